@@ -14,11 +14,14 @@ use crate::output::say;
 const UNKNOWN: u64 = 4 << 30;
 
 /// From this many seconds on a forecast is told.
-const LONG: f64 = 3600.0;
+const LONG: f64 = 10.0;
+
+/// From this many on it is a warning.
+const VERY_LONG: f64 = 3600.0;
 
 /// Below so many virtual seconds, or requests, nothing takes long; no probe is made. A core simulates some 100,000
 /// requests a second (`seekwise bench`), and drives of the field serve a few hundred.
-const SHORT: (f64, f64) = (3600.0, 50e6);
+const SHORT: (f64, f64) = (1800.0, 1e6);
 
 /// Cells of a study that are probed for the forecast.
 const PROBED: usize = 20;
@@ -98,10 +101,13 @@ impl Bounds {
         }
         let seconds = forecast(plan)? / cores as f64;
         if seconds > LONG {
-            let hours = seconds / 3600.0;
-            let forecast =
-                format!("{runs} {} take about {hours:.1} h here", if runs == 1 { "run will" } else { "runs will" });
-            say(format!("warning: {forecast}, as their first requests do; it can be stopped at any time"));
+            let how = if seconds > VERY_LONG { "warning" } else { "note" };
+            let what = if runs == 1 { "1 run will".to_owned() } else { format!("{runs} runs will") };
+            say(format!(
+                "{how}: {what} take about {} here, as their first requests do; a shorter runtime or fewer runs bound it, and \
+                 it can be stopped at any time",
+                wall(seconds)
+            ));
         }
         Ok(())
     }
@@ -116,6 +122,15 @@ pub fn forecast(plan: &Plan<'_>) -> Result<f64, Failure> {
     }
     let mean = took.iter().sum::<f64>() / took.len().max(1) as f64;
     Ok(mean * plan.runs as f64 * plan.times as f64 * plan.cells.len() as f64)
+}
+
+/// A length of time in words.
+pub fn wall(seconds: f64) -> String {
+    match seconds {
+        ..90.0 => format!("{seconds:.0} s"),
+        ..5400.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
 }
 
 /// Bytes in words.

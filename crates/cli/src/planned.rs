@@ -117,12 +117,12 @@ impl Opening<'_> {
             let why = format!("its results were made by {before}, and this is {this}");
             return Err(Failure::new(format!("{}: cannot go on, for {why}; use another --out", folder.display())));
         }
-        let planned = plan_kept(folder, kept)?;
+        let planned = plan_kept(folder, kept.clone())?;
         if planned.made != made {
             return Err(Failure::new(format!("{}: its made-from.json does not fit what it keeps", folder.display())));
         }
         let threads = self.admit(&planned)?;
-        let (results, done) = Results::go_on(folder, &made)?;
+        let (results, done) = Results::go_on(folder, &kept)?;
         Ok(Opened { planned, results, done, threads })
     }
 
@@ -145,7 +145,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 /// Prepares what `folder` keeps, from the texts that it keeps.
-fn plan_kept(folder: &Path, Kept { study: text, made }: Kept) -> Result<Planned, Failure> {
+fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Planned, Failure> {
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells = made.cells.into_iter().map(|made| made.cell).collect();

@@ -4,13 +4,19 @@
 //! ```text
 //! out/study.toml       the study, byte for byte
 //! out/made-from.json   the program, all texts that were read, all settings of each cell, the seeds
-//! out/results.jsonl    one line a run, in the plan's order; each names the hash of its cell
-//! out/report.html      made from the three
+//! out/sums.txt         a sum of each line of these two
+//! out/results.jsonl    one line a run, in the plan's order; each names the hash of its cell, and ends in its own sum
+//! out/report.html      made from these
 //! ```
 //!
 //! Nothing else is read to make the report again or to go on: a folder can be carried anywhere. A review's folder holds
-//! `study.toml` (the review), `made-from.json` (the hash of what made each part), `report.html`, and a result folder for
-//! each part.
+//! `study.toml` (the review), `made-from.json` (the hash of what made each part), their `sums.txt`, `report.html`, and a result
+//! folder for each part.
+//!
+//! What is read is held against its sums, and a record's figures against one another. A folder of an earlier version has no
+//! sums: it opens with a warning.
+
+mod sums;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -22,6 +28,7 @@ use seekwise_lab::run::RunRecord;
 
 use crate::interrupt::hold;
 use crate::output::{quoted, say, write_whole};
+use sums::SUMS;
 
 const STUDY: &str = "study.toml";
 const MADE: &str = "made-from.json";
@@ -37,11 +44,14 @@ pub struct Results {
 }
 
 /// What a folder says of its results.
+#[derive(Clone)]
 pub struct Kept {
     /// The study's text.
     pub study: String,
     /// What made them.
     pub made: MadeFrom,
+    /// Its files have sums.
+    pub sealed: bool,
 }
 
 /// Why a folder could not be used.
@@ -59,6 +69,8 @@ pub enum FolderError {
     Unfit(PathBuf, String),
     /// A line is not the record that the plan has there.
     Line(PathBuf, usize, String),
+    /// A line is not as it was written.
+    Changed(PathBuf, usize, String),
 }
 
 impl std::fmt::Display for FolderError {
@@ -89,6 +101,9 @@ impl std::fmt::Display for FolderError {
                 "{}:{line}: {error}. Without this line and those after it, --resume makes the rest again",
                 path.display()
             ),
+            FolderError::Changed(path, line, why) => {
+                write!(f, "{}:{line}: {why}. Run the study again, into another folder", path.display())
+            }
         }
     }
 }
@@ -125,9 +140,22 @@ pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
     };
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
+    let sealed = checked(folder, &study, &made)?;
     let made: MadeFrom = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
     made.check(&study).map_err(unfit)?;
-    Ok(Kept { study, made })
+    Ok(Kept { study, made, sealed })
+}
+
+/// Holds the two texts against their sums; a folder without sums is told.
+fn checked(folder: &Path, study: &str, made: &str) -> Result<bool, FolderError> {
+    let sealed = sums::check(folder, &[(STUDY, study), (MADE, made)])?;
+    if !sealed {
+        say(format!(
+            "warning: {} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
+            folder.display()
+        ));
+    }
+    Ok(sealed)
 }
 
 /// What a folder says of a review's results.
@@ -142,8 +170,10 @@ pub struct KeptReview {
 pub fn kept_review(folder: &Path) -> Result<Option<KeptReview>, FolderError> {
     let (path, of_study) = (folder.join(MADE), folder.join(STUDY));
     let made = fs::read_to_string(&path).map_err(io_error(&path))?;
-    let Ok(made) = serde_json::from_str::<MadeOfParts>(&made) else { return Ok(None) };
+    let bytes = made;
+    let Ok(made) = serde_json::from_str::<MadeOfParts>(&bytes) else { return Ok(None) };
     let text = fs::read_to_string(&of_study).map_err(io_error(&of_study))?;
+    checked(folder, &text, &bytes)?;
     made.check(&text).map_err(|why| FolderError::Unfit(path.clone(), why))?;
     for (place, part) in made.parts.iter().enumerate() {
         made.fits(place, &kept(&folder.join(&part.folder))?.made)
@@ -177,11 +207,26 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
 
 /// Writes a review, and what made its parts, beside them.
 pub fn say_review(folder: &Path, text: &str, made: &MadeOfParts) -> Result<(), FolderError> {
-    for (name, text) in [(STUDY, text), (MADE, &made.text())] {
+    write_kept(folder, text, &made.text())
+}
+
+/// Writes a study or review, what made its results, and then their sums; results come behind them. Sums of what was there go
+/// first: a program that is killed on the way leaves none that fit nothing.
+fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
+    remove(&folder.join(SUMS))?;
+    for (name, text) in [(STUDY, study), (MADE, made)] {
         let path = folder.join(name);
         write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
     }
-    Ok(())
+    sums::write(folder, &[(STUDY, study), (MADE, made)])
+}
+
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> Result<(), FolderError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FolderError::Io(path.to_owned(), error)),
+        _ => Ok(()),
+    }
 }
 
 impl Results {
@@ -191,19 +236,16 @@ impl Results {
         free(folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be made: {error}"));
         fs::create_dir_all(folder).map_err(unmade)?;
-        for (name, text) in [(STUDY, study), (MADE, &made.text())] {
-            let path = folder.join(name);
-            write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
-        }
+        write_kept(folder, study, &made.text())?;
         Results::append_to(folder)
     }
 
-    /// Goes on in a folder whose results `made` makes: hands back the runs that are there. What was being written when
+    /// Goes on in a folder that says this of its results: hands back the runs that are there. What was being written when
     /// a run was killed is cut off, to be made again.
-    pub fn go_on(folder: &Path, made: &MadeFrom) -> Result<(Results, Vec<RunRecord>), FolderError> {
+    pub fn go_on(folder: &Path, kept: &Kept) -> Result<(Results, Vec<RunRecord>), FolderError> {
         let path = folder.join(LINES);
         let bytes = fs::read(&path).map_err(io_error(&path))?;
-        let done = parse(&path, whole(&bytes), made)?;
+        let done = parse(&path, whole(&bytes), kept)?;
         hold().count(done.len() as u64);
         if whole(&bytes).len() < bytes.len() {
             write_whole(&path, whole(&bytes)).map_err(io_error(&path))?;
@@ -235,7 +277,7 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     if !says(folder) {
         // The study itself may lie there.
         let same = fs::read(folder.join(STUDY)).is_ok_and(|there| there == study.as_bytes());
-        let files = [STUDY, LINES, PAGE].into_iter().skip(usize::from(same));
+        let files = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same));
         let there = files.map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok());
         return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
     }
@@ -251,20 +293,11 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     say(format!("note: the results in {} ({runs}) are replaced", folder.display()));
     let _now = hold();
-    for name in [LINES, PAGE] {
-        let path = folder.join(name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(FolderError::Io(path, error)),
-            _ => {}
-        }
-    }
-    Ok(())
+    [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
 }
 
 fn line_of(record: &RunRecord) -> String {
-    let mut line = serde_json::to_string(record).expect("a record has no keys but strings");
-    line.push('\n');
-    line
+    sums::sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// The lines that have their end.
@@ -272,21 +305,25 @@ fn whole(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)]
 }
 
-/// The records of a folder, each held against the plan; a last line without its end is left out.
-pub fn records(folder: &Path, made: &MadeFrom) -> Result<Vec<RunRecord>, FolderError> {
+/// The records of a folder that says this of them, each held against the plan, its sum, and its own figures; a last line
+/// without its end is left out.
+pub fn records(folder: &Path, kept: &Kept) -> Result<Vec<RunRecord>, FolderError> {
     let path = folder.join(LINES);
     let bytes = fs::read(&path).map_err(io_error(&path))?;
-    parse(&path, whole(&bytes), made)
+    parse(&path, whole(&bytes), kept)
 }
 
-fn parse(path: &Path, whole: &[u8], made: &MadeFrom) -> Result<Vec<RunRecord>, FolderError> {
-    let order = made.order();
-    let record = |(index, line): (usize, &[u8])| {
-        let record: RunRecord = serde_json::from_slice(line).map_err(|error| error.to_string())?;
-        made.fits(&order, index, &record).map(|()| record)
+fn parse(path: &Path, whole: &[u8], kept: &Kept) -> Result<Vec<RunRecord>, FolderError> {
+    let order = kept.made.order();
+    let record = |index: usize, line: &[u8]| {
+        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        kept.made.fits(&order, index, &record)?;
+        record.check()?;
+        sums::check_record(text, kept.sealed).map(|()| record)
     };
     let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
-    let located =
-        |(index, line)| record((index, line)).map_err(|why| FolderError::Line(path.to_owned(), index + 1, why));
-    lines.map(located).collect()
+    lines
+        .map(|(index, line)| record(index, line).map_err(|why| FolderError::Line(path.to_owned(), index + 1, why)))
+        .collect()
 }

@@ -27,7 +27,10 @@ fn a_claim_holds_and_fails_without_its_mechanism() {
     assert!(claim["figure"].as_str().unwrap().contains("8.333333"), "{claim}");
     assert_eq!(claim["repeats"], serde_json::json!(["order as they come"]), "its switch is the study's other order");
     let study = folder.path().join("out/q-two-revolutions");
-    assert_eq!(names(&study), ["Q1-ablated", "made-from.json", "report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(
+        names(&study),
+        ["Q1-ablated", "made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
+    );
     assert!(fs::read_to_string(study.join("report.html")).unwrap().contains("8.333333"), "the page shows the claim");
     // Again: not over what is there, but on from any place where it stopped.
     let again = seekwise(folder.path(), &[&["claims"], &args[..]].concat());

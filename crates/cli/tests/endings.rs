@@ -54,7 +54,10 @@ fn fails(said: &Said, error: &str) {
 fn folders_on_the_way_are_made() {
     let folder = folder();
     run(folder.path(), &["--out", "a/b", "--log", "c/d/log.parquet"]).done();
-    assert_eq!(names(&folder.path().join("a/b")), ["made-from.json", "report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(
+        names(&folder.path().join("a/b")),
+        ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
+    );
     assert_eq!(names(&folder.path().join("c/d")), ["log.parquet"]);
     seekwise(folder.path(), &["drives", "exos-x18", "--svg", "e/f/g.svg"]).done();
     assert!(read(folder.path(), "e/f/g.svg").starts_with(b"<svg"));
@@ -330,7 +333,7 @@ fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
     let kept = lines(&at.join("my out/results.jsonl"));
     let words = format!("Stopped: {kept} of 24 runs are kept in my out. To go on:\nseekwise study 'my out' --resume\n");
     assert_eq!(study.err, words);
-    assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml"]);
+    assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
     let again =
         stopped(at, &["study", "my out", "--resume"], "-TERM", || lines(&at.join("my out/results.jsonl")) > kept);
     assert_eq!(again.code, 130, "{}", again.err);

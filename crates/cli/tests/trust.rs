@@ -234,19 +234,31 @@ fn a_record_torn_anywhere_is_made_again() {
 fn a_folder_that_does_not_say_what_made_it_is_refused() {
     let lab = Lab::new();
     let report = || seekwise(lab.0.path(), &["report", "out"]);
-    lab.replace("out/made-from.json", "\"value\": \"7200\"", "\"value\": \"5400\"");
-    let said = report();
-    assert!(
-        said.err.starts_with("error: out/made-from.json: the settings of cell 0 do not fit its hash"),
-        "{}",
-        said.err
-    );
-    lab.replace("out/made-from.json", "\"value\": \"5400\"", "\"value\": \"7200\"");
-    lab.replace("out/study.toml", "runs = 2", "runs = 1");
-    assert!(report().err.contains("study.toml is not the study that it was made from"), "{}", report().err);
-    lab.replace("out/study.toml", "runs = 1", "runs = 2");
+    let sums = lab.read("out/sums.txt");
+    let changed = |name: &str, from: &str, to: &str, old: &str| {
+        let before = String::from_utf8(lab.read(name)).unwrap();
+        let line = before.lines().position(|line| line.contains(from)).unwrap() + 1;
+        lab.replace(name, from, to);
+        for said in [report(), lab.resume()] {
+            let start = format!("error: {name}:{line}: this line was changed after it was written: its sum is ");
+            assert!(said.code == 2 && said.err.starts_with(&start), "{}", said.err);
+        }
+        // As of an earlier version, which wrote no sums: what contradicts nothing is read, with a warning.
+        fs::remove_file(lab.at("out/sums.txt")).unwrap();
+        let said = report();
+        let warned = said.err.starts_with("warning: out has no sums.txt, as of an earlier version: ");
+        assert!(warned && said.err.contains(old), "{}", said.err);
+        fs::write(lab.at("out/sums.txt"), &sums).unwrap();
+        fs::write(lab.at(name), before).unwrap();
+        said.code
+    };
+    let other = "error: out/made-from.json: the settings of cell 0 do not fit its hash";
+    assert_eq!(changed("out/made-from.json", "\"value\": \"7200\"", "\"value\": \"5400\"", other), 2);
+    let other = "study.toml is not the study that it was made from";
+    assert_eq!(changed("out/study.toml", "runs = 2", "runs = 1", other), 2);
+    assert_eq!(changed("out/made-from.json", "\"build\": \"", "\"build\": \"0", ""), 0);
+    fs::remove_file(lab.at("out/sums.txt")).unwrap();
     lab.replace("out/made-from.json", "\"build\": \"", "\"build\": \"0");
-    report().done();
     let said = lab.resume();
     assert!(said.code == 2 && said.err.contains("its results were made by Seekwise "), "{}", said.err);
     fs::remove_file(lab.at("out/made-from.json")).unwrap();
@@ -260,7 +272,7 @@ fn a_folder_that_does_not_say_what_made_it_is_refused() {
 fn a_run_and_a_comparison_keep_such_a_folder() {
     let lab = Lab::new();
     let again = |folder: &Path, name: &str| {
-        let files = ["made-from.json", "report.html", "results.jsonl", "study.toml"];
+        let files = ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"];
         assert_eq!(names(&folder.join(name)), files);
         seekwise(folder, &["study", name, "--out", "again"]).done();
         for file in files {
@@ -286,4 +298,68 @@ fn a_run_and_a_comparison_keep_such_a_folder() {
     seekwise(lab.0.path(), &[&args[..], &["--runtime", "1 s", "--out", "two"]].concat()).done();
     fs::remove_file(lab.at("drive.toml")).unwrap();
     again(lab.0.path(), "two");
+}
+
+/// Chance of a test (xorshift64*, Vigna 2016).
+fn chance(state: &mut u64, below: usize) -> usize {
+    *state ^= *state >> 12;
+    *state ^= *state << 25;
+    *state ^= *state >> 27;
+    (state.wrapping_mul(0x2545_f491_4f6c_dd1d) % below as u64) as usize
+}
+
+#[test]
+fn any_digit_that_was_changed_is_refused_with_its_line() {
+    const EDITS: usize = 240;
+    let lab = Lab::new();
+    let mut state = 28;
+    for edit in 0..EDITS {
+        let name = ["results.jsonl", "made-from.json", "study.toml", "sums.txt"][[0, 0, 0, 1, 1, 2, 3][edit % 7]];
+        let path = lab.at("out").join(name);
+        let whole = fs::read(&path).unwrap();
+        let digits: Vec<usize> = (0..whole.len()).filter(|&at| whole[at].is_ascii_digit()).collect();
+        let at = digits[chance(&mut state, digits.len())];
+        let mut text = whole.clone();
+        text[at] = b'0' + (text[at] - b'0' + 1 + chance(&mut state, 9) as u8) % 10;
+        fs::write(&path, &text).unwrap();
+        let said = seekwise(lab.0.path(), &["report", "out"]);
+        fs::write(&path, &whole).unwrap();
+        let line = whole[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let here = format!("error: out/{name}:{line}: ");
+        // A changed sum is told of the line that it is a sum of, and names itself.
+        let sum = format!("sums.txt:{line} says ");
+        let named = said.err.starts_with(&here) || (name == "sums.txt" && said.err.contains(&sum));
+        assert!(said.code == 2 && named, "{name}:{line}, {} to {}: {}", whole[at] as char, text[at] as char, said.err);
+    }
+    seekwise(lab.0.path(), &["report", "out"]).done();
+}
+
+#[test]
+fn figures_that_contradict_one_another_are_refused_without_sums_too() {
+    let lab = Lab::new();
+    fs::remove_file(lab.at("out/sums.txt")).unwrap();
+    let whole = String::from_utf8(lab.read("out/results.jsonl")).unwrap();
+    let first = whole.lines().next().unwrap().to_owned();
+    let record: serde_json::Value = serde_json::from_str(&first).unwrap();
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(&str, Change); 9] = [
+        ("`all.iops` is ", |it| it["all"]["iops"] = 9999.5.into()),
+        ("`read.bytes_per_s` is -1; expected a figure from 0 on", |it| it["read"]["bytes_per_s"] = (-1).into()),
+        ("`all.bytes_per_s` is ", |it| it["all"]["bytes_per_s"] = 1.0.into()),
+        ("`all.response_ms.p50` is ", |it| it["all"]["response_ms"]["p50"] = 1e5.into()),
+        ("`all.response_ms.mean` is ", |it| it["all"]["response_ms"]["mean"] = 1e5.into()),
+        ("`histogram` counts ", |it| it["histogram"][0][1] = 77.into()),
+        ("`anatomy_ms.seek` is ", |it| it["anatomy_ms"]["seek"] = 0.25.into()),
+        ("`read.response_ms.mean` is ", |it| it["read"]["anatomy_ms"]["seek"] = 0.25.into()),
+        ("`write.iops` is 5; expected 0, for `write.ios` is 0", |it| it["write"]["iops"] = 5.into()),
+    ];
+    for (expected, change) in changes {
+        let mut other = record.clone();
+        change(&mut other);
+        other.as_object_mut().unwrap().remove("sum");
+        fs::write(lab.at("out/results.jsonl"), whole.replacen(&first, &other.to_string(), 1)).unwrap();
+        let said = seekwise(lab.0.path(), &["report", "out"]);
+        let place = format!("error: out/results.jsonl:1: {expected}");
+        assert!(said.code == 2 && said.err.contains(&place), "{expected}\n{}", said.err);
+    }
 }

@@ -2,6 +2,7 @@
 //! and reports are made of.
 
 pub mod arrivals;
+mod check;
 mod operations;
 pub mod real;
 mod troubles;

@@ -19,7 +19,7 @@ pub fn report(args: &args::Report, json: bool) -> Outcome {
     let kept = results::kept(&args.folder)?;
     let mut study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::judge(&mut study, &kept.made);
-    let records = results::records(&args.folder, &kept.made)?;
+    let records = results::records(&args.folder, &kept)?;
     warn(&kept.made.warnings);
     finish(&study, &kept.made, &records, &args.folder, said)
 }

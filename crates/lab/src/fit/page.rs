@@ -1,5 +1,6 @@
-//! A fit's findings as one page that needs nothing else: tables, and the measured quantiles against the simulated ones as
-//! pictures.
+//! A fit's findings as one page that needs nothing else: what came of it in two lines, pictures of it, then tables.
+
+mod pictures;
 
 use std::fmt::Write;
 
@@ -8,19 +9,24 @@ use crate::validate::{Errors, Validation, plot};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:right}\
-td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}";
+td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.head{font-size:1.25rem;border-left:.3rem solid #d05418;padding-left:.8rem}figure{margin:1.5rem 0}\
+figcaption{color:#555;font-size:.9rem}";
 
-/// The page on `title`'s fit; `data` says what it was fitted to.
-pub fn page(title: &str, report: &Report, data: &str) -> String {
+/// The page on `title`'s fit; `data` says what it was fitted to, `search` after how many points which loss was the least.
+pub fn page(title: &str, report: &Report, data: &str, search: &[(u64, f64)]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
-         fitted</h1>\n<p>{1}.</p>\n",
+         fitted</h1>\n<p class=\"head\">{2}</p>\n<p>{1}.</p>\n",
         escaped(title),
-        escaped(data)
+        escaped(data),
+        escaped(&headline(report))
     );
     for warning in &report.warnings {
         let _ = writeln!(text, "<p><strong>{}</strong></p>", escaped(warning));
     }
+    text.push_str(&pictures::jobs(&report.points));
+    text.push_str(&pictures::intervals(&report.figures));
+    text.push_str(&pictures::search(search));
     let rows = report.figures.iter().map(|figure| {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         vec![figure.name.clone(), figure.before.clone(), figure.after.clone(), interval]
@@ -41,6 +47,45 @@ pub fn page(title: &str, report: &Report, data: &str) -> String {
     let rows = report.trades.iter().map(|(a, b)| vec![a.clone(), b.clone()]);
     section(&mut text, "What the data tell together only", &["figure", "and"], rows);
     text + "</html>\n"
+}
+
+/// Figures that a headline names.
+const NAMED: usize = 3;
+
+/// What moved, and how well the drive does what was held back, before and after.
+fn headline(report: &Report) -> String {
+    let names: Vec<&str> = report.figures.iter().take(NAMED).map(|figure| figure.name.as_str()).collect();
+    let more = report.figures.len().saturating_sub(NAMED);
+    let moved = match (report.figures.len(), more) {
+        (0, _) => "Nothing moved: what was measured is met no better by any change that the data bear out.".to_owned(),
+        (1, _) => format!("One figure moved: {}.", names[0]),
+        (n, 0) => format!("{n} figures moved: {}.", names.join(", ")),
+        (n, _) => format!("{n} figures moved, {} and {more} more.", names.join(", ")),
+    };
+    let percent = |factor: f64| 100.0 * (factor - 1.0).abs();
+    let off: Vec<f64> =
+        report.points.iter().filter(|point| point.held).map(|point| percent(point.after / point.measured)).collect();
+    let began: Vec<f64> =
+        report.points.iter().filter(|point| point.held).map(|point| percent(point.before / point.measured)).collect();
+    let mean = |all: &[f64]| all.iter().sum::<f64>() / all.len().max(1) as f64;
+    let mut held: Vec<String> = Vec::new();
+    if !off.is_empty() {
+        let (before, after, n) = (mean(&began), mean(&off), off.len());
+        held.push(format!("{n} figures of jobs are off by {before:.1} % before and {after:.1} % after, in the mean"));
+    }
+    for trace in &report.traces {
+        if let Some([before, after]) = &trace.held {
+            let [before, after] = [before, after].map(|it| it.all.demerit_percent);
+            held.push(format!(
+                "the times of {} are off by {before:.1} % of their mean before and {after:.1} % after",
+                trace.file
+            ));
+        }
+    }
+    match held.is_empty() {
+        true => format!("{moved} Nothing was held back: how good it is on other data is not known."),
+        false => format!("{moved} On what was held back, {}.", held.join("; ")),
+    }
 }
 
 fn of_trace(text: &mut String, title: &str, trace: &OfTrace) {

@@ -77,6 +77,9 @@ pub struct Moved {
     pub interval: Option<(f64, f64)>,
     /// The interval is so wide that the data hardly tell it.
     pub wide: bool,
+    /// Where it lies in the range in which it may move, from 0 to 1: before, after, and both ends of its interval; of a number.
+    #[serde(skip)]
+    pub places: Option<[f64; 4]>,
 }
 
 /// A parameter that did not move.
@@ -195,6 +198,11 @@ fn figures(fitted: &Fitted) -> Vec<Moved> {
             after: parameter.says(fitted.point[index]),
             interval,
             wide: parameter.is_wide(interval),
+            places: parameter.range().map(|range| {
+                let after = fitted.point[index];
+                let (low, high) = interval.unwrap_or((after, after));
+                [parameter.origin, after, low, high].map(|value| range.place(value).clamp(0.0, 1.0))
+            }),
         }
     };
     all.map(moved).collect()

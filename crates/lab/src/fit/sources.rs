@@ -343,4 +343,84 @@ mod tests {
         let error = made("t.csv", &trace(1000, "12.5").replace("7919,8", "999999999,8")).unwrap_err();
         assert!(error.starts_with("t.csv:3: `lba`: request 2 ends at block 1000000007, past the end"), "{error}");
     }
+
+    #[test]
+    fn percentiles_that_fall_are_no_times() {
+        let table = "rw,iodepth,iops,ios,clat_mean_ms,clat_sd_ms,p50,p99\nrandread,1,80,4800,12.5,4,22,12\n";
+        let said = "t.csv:2: `p99`: p99 is 12 ms, p50 22 ms; expected times that rise with their percentiles";
+        assert_eq!(made("t.csv", table).unwrap_err(), said);
+        assert_eq!(made("t.csv", &table.replace("4800", "")).unwrap_err(), said);
+        let json = FIO_JSON.replace("20000000", "2");
+        let said = "t.json:8: `percentile`: `r`: p99 is 0.000002 ms, p50 12 ms; expected times that rise with their percentiles";
+        assert_eq!(made("t.json", &json).unwrap_err(), said);
+        assert!(made("t.json", FIO_JSON).is_ok());
+    }
+
+    /// A result of fio with what a fit reads of it.
+    const FIO_JSON: &str = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "r",
+"job options": {"rw": "randread", "bs": "4k", "iodepth": "4", "filename": "/dev/sdx", "ioengine": "libaio", "direct": "1",
+"runtime": "60", "time_based": ""},
+"read": {"io_bytes": 20480000, "iops": 83.3, "runtime": 60000, "total_ios": 5000,
+"clat_ns": {"min": 4000000, "max": 40000000, "mean": 12000000.5, "stddev": 4000000.25, "N": 5000,
+"percentile": {
+"50.000000": 12000000,
+"99.000000": 20000000
+}}}, "write": {"total_ios": 0}}]}
+"#;
+
+    const CASES: &str = "[[case]]\nwhat = 'x'\njob = \"rw=randread\\nbs=4k\\niodepth=8\"\nfigure = 'p99'\nmeasured = 30.5\n\
+        set = ['driver=linux-mq-deadline', 'drive.firmware.depth=1']\n[[case]]\njob = \"rw=randwrite\\nbs=64k\"\n\
+        figure = 'iops'\nmeasured = 91\n";
+
+    const WORDS: [&str; 18] = [
+        "0",
+        "-1",
+        "1e308",
+        "nan",
+        "inf",
+        "18446744073709551615",
+        "18446744073709551616",
+        "4294967296",
+        "9e9",
+        "\"",
+        ",",
+        "\n",
+        "=",
+        "{",
+        "}",
+        "'",
+        "99.9",
+        "\u{0}",
+    ];
+
+    #[test]
+    fn changed_data_are_read_or_refused_with_their_file_and_never_a_panic() {
+        let curve = "rw,iodepth,numjobs,iops,ios,clat_mean_ms,clat_sd_ms,clat_max_ms,p50,p99\n\
+                     randread,1,1,80,4800,12.5,4,30,12,22\nrandwrite,4,2,82,480,48,8,90,47,70\n";
+        let steps = "distance,bs,mean\n1000,4k,12.5\n100000,8k,14\n";
+        let texts = [FIO_JSON.to_owned(), CASES.to_owned(), curve.to_owned(), steps.to_owned(), trace(420, "12.5")];
+        let (mut chance, mut read) = (seekwise_model::rng::Seed(28).stream("changed"), [0; 5]);
+        for round in 0..400 {
+            let which = round % texts.len();
+            let mut bytes = texts[which].as_bytes().to_vec();
+            for _ in 0..=chance.below(2) {
+                let at = chance.below(bytes.len() as u64) as usize;
+                let word = WORDS[chance.below(WORDS.len() as u64) as usize].as_bytes();
+                let number = bytes[at..].iter().position(u8::is_ascii_digit).map_or(at, |next| at + next);
+                let digits = bytes[number..].iter().position(|byte| !byte.is_ascii_digit());
+                let end = digits.map_or(bytes.len(), |end| number + end);
+                match chance.below(4) {
+                    0 => bytes.truncate(at.max(1)),
+                    1 => bytes[at] = bytes[at].wrapping_add(1) & 0x7f,
+                    _ => drop(bytes.splice(number..end, word.iter().copied())),
+                }
+            }
+            let text = String::from_utf8(bytes).unwrap();
+            match made("t", &text) {
+                Ok(_) => read[which] += 1,
+                Err(said) => assert!(said.starts_with('t'), "{said}\n{text}"),
+            }
+        }
+        assert!(read.iter().all(|&read| read > 5), "{read:?}");
+    }
 }

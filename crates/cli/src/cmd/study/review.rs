@@ -71,7 +71,7 @@ pub fn report_again(folder: &Path, text: &str, made: &MadeOfParts, said: Said<'_
         let kept = results::kept(&below)?;
         let study = parse(&below.join("study.toml").display().to_string(), &kept.study)?;
         warn(&kept.made.warnings);
-        answers.add(part, &study, &kept.made, &results::records(&below, &kept.made)?)?;
+        answers.add(part, &study, &kept.made, &results::records(&below, &kept)?)?;
     }
     answers.finish(said)
 }

@@ -123,6 +123,12 @@ pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<
             if job.hostname.as_deref() == Some("All clients") || job.name == "All clients" {
                 continue;
             }
+            for side in [&job.read, &job.write] {
+                if let Some((place, why)) = falling(side) {
+                    let fault = Diagnostic::at(file, line_of(text, place), format!("`{}`: {why}", job.name));
+                    return Err(vec![fault.key("percentile").expected(RISING)]);
+                }
+            }
             points.extend(result(bed, output, job, warnings)?);
         }
     }
@@ -131,6 +137,26 @@ pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<
         return Err(vec![Diagnostic::at(file, 0, "no job in it read or wrote anything")]);
     }
     Ok(points)
+}
+
+/// The first percentile of a side that lies below the one before, as percent and ns, and what is wrong with it.
+fn falling(side: &DirectionResult) -> Option<((f64, u64), String)> {
+    let pairs = [&side.clat, &side.lat].into_iter().flat_map(|times| times.percentiles.windows(2));
+    let (before, here) = pairs.map(|pair| (pair[0], pair[1])).find(|(before, here)| here.1 < before.1)?;
+    let ms = |ns: u64| ns as f64 / 1e6;
+    Some((here, format!("p{} is {} ms, p{} {} ms", here.0, ms(here.1), before.0, ms(before.1))))
+}
+
+/// What percentiles do.
+const RISING: &str = "times that rise with their percentiles";
+
+/// The line of fio's JSON that holds a percentile; 0 where it is written otherwise.
+fn line_of(text: &str, (percent, ns): (f64, u64)) -> usize {
+    let (name, ns) = (format!("\"{percent:.6}\""), ns.to_string());
+    let holds = |line: &str| {
+        line.split_once(name.as_str()).is_some_and(|(_, rest)| rest.trim_matches([' ', ':', ',', '\r']) == ns)
+    };
+    text.lines().position(holds).map_or(0, |index| index + 1)
 }
 
 fn one_after_another(output: &FioOutput) -> bool {
@@ -223,7 +249,7 @@ fn of_percentile(all: &[(f64, u64)], place: usize, n: f64) -> f64 {
     let (below, above) = (all[place.saturating_sub(1)], all[(place + 1).min(all.len() - 1)]);
     let share = (above.0 - below.0) / 100.0;
     let (p, ns) = (all[place].0 / 100.0, all[place].1 as f64);
-    if share <= 0.0 { 0.0 } else { (p * (1.0 - p) / n).sqrt() * (above.1 - below.1) as f64 / share / ns }
+    if share <= 0.0 { 0.0 } else { (p * (1.0 - p) / n).sqrt() * (above.1 as f64 - below.1 as f64) / share / ns }
 }
 
 #[derive(Debug, Deserialize)]
@@ -404,6 +430,9 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
             }
         }
         let side = result_of_row(&numbers);
+        if let Some(((percent, _), why)) = falling(&side) {
+            return Err(vec![Diagnostic::at(file, line, why).key(format!("p{percent}")).expected(RISING)]);
+        }
         if time_out(&[&side]).is_some() {
             spoilt.push(line.to_string());
             continue;

@@ -1,0 +1,180 @@
+//! Whether a kept record's figures go together: each follows from others, so one that was changed contradicts them. What no
+//! other figure says is not found here.
+
+use super::{Phase, RunRecord, View};
+use crate::stats::histogram::RESOLUTION;
+
+/// Figures are sums, products and quotients of exact numbers: they agree but for rounding in floating point, 2^-53 each
+/// time. A thousand such steps are far below this.
+const ROUNDING: f64 = 1e-9;
+
+/// Nanoseconds of a millisecond: parts and means are kept in ms of times in ns.
+const NS_PER_MS: f64 = 1e6;
+
+/// A figure that does not go with others: its name, and what was expected.
+type Fault = String;
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= ROUNDING * a.abs().max(b.abs()).max(1e-3)
+}
+
+fn equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
+    match close(found, expected) {
+        true => Ok(()),
+        false => Err(format!("`{key}` is {found}; expected {expected}, {why}")),
+    }
+}
+
+impl RunRecord {
+    /// Whether its figures go together; else the first that does not, and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        let (all, read, write) = (&self.all, &self.read, &self.write);
+        for (name, view) in [("all", all), ("read", read), ("write", write), ("flush", &self.flush)] {
+            view.check(name)?;
+            let (rate, why) = (view.iops * self.elapsed_s, format!("`{name}.ios` in {} s", self.elapsed_s));
+            if self.elapsed_s > 0.0 && !close(rate, view.ios as f64) {
+                let expected = view.ios as f64 / self.elapsed_s;
+                return Err(format!("`{name}.iops` is {}; expected {expected}, {} {why}", view.iops, view.ios));
+            }
+        }
+        together("", all, read, write)?;
+        if !all.anatomy_ms.is_empty() {
+            for (part, ms) in &self.anatomy_ms {
+                let other = all.anatomy_ms.get(part).copied().unwrap_or(0.0);
+                equal(&format!("anatomy_ms.{part}"), *ms, other, "as in `all.anatomy_ms`")?;
+            }
+        }
+        self.check_processor()?;
+        if !self.histogram.is_empty() {
+            all.check_histogram("", &self.histogram)?;
+        }
+        for group in &self.groups {
+            let name = format!("groups.{}", group.name);
+            group.all.check(&format!("{name}.all"))?;
+            group.all.check_histogram(&format!("{name}."), &group.histogram)?;
+        }
+        if !self.groups.is_empty() {
+            let ios = self.groups.iter().map(|group| group.all.ios).sum::<u64>();
+            counts("all.ios", all.ios, ios, "what all `groups` come to")?;
+        }
+        self.phases.iter().enumerate().try_for_each(|(place, phase)| phase.check(&format!("phases.{place}.")))
+    }
+
+    /// A modelled processor's figures follow from its share.
+    fn check_processor(&self) -> Result<(), Fault> {
+        let Some(cpu) = self.cpu.filter(|cpu| !self.is_measured() && cpu.percent > 0.0) else { return Ok(()) };
+        // Folders from before these two figures hold none.
+        if cpu.iops_per_percent > 0.0 {
+            equal(
+                "cpu.iops_per_percent",
+                cpu.iops_per_percent,
+                self.all.iops / cpu.percent,
+                "`all.iops` of `percent`",
+            )?;
+        }
+        if cpu.mb_per_s_per_percent > 0.0 {
+            let expected = self.all.bytes_per_s / 1e6 / cpu.percent;
+            equal("cpu.mb_per_s_per_percent", cpu.mb_per_s_per_percent, expected, "`all.bytes_per_s` of `percent`")?;
+        }
+        Ok(())
+    }
+}
+
+impl Phase {
+    fn check(&self, name: &str) -> Result<(), Fault> {
+        let views = [("all", &self.all), ("read", &self.read), ("write", &self.write), ("flush", &self.flush)];
+        views.into_iter().try_for_each(|(kind, view)| view.check(&format!("{name}{kind}")))?;
+        together(name, &self.all, &self.read, &self.write)
+    }
+}
+
+/// Whether what was counted of reads and writes together is what was counted of each.
+fn together(name: &str, all: &View, read: &View, write: &View) -> Result<(), Fault> {
+    counts(&format!("{name}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
+    equal(&format!("{name}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
+    equal(
+        &format!("{name}all.bytes_per_s"),
+        all.bytes_per_s,
+        read.bytes_per_s + write.bytes_per_s,
+        "reads and writes",
+    )?;
+    let Some(of) = &all.response_ms else { return Ok(()) };
+    let [r, w] = [read, write].map(|view| view.response_ms.unwrap_or_default());
+    equal(&format!("{name}all.response_ms.max"), of.max, r.max.max(w.max), "the longest of both")?;
+    let sum = r.mean * read.ios as f64 + w.mean * write.ios as f64;
+    let key = format!("{name}all.response_ms.mean");
+    equal(&key, of.mean, sum / all.ios as f64, "the mean of reads and writes")
+}
+
+fn counts(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(format!("`{key}` is {found}; expected {expected}, {why}")),
+    }
+}
+
+impl View {
+    /// Whether the figures of requests of one kind, called `name`, go together.
+    fn check(&self, name: &str) -> Result<(), Fault> {
+        let of = self.response_ms.unwrap_or_default();
+        let rising = [
+            ("p50", of.p50),
+            ("p90", of.p90),
+            ("p99", of.p99),
+            ("p99_9", of.p99_9),
+            ("p99_99", of.p99_99),
+            ("max", of.max),
+        ];
+        let figures = rising.into_iter().chain([("mean", of.mean)]).map(|(key, ms)| (format!("response_ms.{key}"), ms));
+        let rates = [("iops".to_owned(), self.iops), ("bytes_per_s".to_owned(), self.bytes_per_s)];
+        for (key, value) in rates.into_iter().chain(figures) {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(format!("`{name}.{key}` is {value}; expected a figure from 0 on"));
+            }
+            if self.ios == 0 && value > 0.0 {
+                return Err(format!("`{name}.{key}` is {value}; expected 0, for `{name}.ios` is 0"));
+            }
+        }
+        for pair in rising.windows(2) {
+            let [(lower, below), (upper, above)] = [pair[0], pair[1]];
+            if below > above {
+                let key = format!("{name}.response_ms.{lower}");
+                return Err(format!("`{key}` is {below}; expected at most `{upper}`, {above}"));
+            }
+        }
+        if of.mean > of.max * (1.0 + ROUNDING) {
+            return Err(format!("`{name}.response_ms.mean` is {}; expected at most `max`, {}", of.mean, of.max));
+        }
+        if !self.anatomy_ms.is_empty() {
+            let sum: f64 = self.anatomy_ms.values().sum();
+            equal(&format!("{name}.response_ms.mean"), of.mean, sum, "the sum of `anatomy_ms`")?;
+        }
+        Ok(())
+    }
+
+    /// Whether a histogram, called `{name}histogram`, is that of these requests.
+    fn check_histogram(&self, name: &str, buckets: &[(u64, u64)]) -> Result<(), Fault> {
+        let key = format!("{name}histogram");
+        let count = buckets.iter().fold(0u64, |sum, bucket| sum.saturating_add(bucket.1));
+        if count != self.ios {
+            return Err(format!("`{key}` counts {count}; expected {}, `{name}all.ios`", self.ios));
+        }
+        if let Some(pair) = buckets.windows(2).find(|pair| pair[0].0 >= pair[1].0) {
+            return Err(format!("`{key}`: behind {} stands {}; expected rising times", pair[0].0, pair[1].0));
+        }
+        let greatest = buckets.last().map_or(0.0, |bucket| bucket.0 as f64 / NS_PER_MS);
+        let of = self.response_ms.unwrap_or_default();
+        equal(&format!("{name}all.response_ms.max"), of.max, greatest, "the last time of the histogram")?;
+        // A bucket's edge is its greatest time: the mean lies below that of the edges, by a bucket's width at most.
+        let sum: f64 = buckets.iter().map(|(edge, count)| *edge as f64 * *count as f64).sum();
+        let (most, mean) = (sum / count.max(1) as f64 / NS_PER_MS, of.mean);
+        let least = most * (1.0 - 1.0 / RESOLUTION as f64);
+        match mean <= most * (1.0 + ROUNDING) && mean >= least * (1.0 - ROUNDING) {
+            true => Ok(()),
+            false => {
+                let why = format!("expected {least} to {most}, what `{key}` comes to");
+                Err(format!("`{name}all.response_ms.mean` is {mean}; {why}"))
+            }
+        }
+    }
+}
