@@ -387,9 +387,9 @@ fn stages_groups_and_clones() {
 #[test]
 fn durability_pace_and_verification() {
     let durable = pattern("rw=write\nfdatasync=8\nend_fsync=1\nsync=dsync");
-    assert_eq!((durable.flush_every, durable.flush_at_end, durable.write_through), (8, true, true));
+    assert_eq!((durable.syncs.fsync, durable.flush_at_end, durable.write_through), (8, true, true));
     let reads = pattern("rw=read\nfsync=8\nend_fsync=1\nsync=1");
-    assert_eq!((reads.flush_every, reads.flush_at_end, reads.write_through), (0, false, false));
+    assert_eq!((reads.syncs.fsync, reads.flush_at_end, reads.write_through), (0, false, false));
     let paced = workers(
         "rate_iops=100,50,\nrate_process=poisson\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );

@@ -11,8 +11,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator,
-    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Worker, Workload,
+    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator,
+    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Syncs, Worker, Workload,
 };
 
 /// The best of so many batches is told: others on the machine only slow a batch down.
@@ -39,11 +39,14 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         random_map,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        flush_every: 0,
+        syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
         strided: None,
+        sizes_alike: false,
         verify: false,
+        backlog: None,
+        engine: Engine::default(),
         priority: [0; 3],
     })
 }

@@ -13,8 +13,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Think,
-    Worker, Workload,
+    Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Syncs,
+    Think, Worker, Workload,
 };
 
 #[test]
@@ -224,7 +224,7 @@ fn mixed_rates_each_keep_their_own() {
 
 #[test]
 fn flushes_come_after_their_writes_and_at_the_end() {
-    let pattern = FioPattern { flush_every: 3, flush_at_end: true, ..fio(Direction::Write, 0, 4096 * 7) };
+    let pattern = FioPattern { syncs: Syncs { fsync: 3, ..Syncs::default() }, flush_at_end: true, ..fio(Direction::Write, 0, 4096 * 7) };
     let run = run(&one(pattern), Span::from_micros(10));
     let ops: String = run.issued.iter().map(|i| if i.op == Op::Flush { 'f' } else { 'w' }).collect();
     assert_eq!(ops, "wwwfwwwfwf");

@@ -6,8 +6,8 @@
 use seekwise_model::files::buffered::Opening;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace, Pattern, Rate, Strided,
-    Think, Worker,
+    Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Generator, Job, Modifier,
+    Pace, Pattern, Rate, Strided, Syncs, Think, Worker,
 };
 
 use super::engines::Runs;
@@ -248,9 +248,6 @@ impl Check<'_> {
             self.warn("iodepth", message);
         }
         let depth = if one { 1 } else { settings.iodepth };
-        if settings.iodepth_low > 0 && settings.iodepth_low < u64::from(depth) {
-            self.refuse("iodepth_low", "a worker here fills its depth at each completion, not at a low mark");
-        }
         if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
             self.refuse("serialize_overlap", "requests in flight that overlap are not held back in this version");
         }
@@ -312,11 +309,14 @@ impl Check<'_> {
             random_map: self.random_map(),
             generator: self.generator(),
             seed: seed(settings),
-            flush_every: if writes { self.flush_every() } else { 0 },
+            syncs: if writes { settings.syncs() } else { Syncs::default() },
             flush_at_end: writes && settings.flush_at_end.contains(&true),
             write_through: writes && settings.write_through,
             strided: self.strided(),
+            sizes_alike: settings.verify[0],
             verify: writes && self.verify(time_based),
+            backlog: settings.backlog(),
+            engine: self.engine(),
             priority: self.priority(),
         }
     }
@@ -427,16 +427,18 @@ impl Check<'_> {
         })
     }
 
-    /// The more frequent of `fsync` and `fdatasync`; a drive knows one flush for both.
-    fn flush_every(&mut self) -> u32 {
-        match (self.settings.fsync, self.settings.fdatasync) {
-            (0, n) | (n, 0) => n,
-            (a, b) if a == b => a,
-            (a, b) => {
-                self.refuse("fdatasync", format!("fsync={a} and fdatasync={b} together are not in this version"));
-                a
-            }
-        }
+    /// How fio's engine takes requests, by its source: which of them make a call of a sync.
+    fn engine(&self) -> Engine {
+        let settings = self.settings;
+        let kind = match settings.engine {
+            _ if self.synchronous() => EngineKind::OneAtATime,
+            // fio's null engine is one of either kind.
+            "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
+            "libaio" | "windowsaio" => EngineKind::SyncsHold,
+            _ => EngineKind::AllQueued,
+        };
+        let [least, most] = settings.batch_complete;
+        Engine { kind, least, most: most.max(least), low: settings.iodepth_low }
     }
 
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
@@ -458,7 +460,7 @@ impl Check<'_> {
 
     fn verify(&mut self, time_based: bool) -> bool {
         let wanted = self.settings.verify == [true; 2];
-        if wanted && time_based && self.settings.direction != Direction::Mixed {
+        if wanted && time_based && self.settings.direction != Direction::Mixed && self.settings.backlog[0] == 0 {
             self.warn("verify", "nothing is read back, as in fio: the writing takes all of the runtime");
             return false;
         }
@@ -467,6 +469,17 @@ impl Check<'_> {
 }
 
 impl Settings {
+    fn syncs(&self) -> Syncs {
+        Syncs { fsync: self.fsync, fdatasync: self.fdatasync, file_range: self.sync_file_range }
+    }
+
+    /// Without a batch of its own as many are read back as make a backlog.
+    fn backlog(&self) -> Option<Backlog> {
+        let [every, batch] = self.backlog;
+        (every > 0 && self.verify == [true; 2])
+            .then_some(Backlog { every, batch: if batch == 0 { every } else { batch } })
+    }
+
     /// Whether fio goes through the page cache; pass-through engines never do.
     fn cached(&self) -> bool {
         !self.direct && !matches!(self.engine, "sg" | "io_uring_cmd")

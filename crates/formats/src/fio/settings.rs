@@ -65,7 +65,9 @@ pub(super) struct Settings {
     pub(super) zoneskip: u64,
     // Concurrency.
     pub(super) iodepth: u32,
-    pub(super) iodepth_low: u64,
+    pub(super) iodepth_low: u32,
+    /// `iodepth_batch_complete_min` and `_max`.
+    pub(super) batch_complete: [u32; 2],
     pub(super) serialize_overlap: bool,
     pub(super) offload: bool,
     pub(super) numjobs: u32,
@@ -80,11 +82,14 @@ pub(super) struct Settings {
     pub(super) system: System,
     pub(super) fsync: u32,
     pub(super) fdatasync: u32,
+    pub(super) sync_file_range: u32,
     pub(super) flush_at_end: [bool; 2],
     /// `continue_on_error`: reads, and writes.
     pub(super) survives: [bool; 2],
     /// `verify` and `do_verify`.
     pub(super) verify: [bool; 2],
+    /// `verify_backlog` and `verify_backlog_batch`.
+    pub(super) backlog: [u64; 2],
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -170,6 +175,7 @@ impl Default for Settings {
             zoneskip: 0,
             iodepth: 1,
             iodepth_low: 0,
+            batch_complete: [1, 0],
             serialize_overlap: false,
             offload: false,
             numjobs: 1,
@@ -182,9 +188,11 @@ impl Default for Settings {
             system: System::default(),
             fsync: 0,
             fdatasync: 0,
+            sync_file_range: 0,
             flush_at_end: [false; 2],
             survives: [false; 2],
             verify: [false, true],
+            backlog: [0; 2],
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -221,6 +229,10 @@ impl Settings {
             Fate::Harmless(reason) if name == "fadvise_hint" => {
                 self.system.take_hint(&value);
                 notes.push(format!("no effect here: {reason}"));
+            }
+            Fate::Harmless(reason) if name == "sync_file_range" => {
+                self.sync_file_range = file_range(&value)?;
+                notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
             Fate::Refused(reason, neutral) => {
@@ -383,7 +395,9 @@ impl Settings {
                 notes.extend(engine.note.map(str::to_owned));
             }
             "iodepth" => self.iodepth = value.number() as u32,
-            "iodepth_low" => self.iodepth_low = value.number(),
+            "iodepth_low" => self.iodepth_low = value.number() as u32,
+            "iodepth_batch_complete_min" => self.batch_complete[0] = value.number() as u32,
+            "iodepth_batch_complete_max" => self.batch_complete[1] = value.number() as u32,
             "serialize_overlap" => self.serialize_overlap = value.on(),
             "io_submit_mode" => self.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.number() as u32,
@@ -401,6 +415,8 @@ impl Settings {
             "fsync_on_close" => self.flush_at_end[1] = value.on(),
             "verify" => self.verify[0] = !value.is_zero(),
             "do_verify" => self.verify[1] = value.on(),
+            "verify_backlog" => self.backlog[0] = value.number(),
+            "verify_backlog_batch" => self.backlog[1] = value.number(),
             "continue_on_error" => self.survives = survives(value),
             _ => return Ok(false),
         }
@@ -544,6 +560,16 @@ impl Value {
             _ => None,
         }
     }
+}
+
+/// After how many writes `sync_file_range` comes: the number after its colon, or each.
+fn file_range(value: &Value) -> Result<u32, Fault> {
+    let Value::Word(_, Some(after)) = value else { return Ok(1) };
+    // Several words may be given (`wait_before,write:8`); the number is behind the last colon.
+    let number = after.rsplit(':').next().unwrap_or(after).trim();
+    let wrong =
+        || Fault::new(format!("`{after}` is not a value for it")).expected("a number of writes after the colon");
+    number.parse().map_err(|_| wrong())
 }
 
 /// Which errors a worker goes on after: those of reads, and of writes. fio counts trims and flushes with writes.

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use super::address::{Address, Chance, Space};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
-use super::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region};
+use super::{Blocks, Direction, EngineKind, FileService, FioPattern, Generator, Modifier, Region, Syncs};
 use crate::block::Op;
 
 /// Index of a direction in fio's triples.
@@ -51,10 +51,21 @@ impl Draw {
 pub(crate) enum Drawn {
     /// This.
     Request(Draw),
+    /// A sync: a flush, or one that a drive does not see.
+    Sync(Sync),
     /// A pass has ended; another begins with the next call.
     Pass,
     /// The last pass has ended.
     End,
+}
+
+/// A sync between requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// All that was written.
+    Flush,
+    /// A range of the page cache, which is no matter of the drive.
+    FileRange,
 }
 
 /// One file.
@@ -84,6 +95,8 @@ pub(crate) struct FioStream {
     long: bool,
     random: bool,
     mapped: bool,
+    /// The last that fio saw completed was a sync.
+    synced: bool,
     align: [u64; 3],
     sizes: [Sizes; 3],
     chance: Chance,
@@ -99,9 +112,13 @@ pub(crate) struct FioStream {
     run: u32,
     zone_bytes: u64,
     issued: [u64; 3],
+    /// Requests that read back what was written: `number_ios` counts them.
+    read_back: u64,
     /// Bytes counted towards the end of the job, and of the pass.
     bytes: u64,
     pass_bytes: u64,
+    /// Bytes of all requests, whatever they count for.
+    moved: u64,
     passes: u32,
     size: u64,
     limits: PassLimits,
@@ -144,6 +161,7 @@ impl FioStream {
             long,
             random: pattern.random != [0; 3],
             mapped: pattern.random_map && pattern.generator != Generator::Lfsr,
+            synced: false,
             align,
             chance: Chance::new(&seeds, long, &pattern.distribution),
             randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(Purpose::Randomness))),
@@ -157,8 +175,10 @@ impl FioStream {
             run: 1,
             zone_bytes: 0,
             issued: [0; 3],
+            read_back: 0,
             bytes: 0,
             pass_bytes: 0,
+            moved: 0,
             passes: 0,
             size: pattern.files.iter().map(|file| file.bytes).sum(),
             limits: PassLimits::default(),
@@ -203,7 +223,7 @@ impl FioStream {
 
     /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
     pub(crate) fn peek(&mut self) -> Option<usize> {
-        if self.over() || self.pass_over() {
+        if self.over() || self.pass_over() || self.due().is_some() {
             return None;
         }
         let direction = self.chosen.unwrap_or_else(|| self.choose());
@@ -223,10 +243,41 @@ impl FioStream {
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
+    /// fio saw a request completed, or a sync.
+    #[inline]
+    pub(crate) fn saw(&mut self, sync: bool) {
+        self.synced = sync;
+    }
+
+    /// Whether there are syncs between its requests.
+    pub(crate) fn syncs(&self) -> bool {
+        self.pattern.syncs.any()
+    }
+
+    /// Whether the last that was seen completed was a sync.
+    pub(crate) fn synced(&self) -> bool {
+        self.synced
+    }
+
+    /// The sync that comes before the next request. fio asks how many writes were issued, whatever came since; in a
+    /// trim-write pair it has no place.
+    fn due(&self) -> Option<Sync> {
+        let (Syncs { fsync, fdatasync, file_range }, writes) = (self.pattern.syncs, self.issued[WRITE]);
+        if self.synced || writes == 0 || self.pattern.direction == Direction::TrimWrite {
+            return None;
+        }
+        let after = |every: u32| every > 0 && writes.is_multiple_of(every.into());
+        match () {
+            () if after(fsync) || after(fdatasync) => Some(Sync::Flush),
+            () if after(file_range) => Some(Sync::FileRange),
+            () => None,
+        }
+    }
+
     /// Forgets what was counted: the ramp is over. Places go on from where they are.
     pub(crate) fn forget_counts(&mut self) {
         self.count_drawn();
-        self.issued = [0; 3];
+        (self.issued, self.read_back) = ([0; 3], 0);
         self.bytes = 0;
     }
 
@@ -254,6 +305,7 @@ impl FioStream {
             self.issued[plain.direction] += drawn;
             self.bytes += drawn * plain.bytes;
             self.pass_bytes += drawn * plain.bytes;
+            self.moved += drawn * plain.bytes;
         }
     }
 
@@ -266,7 +318,7 @@ impl FioStream {
     fn next_in_full(&mut self) -> Drawn {
         self.count_drawn();
         if self.over() {
-            return Drawn::End;
+            return self.end();
         }
         if self.pass_over() {
             return self.end_pass();
@@ -279,6 +331,10 @@ impl FioStream {
             return self.next_plain(plain);
         }
         while let Some(file) = self.pick() {
+            // A sync takes the file's turn.
+            if let Some(sync) = self.due() {
+                return Drawn::Sync(sync);
+            }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
             if self.pattern.direction == Direction::TrimWrite {
                 direction = if self.files[file].trimmed { WRITE } else { TRIM };
@@ -308,6 +364,7 @@ impl FioStream {
         file.next[direction] = place + bytes;
         self.issued[direction] += 1;
         self.pass_bytes += bytes;
+        self.moved += bytes;
         self.bytes += bytes;
         Drawn::Request(Draw { direction, start: file.region.start + place, bytes })
     }
@@ -320,18 +377,41 @@ impl FioStream {
         let writes = pattern.direction.triple()[WRITE];
         let free = writes && self.random && !pattern.random_map;
         let pass = if free { self.size.max(pattern.bytes) } else { self.size };
+        // What is read back on the way counts as well.
+        let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
         PassLimits {
-            requests: pattern.requests.map_or(u64::MAX, |limit| limit.saturating_mul(loops * pairs)),
+            requests: match pattern.requests {
+                Some(limit) if !self.time_based => limit.saturating_mul(loops * pairs),
+                _ => u64::MAX,
+            },
             bytes: if self.time_based { u64::MAX } else { pattern.bytes.saturating_mul(loops) },
-            pass: if self.time_based && !pattern.verify { u64::MAX } else { pass.saturating_mul(pairs) },
+            pass: match pattern.engine.kind {
+                EngineKind::OneAtATime => u64::MAX,
+                _ if self.time_based && !pattern.verify => u64::MAX,
+                _ => pass.saturating_mul(pairs),
+            },
         }
     }
 
     /// All the bytes or requests of the job are issued.
     #[inline]
     fn over(&self) -> bool {
-        self.bytes >= self.limits.bytes
-            || self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] >= self.limits.requests
+        self.bytes >= self.limits.bytes || self.counted_out()
+    }
+
+    /// All the requests of the job are issued.
+    #[inline]
+    fn counted_out(&self) -> bool {
+        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
+    }
+
+    /// Bytes were read back.
+    pub(crate) fn read_back(&mut self, bytes: u64) {
+        self.moved += bytes;
+        self.read_back += 1;
+        if self.pattern.backlog.is_some() {
+            self.pass_bytes += bytes;
+        }
     }
 
     /// The bytes of a pass are issued.
@@ -340,16 +420,32 @@ impl FioStream {
         self.pass_bytes >= self.limits.pass
     }
 
+    /// All is issued. With passes left fio begins one more, in which nothing happens but its end.
+    fn end(&mut self) -> Drawn {
+        self.passes += 1;
+        if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
+            self.restart();
+            return Drawn::Pass;
+        }
+        Drawn::End
+    }
+
     fn end_pass(&mut self) -> Drawn {
         self.passes += 1;
-        let left = (self.pattern.bytes * u64::from(self.pattern.loops)).saturating_sub(self.bytes);
-        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
-        let last = self.passes >= self.pattern.loops && (self.pattern.bytes <= self.size || left < largest);
-        if self.pass_bytes == 0 || (last && !self.time_based) {
+        if self.pass_bytes == 0 || (self.last_pass() && !self.time_based) {
             return Drawn::End;
         }
         self.restart();
         Drawn::Pass
+    }
+
+    /// Whether no pass follows: all are done, and of what `io_size` asks no whole request is left.
+    fn last_pass(&self) -> bool {
+        let limit = self.pattern.bytes;
+        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
+        let all_done = self.files.iter().all(|file| file.done);
+        self.passes >= self.pattern.loops
+            && (limit.saturating_sub(self.moved) < largest || (all_done && limit == self.size) || self.counted_out())
     }
 
     /// The start of a pass.
@@ -357,6 +453,7 @@ impl FioStream {
         self.pass_bytes = 0;
         self.zone_bytes = 0;
         self.mix_until = 0;
+        self.synced = false;
         for file in &mut self.files {
             file.zone = 0;
             file.done = false;
@@ -574,6 +671,7 @@ impl FioStream {
         self.issued[draw.direction] += 1;
         self.zone_bytes += draw.bytes;
         self.pass_bytes += draw.bytes;
+        self.moved += draw.bytes;
         // Of a trim-write pair the write counts.
         if !file.trimmed {
             self.bytes += draw.bytes;
@@ -617,7 +715,7 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
         return None;
     };
-    let odd = pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
+    let odd = pattern.syncs.any() || pattern.backlog.is_some() || pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
     let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);
@@ -630,7 +728,7 @@ fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: boo
         TRIM if pattern.direction == Direction::TrimWrite => WRITE,
         other => other,
     };
-    let alike = if alike == WRITE && pattern.verify { READ } else { alike };
+    let alike = if alike == WRITE && pattern.sizes_alike { READ } else { alike };
     Tausworthe::new(seeds.sizes(alike as u64), long)
 }
 

@@ -21,7 +21,7 @@ use core::cmp::Reverse;
 
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
-use super::worker::{Issue, Poll, Purpose, Quick, Running};
+use super::worker::{Answered, Issue, Poll, Purpose, Quick, Running};
 use super::{Job, Window};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
@@ -171,7 +171,7 @@ impl Workload {
             None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
         };
         let slot = &mut self.slots[tag as usize];
-        let pair = slot.purpose == Purpose::Pair && issue.tag.is_some();
+        let pair = matches!(slot.purpose, Purpose::Pair(_)) && issue.tag.is_some();
         if !pair {
             (slot.op, slot.sectors) = (issue.op, issue.sectors);
         }
@@ -231,7 +231,8 @@ impl Source for Workload {
             let worker = self.first + index;
             return if counts { Counted::In { worker, intended, served: None } } else { Counted::Out };
         }
-        if worker.complete(now, completion.tag, purpose, intended, done) {
+        let answered = Answered { tag: completion.tag, purpose, intended, done, read: op == Op::Read };
+        if worker.complete(now, &answered) {
             self.free[usize::from(index)].push(completion.tag);
         }
         let counts = worker.counts(intended, completion.finished);
@@ -239,10 +240,10 @@ impl Source for Workload {
             self.ready.push_back(index);
         }
         // A write that a flush of its own follows does not count: the flush does.
-        if !counts || (purpose == Purpose::Pair && done) {
+        if !counts || (matches!(purpose, Purpose::Pair(_)) && done) {
             return Counted::Out;
         }
-        let served = (purpose == Purpose::Forced).then_some((op, sectors));
+        let served = matches!(purpose, Purpose::Forced(_)).then_some((op, sectors));
         Counted::In { worker: self.first + index, intended, served }
     }
 }
