@@ -157,6 +157,8 @@ fn compare(number: u64, job: &Drawn) -> Outcome {
     };
     for (thread, (fio, ours)) in fio.iter().zip(&ours).enumerate() {
         // A thread that time ends has ended somewhere.
+        let tail = fio.iter().rev().take_while(|entry| job.timed && entry.0 == Op::Flush).count();
+        let fio = &fio[..fio.len() - tail];
         let ours = if job.timed { &ours[..ours.len().min(fio.len())] } else { ours };
         if fio[..] != ours[..] {
             let at = fio.iter().zip(ours).take_while(|(a, b)| a == b).count();

@@ -379,18 +379,12 @@ impl Check<'_> {
         align
     }
 
-    /// fio turns the map off for other distributions and for `blockalign`; with sizes that differ between the
-    /// directions one map cannot serve both.
+    /// fio turns the map off for other distributions and for `blockalign`.
     fn random_map(&self) -> bool {
         let settings = self.settings;
         let least = |direction| settings.least_block_of(direction);
         let aligned = (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
-        let alike = match settings.direction {
-            Direction::Mixed => least(0) == least(1),
-            Direction::TrimWrite => least(1) == least(2),
-            _ => true,
-        };
-        settings.random && !settings.norandommap && settings.distribution == Distribution::Uniform && aligned && alike
+        settings.random && !settings.norandommap && settings.distribution == Distribution::Uniform && aligned
     }
 
     /// The other distributions draw by themselves, in fio too.

@@ -199,21 +199,23 @@ impl FioStream {
 
     /// A file at the start of a pass.
     fn open(&self, region: Region) -> File {
-        let range = self.pattern.strided.map_or(region.bytes, |strided| strided.range.min(region.bytes));
+        let zone = self.pattern.strided.map(|strided| strided.range);
+        let range = zone.unwrap_or(region.bytes);
         let blocks = core::array::from_fn(|d| {
-            let largest = if self.pattern.sizes_by_randomness { self.sizes[WRITE].min } else { self.sizes[d].min };
-            (range + self.align[d]).saturating_sub(largest.max(self.align[d])) / self.align[d]
+            (range + self.align[d]).saturating_sub(self.sizes[d].min.max(self.align[d])) / self.align[d]
         });
-        let used = self.pattern.direction.triple();
-        let most = (0..3).filter(|&d| used[d]).map(|d| blocks[d]).max().unwrap_or(0);
-        let address = (self.random && most > 0).then(|| {
+        let least = |directions: &[usize]| directions.iter().map(|&d| self.sizes[d].min).min().unwrap_or(1).max(1);
+        let numbers = range / least(&[READ, WRITE, TRIM]);
+        let address = (self.random && numbers > 0).then(|| {
+            let used = self.pattern.direction.triple();
             let single = (0..3).filter(|&d| used[d]).all(|d| self.sizes[d].max == self.align[d]);
             let space = Space {
                 distribution: &self.pattern.distribution,
                 generator: self.pattern.generator,
                 once: self.mapped,
                 single,
-                blocks: most,
+                blocks: numbers,
+                ranks: region.bytes.div_ceil(least(&[READ, WRITE])),
             };
             Address::new(&space, &self.seeds)
         });
@@ -453,6 +455,10 @@ impl FioStream {
         self.pass_bytes = 0;
         self.zone_bytes = 0;
         self.mix_until = 0;
+        if self.pattern.file_service == FileService::Sequential {
+            // The file in turn was closed: the next begins.
+            self.file = (self.file + 1) % self.files.len();
+        }
         self.synced = false;
         for file in &mut self.files {
             file.zone = 0;
@@ -626,17 +632,20 @@ impl FioStream {
         if file.next[direction] >= end {
             return None;
         }
-        let place = file.next[direction] - file.zone;
         let Some(Modifier::Skip(skip)) = self.pattern.modifier else {
-            return Some(place);
+            return Some(file.next[direction] - file.zone);
         };
-        if place == 0 {
-            return Some(0);
+        // Backwards from the end of all, also in a zone.
+        if file.next[direction] == file.zone && file.zone > 0 && skip < 0 {
+            file.next[direction] = end;
         }
-        match place.checked_add_signed(skip) {
-            Some(place) if place < end => Some(place),
-            _ if skip > 0 => Some(0),
-            _ => end.checked_add_signed(skip),
+        match file.next[direction] - file.zone {
+            0 => Some(0),
+            place => match place.checked_add_signed(skip) {
+                Some(place) if place < end => Some(place),
+                _ if skip > 0 => Some(file.zone),
+                _ => end.checked_add_signed(skip),
+            },
         }
     }
 
