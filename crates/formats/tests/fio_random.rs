@@ -164,6 +164,10 @@ fn compare(number: u64, job: &Drawn) -> Outcome {
             let at = fio.iter().zip(ours).take_while(|(a, b)| a == b).count();
             let (a, b) = (fio.get(at), ours.get(at));
             let more = format!("of {} and {}", fio.len(), ours.len());
+            if number_of("SEEKWISE_FIO_JOB").is_some() {
+                let near = at.saturating_sub(12)..at + 6;
+                near.for_each(|at| println!("{at:>6} {:?} {:?}", fio.get(at), ours.get(at)));
+            }
             return Outcome::Differs(format!("thread {thread}: request {at} {more}: fio {a:?}, ours {b:?}"));
         }
     }
@@ -172,7 +176,7 @@ fn compare(number: u64, job: &Drawn) -> Outcome {
     Outcome::Equal { requests: all().count(), syncs: count(Op::Flush), trims: count(Op::Trim) }
 }
 
-fn number(variable: &str) -> Option<u64> {
+fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
@@ -182,9 +186,9 @@ fn random_jobs_ask_what_fio_asks() {
         Some(version) if version == "fio-3.33" => {}
         found => return println!("skipped: fio 3.33 is wanted, and the path has {found:?}"),
     }
-    let jobs = match number("SEEKWISE_FIO_JOB") {
+    let jobs = match number_of("SEEKWISE_FIO_JOB") {
         Some(one) => one..one + 1,
-        None => 0..number("SEEKWISE_FIO_JOBS").unwrap_or(SAMPLE),
+        None => 0..number_of("SEEKWISE_FIO_JOBS").unwrap_or(SAMPLE),
     };
     let (mut equal, mut not_fios, mut requests, mut syncs, mut trims) = (0, 0, 0, 0, 0);
     let mut differ = Vec::new();

@@ -16,7 +16,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Modifier, Pace,
-    Pattern, Region, Strided, Syncs, Worker, Workload,
+    Pattern, Region, Repeat, Strided, Syncs, Worker, Workload,
 };
 
 const KIB: u64 = 1 << 10;
@@ -49,6 +49,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random_map: random > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
+        repeat: Repeat::Passes,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,

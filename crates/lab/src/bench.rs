@@ -15,8 +15,8 @@ use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Row, Timing};
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Syncs,
-    Worker,
+    Blocks, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Repeat,
+    Syncs, Worker,
 };
 use seekwise_targets::place::{RunError, Target};
 use seekwise_targets::work::Work;
@@ -217,6 +217,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         random_map: false,
         generator: Generator::Tausworthe64,
         seed: 1,
+        repeat: Repeat::Never,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,

@@ -11,8 +11,8 @@ use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
 use seekwise_model::workload::recorded::Session;
 use seekwise_model::workload::{
-    AccessLine, Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Generator,
-    IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Strided, Syncs, Think, Worker,
+    AccessLine, Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator,
+    IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think, Worker,
 };
 
 use crate::inputs::sha256;
@@ -130,7 +130,7 @@ fn worker(worker: &Worker) -> Vec<Told> {
         ("job.duration.repeats", time_based.to_string()),
         ("job.rate.start", seconds(*start_delay)),
         ("job.rate.limit", triple(&rates)),
-        ("job.rate.spacing", process(pace.process).to_owned()),
+        ("job.rate.spacing", process(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow)),
         ("job.rate.pause", pace.think.map_or("none".to_owned(), think)),
         (
             "job.pattern.failures",
@@ -213,6 +213,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         random_map,
         generator,
         seed,
+        repeat,
         syncs,
         flush_at_end,
         write_through,
@@ -252,7 +253,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         ("job.pattern.order", format!("{order}; {}", service(*file_service))),
         ("job.pattern.distribution", self::distribution(distribution)),
         ("job.pattern.coverage", (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
-        ("job.pattern.seed", seed.to_string()),
+        ("job.pattern.seed", self::seed(*seed, *repeat)),
         ("job.pattern.verify", verified(*verify, *sizes_alike, *backlog)),
         ("job.pattern.priority", format!("{} %", triple(priority))),
         ("job.size.blocks", triple(&blocks.each_ref().map(self::blocks)) + by),
@@ -266,6 +267,19 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         ("job.depth.engine", if looks { self::engine(*engine) } else { "as each completes".to_owned() }),
         ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
+}
+
+/// The seed; of fio's own the words that there always were.
+fn seed(seed: u64, repeat: Repeat) -> String {
+    match repeat {
+        Repeat::Runs => format!("{seed}, of which passes differ"),
+        Repeat::Passes | Repeat::Never => seed.to_string(),
+    }
+}
+
+fn flow(flow: Flow) -> String {
+    let sleep = if flow.sleep == Span::ZERO { String::new() } else { format!(", sleeping {}", seconds(flow.sleep)) };
+    format!("; weight {} in flow {}{sleep}", flow.weight, flow.id)
 }
 
 /// Of one sync in the words that there always were.
@@ -395,6 +409,7 @@ mod tests {
             ("loops=2", "job.duration.passes"),
             ("number_ios=7", "job.duration.requests"),
             ("rate_iops=100", "job.rate.limit"),
+            ("flow=3", "job.rate.spacing"),
             ("thinktime=10", "job.rate.pause"),
             ("startdelay=1", "job.rate.start"),
             ("rwmixread=70", "job.pattern.reads"),

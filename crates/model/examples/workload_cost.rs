@@ -12,7 +12,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator,
-    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Syncs, Worker, Workload,
+    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Repeat, Syncs, Worker, Workload,
 };
 
 /// The best of so many batches is told: others on the machine only slow a batch down.
@@ -39,6 +39,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         random_map,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
+        repeat: Repeat::Passes,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
@@ -140,7 +141,12 @@ fn main() {
     time("random, no map, 16 workers", 16, fio(100, false, Distribution::Uniform), closed());
     let zipf = Distribution::Zipf { theta: 1_200_000, center: None };
     time("zipf 1.2", 1, fio(100, false, zipf), closed());
-    let pace = Pace { think: None, rate: [Some(Rate::Requests(1_000_000)), None, None], process: Process::Poisson };
+    let pace = Pace {
+        think: None,
+        rate: [Some(Rate::Requests(1_000_000)), None, None],
+        process: Process::Poisson,
+        flow: None,
+    };
     time("random, no map, Poisson", 1, fio(100, false, Distribution::Uniform), pace);
     time("Iometer File Server", 1, iometer(), closed());
 }

@@ -18,6 +18,7 @@ mod arrival;
 mod check;
 mod fio;
 mod fixed;
+mod flow;
 mod iometer;
 mod map;
 mod reaping;
@@ -80,6 +81,19 @@ pub struct Pace {
     pub rate: [Option<Rate>; 3],
     /// How a rate spaces its requests.
     pub process: Process,
+    /// Its share of what several workers issue together.
+    pub flow: Option<Flow>,
+}
+
+/// fio's `flow`: workers of one flow issue in the proportions of their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Which flow (`flow_id`).
+    pub id: u32,
+    /// Its weight; at least 1.
+    pub weight: u32,
+    /// How long it sleeps when it is ahead (`flow_sleep`); zero: until the others have caught up.
+    pub sleep: Span,
 }
 
 /// fio's think time.
@@ -192,9 +206,9 @@ pub struct FioPattern {
     /// `random_generator`.
     pub generator: Generator,
     /// `randseed`. The streams are those of fio's thread with the worker's number (the first is 1).
-    /// [`DEFAULT_SEED`], fio's default, stands for `randrepeat=1`: each pass starts its streams afresh. Any other
-    /// seed lets them run on; for `randrepeat=0` the job's reader takes any other.
     pub seed: u64,
+    /// What of the streams repeats.
+    pub repeat: Repeat,
     /// Syncs between the requests.
     pub syncs: Syncs,
     /// A flush of each file at the end of a pass (`end_fsync`, `fsync_on_close`). A file that is done before the others
@@ -214,6 +228,18 @@ pub struct FioPattern {
     pub engine: Engine,
     /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
     pub priority: [u8; 3],
+}
+
+/// What of fio's random streams repeats (`randrepeat`, `randseed`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// Each pass starts its streams afresh (`randrepeat=1` without a seed).
+    #[default]
+    Passes,
+    /// Streams run on from pass to pass (`randseed`). Places are those of any seed: fio 3.33 has one constant for them.
+    Runs,
+    /// Nothing in fio (`randrepeat=0`); here all streams follow the seed.
+    Never,
 }
 
 /// fio's syncs: each after this many writes, and before each request from then on until the next write; 0: never.

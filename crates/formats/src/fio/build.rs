@@ -6,8 +6,8 @@
 use seekwise_model::files::buffered::Opening;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Generator, Job, Modifier,
-    Pace, Pattern, Rate, Strided, Syncs, Think, Worker,
+    Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator, Job,
+    Modifier, Pace, Pattern, Rate, Repeat, Strided, Syncs, Think, Worker,
 };
 
 use super::engines::Runs;
@@ -17,10 +17,10 @@ use super::settings::Settings;
 use super::{JobFile, Origin, Section};
 use crate::diagnostic::Diagnostic;
 
-/// fio's default `randseed`; to the model it also stands for `randrepeat=1`.
+/// fio's default `randseed`.
 const RANDSEED: u64 = 0x89;
-/// The seed of `randrepeat=0`, where fio asks the system. Runs here are repeatable all the same, so any seed but the
-/// default will do.
+/// The seed of `randrepeat=0`, where fio asks the system. Runs here are repeatable all the same, so any seed
+/// will do.
 const NOT_REPEATED: u64 = 0x5eed;
 /// Workers of a job, at most: the model numbers them in 16 bits.
 const MOST_WORKERS: usize = 65_535;
@@ -59,6 +59,7 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     let shapes: Vec<Worker> = (0..file.sections.len()).map(|section| shape(file, section, &mut found)).collect();
     let clones = clones(file);
     let drive = sectors.saturating_mul(512);
+    flows(file, &clones, &mut found.errors);
     let plans = layout::lay_out(file, &clones, drive, &mut found.warnings, &mut found.errors);
     if !found.errors.is_empty() {
         return Err(found.errors);
@@ -66,6 +67,20 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     let complete = |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
     let workers = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
     Ok((Job { name: name(&file.file), workers }, found.warnings))
+}
+
+/// A job of a flow whose others begin after it has ended would wait for them for ever, in fio too.
+fn flows(file: &JobFile, clones: &[Clone], errors: &mut Vec<Diagnostic>) {
+    let flow = |clone: &Clone| file.sections[clone.section].settings.flow;
+    for clone in clones.iter().filter(|clone| flow(clone)[0] > 0) {
+        let together =
+            |other: &Clone| flow(other)[0] == 0 || flow(other)[1] != flow(clone)[1] || other.stage == clone.stage;
+        if clone.number == 0 && !clones.iter().all(together) {
+            let message =
+                "jobs of one flow begin together: behind a stonewall they would wait for one another for ever";
+            errors.push(file.at(clone.section, "flow", message));
+        }
+    }
 }
 
 /// The file's name without directory and ending.
@@ -284,7 +299,10 @@ impl Check<'_> {
         }
         // As in fio: no longer than the pause.
         let think = Think { spin: settings.think.spin.min(settings.think.time), ..settings.think };
-        Pace { think: thinks.then_some(think), rate: [rate(0), rate(1), rate(2)], process: settings.rate_process }
+        let [weight, id, sleep] = settings.flow;
+        let flow = (weight > 0).then_some(Flow { id, weight, sleep: Span::from_micros(sleep.into()) });
+        let rate = [rate(0), rate(1), rate(2)];
+        Pace { think: thinks.then_some(think), rate, process: settings.rate_process, flow }
     }
 
     /// The pattern without files and bytes, which differ between clones.
@@ -309,6 +327,11 @@ impl Check<'_> {
             random_map: self.random_map(),
             generator: self.generator(),
             seed: seed(settings),
+            repeat: match (settings.randrepeat, settings.randseed) {
+                (true, None) => Repeat::Passes,
+                (true, Some(_)) => Repeat::Runs,
+                (false, _) => Repeat::Never,
+            },
             syncs: if writes { settings.syncs() } else { Syncs::default() },
             flush_at_end: writes && settings.flush_at_end.contains(&true),
             write_through: writes && settings.write_through,

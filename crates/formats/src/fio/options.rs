@@ -61,7 +61,6 @@ const SYSTEM: Fate = Harmless("it acts on the operating system, which is not par
 const TRACE: Fate = Refused("a trace cannot be replayed or written from a job file in this version", &[]);
 const LATENCY: Fate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
 const DATA_PLACEMENT: Fate = Refused("data placement is a matter of flash devices", &[]);
-const FLOW: Fate = Refused("jobs cannot be balanced against one another in this version", &[]);
 const FLOOR: Fate = Refused("a job is not stopped for falling below a rate in this version", &[]);
 const BY_CODE: Fate = Refused("an outside program cannot be part of a repeatable run", &[]);
 
@@ -200,9 +199,9 @@ pub(super) const OPTIONS: &[Known] = &[
     o("exitall", "", Flag, Refused("the end of one worker does not end the others in this version", &[])),
     o("exit_what", "", Word(&["group", "stonewall", "all"]), ALONE),
     o("exitall_on_error", "", Flag, Harmless("the error of one worker does not end the others in this version")),
-    o("flow", "", Int(0, 1000), FLOW),
-    o("flow_id", "", Int(0, MANY), ALONE),
-    o("flow_sleep", "", Int(0, MANY), ALONE),
+    o("flow", "", Int(0, 1000), Honoured),
+    o("flow_id", "", Int(0, MANY), Honoured),
+    o("flow_sleep", "", Int(0, MANY), Honoured),
     // Caching and durability.
     o("direct", "", Switch, Honoured),
     o("buffered", "", Switch, Honoured),

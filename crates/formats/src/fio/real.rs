@@ -70,6 +70,7 @@ const REFUSED: &[(&[&str], &str, &[&str])] = &[
         "the ring is an ordinary one, that waits",
         &["0"],
     ),
+    (&["flow"], "workers run by themselves and keep no shares of one another", &["0"]),
     (&["lockmem"], "memory is not taken away from the system", &["0"]),
     (&["readfua", "writefua"], "it belongs to engines that are refused there", &["0"]),
 ];

@@ -101,6 +101,8 @@ pub(super) struct Settings {
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: Process,
     pub(super) rate_ignore_thinktime: bool,
+    /// `flow`, `flow_id`, and `flow_sleep` in microseconds.
+    pub(super) flow: [u32; 3],
     /// Where each option was last given.
     places: BTreeMap<&'static str, (String, usize)>,
 }
@@ -203,6 +205,7 @@ impl Default for Settings {
             rate_iops: [0; 3],
             rate_process: Process::Linear,
             rate_ignore_thinktime: false,
+            flow: [0; 3],
             places: BTreeMap::new(),
         }
     }
@@ -439,6 +442,9 @@ impl Settings {
             ("rate_process", _) => {
                 self.rate_process = if value.is_word("poisson") { Process::Poisson } else { Process::Linear }
             }
+            ("flow", _) => self.flow[0] = value.number() as u32,
+            ("flow_id", _) => self.flow[1] = value.number() as u32,
+            ("flow_sleep", _) => self.flow[2] = value.number() as u32,
             ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.on(),
             _ => return false,
         }

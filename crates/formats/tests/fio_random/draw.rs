@@ -90,11 +90,13 @@ impl Section<'_> {
         };
         self.engine(engine);
         let rw = self.direction(engine);
+        let gaps = self.lines.iter().any(|line| line.starts_with("rw=") && line.contains(':')) && !self.random;
         let writes = !["read", "trim", "randread", "randtrim"].contains(&rw);
         self.blocks(rw);
-        let files = self.files(rw, engine, drawn);
+        let files = self.files(rw, engine, gaps, drawn);
         self.places(rw, files);
-        if self.chance.one_in(4) {
+        // A second pass of the null engine in batches logs what it puts off twice.
+        if self.chance.one_in(4) && engine != Engine::NullDeep {
             self.ends(files);
         }
         if self.chance.below(5) < 4 {
@@ -103,7 +105,8 @@ impl Section<'_> {
         if writes && !rw.contains("trim") && matches!(engine, Engine::Null | Engine::Calls) && self.chance.one_in(4) {
             self.verify();
         }
-        if self.chance.one_in(40) {
+        // With several in flight fio pauses by the clock when it looks.
+        if self.chance.one_in(24) && matches!(engine, Engine::Null | Engine::Calls) {
             // A thousand requests or so, however fast the machine is.
             self.say("time_based=1\nruntime=1\nthinktime=1000");
             drawn.timed = true;
@@ -189,7 +192,7 @@ impl Section<'_> {
         }
     }
 
-    fn files(&mut self, rw: &str, engine: Engine, drawn: &mut Drawn) -> u64 {
+    fn files(&mut self, rw: &str, engine: Engine, gaps: bool, drawn: &mut Drawn) -> u64 {
         let count = if self.chance.one_in(4) { 2 + self.chance.below(4) } else { 1 };
         let bytes = match self.chance.below(4) {
             0 => 1 << 20,
@@ -200,8 +203,10 @@ impl Section<'_> {
         let first = drawn.files.len() as u64;
         let names: Vec<String> = (first..first + count).map(|file| format!("f{file}")).collect();
         self.say(format!("filename={}\nsize={}", names.join(":"), bytes * count));
-        // Nothing behind it, it has no end but its size.
-        let offset = if matches!(engine, Engine::Calls | Engine::Aio) && self.chance.one_in(5) { 64 << 10 } else { 0 };
+        // With nothing behind it a file has no end but its size; a run with gaps or backwards that begins at an offset
+        // goes otherwise on purpose (see `model/workload/fio`).
+        let real = matches!(engine, Engine::Calls | Engine::Aio);
+        let offset = if real && !gaps && self.chance.one_in(5) { 64 << 10 } else { 0 };
         if offset > 0 {
             self.say(format!("offset={offset}"));
         }
@@ -236,13 +241,16 @@ impl Section<'_> {
                 let distribution = self.chance.of(&given);
                 self.say(format!("random_distribution={distribution}"));
                 if files > 1 || !distribution.starts_with("zoned") {
-                    self.say("randseed=137");
+                    // Without a seed fio takes the file's name.
+                    let seed = self.chance.of(&["137", "42"]);
+                    self.say(format!("randseed={seed}"));
                 }
             }
             3 => {
                 let generator = self.chance.of(&["lfsr", "tausworthe64"]);
                 self.say(format!("random_generator={generator}"));
             }
+            4 if self.chance.one_in(3) => self.say("randseed=7"),
             _ => {}
         }
     }

@@ -23,6 +23,8 @@ pub(crate) const READ: usize = 0;
 pub(crate) const WRITE: usize = 1;
 /// Index of trims.
 pub(crate) const TRIM: usize = 2;
+/// Where a request began that there was none of yet.
+const NOWHERE: u64 = u64::MAX;
 
 /// One request, in bytes of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +79,10 @@ struct File {
     blocks: [u64; 3],
     /// Where the next sequential request of a direction begins, from the file's start.
     next: [u64; 3],
-    /// Where the last request of a direction began.
+    /// Where the last request of a direction began, or [`NOWHERE`].
     last: [u64; 3],
     /// Where the current strided zone begins.
     zone: u64,
-    /// A trim waits for its write.
-    trimmed: bool,
     done: bool,
 }
 
@@ -97,6 +97,8 @@ pub(crate) struct FioStream {
     mapped: bool,
     /// The last that fio saw completed was a sync.
     synced: bool,
+    /// The next place is not marked in the map.
+    unmarked: bool,
     align: [u64; 3],
     sizes: [Sizes; 3],
     chance: Chance,
@@ -162,6 +164,7 @@ impl FioStream {
             random: pattern.random != [0; 3],
             mapped: pattern.random_map && pattern.generator != Generator::Lfsr,
             synced: false,
+            unmarked: false,
             align,
             chance: Chance::new(&seeds, long, &pattern.distribution),
             randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(Purpose::Randomness))),
@@ -219,13 +222,12 @@ impl FioStream {
             };
             Address::new(&space, &self.seeds)
         });
-        let last = [0; 3];
-        File { region, address, blocks, next: [0; 3], last, zone: 0, trimmed: false, done: false }
+        File { region, address, blocks, next: [0; 3], last: [NOWHERE; 3], zone: 0, done: false }
     }
 
     /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
     pub(crate) fn peek(&mut self) -> Option<usize> {
-        if self.over() || self.pass_over() || self.due().is_some() {
+        if self.ends_now() || self.due().is_some() {
             return None;
         }
         let direction = self.chosen.unwrap_or_else(|| self.choose());
@@ -249,6 +251,11 @@ impl FioStream {
     #[inline]
     pub(crate) fn saw(&mut self, sync: bool) {
         self.synced = sync;
+    }
+
+    /// Whether the job or the pass ends before another request.
+    pub(crate) fn ends_now(&self) -> bool {
+        self.over() || self.pass_over()
     }
 
     /// Whether there are syncs between its requests.
@@ -339,10 +346,11 @@ impl FioStream {
             }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
             if self.pattern.direction == Direction::TrimWrite {
-                direction = if self.files[file].trimmed { WRITE } else { TRIM };
+                direction = self.files[file].of_pair();
             }
             if let Some(draw) = self.request(file, direction) {
                 self.account(file, &draw);
+                self.unmarked = false;
                 return Drawn::Request(draw);
             }
             self.files[file].done = true;
@@ -447,7 +455,9 @@ impl FioStream {
         let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
         let all_done = self.files.iter().all(|file| file.done);
         self.passes >= self.pattern.loops
-            && (limit.saturating_sub(self.moved) < largest || (all_done && limit == self.size) || self.counted_out())
+            && (limit.saturating_sub(self.moved) < largest
+                || (all_done && limit == self.size && !self.pattern.verify)
+                || self.counted_out())
     }
 
     /// The start of a pass.
@@ -537,13 +547,15 @@ impl FioStream {
         if self.pattern.strided.is_some() {
             self.change_zone(index, direction);
         }
-        if direction == WRITE && self.random && self.files[index].trimmed {
+        if direction == WRITE && self.random && self.pattern.direction == Direction::TrimWrite {
             // A random trim-write: the write goes where the trim was.
             let file = &self.files[index];
             let (start, bytes) = (file.last[TRIM], file.next[TRIM] - file.last[TRIM]);
             return Some(Draw { direction, start: file.region.start + start, bytes });
         }
         let (place, random, marks) = self.place(index, direction)?;
+        // fio forgets to mark what follows a place in sequence that failed.
+        self.unmarked |= !marks;
         let file = &mut self.files[index];
         let start = place + file.zone;
         let by = if !self.pattern.sizes_by_randomness {
@@ -554,7 +566,7 @@ impl FioStream {
             READ
         };
         let mut bytes = self.sizes[by].draw(file.region.bytes.checked_sub(start)?)?;
-        if marks && self.mapped {
+        if !self.unmarked && self.mapped {
             let unit = self.sizes[direction].min;
             let address = file.address.as_mut()?;
             bytes = address.take(place / unit, bytes, unit);
@@ -589,7 +601,8 @@ impl FioStream {
     fn in_run(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
         if matches!(self.pattern.modifier, Some(Modifier::Same(_))) {
             let file = &self.files[index];
-            return Some((file.last[direction] - file.zone, false, false));
+            let again = if file.last[direction] == NOWHERE { 0 } else { file.last[direction] - file.zone };
+            return Some((again, false, false));
         }
         let place = self.in_sequence(index, direction).or_else(|| self.at_random(index, direction))?;
         Some((place, false, false))
@@ -674,26 +687,33 @@ impl FioStream {
     fn account(&mut self, index: usize, draw: &Draw) {
         let file = &mut self.files[index];
         let start = draw.start - file.region.start;
+        if draw.direction == TRIM && self.random && file.last[TRIM] == start {
+            // The same place by chance: what follows is its write all the same.
+            file.last[WRITE] = file.last[WRITE].wrapping_sub(1);
+        }
         file.last[draw.direction] = start;
         file.next[draw.direction] = start + draw.bytes;
-        file.trimmed = self.pattern.direction == Direction::TrimWrite && draw.direction == TRIM;
         self.issued[draw.direction] += 1;
         self.zone_bytes += draw.bytes;
         self.pass_bytes += draw.bytes;
         self.moved += draw.bytes;
         // Of a trim-write pair the write counts.
-        if !file.trimmed {
+        if self.pattern.direction != Direction::TrimWrite || draw.direction == WRITE {
             self.bytes += draw.bytes;
         }
     }
 }
 
 impl File {
+    /// What of a trim-write pair is next: the write, unless the last of each were at one place.
+    fn of_pair(&self) -> usize {
+        if self.last[WRITE] == self.last[TRIM] { TRIM } else { WRITE }
+    }
+
     /// Positions and map as at the start of a pass, in the zone it is in.
     fn clear(&mut self, seeds: &Seeds) {
         self.next = [self.zone; 3];
-        self.last = [self.zone; 3];
-        self.trimmed = false;
+        self.last = [NOWHERE; 3];
         if let Some(address) = &mut self.address {
             address.clear(seeds);
         }
@@ -724,7 +744,11 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
         return None;
     };
-    let odd = pattern.syncs.any() || pattern.backlog.is_some() || pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
+    let odd = pattern.syncs.any()
+        || pattern.backlog.is_some()
+        || pattern.strided.is_some()
+        || pattern.modifier.is_some()
+        || pattern.sizes_by_randomness;
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
     let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);

@@ -21,11 +21,12 @@ use core::cmp::Reverse;
 
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
+use super::flow::Flows;
 use super::worker::{Answered, Issue, Poll, Purpose, Quick, Running};
 use super::{Job, Window};
 use crate::block::{Completion, Counted, Flags, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// A job that runs.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct Workload {
     active: usize,
     /// The number of the first worker in its job.
     first: u16,
+    /// Who waits for whom.
+    flows: Flows,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,6 +92,7 @@ impl Workload {
             stages: stages.iter().map(of_stage).collect(),
             active: 0,
             first: 0,
+            flows: Flows::new(job),
         })
     }
 
@@ -134,14 +138,27 @@ impl Workload {
                 self.rotate();
                 return Some(self.quick_request(index, &draw, now));
             }
+            if self.workers[usize::from(index)].may_be_held(now)
+                && let Some(sleep) = self.flows.hold(index)
+            {
+                self.ready.pop_front();
+                if sleep > Span::ZERO {
+                    self.waiting.push(Reverse((now + sleep, index)));
+                }
+                continue;
+            }
             match self.workers[usize::from(index)].poll(now) {
                 Poll::Issue(issue) => {
                     self.rotate();
+                    self.ready.extend(self.flows.issued(index));
                     return Some(self.request(index, &issue));
                 }
                 Poll::At(instant) => self.waiting.push(Reverse((instant, index))),
                 Poll::Wait => self.blocked[usize::from(index)] = true,
-                Poll::Ended => self.active -= 1,
+                Poll::Ended => {
+                    self.active -= 1;
+                    self.ready.extend(self.flows.ended(index));
+                }
             }
             self.ready.pop_front();
         }

@@ -167,6 +167,8 @@ pub(crate) struct Running {
     smallest: [u64; 3],
     /// Goes on after a failed read, and after another failed request.
     survives: [bool; 2],
+    /// It keeps its share of a flow.
+    flows: bool,
     /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
     /// It does: running, past its ramp, and plain. See [`Running::quick`].
@@ -187,7 +189,7 @@ impl Running {
         let sector = u64::from(limits.logical);
         let stream = match &worker.pattern {
             Pattern::Fio(fio) => {
-                let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
+                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
                 Stream::Fio(Box::new(FioStream::new(fio, sector, seeds, worker.time_based)))
             }
             Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
@@ -222,7 +224,7 @@ impl Running {
                 _ => Through::Cache,
             },
             priority: fio.filter(|fio| fio.priority != [0; 3]).map(|fio| {
-                let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
+                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
                 (fio.priority, Tausworthe88::new(seeds.of(tausworthe::Purpose::Priority)))
             }),
             written: fio.filter(|fio| fio.verify).map(written),
@@ -231,6 +233,7 @@ impl Running {
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
             survives: worker.survives,
+            flows: worker.pace.flow.is_some(),
             plain: false,
             cruising: false,
         }
@@ -238,7 +241,7 @@ impl Running {
     }
 
     fn plainly(mut self) -> Running {
-        let paced = self.arrival.is_some() || self.thinking.is_some();
+        let paced = self.arrival.is_some() || self.thinking.is_some() || self.flows;
         let durable = self.flush_at_end || self.through != Through::Cache || self.reaping.is_some();
         let draws = match &self.stream {
             Stream::Fio(fio) => !fio.syncs(),
@@ -294,6 +297,12 @@ impl Running {
         if let Some(arrival) = &mut self.arrival {
             arrival.begin(self.begin, self.smallest);
         }
+    }
+
+    /// Whether it would issue now, and waits if it is ahead of its share of a flow.
+    pub(crate) fn may_be_held(&self, now: Instant) -> bool {
+        let issues = matches!(self.phase, Phase::Running | Phase::Verifying { .. });
+        issues && now < self.end && !self.flushing && self.follow.is_empty() && self.in_flight < self.depth
     }
 
     /// Whether a request that was issued and finished at these instants is counted.
@@ -441,7 +450,8 @@ impl Running {
         let Stream::Fio(fio) = &mut self.stream else {
             return Poll::Ended;
         };
-        if let Some((lba, sectors)) = self.written.as_mut().and_then(Written::due) {
+        let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
+        if let Some((lba, sectors)) = backlog.and_then(Written::due) {
             let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
             fio.read_back(draw.bytes);
             let issue = self.request(draw, now);
@@ -561,6 +571,9 @@ impl Running {
             written.clear();
         }
         self.closing = None;
+        if let Stream::Fio(fio) = &mut self.stream {
+            fio.saw(false);
+        }
         if again {
             self.phase = Phase::Running;
             return self.run(now);

@@ -8,7 +8,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern,
-    Region, Syncs, Worker, Workload,
+    Region, Repeat, Syncs, Worker, Workload,
 };
 
 /// One request as it was issued.
@@ -100,6 +100,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random_map: random > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
+        repeat: Repeat::Passes,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
