@@ -15,8 +15,10 @@
 //! Skipped, with the reason printed, without fio 3.33: other versions draw otherwise.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::fio::{self, Context};
 use seekwise_model::block::{Completion, Limits, Next, Op, Queuing, Request, Source, Status};
@@ -180,6 +182,31 @@ fn number_of(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
+/// What comes of each job, in order. fio sleeps for most of its short runs, so several are under way.
+fn outcomes(jobs: Range<u64>) -> Vec<(u64, Outcome)> {
+    let next = AtomicU64::new(jobs.start);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= jobs.end {
+                return done;
+            }
+            let job = draw::job(seed);
+            if jobs.end - jobs.start == 1 {
+                println!("{}", job.text);
+            }
+            done.push((seed, compare(seed, &job)));
+        }
+    };
+    let mut all: Vec<(u64, Outcome)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no comparison panics")).collect()
+    });
+    all.sort_by_key(|(seed, _)| *seed);
+    all
+}
+
 #[test]
 fn random_jobs_ask_what_fio_asks() {
     match fio_version() {
@@ -190,16 +217,12 @@ fn random_jobs_ask_what_fio_asks() {
         Some(one) => one..one + 1,
         None => 0..number_of("SEEKWISE_FIO_JOBS").unwrap_or(SAMPLE),
     };
+    let asked = jobs.end - jobs.start;
     let (mut equal, mut not_fios, mut requests, mut syncs, mut trims) = (0, 0, 0, 0, 0);
     let mut differ = Vec::new();
     let mut refused: BTreeMap<String, usize> = BTreeMap::new();
-    let asked = jobs.end - jobs.start;
-    for seed in jobs {
-        let job = draw::job(seed);
-        if asked == 1 {
-            println!("{}", job.text);
-        }
-        match compare(seed, &job) {
+    for (seed, outcome) in outcomes(jobs) {
+        match outcome {
             Outcome::Equal { requests: more, syncs: s, trims: t } => {
                 equal += 1;
                 (requests, syncs, trims) = (requests + more, syncs + s, trims + t);
@@ -207,7 +230,7 @@ fn random_jobs_ask_what_fio_asks() {
             Outcome::NotFios => not_fios += 1,
             Outcome::Refused(said) => *refused.entry(said).or_default() += 1,
             Outcome::Differs(said) => {
-                println!("job {seed} ({}): {said}", job.options());
+                println!("job {seed} ({}): {said}", draw::job(seed).options());
                 differ.push(seed);
             }
         }

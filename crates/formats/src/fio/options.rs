@@ -58,7 +58,8 @@ const ALONE: Fate = Harmless("it does nothing without the option it belongs to, 
 const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
 
 // Why an option is refused.
-const TRACE: Fate = Refused("a trace cannot be replayed or written from a job file in this version", &[]);
+const TRACE: Fate =
+    Refused("a job does not replay a log in this version; `seekwise run LOG` plays the log by itself", &[]);
 const LATENCY: Fate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
 const DATA_PLACEMENT: Fate = Refused("data placement is a matter of flash devices", &[]);
 const FLOOR: Fate = Refused("a job is not stopped for falling below a rate in this version", &[]);
@@ -262,7 +263,8 @@ pub(super) const OPTIONS: &[Known] = &[
     o("verify_dump", "", Switch, VERIFY),
     o("verify_async", "", Int(0, MANY), VERIFY),
     o("verify_async_cpus", "", Text, VERIFY),
-    o("verify_state_load", "", Switch, Refused("what an earlier run wrote is not known here", &[])),
+    o("verify_state_load", "", Switch,
+        Harmless("no earlier run's state is read: all is read back, as after a run that came to its end")),
     o("verify_state_save", "", Switch, VERIFY),
     o("verify_write_sequence", "", Switch, VERIFY),
     o("verify_header_seed", "", Switch, VERIFY),

@@ -365,7 +365,8 @@ impl Settings {
             ("randrepeat", _) => self.randrepeat = value.on(),
             ("randseed", _) => self.randseed = Some(value.number()),
             ("zonemode", Value::Word("zbd", _)) => {
-                return Err(Fault::new("zoned devices are not in this version"));
+                return Err(Fault::new("zones with write pointers are not in this version, neither a drive's own nor fio's on other drives")
+                    .expected("none or strided"));
             }
             ("zonemode", Value::Word(word, _)) => self.zonemode = Some(word),
             ("zonesize", _) => self.zonesize = value.plain_size()?,

@@ -4,10 +4,8 @@
 //! or in sequence, the place, the size, the map, and how passes end and start again. Each direction has its own
 //! sequential position in each file. When is not its affair (see `worker`), nor what a request costs.
 //!
-//! Where it departs on purpose: a request never reaches past the part of the file in use; a trim-write pair is kept
-//! by a mark instead of by comparing places; a random place of `bs_is_seq_rand` leaves room for the random size; a
-//! backward run (`rw=read:-8k`) starts as fio starts it in a file used from its beginning; with both `loops` and
-//! an `io_size` the bytes are their product.
+//! Where it departs on purpose: a request never reaches past the part of the file in use; a run with gaps or backwards
+//! (`rw=read:-8k`) goes as fio's does in a file used from its beginning; an `io_size` of just the files' size counts as none.
 
 use alloc::vec::Vec;
 
@@ -55,7 +53,7 @@ pub(crate) enum Drawn {
     Request(Draw),
     /// A sync: a flush, or one that a drive does not see.
     Sync(Sync),
-    /// A pass has ended; another begins with the next call.
+    /// A pass has ended; another may begin.
     Pass,
     /// The last pass has ended.
     End,
@@ -434,7 +432,6 @@ impl FioStream {
     fn end(&mut self) -> Drawn {
         self.passes += 1;
         if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
-            self.restart();
             return Drawn::Pass;
         }
         Drawn::End
@@ -442,11 +439,21 @@ impl FioStream {
 
     fn end_pass(&mut self) -> Drawn {
         self.passes += 1;
-        if self.pass_bytes == 0 || (self.last_pass() && !self.time_based) {
-            return Drawn::End;
+        match self.pass_bytes {
+            0 => Drawn::End,
+            // What is read back first counts.
+            _ if !self.pattern.verify && self.last_pass() => Drawn::End,
+            _ => Drawn::Pass,
         }
-        self.restart();
-        Drawn::Pass
+    }
+
+    /// The next pass begins, if there is one.
+    pub(crate) fn begin_pass(&mut self) -> bool {
+        let more = !(self.pattern.verify && self.last_pass());
+        if more {
+            self.restart();
+        }
+        more
     }
 
     /// Whether no pass follows: all are done, and of what `io_size` asks no whole request is left.
@@ -454,7 +461,8 @@ impl FioStream {
         let limit = self.pattern.bytes;
         let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
         let all_done = self.files.iter().all(|file| file.done);
-        self.passes >= self.pattern.loops
+        !self.time_based
+            && self.passes >= self.pattern.loops
             && (limit.saturating_sub(self.moved) < largest
                 || (all_done && limit == self.size && !self.pattern.verify)
                 || self.counted_out())
@@ -469,7 +477,6 @@ impl FioStream {
             // The file in turn was closed: the next begins.
             self.file = (self.file + 1) % self.files.len();
         }
-        self.synced = false;
         for file in &mut self.files {
             file.zone = 0;
             file.done = false;

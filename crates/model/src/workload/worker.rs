@@ -571,10 +571,14 @@ impl Running {
             written.clear();
         }
         self.closing = None;
-        if let Stream::Fio(fio) = &mut self.stream {
-            fio.saw(false);
-        }
-        if again {
+        let more = match &mut self.stream {
+            Stream::Fio(fio) if again => {
+                fio.saw(false);
+                fio.begin_pass()
+            }
+            _ => again,
+        };
+        if more {
             self.phase = Phase::Running;
             return self.run(now);
         }
