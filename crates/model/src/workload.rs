@@ -138,6 +138,7 @@ pub struct Region {
 }
 
 /// Which algorithm draws the requests.
+#[expect(clippy::large_enum_variant, reason = "a worker has one, and nearly all are fio's")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// fio's generator.

@@ -119,7 +119,7 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
             calls: settings.engine().runs == Runs::Synchronous,
             direct,
             invalidate: settings.system.invalidate,
-            data_only: settings.fdatasync > 0,
+            data_only: settings.fdatasync > 0 && settings.fsync == 0,
             whole: settings.system.whole_sync,
             hint,
         }

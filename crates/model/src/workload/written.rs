@@ -38,13 +38,15 @@ pub(crate) struct Written {
     read_last: bool,
     /// The last number given to a write; 0 is none.
     number: u32,
+    /// By number, where a write in flight begins.
+    in_flight: BTreeMap<u32, u64>,
 }
 
 impl Written {
     /// None yet. `once`: no block is written twice in a pass.
     pub(crate) fn new(once: bool, backlog: Option<Backlog>) -> Written {
         let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
-        Written { order, backlog, batch: 0, read_last: false, number: 0 }
+        Written { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
     }
 
     fn len(&self) -> u64 {
@@ -57,6 +59,7 @@ impl Written {
     /// A write is issued; by this number it is told to be done.
     pub(crate) fn issued(&mut self, lba: u64, sectors: u32) -> u32 {
         self.number = self.number.wrapping_add(1).max(1);
+        self.in_flight.insert(self.number, lba);
         let piece = Piece { number: self.number, lba, sectors, done: false };
         match &mut self.order {
             Order::Written(list) => list.push_back(piece),
@@ -76,12 +79,11 @@ impl Written {
     /// A request was seen completed: a read, or the write of this number.
     pub(crate) fn saw(&mut self, read: bool, number: u32) {
         self.read_last = read;
-        if number == 0 {
-            return;
-        }
+        let Some(lba) = self.in_flight.remove(&number) else { return };
         let piece = match &mut self.order {
+            // One in flight is near the end.
             Order::Written(list) => list.iter_mut().rev().find(|piece| piece.number == number),
-            Order::Placed(tree) => tree.values_mut().find(|piece| piece.number == number),
+            Order::Placed(tree) => tree.get_mut(&lba).filter(|piece| piece.number == number),
         };
         if let Some(piece) = piece {
             piece.done = true;
@@ -115,6 +117,7 @@ impl Written {
 
     /// Another pass begins.
     pub(crate) fn clear(&mut self) {
+        self.in_flight.clear();
         match &mut self.order {
             Order::Written(list) => list.clear(),
             Order::Placed(tree) => tree.clear(),
