@@ -390,7 +390,7 @@ fn durability_pace_and_verification() {
     let batches = pattern("ioengine=libaio\niodepth=8\niodepth_batch_complete=3\niodepth_low=2").engine;
     assert_eq!(batches, Engine { kind: EngineKind::SyncsHold, least: 3, most: 3, low: 2 });
     assert_eq!(pattern("ioengine=io_uring\niodepth=8").engine.kind, EngineKind::AllQueued);
-    assert_eq!(pattern("iodepth=8").engine.kind, EngineKind::OneAtATime);
+    assert_eq!(pattern("ioengine=psync\niodepth=8").engine.kind, EngineKind::OneAtATime);
     let paced = workers(
         "rate_iops=100,50,\nrate_process=poisson\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );

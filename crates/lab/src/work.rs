@@ -218,16 +218,13 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         flush_at_end,
         write_through,
         strided,
-        // It is part of `verify`, and shows in the sizes that are drawn.
         sizes_alike,
         verify,
         backlog,
         engine,
         priority,
     } = pattern;
-    // With one in flight, and where nothing hangs on it, all engines are one.
-    let batches = *engine != Engine { kind: engine.kind, ..Engine::default() };
-    let looks = depth > 1 && (batches || syncs.any() || backlog.is_some() || *flush_at_end);
+    let hangs = syncs.any() || backlog.is_some() || *flush_at_end;
     let by = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
     let generator = match generator {
         Generator::Tausworthe => "tausworthe",
@@ -264,7 +261,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         ("job.duration.requests", requests.map_or("no limit".to_owned(), |count| count.to_string())),
         ("job.duration.passes", loops.to_string()),
         ("job.flush.every", self::syncs(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
-        ("job.depth.engine", if looks { self::engine(*engine) } else { "as each completes".to_owned() }),
+        ("job.depth.engine", self::engine(*engine, depth, hangs)),
         ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
 }
@@ -303,8 +300,12 @@ fn verified(verify: bool, alike: bool, backlog: Option<Backlog>) -> String {
     }
 }
 
-fn engine(engine: Engine) -> String {
+/// With one in flight, and where no sync hangs on when fio looks, all engines are one.
+fn engine(engine: Engine, depth: u32, hangs: bool) -> String {
     let Engine { kind, least, most, low } = engine;
+    if depth == 1 || (!hangs && engine == (Engine { kind, ..Engine::default() })) {
+        return "as each completes".to_owned();
+    }
     let kind = match kind {
         EngineKind::OneAtATime => "one call after another",
         EngineKind::SyncsHold => "requests queued, syncs called",

@@ -119,7 +119,7 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
             calls: settings.engine().runs == Runs::Synchronous,
             direct,
             invalidate: settings.system.invalidate,
-            data_only: settings.fdatasync > 0 && settings.fsync == 0,
+            data_only: settings.syncs.fdatasync > 0 && settings.syncs.fsync == 0,
             whole: settings.system.whole_sync,
             hint,
         }
@@ -332,7 +332,7 @@ impl Check<'_> {
                 (true, Some(_)) => Repeat::Runs,
                 (false, _) => Repeat::Never,
             },
-            syncs: if writes { settings.syncs() } else { Syncs::default() },
+            syncs: if writes { settings.syncs } else { Syncs::default() },
             flush_at_end: writes && settings.flush_at_end.contains(&true),
             write_through: writes && settings.write_through,
             strided: self.strided(),
@@ -454,25 +454,25 @@ impl Check<'_> {
             "libaio" | "windowsaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
-        let [least, most] = settings.batch_complete;
-        Engine { kind, least, most: most.max(least), low: settings.iodepth_low }
+        let [least, most, low] = settings.batches;
+        Engine { kind, least, most: most.max(least), low }
     }
 
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
     fn strided(&mut self) -> Option<Strided> {
         let settings = self.settings;
-        let wanted = settings.zonemode.map_or(settings.zonesize > 0, |mode| mode == "strided");
-        if settings.zonemode == Some("none") && settings.zonesize > 0 {
+        let wanted = settings.zonemode.map_or(settings.zones[0] > 0, |mode| mode == "strided");
+        if settings.zonemode == Some("none") && settings.zones[0] > 0 {
             self.refuse("zonesize", "it needs zonemode=strided");
         }
-        if wanted && settings.zonesize == 0 {
+        if wanted && settings.zones[0] == 0 {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
-        let range = if settings.zonerange > 0 { settings.zonerange } else { settings.zonesize };
-        if wanted && [range, settings.zonesize, settings.zoneskip].iter().any(|bytes| bytes % 512 != 0) {
+        let range = if settings.zones[1] > 0 { settings.zones[1] } else { settings.zones[0] };
+        if wanted && [range, settings.zones[0], settings.zones[2]].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zonesize, skip: settings.zoneskip })
+        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zones[0], skip: settings.zones[2] })
     }
 
     fn verify(&mut self, time_based: bool) -> bool {
@@ -486,10 +486,6 @@ impl Check<'_> {
 }
 
 impl Settings {
-    fn syncs(&self) -> Syncs {
-        Syncs { fsync: self.fsync, fdatasync: self.fdatasync, file_range: self.sync_file_range }
-    }
-
     /// Without a batch of its own as many are read back as make a backlog.
     fn backlog(&self) -> Option<Backlog> {
         let [every, batch] = self.backlog;

@@ -211,7 +211,7 @@ pub(super) const OPTIONS: &[Known] = &[
     o("fsync", "", Int(0, MANY), Honoured),
     o("fdatasync", "", Int(0, MANY), Honoured),
     o("write_barrier", "", Int(0, MANY), Refused("there are no barrier writes; fsync flushes", &[])),
-    o("sync_file_range", "", Word(&["wait_before", "write", "wait_after"]), CACHE),
+    o("sync_file_range", "", Text, CACHE),
     o("end_fsync", "", Switch, Honoured),
     o("end_syncfs", "", Switch, Refused("there is no file system to synchronise; end_fsync flushes the drive", &[])),
     o("fsync_on_close", "", Switch, Honoured),

@@ -121,7 +121,7 @@ impl JobFile {
     fn both_syncs(&self, section: usize) -> Option<Diagnostic> {
         let settings = &self.sections[section].settings;
         let message = "on a real file: fsync and fdatasync in one job are not in this version";
-        (settings.fsync > 0 && settings.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
+        (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
     }
 
     /// What goes by io_uring that asks for another way of several at once.
