@@ -190,11 +190,8 @@ fn what_the_model_cannot_express_is_refused_by_name() {
         ("zonemode=zbd", "zonemode"),
         ("read_iolog=trace", "read_iolog"),
         ("latency_target=5ms", "latency_target"),
-        ("verify_backlog=16", "verify_backlog"),
-        ("iodepth_batch_complete_min=4", "iodepth_batch_complete_min"),
         ("wait_for=b", "wait_for"),
         ("exitall", "exitall"),
-        ("flow=3", "flow"),
         ("rate_min=1m", "rate_min"),
         ("steadystate_duration=30", "steadystate_duration"),
         ("atomic=1", "atomic"),
@@ -210,9 +207,7 @@ fn what_the_model_cannot_express_is_refused_by_name() {
             workers(&format!("{option}={zero}"));
         }
     }
-    refused("size=1m\niodepth=8\nioengine=libaio\niodepth_low=4", 4, "iodepth_low");
     refused("size=1m\nrate=1m\nrate_iops=10", 3, "rate_iops");
-    refused("size=1m\nrw=write\nfsync=1\nfdatasync=2", 4, "fdatasync");
     refused("size=1m\nbs=1000", 2, "bs");
     refused("size=1m\nnrfiles=4\nfile_service_type=zipf", 3, "file_service_type");
     refused("size=1m\nnrfiles=4\nopenfiles=2", 3, "openfiles");
@@ -285,16 +280,15 @@ fn directions_and_their_postfix() {
 #[test]
 fn the_random_map_and_the_seeds() {
     assert!(pattern("rw=randread").random_map);
-    for lines in [
-        "rw=read",
-        "rw=randread\nnorandommap",
-        "rw=randread\nrandom_distribution=zipf:1.2",
-        "rw=randrw\nbs=4k,8k",
-        "rw=randread\nba=8k",
-    ] {
+    for lines in
+        ["rw=read", "rw=randread\nnorandommap", "rw=randread\nrandom_distribution=zipf:1.2", "rw=randread\nba=8k"]
+    {
         assert!(!pattern(lines).random_map, "{lines}");
     }
-    assert!(pattern("rw=randread\nbs=4k,8k").random_map, "only reads have a size here");
+    assert!(pattern("rw=randrw\nbs=4k,8k").random_map, "one map for both, by number, as fio has it");
+    assert_eq!(pattern("rw=randread").repeat, Repeat::Passes);
+    assert_eq!(pattern("rw=randread\nrandseed=7").repeat, Repeat::Runs);
+    assert_eq!(pattern("rw=randread\nrandrepeat=0\nrandseed=7").repeat, Repeat::Never);
     assert_eq!(pattern("rw=randread").seed, 0x89);
     assert_eq!(pattern("rw=randread\nrandrepeat=0\nrandseed=7").seed, 7);
     assert_ne!(pattern("rw=randread\nrandrepeat=0").seed, 0x89);
@@ -387,9 +381,16 @@ fn stages_groups_and_clones() {
 #[test]
 fn durability_pace_and_verification() {
     let durable = pattern("rw=write\nfdatasync=8\nend_fsync=1\nsync=dsync");
-    assert_eq!((durable.flush_every, durable.flush_at_end, durable.write_through), (8, true, true));
+    assert_eq!((durable.syncs.fdatasync, durable.flush_at_end, durable.write_through), (8, true, true));
+    let all = pattern("rw=randrw\nfsync=4\nfdatasync=6\nsync_file_range=wait_before,write:9").syncs;
+    assert_eq!(all, Syncs { fsync: 4, fdatasync: 6, file_range: 9 });
+    assert_eq!(pattern("rw=write\nsync_file_range=write").syncs.file_range, 1);
     let reads = pattern("rw=read\nfsync=8\nend_fsync=1\nsync=1");
-    assert_eq!((reads.flush_every, reads.flush_at_end, reads.write_through), (0, false, false));
+    assert_eq!((reads.syncs, reads.flush_at_end, reads.write_through), (Syncs::default(), false, false));
+    let batches = pattern("ioengine=libaio\niodepth=8\niodepth_batch_complete=3\niodepth_low=2").engine;
+    assert_eq!(batches, Engine { kind: EngineKind::SyncsHold, least: 3, most: 3, low: 2 });
+    assert_eq!(pattern("ioengine=io_uring\niodepth=8").engine.kind, EngineKind::AllQueued);
+    assert_eq!(pattern("ioengine=psync\niodepth=8").engine.kind, EngineKind::OneAtATime);
     let paced = workers(
         "rate_iops=100,50,\nrate_process=poisson\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );
@@ -399,6 +400,13 @@ fn durability_pace_and_verification() {
     assert_eq!(pace.think, Some(Think { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: true }));
     assert_eq!(workers("rate=,1m").0[0].pace.rate, [None, Some(Rate::Bytes(1 << 20)), Some(Rate::Bytes(1 << 20))]);
     assert!(pattern("rw=randwrite\nverify=crc32c").verify);
+    assert_eq!(pattern("rw=write\nverify=md5\nverify_backlog=9").backlog, Some(Backlog { every: 9, batch: 9 }));
+    let some = pattern("rw=write\nverify=md5\nverify_backlog=9\nverify_backlog_batch=2").backlog;
+    assert_eq!(some, Some(Backlog { every: 9, batch: 2 }));
+    let flow = workers("flow=8\nflow_id=3\nflow_sleep=5").0[0].pace.flow;
+    assert_eq!(flow, Some(Flow { id: 3, weight: 8, sleep: Span::from_micros(5) }));
+    let apart = build("[global]\nsize=1m\nflow=1\n[a]\n[b]\nstonewall\n").unwrap_err();
+    assert!(apart[0].message.contains("begin together"), "{}", apart[0]);
     assert!(!pattern("rw=randwrite\nverify=crc32c\ndo_verify=0").verify);
     assert!(!pattern("rw=randread\nverify=crc32c").verify);
     assert!(!pattern("rw=write\nverify=md5\ntime_based\nruntime=5").verify, "the writing takes all of the runtime");

@@ -15,8 +15,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace, Pattern,
-    Region, Strided, Worker, Workload,
+    Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Modifier, Pace,
+    Pattern, Region, Repeat, Strided, Syncs, Worker, Workload,
 };
 
 const KIB: u64 = 1 << 10;
@@ -49,11 +49,15 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random_map: random > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        flush_every: 0,
+        repeat: Repeat::Passes,
+        syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
         strided: None,
+        sizes_alike: false,
         verify: false,
+        backlog: None,
+        engine: Engine::default(),
         priority: [0; 3],
     }
 }
@@ -85,7 +89,7 @@ fn cases() -> Vec<Case> {
         blocks: all(Blocks::Fixed(64 * KIB)),
         files: vec![Region { start: MIB, bytes: 16 * MIB }],
         loops: 3,
-        flush_every: 10,
+        syncs: Syncs { fsync: 10, ..Syncs::default() },
         ..pattern(Direction::Write, 0, 16 * MIB)
     };
     let mixed =

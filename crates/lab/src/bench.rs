@@ -15,7 +15,8 @@ use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Row, Timing};
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Worker,
+    Blocks, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Repeat,
+    Syncs, Worker,
 };
 use seekwise_targets::place::{RunError, Target};
 use seekwise_targets::work::Work;
@@ -216,11 +217,15 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         random_map: false,
         generator: Generator::Tausworthe64,
         seed: 1,
-        flush_every: 0,
+        repeat: Repeat::Never,
+        syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
         strided: None,
+        sizes_alike: false,
         verify: false,
+        backlog: None,
+        engine: Engine::default(),
         priority: [0; 3],
     };
     let worker = Worker {

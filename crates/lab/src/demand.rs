@@ -26,8 +26,9 @@ const IN_FLIGHT: u64 = 1 << 10;
 const FILE: u64 = 512;
 /// The most blocks of a file that have a map (`model/workload/map`), a bit each and a 63rd of that above.
 const MAPPED: u64 = 1 << 28;
-/// A write that is read back later: place and length, in a list that doubles.
-const REMEMBERED: u64 = 32;
+/// A write that is read back later: 32 bytes of place, length, number and state, in a tree whose nodes are at least half
+/// full, and what a node has beside.
+const REMEMBERED: u64 = 72;
 /// A page of 4 KiB of a cache in host memory, without its data, in lists that double.
 const PAGE: u64 = 400;
 /// A trace being read: its window of requests (65,536 of 72 bytes, twice where completions are matched), buffers of its

@@ -11,20 +11,21 @@ use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
 use seekwise_model::workload::recorded::Session;
 use seekwise_model::workload::{
-    AccessLine, Blocks, Direction, Distribution, FileService, FioPattern, Generator, IometerPattern, Job, Modifier,
-    Pattern, Process, Rate, Region, Strided, Think, Worker,
+    AccessLine, Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator,
+    IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think, Worker,
 };
 
 use crate::inputs::sha256;
 
 /// The keys, in the order in which they are shown.
-pub const KEYS: [&str; 34] = [
+pub const KEYS: [&str; 35] = [
     "job.names",
     "job.capacity",
     "job.workers.count",
     "job.workers.stage",
     "job.workers.group",
     "job.depth",
+    "job.depth.engine",
     "job.duration.runtime",
     "job.duration.ramp",
     "job.duration.repeats",
@@ -129,7 +130,7 @@ fn worker(worker: &Worker) -> Vec<Told> {
         ("job.duration.repeats", time_based.to_string()),
         ("job.rate.start", seconds(*start_delay)),
         ("job.rate.limit", triple(&rates)),
-        ("job.rate.spacing", process(pace.process).to_owned()),
+        ("job.rate.spacing", process(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow)),
         ("job.rate.pause", pace.think.map_or("none".to_owned(), think)),
         (
             "job.pattern.failures",
@@ -137,7 +138,7 @@ fn worker(worker: &Worker) -> Vec<Told> {
         ),
     ];
     told.extend(match pattern {
-        Pattern::Fio(pattern) => fio(pattern),
+        Pattern::Fio(pattern) => fio(pattern, *depth),
         Pattern::Iometer(pattern) => iometer(pattern),
     });
     told
@@ -194,7 +195,7 @@ fn region(region: &Region) -> String {
     format!("{} bytes at {}", region.bytes, region.start)
 }
 
-fn fio(pattern: &FioPattern) -> Vec<Told> {
+fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
     let FioPattern {
         direction,
         random,
@@ -212,13 +213,18 @@ fn fio(pattern: &FioPattern) -> Vec<Told> {
         random_map,
         generator,
         seed,
-        flush_every,
+        repeat,
+        syncs,
         flush_at_end,
         write_through,
         strided,
+        sizes_alike,
         verify,
+        backlog,
+        engine,
         priority,
     } = pattern;
+    let hangs = syncs.any() || backlog.is_some() || *flush_at_end;
     let by = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
     let generator = match generator {
         Generator::Tausworthe => "tausworthe",
@@ -244,8 +250,8 @@ fn fio(pattern: &FioPattern) -> Vec<Told> {
         ("job.pattern.order", format!("{order}; {}", service(*file_service))),
         ("job.pattern.distribution", self::distribution(distribution)),
         ("job.pattern.coverage", (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
-        ("job.pattern.seed", seed.to_string()),
-        ("job.pattern.verify", verify.to_string()),
+        ("job.pattern.seed", self::seed(*seed, *repeat)),
+        ("job.pattern.verify", verified(*verify, *sizes_alike, *backlog)),
         ("job.pattern.priority", format!("{} %", triple(priority))),
         ("job.size.blocks", triple(&blocks.each_ref().map(self::blocks)) + by),
         ("job.size.align", format!("{} bytes", triple(align))),
@@ -254,9 +260,59 @@ fn fio(pattern: &FioPattern) -> Vec<Told> {
         ("job.place.zones", strided.as_ref().map_or("none".to_owned(), zones)),
         ("job.duration.requests", requests.map_or("no limit".to_owned(), |count| count.to_string())),
         ("job.duration.passes", loops.to_string()),
-        ("job.flush.every", format!("{flush_every} writes{}", if *flush_at_end { ", and at the end" } else { "" })),
+        ("job.flush.every", self::syncs(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
+        ("job.depth.engine", self::engine(*engine, depth, hangs)),
         ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
+}
+
+/// The seed; of fio's own the words that there always were.
+fn seed(seed: u64, repeat: Repeat) -> String {
+    match repeat {
+        Repeat::Runs => format!("{seed}, of which passes differ"),
+        Repeat::Passes | Repeat::Never => seed.to_string(),
+    }
+}
+
+fn flow(flow: Flow) -> String {
+    let sleep = if flow.sleep == Span::ZERO { String::new() } else { format!(", sleeping {}", seconds(flow.sleep)) };
+    format!("; weight {} in flow {}{sleep}", flow.weight, flow.id)
+}
+
+/// Of one sync in the words that there always were.
+fn syncs(syncs: Syncs) -> String {
+    let Syncs { fsync, fdatasync, file_range } = syncs;
+    let mut said = match (fsync, fdatasync) {
+        (every, 0) | (0, every) => format!("{every} writes"),
+        (whole, data) => format!("{whole} writes, data alone every {data}"),
+    };
+    if file_range > 0 {
+        said += &format!(", sync_file_range every {file_range}");
+    }
+    said
+}
+
+fn verified(verify: bool, alike: bool, backlog: Option<Backlog>) -> String {
+    match backlog {
+        None if alike && !verify => "false, with sizes as if it did".to_owned(),
+        Some(Backlog { every, batch }) => format!("{verify}, {batch} after each {every} writes"),
+        None => verify.to_string(),
+    }
+}
+
+/// With one in flight, and where no sync hangs on when fio looks, all engines are one.
+fn engine(engine: Engine, depth: u32, hangs: bool) -> String {
+    let Engine { kind, least, most, low } = engine;
+    if depth == 1 || (!hangs && engine == (Engine { kind, ..Engine::default() })) {
+        return "as each completes".to_owned();
+    }
+    let kind = match kind {
+        EngineKind::OneAtATime => "one call after another",
+        EngineKind::SyncsHold => "requests queued, syncs called",
+        EngineKind::AllQueued => "requests and syncs queued",
+    };
+    let low = if low == 0 { "the depth".to_owned() } else { low.to_string() };
+    format!("{kind}; {least} to {most} taken back down to {low}")
 }
 
 const fn direction(direction: Direction) -> &'static str {
@@ -354,6 +410,7 @@ mod tests {
             ("loops=2", "job.duration.passes"),
             ("number_ios=7", "job.duration.requests"),
             ("rate_iops=100", "job.rate.limit"),
+            ("flow=3", "job.rate.spacing"),
             ("thinktime=10", "job.rate.pause"),
             ("startdelay=1", "job.rate.start"),
             ("rwmixread=70", "job.pattern.reads"),
@@ -363,6 +420,9 @@ mod tests {
             ("bsrange=4k-8k", "job.size.blocks"),
             ("norandommap\nblockalign=8k", "job.size.align"),
             ("fsync=3", "job.flush.every"),
+            ("fdatasync=3\nfsync=4", "job.flush.every"),
+            ("sync_file_range=write:2", "job.flush.every"),
+            ("verify=md5\nverify_backlog=8", "job.pattern.verify"),
             ("sync=1", "job.flush.each"),
             ("offset=8m", "job.place.files"),
             ("io_size=1m", "job.place.bytes"),

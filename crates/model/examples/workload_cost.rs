@@ -11,8 +11,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator,
-    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Worker, Workload,
+    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator,
+    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Repeat, Syncs, Worker, Workload,
 };
 
 /// The best of so many batches is told: others on the machine only slow a batch down.
@@ -39,11 +39,15 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         random_map,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        flush_every: 0,
+        repeat: Repeat::Passes,
+        syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
         strided: None,
+        sizes_alike: false,
         verify: false,
+        backlog: None,
+        engine: Engine::default(),
         priority: [0; 3],
     })
 }
@@ -137,7 +141,12 @@ fn main() {
     time("random, no map, 16 workers", 16, fio(100, false, Distribution::Uniform), closed());
     let zipf = Distribution::Zipf { theta: 1_200_000, center: None };
     time("zipf 1.2", 1, fio(100, false, zipf), closed());
-    let pace = Pace { think: None, rate: [Some(Rate::Requests(1_000_000)), None, None], process: Process::Poisson };
+    let pace = Pace {
+        think: None,
+        rate: [Some(Rate::Requests(1_000_000)), None, None],
+        process: Process::Poisson,
+        flow: None,
+    };
     time("random, no map, Poisson", 1, fio(100, false, Distribution::Uniform), pace);
     time("Iometer File Server", 1, iometer(), closed());
 }

@@ -18,8 +18,10 @@ mod arrival;
 mod check;
 mod fio;
 mod fixed;
+mod flow;
 mod iometer;
 mod map;
+mod reaping;
 pub mod recorded;
 pub mod replay;
 mod size;
@@ -27,6 +29,7 @@ mod source;
 mod tausworthe;
 pub mod trace;
 mod worker;
+mod written;
 
 pub use check::{Fault, WorkloadError};
 pub use source::Workload;
@@ -78,6 +81,19 @@ pub struct Pace {
     pub rate: [Option<Rate>; 3],
     /// How a rate spaces its requests.
     pub process: Process,
+    /// Its share of what several workers issue together.
+    pub flow: Option<Flow>,
+}
+
+/// fio's `flow`: workers of one flow issue in the proportions of their weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Which flow (`flow_id`).
+    pub id: u32,
+    /// Its weight; at least 1.
+    pub weight: u32,
+    /// How long it sleeps when it is ahead (`flow_sleep`); zero: until the others have caught up.
+    pub sleep: Span,
 }
 
 /// fio's think time.
@@ -122,6 +138,7 @@ pub struct Region {
 }
 
 /// Which algorithm draws the requests.
+#[expect(clippy::large_enum_variant, reason = "a worker has one, and nearly all are fio's")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// fio's generator.
@@ -190,21 +207,101 @@ pub struct FioPattern {
     /// `random_generator`.
     pub generator: Generator,
     /// `randseed`. The streams are those of fio's thread with the worker's number (the first is 1).
-    /// [`DEFAULT_SEED`], fio's default, stands for `randrepeat=1`: each pass starts its streams afresh. Any other
-    /// seed lets them run on; for `randrepeat=0` the job's reader takes any other.
     pub seed: u64,
-    /// A flush after this many writes (`fsync`, `fdatasync`); 0: never.
-    pub flush_every: u32,
-    /// A flush at the end (`end_fsync`, `fsync_on_close`).
+    /// What of the streams repeats.
+    pub repeat: Repeat,
+    /// Syncs between the requests.
+    pub syncs: Syncs,
+    /// A flush of each file at the end of a pass (`end_fsync`, `fsync_on_close`). A file that is done before the others
+    /// is not flushed for itself.
     pub flush_at_end: bool,
     /// `sync=sync|dsync`: each write is durable before it completes.
     pub write_through: bool,
     /// `zonemode=strided`.
     pub strided: Option<Strided>,
+    /// Reads and writes draw their sizes alike (`verify`, whether anything is read back or not).
+    pub sizes_alike: bool,
     /// Reads back what it wrote, when done (`verify` with `do_verify`).
     pub verify: bool,
+    /// Reads some of it back on the way, where it verifies.
+    pub backlog: Option<Backlog>,
+    /// How its engine takes requests and gives them back.
+    pub engine: Engine,
     /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
     pub priority: [u8; 3],
+}
+
+/// What of fio's random streams repeats (`randrepeat`, `randseed`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeat {
+    /// Each pass starts its streams afresh (`randrepeat=1` without a seed).
+    #[default]
+    Passes,
+    /// Streams run on from pass to pass (`randseed`). Places are those of any seed: fio 3.33 has one constant for them.
+    Runs,
+    /// Nothing in fio (`randrepeat=0`); here all streams follow the seed.
+    Never,
+}
+
+/// fio's syncs: each after this many writes, and before each request from then on until the next write; 0: never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Syncs {
+    /// `fsync`: a flush.
+    pub fsync: u32,
+    /// `fdatasync`: a flush too.
+    pub fdatasync: u32,
+    /// `sync_file_range`: nothing that a drive sees, but it takes its turn.
+    pub file_range: u32,
+}
+
+impl Syncs {
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        *self != Syncs::default()
+    }
+}
+
+/// fio's `verify_backlog`: what was written is read back before all is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backlog {
+    /// Whenever a multiple of so many writes waits to be read back; at least 1.
+    pub every: u64,
+    /// So many are read back then (`verify_backlog_batch`); at least 1.
+    pub batch: u64,
+}
+
+/// How fio's engine takes requests and gives them back. With more than one in flight this decides when fio looks at what
+/// is done, and with it where its syncs fall and when it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Engine {
+    /// Which kind it is.
+    pub kind: EngineKind,
+    /// Once all of the depth is in use, it waits for so many at least (`iodepth_batch_complete_min`); with neither these
+    /// nor `most`, for one after each request.
+    pub least: u32,
+    /// Takes back so many at a time at most (`iodepth_batch_complete_max`), and at least `least`.
+    pub most: u32,
+    /// Goes on taking back until no more are in flight (`iodepth_low`); 0: the depth.
+    pub low: u32,
+}
+
+impl Default for Engine {
+    /// One at a time, as it comes.
+    fn default() -> Engine {
+        Engine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0 }
+    }
+}
+
+/// The kinds of fio's engines, as far as they differ in what is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// A call a request (`psync`). A pass goes on until no file has more, whatever its bytes.
+    #[default]
+    OneAtATime,
+    /// Requests are queued, a sync is a call that holds back all later ones (`libaio`). A pass ends with its bytes.
+    SyncsHold,
+    /// Syncs are queued like all requests (`io_uring`). A pass ends with its bytes.
+    AllQueued,
 }
 
 /// The number after the colon of fio's `rw`.

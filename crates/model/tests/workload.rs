@@ -13,8 +13,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, Direction, Fault, FileService, FioPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Think,
-    Worker, Workload,
+    Blocks, Direction, Engine, EngineKind, Fault, FileService, FioPattern, Flow, Job, Modifier, Pace, Pattern, Process,
+    Rate, Region, Syncs, Think, Worker, Workload,
 };
 
 #[test]
@@ -191,7 +191,8 @@ fn poisson_has_the_rate_it_was_asked_for_and_exponential_gaps() {
     for (rate, bytes) in [(Rate::Requests(2_000), false), (Rate::Bytes(2_000 * 4096), true)] {
         let mut job = one(FioPattern { requests: Some(50_000), ..fio(Direction::Read, 100, 1 << 30) });
         job.workers[0].depth = 64;
-        job.workers[0].pace = Pace { think: None, rate: [Some(rate), None, None], process: Process::Poisson };
+        job.workers[0].pace =
+            Pace { think: None, rate: [Some(rate), None, None], process: Process::Poisson, flow: None };
         let run = run(&job, Span::from_micros(1));
         let at: Vec<u64> = run.issued.iter().map(|i| i.at.nanos()).collect();
         assert!(run.issued.iter().zip(run.counted()).all(|(issue, (_, intended))| issue.at == intended));
@@ -224,7 +225,11 @@ fn mixed_rates_each_keep_their_own() {
 
 #[test]
 fn flushes_come_after_their_writes_and_at_the_end() {
-    let pattern = FioPattern { flush_every: 3, flush_at_end: true, ..fio(Direction::Write, 0, 4096 * 7) };
+    let pattern = FioPattern {
+        syncs: Syncs { fsync: 3, ..Syncs::default() },
+        flush_at_end: true,
+        ..fio(Direction::Write, 0, 4096 * 7)
+    };
     let run = run(&one(pattern), Span::from_micros(10));
     let ops: String = run.issued.iter().map(|i| if i.op == Op::Flush { 'f' } else { 'w' }).collect();
     assert_eq!(ops, "wwwfwwwfwf");
@@ -251,15 +256,21 @@ fn write_through_is_fua_or_a_pair_that_counts_once() {
 }
 
 #[test]
-fn verification_reads_what_was_written_in_order_of_place() {
-    let pattern = FioPattern { verify: true, flush_at_end: true, ..fio(Direction::Write, 100, 40_960) };
+fn verification_reads_by_place_or_where_each_block_is_written_once_as_it_was_written() {
+    let once = FioPattern { verify: true, ..fio(Direction::Write, 100, 40_960) };
+    let places = |run: &device::Run| run.issued.iter().map(|i| i.lba).collect::<Vec<u64>>();
+    let all = places(&run(&one(once.clone()), Span::ZERO));
+    assert_eq!(all[..10], all[10..]);
+    let pattern = FioPattern { random_map: false, flush_at_end: true, ..once };
     let mut job = one(pattern);
     job.workers[0].depth = 4;
     let run = run(&job, Span::from_micros(10));
     assert!(run.issued[..10].iter().all(|i| i.op == Op::Write));
     assert_eq!(run.issued[10].op, Op::Flush);
-    let reads: Vec<u64> = run.issued[11..].iter().map(|i| i.lba).collect();
-    assert_eq!(reads, (0..10).map(|i| i * 8).collect::<Vec<u64>>());
+    let mut written: Vec<u64> = run.issued[..10].iter().map(|i| i.lba).collect();
+    written.sort_unstable();
+    written.dedup();
+    assert_eq!(run.issued[11..].iter().map(|i| i.lba).collect::<Vec<u64>>(), written);
     let written = run.completed.iter().position(|c| c.op == Op::Flush).expect("a flush");
     assert!(run.completed[written].at <= run.issued[11].at);
 }
@@ -385,4 +396,48 @@ fn what_cannot_run_is_told_before() {
     assert_eq!(fault(&idle), Some(Fault::Depth));
     let run = FioPattern { modifier: Some(Modifier::Run(8)), ..base() };
     assert!(matches!(of(run), Some(Fault::Conflict(_))));
+}
+
+/// fio 3.33 does the same: two jobs of one flow issue as their weights are, whatever each alone could.
+#[test]
+fn workers_of_a_flow_keep_their_shares() {
+    let mut job = one(fio(Direction::Read, 100, 4 << 20));
+    job.workers.push(job.workers[0].clone());
+    for (worker, weight) in job.workers.iter_mut().zip([8, 1]) {
+        worker.pace.flow = Some(Flow { id: 1, weight, sleep: Span::ZERO });
+        worker.depth = 4;
+    }
+    let run = run(&job, Span::from_micros(10));
+    let share = |upto: usize| run.issued[..upto].iter().filter(|issued| issued.origin == 0).count();
+    // fio's count of all begins at one.
+    assert!(share(90).abs_diff(80) <= 1 && share(900).abs_diff(800) <= 1, "{} {}", share(90), share(900));
+    // Each has all of its requests in the end: whoever is left has no one to wait for.
+    assert_eq!(run.issued.len(), 2048);
+}
+
+/// By hand, of depth 4 with batches of two down to two: four go out, then as soon as two are done two follow.
+#[test]
+fn what_is_done_is_taken_back_in_batches() {
+    let engine = Engine { kind: EngineKind::SyncsHold, least: 2, most: 2, low: 2 };
+    let mut job = one(FioPattern { engine, ..fio(Direction::Read, 0, 8 * 4096) });
+    job.workers[0].depth = 4;
+    let at: Vec<u64> = run(&job, Span::from_micros(10)).issued.iter().map(|issued| issued.at.nanos() / 1000).collect();
+    assert_eq!(at, [0, 0, 0, 0, 20, 20, 40, 40]);
+}
+
+/// A sync is repeated before each request until the next write: fio 3.33's own log of this job, its reads and writes left
+/// as they fall.
+#[test]
+fn a_sync_comes_before_each_request_until_the_next_write() {
+    let pattern = FioPattern { syncs: Syncs { fsync: 2, ..Syncs::default() }, ..fio(Direction::Mixed, 100, 65_536) };
+    let ops: String = run(&one(pattern), Span::from_micros(10))
+        .issued
+        .iter()
+        .map(|issued| match issued.op {
+            Op::Flush => 's',
+            Op::Read => 'r',
+            _ => 'w',
+        })
+        .collect();
+    assert_eq!(ops, "rrrwrrwswwsrswrwsrsrsr");
 }

@@ -6,8 +6,8 @@
 use seekwise_model::files::buffered::Opening;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, FileService, FioPattern, Generator, Job, Modifier, Pace, Pattern, Rate, Strided,
-    Think, Worker,
+    Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator, Job,
+    Modifier, Pace, Pattern, Rate, Repeat, Strided, Syncs, Think, Worker,
 };
 
 use super::engines::Runs;
@@ -17,10 +17,10 @@ use super::settings::Settings;
 use super::{JobFile, Origin, Section};
 use crate::diagnostic::Diagnostic;
 
-/// fio's default `randseed`; to the model it also stands for `randrepeat=1`.
+/// fio's default `randseed`.
 const RANDSEED: u64 = 0x89;
-/// The seed of `randrepeat=0`, where fio asks the system. Runs here are repeatable all the same, so any seed but the
-/// default will do.
+/// The seed of `randrepeat=0`, where fio asks the system. Runs here are repeatable all the same, so any seed
+/// will do.
 const NOT_REPEATED: u64 = 0x5eed;
 /// Workers of a job, at most: the model numbers them in 16 bits.
 const MOST_WORKERS: usize = 65_535;
@@ -59,6 +59,7 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     let shapes: Vec<Worker> = (0..file.sections.len()).map(|section| shape(file, section, &mut found)).collect();
     let clones = clones(file);
     let drive = sectors.saturating_mul(512);
+    flows(file, &clones, &mut found.errors);
     let plans = layout::lay_out(file, &clones, drive, &mut found.warnings, &mut found.errors);
     if !found.errors.is_empty() {
         return Err(found.errors);
@@ -66,6 +67,20 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     let complete = |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
     let workers = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
     Ok((Job { name: name(&file.file), workers }, found.warnings))
+}
+
+/// A job of a flow whose others begin after it has ended would wait for them for ever, in fio too.
+fn flows(file: &JobFile, clones: &[Clone], errors: &mut Vec<Diagnostic>) {
+    let flow = |clone: &Clone| file.sections[clone.section].settings.flow;
+    for clone in clones.iter().filter(|clone| flow(clone)[0] > 0) {
+        let together =
+            |other: &Clone| flow(other)[0] == 0 || flow(other)[1] != flow(clone)[1] || other.stage == clone.stage;
+        if clone.number == 0 && !clones.iter().all(together) {
+            let message =
+                "jobs of one flow begin together: behind a stonewall they would wait for one another for ever";
+            errors.push(file.at(clone.section, "flow", message));
+        }
+    }
 }
 
 /// The file's name without directory and ending.
@@ -104,7 +119,7 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
             calls: settings.engine().runs == Runs::Synchronous,
             direct,
             invalidate: settings.system.invalidate,
-            data_only: settings.fdatasync > 0,
+            data_only: settings.syncs.fdatasync > 0 && settings.syncs.fsync == 0,
             whole: settings.system.whole_sync,
             hint,
         }
@@ -248,9 +263,6 @@ impl Check<'_> {
             self.warn("iodepth", message);
         }
         let depth = if one { 1 } else { settings.iodepth };
-        if settings.iodepth_low > 0 && settings.iodepth_low < u64::from(depth) {
-            self.refuse("iodepth_low", "a worker here fills its depth at each completion, not at a low mark");
-        }
         if settings.serialize_overlap && depth > 1 && self.settings.direction != Direction::Read {
             self.refuse("serialize_overlap", "requests in flight that overlap are not held back in this version");
         }
@@ -287,7 +299,10 @@ impl Check<'_> {
         }
         // As in fio: no longer than the pause.
         let think = Think { spin: settings.think.spin.min(settings.think.time), ..settings.think };
-        Pace { think: thinks.then_some(think), rate: [rate(0), rate(1), rate(2)], process: settings.rate_process }
+        let [weight, id, sleep] = settings.flow;
+        let flow = (weight > 0).then_some(Flow { id, weight, sleep: Span::from_micros(sleep.into()) });
+        let rate = [rate(0), rate(1), rate(2)];
+        Pace { think: thinks.then_some(think), rate, process: settings.rate_process, flow }
     }
 
     /// The pattern without files and bytes, which differ between clones.
@@ -312,11 +327,19 @@ impl Check<'_> {
             random_map: self.random_map(),
             generator: self.generator(),
             seed: seed(settings),
-            flush_every: if writes { self.flush_every() } else { 0 },
+            repeat: match (settings.randrepeat, settings.randseed) {
+                (true, None) => Repeat::Passes,
+                (true, Some(_)) => Repeat::Runs,
+                (false, _) => Repeat::Never,
+            },
+            syncs: if writes { settings.syncs } else { Syncs::default() },
             flush_at_end: writes && settings.flush_at_end.contains(&true),
             write_through: writes && settings.write_through,
             strided: self.strided(),
+            sizes_alike: settings.verify[0],
             verify: writes && self.verify(time_based),
+            backlog: settings.backlog(),
+            engine: self.engine(),
             priority: self.priority(),
         }
     }
@@ -379,18 +402,12 @@ impl Check<'_> {
         align
     }
 
-    /// fio turns the map off for other distributions and for `blockalign`; with sizes that differ between the
-    /// directions one map cannot serve both.
+    /// fio turns the map off for other distributions and for `blockalign`.
     fn random_map(&self) -> bool {
         let settings = self.settings;
         let least = |direction| settings.least_block_of(direction);
         let aligned = (0..3).all(|direction| [0, least(direction)].contains(&settings.align[direction]));
-        let alike = match settings.direction {
-            Direction::Mixed => least(0) == least(1),
-            Direction::TrimWrite => least(1) == least(2),
-            _ => true,
-        };
-        settings.random && !settings.norandommap && settings.distribution == Distribution::Uniform && aligned && alike
+        settings.random && !settings.norandommap && settings.distribution == Distribution::Uniform && aligned
     }
 
     /// The other distributions draw by themselves, in fio too.
@@ -427,38 +444,40 @@ impl Check<'_> {
         })
     }
 
-    /// The more frequent of `fsync` and `fdatasync`; a drive knows one flush for both.
-    fn flush_every(&mut self) -> u32 {
-        match (self.settings.fsync, self.settings.fdatasync) {
-            (0, n) | (n, 0) => n,
-            (a, b) if a == b => a,
-            (a, b) => {
-                self.refuse("fdatasync", format!("fsync={a} and fdatasync={b} together are not in this version"));
-                a
-            }
-        }
+    /// How fio's engine takes requests, by its source: which of them make a call of a sync.
+    fn engine(&self) -> Engine {
+        let settings = self.settings;
+        let kind = match settings.engine {
+            _ if self.synchronous() => EngineKind::OneAtATime,
+            // fio's null engine is one of either kind.
+            "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
+            "libaio" | "windowsaio" => EngineKind::SyncsHold,
+            _ => EngineKind::AllQueued,
+        };
+        let [least, most, low] = settings.batches;
+        Engine { kind, least, most: most.max(least), low }
     }
 
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
     fn strided(&mut self) -> Option<Strided> {
         let settings = self.settings;
-        let wanted = settings.zonemode.map_or(settings.zonesize > 0, |mode| mode == "strided");
-        if settings.zonemode == Some("none") && settings.zonesize > 0 {
+        let wanted = settings.zonemode.map_or(settings.zones[0] > 0, |mode| mode == "strided");
+        if settings.zonemode == Some("none") && settings.zones[0] > 0 {
             self.refuse("zonesize", "it needs zonemode=strided");
         }
-        if wanted && settings.zonesize == 0 {
+        if wanted && settings.zones[0] == 0 {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
-        let range = if settings.zonerange > 0 { settings.zonerange } else { settings.zonesize };
-        if wanted && [range, settings.zonesize, settings.zoneskip].iter().any(|bytes| bytes % 512 != 0) {
+        let range = if settings.zones[1] > 0 { settings.zones[1] } else { settings.zones[0] };
+        if wanted && [range, settings.zones[0], settings.zones[2]].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zonesize, skip: settings.zoneskip })
+        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zones[0], skip: settings.zones[2] })
     }
 
     fn verify(&mut self, time_based: bool) -> bool {
         let wanted = self.settings.verify == [true; 2];
-        if wanted && time_based && self.settings.direction != Direction::Mixed {
+        if wanted && time_based && self.settings.direction != Direction::Mixed && self.settings.backlog[0] == 0 {
             self.warn("verify", "nothing is read back, as in fio: the writing takes all of the runtime");
             return false;
         }
@@ -467,6 +486,13 @@ impl Check<'_> {
 }
 
 impl Settings {
+    /// Without a batch of its own as many are read back as make a backlog.
+    fn backlog(&self) -> Option<Backlog> {
+        let [every, batch] = self.backlog;
+        (every > 0 && self.verify == [true; 2])
+            .then_some(Backlog { every, batch: if batch == 0 { every } else { batch } })
+    }
+
     /// Whether fio goes through the page cache; pass-through engines never do.
     fn cached(&self) -> bool {
         !self.direct && !matches!(self.engine, "sg" | "io_uring_cmd")

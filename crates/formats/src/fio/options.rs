@@ -58,10 +58,10 @@ const ALONE: Fate = Harmless("it does nothing without the option it belongs to, 
 const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
 
 // Why an option is refused.
-const TRACE: Fate = Refused("a trace cannot be replayed or written from a job file in this version", &[]);
+const TRACE: Fate =
+    Refused("a job does not replay a log in this version; `seekwise run LOG` plays the log by itself", &[]);
 const LATENCY: Fate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
 const DATA_PLACEMENT: Fate = Refused("data placement is a matter of flash devices", &[]);
-const FLOW: Fate = Refused("jobs cannot be balanced against one another in this version", &[]);
 const FLOOR: Fate = Refused("a job is not stopped for falling below a rate in this version", &[]);
 const BY_CODE: Fate = Refused("an outside program cannot be part of a repeatable run", &[]);
 
@@ -185,9 +185,8 @@ pub(super) const OPTIONS: &[Known] = &[
     o("ioengine", "", Text, Honoured),
     o("iodepth", "", Int(1, MOST_DEPTH), Honoured),
     o("iodepth_batch", "iodepth_batch_submit", Int(0, MANY), AT_ONCE),
-    o("iodepth_batch_complete_min", "iodepth_batch_complete", Int(0, MANY),
-        Refused("a worker here issues the next request at each completion, not after several", &["1"])),
-    o("iodepth_batch_complete_max", "", Int(0, MANY), AT_ONCE),
+    o("iodepth_batch_complete_min", "iodepth_batch_complete", Int(0, MANY), Honoured),
+    o("iodepth_batch_complete_max", "", Int(0, MANY), Honoured),
     o("iodepth_low", "", Int(0, MANY), Honoured),
     o("serialize_overlap", "", Switch, Honoured),
     o("io_submit_mode", "", Word(&["inline", "offload"]), Honoured),
@@ -201,9 +200,9 @@ pub(super) const OPTIONS: &[Known] = &[
     o("exitall", "", Flag, Refused("the end of one worker does not end the others in this version", &[])),
     o("exit_what", "", Word(&["group", "stonewall", "all"]), ALONE),
     o("exitall_on_error", "", Flag, Harmless("the error of one worker does not end the others in this version")),
-    o("flow", "", Int(0, 1000), FLOW),
-    o("flow_id", "", Int(0, MANY), ALONE),
-    o("flow_sleep", "", Int(0, MANY), ALONE),
+    o("flow", "", Int(0, 1000), Honoured),
+    o("flow_id", "", Int(0, MANY), Honoured),
+    o("flow_sleep", "", Int(0, MANY), Honoured),
     // Caching and durability.
     o("direct", "", Switch, Honoured),
     o("buffered", "", Switch, Honoured),
@@ -254,8 +253,8 @@ pub(super) const OPTIONS: &[Known] = &[
     o("verify", "", CHECKS, Honoured),
     o("do_verify", "", Switch, Honoured),
     o("verify_only", "", Flag, Refused("what an earlier run wrote is not known here", &[])),
-    o("verify_backlog", "", Int(0, VAST), Refused("what was written is read back at the end, not in between", &[])),
-    o("verify_backlog_batch", "", Int(0, MANY), ALONE),
+    o("verify_backlog", "", Int(0, VAST), Honoured),
+    o("verify_backlog_batch", "", Int(0, MANY), Honoured),
     o("verify_interval", "", Int(0, MANY), VERIFY),
     o("verify_offset", "", Int(0, MANY), VERIFY),
     o("verify_pattern", "", Text, VERIFY),
@@ -264,7 +263,8 @@ pub(super) const OPTIONS: &[Known] = &[
     o("verify_dump", "", Switch, VERIFY),
     o("verify_async", "", Int(0, MANY), VERIFY),
     o("verify_async_cpus", "", Text, VERIFY),
-    o("verify_state_load", "", Switch, Refused("what an earlier run wrote is not known here", &[])),
+    o("verify_state_load", "", Switch,
+        Harmless("no earlier run's state is read: all is read back, as after a run that came to its end")),
     o("verify_state_save", "", Switch, VERIFY),
     o("verify_write_sequence", "", Switch, VERIFY),
     o("verify_header_seed", "", Switch, VERIFY),

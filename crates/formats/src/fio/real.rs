@@ -70,6 +70,7 @@ const REFUSED: &[(&[&str], &str, &[&str])] = &[
         "the ring is an ordinary one, that waits",
         &["0"],
     ),
+    (&["flow"], "workers run by themselves and keep no shares of one another", &["0"]),
     (&["lockmem"], "memory is not taken away from the system", &["0"]),
     (&["readfua", "writefua"], "it belongs to engines that are refused there", &["0"]),
 ];
@@ -99,6 +100,7 @@ impl JobFile {
                 errors.push(fault.expected("psync, sync, libaio or io_uring"));
             }
         }
+        errors.extend((0..self.sections.len()).filter_map(|section| self.both_syncs(section)));
         errors.dedup();
         let (job, warnings) = build::job(self, sectors, true).map_err(|more| [&errors[..], &more[..]].concat())?;
         if !errors.is_empty() {
@@ -113,6 +115,13 @@ impl JobFile {
     /// All options as they are given, those for all sections first.
     fn given(&self) -> impl Iterator<Item = &Given> {
         self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
+    }
+
+    /// A job with syncs of both kinds: a file here has one.
+    fn both_syncs(&self, section: usize) -> Option<Diagnostic> {
+        let settings = &self.sections[section].settings;
+        let message = "on a real file: fsync and fdatasync in one job are not in this version";
+        (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
     }
 
     /// What goes by io_uring that asks for another way of several at once.
@@ -169,5 +178,8 @@ mod tests {
         assert!(job("[a]\nsize=1m\nioengine=mmap\n").unwrap_err().contains("page faults are no requests"));
         assert!(job("[global]\nverify=md5\n[a]\nrw=write\nsize=1m\n").unwrap_err().contains("is not compared"));
         assert!(job("[a]\nsize=1m\nverify=0\nnice=0\n").is_ok());
+        let both = job("[a]\nsize=1m\nrw=write\nfsync=2\nfdatasync=3\n").unwrap_err();
+        assert!(both.contains("fsync and fdatasync in one job"), "{both}");
+        assert!(job("[a]\nsize=1m\nflow=2\n").unwrap_err().contains("keep no shares of one another"));
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use seekwise_model::time::Span;
-use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process, Think};
+use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process, Syncs, Think};
 
 use super::draw;
 use super::engines::{self, Engine, Runs};
@@ -60,12 +60,12 @@ pub(super) struct Settings {
     pub(super) randrepeat: bool,
     pub(super) randseed: Option<u64>,
     pub(super) zonemode: Option<&'static str>,
-    pub(super) zonesize: u64,
-    pub(super) zonerange: u64,
-    pub(super) zoneskip: u64,
+    /// `zonesize`, `zonerange`, `zoneskip`.
+    pub(super) zones: [u64; 3],
     // Concurrency.
     pub(super) iodepth: u32,
-    pub(super) iodepth_low: u64,
+    /// `iodepth_batch_complete_min` and `_max`, and `iodepth_low`.
+    pub(super) batches: [u32; 3],
     pub(super) serialize_overlap: bool,
     pub(super) offload: bool,
     pub(super) numjobs: u32,
@@ -78,13 +78,14 @@ pub(super) struct Settings {
     pub(super) direct: bool,
     pub(super) write_through: bool,
     pub(super) system: System,
-    pub(super) fsync: u32,
-    pub(super) fdatasync: u32,
+    pub(super) syncs: Syncs,
     pub(super) flush_at_end: [bool; 2],
     /// `continue_on_error`: reads, and writes.
     pub(super) survives: [bool; 2],
     /// `verify` and `do_verify`.
     pub(super) verify: [bool; 2],
+    /// `verify_backlog` and `verify_backlog_batch`.
+    pub(super) backlog: [u64; 2],
     // Duration and pace, nanoseconds.
     pub(super) runtime: u64,
     pub(super) time_based: bool,
@@ -96,6 +97,8 @@ pub(super) struct Settings {
     pub(super) rate_iops: [u64; 3],
     pub(super) rate_process: Process,
     pub(super) rate_ignore_thinktime: bool,
+    /// `flow`, `flow_id`, and `flow_sleep` in microseconds.
+    pub(super) flow: [u32; 3],
     /// Where each option was last given.
     places: BTreeMap<&'static str, (String, usize)>,
 }
@@ -165,11 +168,9 @@ impl Default for Settings {
             randrepeat: true,
             randseed: None,
             zonemode: None,
-            zonesize: 0,
-            zonerange: 0,
-            zoneskip: 0,
+            zones: [0; 3],
             iodepth: 1,
-            iodepth_low: 0,
+            batches: [1, 0, 0],
             serialize_overlap: false,
             offload: false,
             numjobs: 1,
@@ -180,11 +181,11 @@ impl Default for Settings {
             direct: false,
             write_through: false,
             system: System::default(),
-            fsync: 0,
-            fdatasync: 0,
+            syncs: Syncs::default(),
             flush_at_end: [false; 2],
             survives: [false; 2],
             verify: [false, true],
+            backlog: [0; 2],
             runtime: 0,
             time_based: false,
             ramp: 0,
@@ -195,6 +196,7 @@ impl Default for Settings {
             rate_iops: [0; 3],
             rate_process: Process::Linear,
             rate_ignore_thinktime: false,
+            flow: [0; 3],
             places: BTreeMap::new(),
         }
     }
@@ -221,6 +223,10 @@ impl Settings {
             Fate::Harmless(reason) if name == "fadvise_hint" => {
                 self.system.take_hint(&value);
                 notes.push(format!("no effect here: {reason}"));
+            }
+            Fate::Harmless(reason) if name == "sync_file_range" => {
+                self.syncs.file_range = file_range(&value)?;
+                notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
             Fate::Refused(reason, neutral) => {
@@ -350,12 +356,13 @@ impl Settings {
             ("randrepeat", _) => self.randrepeat = value.on(),
             ("randseed", _) => self.randseed = Some(value.number()),
             ("zonemode", Value::Word("zbd", _)) => {
-                return Err(Fault::new("zoned devices are not in this version"));
+                return Err(Fault::new("zones with write pointers are not in this version, neither a drive's own nor fio's on other drives")
+                    .expected("none or strided"));
             }
             ("zonemode", Value::Word(word, _)) => self.zonemode = Some(word),
-            ("zonesize", _) => self.zonesize = value.plain_size()?,
-            ("zonerange", _) => self.zonerange = value.plain_size()?,
-            ("zoneskip", _) => self.zoneskip = value.plain_size()?,
+            ("zonesize", _) => self.zones[0] = value.plain_size()?,
+            ("zonerange", _) => self.zones[1] = value.plain_size()?,
+            ("zoneskip", _) => self.zones[2] = value.plain_size()?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -383,7 +390,9 @@ impl Settings {
                 notes.extend(engine.note.map(str::to_owned));
             }
             "iodepth" => self.iodepth = value.number() as u32,
-            "iodepth_low" => self.iodepth_low = value.number(),
+            "iodepth_low" => self.batches[2] = value.number() as u32,
+            "iodepth_batch_complete_min" => self.batches[0] = value.number() as u32,
+            "iodepth_batch_complete_max" => self.batches[1] = value.number() as u32,
             "serialize_overlap" => self.serialize_overlap = value.on(),
             "io_submit_mode" => self.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.number() as u32,
@@ -395,12 +404,14 @@ impl Settings {
             "buffered" => self.direct = !value.on(),
             "sync" => (self.write_through, self.system.whole_sync) = (!value.is_zero(), !value.is_word("dsync")),
             "writefua" => self.write_through |= value.on(),
-            "fsync" => self.fsync = value.number() as u32,
-            "fdatasync" => self.fdatasync = value.number() as u32,
+            "fsync" => self.syncs.fsync = value.number() as u32,
+            "fdatasync" => self.syncs.fdatasync = value.number() as u32,
             "end_fsync" => self.flush_at_end[0] = value.on(),
             "fsync_on_close" => self.flush_at_end[1] = value.on(),
             "verify" => self.verify[0] = !value.is_zero(),
             "do_verify" => self.verify[1] = value.on(),
+            "verify_backlog" => self.backlog[0] = value.number(),
+            "verify_backlog_batch" => self.backlog[1] = value.number(),
             "continue_on_error" => self.survives = survives(value),
             _ => return Ok(false),
         }
@@ -423,6 +434,9 @@ impl Settings {
             ("rate_process", _) => {
                 self.rate_process = if value.is_word("poisson") { Process::Poisson } else { Process::Linear }
             }
+            ("flow", _) => self.flow[0] = value.number() as u32,
+            ("flow_id", _) => self.flow[1] = value.number() as u32,
+            ("flow_sleep", _) => self.flow[2] = value.number() as u32,
             ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.on(),
             _ => return false,
         }
@@ -546,6 +560,17 @@ impl Value {
     }
 }
 
+/// After how many writes `sync_file_range` comes: the number after its colon, or each.
+fn file_range(value: &Value) -> Result<u32, Fault> {
+    const EXPECTED: &str =
+        "wait_before, write or wait_after, several between commas, and a number of writes after a colon";
+    let text = value.text();
+    let (words, number) = text.split_once(':').unwrap_or((&text, "1"));
+    let known = |word: &str| ["wait_before", "write", "wait_after"].contains(&word.trim());
+    let number = number.trim().parse().ok().filter(|_| words.split(',').all(known));
+    number.ok_or_else(|| Fault::new(format!("`{text}` is not a value for it")).expected(EXPECTED))
+}
+
 /// Which errors a worker goes on after: those of reads, and of writes. fio counts trims and flushes with writes.
 fn survives(value: &Value) -> [bool; 2] {
     let any = |words: &[&str]| words.iter().any(|word| value.is_word(word));
@@ -570,10 +595,19 @@ mod tests {
         }
     }
 
+    /// A text that the option takes.
+    fn sample_of(known: &options::Known) -> String {
+        match known.name {
+            "ioengine" => "libaio".to_owned(),
+            "sync_file_range" => "write:8".to_owned(),
+            _ => sample(known.kind),
+        }
+    }
+
     #[test]
     fn every_honoured_option_is_taken_and_every_other_one_says_so() {
         for known in options::OPTIONS {
-            let value = if known.name == "ioengine" { "libaio".to_owned() } else { sample(known.kind) };
+            let value = sample_of(known);
             let place = ("a.fio".to_owned(), 1);
             let option = Expanded { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
             let mut settings = Settings::default();

@@ -126,20 +126,22 @@ pub(crate) struct Space<'a> {
     pub(crate) once: bool,
     /// Requests are all of one block.
     pub(crate) single: bool,
-    /// Blocks in the file.
+    /// Blocks of the map or the shift register, which all directions share by their numbers.
     pub(crate) blocks: u64,
+    /// Blocks that a distribution other than the uniform one is spread over.
+    pub(crate) ranks: u64,
 }
 
 impl Address {
     /// The state of one file at its start. `space.blocks` is not 0; the distribution's parameters were checked.
     pub(crate) fn new(space: &Space<'_>, seeds: &Seeds) -> Address {
         let seed = seeds.of(Purpose::Block);
-        let blocks = space.blocks;
+        let (blocks, ranks) = (space.blocks, space.ranks);
         let shape = match *space.distribution {
             Distribution::Uniform => Shape::Uniform,
-            Distribution::Zipf { theta, center } => Shape::Zipf(Zipf::new(blocks, theta, center, seed)),
-            Distribution::Pareto { h, center } => Shape::Pareto(Pareto::new(blocks, h, center, seed)),
-            Distribution::Normal { deviation, center } => Shape::Normal(Normal::new(blocks, deviation, center, seed)),
+            Distribution::Zipf { theta, center } => Shape::Zipf(Zipf::new(ranks, theta, center, seed)),
+            Distribution::Pareto { h, center } => Shape::Pareto(Pareto::new(ranks, h, center, seed)),
+            Distribution::Normal { deviation, center } => Shape::Normal(Normal::new(ranks, deviation, center, seed)),
             Distribution::Zoned(_) | Distribution::ZonedAbsolute(_) => Shape::Zoned,
         };
         let cover = match (&shape, space.generator) {
@@ -169,14 +171,15 @@ impl Address {
         matches!((&self.shape, &self.cover), (Shape::Uniform, Cover::Free))
     }
 
-    /// A block of the `blocks` that a request can start at, in units of `align` bytes; nothing when all are done.
+    /// A block of the `blocks` that a request can start at, in units of `align` bytes; nothing when all are done. One
+    /// past them can come, where the directions' blocks differ or the last is not whole: there fio's file ends.
     #[inline]
     pub(crate) fn draw(&mut self, chance: &mut Chance, blocks: u64, align: u64) -> Option<u64> {
         match &mut self.shape {
             Shape::Uniform => self.cover.draw(&mut chance.random, blocks),
-            Shape::Zipf(zipf) => Some(within(zipf.next(), blocks)),
-            Shape::Pareto(pareto) => Some(within(pareto.next(), blocks)),
-            Shape::Normal(normal) => Some(within(normal.next(), blocks)),
+            Shape::Zipf(zipf) => Some(zipf.next()),
+            Shape::Pareto(pareto) => Some(pareto.next()),
+            Shape::Normal(normal) => Some(normal.next()),
             Shape::Zoned => {
                 let (from, to) = match chance.zones[usize::from(chance.zone.percent()) - 1] {
                     Zone::Percent(from, to) => (from * blocks / 100, from * blocks / 100 + (to - from) * blocks / 100),
@@ -238,12 +241,6 @@ impl Scatter {
     fn place(&self, rank: u64) -> u64 {
         rank.wrapping_mul(HASH).wrapping_add(self.offset) % self.blocks
     }
-}
-
-/// A place drawn over all blocks, where a direction has fewer of them.
-#[inline]
-fn within(place: u64, blocks: u64) -> u64 {
-    if place < blocks { place } else { place % blocks }
 }
 
 /// An exponent as `mantissa / 2^shift` with a mantissa below 2^60, so that its product with a [`Log`] fits.

@@ -196,6 +196,7 @@ fn worker(worker: &Worker, limits: &Limits) -> Result<(), Fault> {
     if let Some(think) = worker.pace.think {
         ensure(think.blocks > 0, Fault::Number("thinktime_blocks"))?;
     }
+    ensure(worker.pace.flow.is_none_or(|flow| flow.weight > 0), Fault::Number("a flow's weight"))?;
     for rate in worker.pace.rate.iter().flatten() {
         let (Rate::Bytes(rate) | Rate::Requests(rate)) = rate;
         ensure(*rate > 0, Fault::Number("a rate"))?;
@@ -235,6 +236,7 @@ fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), Fault> {
 fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     ensure(!pattern.files.is_empty(), Fault::NothingFits)?;
     ensure(pattern.loops > 0, Fault::Number("loops"))?;
+    ensure(pattern.backlog.is_none_or(|log| log.every > 0 && log.batch > 0), Fault::Number("a backlog"))?;
     ensure(pattern.mix_read <= 100, Fault::Shares("reads and writes"))?;
     ensure(pattern.priority.iter().all(|&percent| percent <= 100), Fault::Shares("priorities"))?;
     ensure(pattern.random.iter().all(|&share| share <= 100), Fault::Shares("random places"))?;

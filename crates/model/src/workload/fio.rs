@@ -4,17 +4,15 @@
 //! or in sequence, the place, the size, the map, and how passes end and start again. Each direction has its own
 //! sequential position in each file. When is not its affair (see `worker`), nor what a request costs.
 //!
-//! Where it departs on purpose: a request never reaches past the part of the file in use; a trim-write pair is kept
-//! by a mark instead of by comparing places; a random place of `bs_is_seq_rand` leaves room for the random size; a
-//! backward run (`rw=read:-8k`) starts as fio starts it in a file used from its beginning; with both `loops` and
-//! an `io_size` the bytes are their product.
+//! Where it departs on purpose: a request never reaches past the part of the file in use; a run with gaps or backwards
+//! (`rw=read:-8k`) goes as fio's does in a file used from its beginning; an `io_size` of just the files' size counts as none.
 
 use alloc::vec::Vec;
 
 use super::address::{Address, Chance, Space};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
-use super::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region};
+use super::{Blocks, Direction, EngineKind, FileService, FioPattern, Generator, Modifier, Region, Syncs};
 use crate::block::Op;
 
 /// Index of a direction in fio's triples.
@@ -23,6 +21,8 @@ pub(crate) const READ: usize = 0;
 pub(crate) const WRITE: usize = 1;
 /// Index of trims.
 pub(crate) const TRIM: usize = 2;
+/// Where a request began that there was none of yet.
+const NOWHERE: u64 = u64::MAX;
 
 /// One request, in bytes of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,10 +51,21 @@ impl Draw {
 pub(crate) enum Drawn {
     /// This.
     Request(Draw),
-    /// A pass has ended; another begins with the next call.
+    /// A sync: a flush, or one that a drive does not see.
+    Sync(Sync),
+    /// A pass has ended; another may begin.
     Pass,
     /// The last pass has ended.
     End,
+}
+
+/// A sync between requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sync {
+    /// All that was written.
+    Flush,
+    /// A range of the page cache, which is no matter of the drive.
+    FileRange,
 }
 
 /// One file.
@@ -66,12 +77,10 @@ struct File {
     blocks: [u64; 3],
     /// Where the next sequential request of a direction begins, from the file's start.
     next: [u64; 3],
-    /// Where the last request of a direction began.
+    /// Where the last request of a direction began, or [`NOWHERE`].
     last: [u64; 3],
     /// Where the current strided zone begins.
     zone: u64,
-    /// A trim waits for its write.
-    trimmed: bool,
     done: bool,
 }
 
@@ -84,6 +93,10 @@ pub(crate) struct FioStream {
     long: bool,
     random: bool,
     mapped: bool,
+    /// The last that fio saw completed was a sync.
+    synced: bool,
+    /// The next place is not marked in the map.
+    unmarked: bool,
     align: [u64; 3],
     sizes: [Sizes; 3],
     chance: Chance,
@@ -99,9 +112,13 @@ pub(crate) struct FioStream {
     run: u32,
     zone_bytes: u64,
     issued: [u64; 3],
+    /// Requests that read back what was written: `number_ios` counts them.
+    read_back: u64,
     /// Bytes counted towards the end of the job, and of the pass.
     bytes: u64,
     pass_bytes: u64,
+    /// Bytes of all requests, whatever they count for.
+    moved: u64,
     passes: u32,
     size: u64,
     limits: PassLimits,
@@ -144,6 +161,8 @@ impl FioStream {
             long,
             random: pattern.random != [0; 3],
             mapped: pattern.random_map && pattern.generator != Generator::Lfsr,
+            synced: false,
+            unmarked: false,
             align,
             chance: Chance::new(&seeds, long, &pattern.distribution),
             randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(Purpose::Randomness))),
@@ -157,8 +176,10 @@ impl FioStream {
             run: 1,
             zone_bytes: 0,
             issued: [0; 3],
+            read_back: 0,
             bytes: 0,
             pass_bytes: 0,
+            moved: 0,
             passes: 0,
             size: pattern.files.iter().map(|file| file.bytes).sum(),
             limits: PassLimits::default(),
@@ -179,31 +200,32 @@ impl FioStream {
 
     /// A file at the start of a pass.
     fn open(&self, region: Region) -> File {
-        let range = self.pattern.strided.map_or(region.bytes, |strided| strided.range.min(region.bytes));
+        let zone = self.pattern.strided.map(|strided| strided.range);
+        let range = zone.unwrap_or(region.bytes);
         let blocks = core::array::from_fn(|d| {
-            let largest = if self.pattern.sizes_by_randomness { self.sizes[WRITE].min } else { self.sizes[d].min };
-            (range + self.align[d]).saturating_sub(largest.max(self.align[d])) / self.align[d]
+            (range + self.align[d]).saturating_sub(self.sizes[d].min.max(self.align[d])) / self.align[d]
         });
-        let used = self.pattern.direction.triple();
-        let most = (0..3).filter(|&d| used[d]).map(|d| blocks[d]).max().unwrap_or(0);
-        let address = (self.random && most > 0).then(|| {
+        let least = |directions: &[usize]| directions.iter().map(|&d| self.sizes[d].min).min().unwrap_or(1).max(1);
+        let numbers = range / least(&[READ, WRITE, TRIM]);
+        let address = (self.random && numbers > 0).then(|| {
+            let used = self.pattern.direction.triple();
             let single = (0..3).filter(|&d| used[d]).all(|d| self.sizes[d].max == self.align[d]);
             let space = Space {
                 distribution: &self.pattern.distribution,
                 generator: self.pattern.generator,
                 once: self.mapped,
                 single,
-                blocks: most,
+                blocks: numbers,
+                ranks: region.bytes.div_ceil(least(&[READ, WRITE])),
             };
             Address::new(&space, &self.seeds)
         });
-        let last = [0; 3];
-        File { region, address, blocks, next: [0; 3], last, zone: 0, trimmed: false, done: false }
+        File { region, address, blocks, next: [0; 3], last: [NOWHERE; 3], zone: 0, done: false }
     }
 
     /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
     pub(crate) fn peek(&mut self) -> Option<usize> {
-        if self.over() || self.pass_over() {
+        if self.ends_now() || self.due().is_some() {
             return None;
         }
         let direction = self.chosen.unwrap_or_else(|| self.choose());
@@ -223,10 +245,46 @@ impl FioStream {
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
+    /// fio saw a request completed, or a sync.
+    #[inline]
+    pub(crate) fn saw(&mut self, sync: bool) {
+        self.synced = sync;
+    }
+
+    /// Whether the job or the pass ends before another request.
+    pub(crate) fn ends_now(&self) -> bool {
+        self.over() || self.pass_over()
+    }
+
+    /// Whether there are syncs between its requests.
+    pub(crate) fn syncs(&self) -> bool {
+        self.pattern.syncs.any()
+    }
+
+    /// Whether the last that was seen completed was a sync.
+    pub(crate) fn synced(&self) -> bool {
+        self.synced
+    }
+
+    /// The sync that comes before the next request. fio asks how many writes were issued, whatever came since; in a
+    /// trim-write pair it has no place.
+    fn due(&self) -> Option<Sync> {
+        let (Syncs { fsync, fdatasync, file_range }, writes) = (self.pattern.syncs, self.issued[WRITE]);
+        if self.synced || writes == 0 || self.pattern.direction == Direction::TrimWrite {
+            return None;
+        }
+        let after = |every: u32| every > 0 && writes.is_multiple_of(every.into());
+        match () {
+            () if after(fsync) || after(fdatasync) => Some(Sync::Flush),
+            () if after(file_range) => Some(Sync::FileRange),
+            () => None,
+        }
+    }
+
     /// Forgets what was counted: the ramp is over. Places go on from where they are.
     pub(crate) fn forget_counts(&mut self) {
         self.count_drawn();
-        self.issued = [0; 3];
+        (self.issued, self.read_back) = ([0; 3], 0);
         self.bytes = 0;
     }
 
@@ -254,6 +312,7 @@ impl FioStream {
             self.issued[plain.direction] += drawn;
             self.bytes += drawn * plain.bytes;
             self.pass_bytes += drawn * plain.bytes;
+            self.moved += drawn * plain.bytes;
         }
     }
 
@@ -266,7 +325,7 @@ impl FioStream {
     fn next_in_full(&mut self) -> Drawn {
         self.count_drawn();
         if self.over() {
-            return Drawn::End;
+            return self.end();
         }
         if self.pass_over() {
             return self.end_pass();
@@ -279,12 +338,17 @@ impl FioStream {
             return self.next_plain(plain);
         }
         while let Some(file) = self.pick() {
+            // A sync takes the file's turn.
+            if let Some(sync) = self.due() {
+                return Drawn::Sync(sync);
+            }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
             if self.pattern.direction == Direction::TrimWrite {
-                direction = if self.files[file].trimmed { WRITE } else { TRIM };
+                direction = self.files[file].of_pair();
             }
             if let Some(draw) = self.request(file, direction) {
                 self.account(file, &draw);
+                self.unmarked = false;
                 return Drawn::Request(draw);
             }
             self.files[file].done = true;
@@ -308,6 +372,7 @@ impl FioStream {
         file.next[direction] = place + bytes;
         self.issued[direction] += 1;
         self.pass_bytes += bytes;
+        self.moved += bytes;
         self.bytes += bytes;
         Drawn::Request(Draw { direction, start: file.region.start + place, bytes })
     }
@@ -320,18 +385,41 @@ impl FioStream {
         let writes = pattern.direction.triple()[WRITE];
         let free = writes && self.random && !pattern.random_map;
         let pass = if free { self.size.max(pattern.bytes) } else { self.size };
+        // What is read back on the way counts as well.
+        let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
         PassLimits {
-            requests: pattern.requests.map_or(u64::MAX, |limit| limit.saturating_mul(loops * pairs)),
+            requests: match pattern.requests {
+                Some(limit) if !self.time_based => limit.saturating_mul(loops * pairs),
+                _ => u64::MAX,
+            },
             bytes: if self.time_based { u64::MAX } else { pattern.bytes.saturating_mul(loops) },
-            pass: if self.time_based && !pattern.verify { u64::MAX } else { pass.saturating_mul(pairs) },
+            pass: match pattern.engine.kind {
+                EngineKind::OneAtATime => u64::MAX,
+                _ if self.time_based && !pattern.verify => u64::MAX,
+                _ => pass.saturating_mul(pairs),
+            },
         }
     }
 
     /// All the bytes or requests of the job are issued.
     #[inline]
     fn over(&self) -> bool {
-        self.bytes >= self.limits.bytes
-            || self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] >= self.limits.requests
+        self.bytes >= self.limits.bytes || self.counted_out()
+    }
+
+    /// All the requests of the job are issued.
+    #[inline]
+    fn counted_out(&self) -> bool {
+        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
+    }
+
+    /// Bytes were read back.
+    pub(crate) fn read_back(&mut self, bytes: u64) {
+        self.moved += bytes;
+        self.read_back += 1;
+        if self.pattern.backlog.is_some() {
+            self.pass_bytes += bytes;
+        }
     }
 
     /// The bytes of a pass are issued.
@@ -340,16 +428,44 @@ impl FioStream {
         self.pass_bytes >= self.limits.pass
     }
 
+    /// All is issued. With passes left fio begins one more, in which nothing happens but its end.
+    fn end(&mut self) -> Drawn {
+        self.passes += 1;
+        if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
+            return Drawn::Pass;
+        }
+        Drawn::End
+    }
+
     fn end_pass(&mut self) -> Drawn {
         self.passes += 1;
-        let left = (self.pattern.bytes * u64::from(self.pattern.loops)).saturating_sub(self.bytes);
-        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
-        let last = self.passes >= self.pattern.loops && (self.pattern.bytes <= self.size || left < largest);
-        if self.pass_bytes == 0 || (last && !self.time_based) {
-            return Drawn::End;
+        match self.pass_bytes {
+            0 => Drawn::End,
+            // What is read back first counts.
+            _ if !self.pattern.verify && self.last_pass() => Drawn::End,
+            _ => Drawn::Pass,
         }
-        self.restart();
-        Drawn::Pass
+    }
+
+    /// The next pass begins, if there is one.
+    pub(crate) fn begin_pass(&mut self) -> bool {
+        let more = !(self.pattern.verify && self.last_pass());
+        if more {
+            self.restart();
+        }
+        more
+    }
+
+    /// Whether no pass follows: all are done, and of what `io_size` asks no whole request is left.
+    fn last_pass(&self) -> bool {
+        let limit = self.pattern.bytes;
+        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
+        let all_done = self.files.iter().all(|file| file.done);
+        !self.time_based
+            && self.passes >= self.pattern.loops
+            && (limit.saturating_sub(self.moved) < largest
+                || (all_done && limit == self.size && !self.pattern.verify)
+                || self.counted_out())
     }
 
     /// The start of a pass.
@@ -357,6 +473,10 @@ impl FioStream {
         self.pass_bytes = 0;
         self.zone_bytes = 0;
         self.mix_until = 0;
+        if self.pattern.file_service == FileService::Sequential {
+            // The file in turn was closed: the next begins.
+            self.file = (self.file + 1) % self.files.len();
+        }
         for file in &mut self.files {
             file.zone = 0;
             file.done = false;
@@ -434,13 +554,15 @@ impl FioStream {
         if self.pattern.strided.is_some() {
             self.change_zone(index, direction);
         }
-        if direction == WRITE && self.random && self.files[index].trimmed {
+        if direction == WRITE && self.random && self.pattern.direction == Direction::TrimWrite {
             // A random trim-write: the write goes where the trim was.
             let file = &self.files[index];
             let (start, bytes) = (file.last[TRIM], file.next[TRIM] - file.last[TRIM]);
             return Some(Draw { direction, start: file.region.start + start, bytes });
         }
         let (place, random, marks) = self.place(index, direction)?;
+        // fio forgets to mark what follows a place in sequence that failed.
+        self.unmarked |= !marks;
         let file = &mut self.files[index];
         let start = place + file.zone;
         let by = if !self.pattern.sizes_by_randomness {
@@ -451,7 +573,7 @@ impl FioStream {
             READ
         };
         let mut bytes = self.sizes[by].draw(file.region.bytes.checked_sub(start)?)?;
-        if marks && self.mapped {
+        if !self.unmarked && self.mapped {
             let unit = self.sizes[direction].min;
             let address = file.address.as_mut()?;
             bytes = address.take(place / unit, bytes, unit);
@@ -486,7 +608,8 @@ impl FioStream {
     fn in_run(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
         if matches!(self.pattern.modifier, Some(Modifier::Same(_))) {
             let file = &self.files[index];
-            return Some((file.last[direction] - file.zone, false, false));
+            let again = if file.last[direction] == NOWHERE { 0 } else { file.last[direction] - file.zone };
+            return Some((again, false, false));
         }
         let place = self.in_sequence(index, direction).or_else(|| self.at_random(index, direction))?;
         Some((place, false, false))
@@ -529,17 +652,20 @@ impl FioStream {
         if file.next[direction] >= end {
             return None;
         }
-        let place = file.next[direction] - file.zone;
         let Some(Modifier::Skip(skip)) = self.pattern.modifier else {
-            return Some(place);
+            return Some(file.next[direction] - file.zone);
         };
-        if place == 0 {
-            return Some(0);
+        // Backwards from the end of all, also in a zone.
+        if file.next[direction] == file.zone && file.zone > 0 && skip < 0 {
+            file.next[direction] = end;
         }
-        match place.checked_add_signed(skip) {
-            Some(place) if place < end => Some(place),
-            _ if skip > 0 => Some(0),
-            _ => end.checked_add_signed(skip),
+        match file.next[direction] - file.zone {
+            0 => Some(0),
+            place => match place.checked_add_signed(skip) {
+                Some(place) if place < end => Some(place),
+                _ if skip > 0 => Some(file.zone),
+                _ => end.checked_add_signed(skip),
+            },
         }
     }
 
@@ -568,25 +694,33 @@ impl FioStream {
     fn account(&mut self, index: usize, draw: &Draw) {
         let file = &mut self.files[index];
         let start = draw.start - file.region.start;
+        if draw.direction == TRIM && self.random && file.last[TRIM] == start {
+            // The same place by chance: what follows is its write all the same.
+            file.last[WRITE] = file.last[WRITE].wrapping_sub(1);
+        }
         file.last[draw.direction] = start;
         file.next[draw.direction] = start + draw.bytes;
-        file.trimmed = self.pattern.direction == Direction::TrimWrite && draw.direction == TRIM;
         self.issued[draw.direction] += 1;
         self.zone_bytes += draw.bytes;
         self.pass_bytes += draw.bytes;
+        self.moved += draw.bytes;
         // Of a trim-write pair the write counts.
-        if !file.trimmed {
+        if self.pattern.direction != Direction::TrimWrite || draw.direction == WRITE {
             self.bytes += draw.bytes;
         }
     }
 }
 
 impl File {
+    /// What of a trim-write pair is next: the write, unless the last of each were at one place.
+    fn of_pair(&self) -> usize {
+        if self.last[WRITE] == self.last[TRIM] { TRIM } else { WRITE }
+    }
+
     /// Positions and map as at the start of a pass, in the zone it is in.
     fn clear(&mut self, seeds: &Seeds) {
         self.next = [self.zone; 3];
-        self.last = [self.zone; 3];
-        self.trimmed = false;
+        self.last = [NOWHERE; 3];
         if let Some(address) = &mut self.address {
             address.clear(seeds);
         }
@@ -617,7 +751,11 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
         return None;
     };
-    let odd = pattern.strided.is_some() || pattern.modifier.is_some() || pattern.sizes_by_randomness;
+    let odd = pattern.syncs.any()
+        || pattern.backlog.is_some()
+        || pattern.strided.is_some()
+        || pattern.modifier.is_some()
+        || pattern.sizes_by_randomness;
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
     let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);
@@ -630,7 +768,7 @@ fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: boo
         TRIM if pattern.direction == Direction::TrimWrite => WRITE,
         other => other,
     };
-    let alike = if alike == WRITE && pattern.verify { READ } else { alike };
+    let alike = if alike == WRITE && pattern.sizes_alike { READ } else { alike };
     Tausworthe::new(seeds.sizes(alike as u64), long)
 }
 

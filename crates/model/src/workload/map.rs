@@ -43,10 +43,11 @@ impl BlockMap {
         self.close_ends();
     }
 
-    /// Marks the bits past the end of each level, which stand for nothing.
+    /// Marks the bits past the end of each level but the lowest, which stand for nothing. The lowest keeps them free, as
+    /// fio does: what begins at the last block and reaches past it marks them too, and is cut only where they are marked.
     fn close_ends(&mut self) {
-        let mut bits = self.blocks;
-        for level in &mut self.levels {
+        let mut bits = self.levels[0].len() as u64;
+        for level in &mut self.levels[1..] {
             if !bits.is_multiple_of(64) {
                 *level.last_mut().expect("a level has a word") |= u64::MAX << (bits % 64);
             }
@@ -62,10 +63,12 @@ impl BlockMap {
             return Some(block);
         }
         let here = !word & (u64::MAX << (block % 64));
-        if here != 0 {
-            return Some(block / 64 * 64 + u64::from(here.trailing_zeros()));
-        }
-        self.search(block / 64 + 1).or_else(|| self.first())
+        let next = match here {
+            0 => self.search(block / 64 + 1),
+            _ => Some(block / 64 * 64 + u64::from(here.trailing_zeros())),
+        };
+        let inside = |block: &u64| *block < self.blocks;
+        next.filter(inside).or_else(|| self.first().filter(inside))
     }
 
     /// The first free block of all.
@@ -105,7 +108,7 @@ impl BlockMap {
     #[inline]
     pub(crate) fn take(&mut self, block: u64, count: u64) -> u64 {
         let mut taken = 0;
-        while taken < count && block + taken < self.blocks {
+        while taken < count && block + taken < self.levels[0].len() as u64 * 64 {
             let (mut index, mut level) = (block + taken, 0);
             if self.levels[0][(index / 64) as usize] >> (index % 64) & 1 == 1 {
                 break;

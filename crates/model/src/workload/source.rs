@@ -21,11 +21,12 @@ use core::cmp::Reverse;
 
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
-use super::worker::{Issue, Poll, Purpose, Quick, Running};
+use super::flow::Flows;
+use super::worker::{Answered, Issue, Poll, Purpose, Quick, Running};
 use super::{Job, Window};
 use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// A job that runs.
 #[derive(Clone, Debug)]
@@ -45,6 +46,8 @@ pub struct Workload {
     active: usize,
     /// The number of the first worker in its job.
     first: u16,
+    /// Who waits for whom.
+    flows: Flows,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -90,6 +93,7 @@ impl Workload {
             stages: stages.iter().map(of_stage).collect(),
             active: 0,
             first: 0,
+            flows: Flows::new(job),
         })
     }
 
@@ -135,14 +139,27 @@ impl Workload {
                 self.rotate();
                 return Some(self.quick_request(index, &draw, now));
             }
+            if self.workers[usize::from(index)].may_be_held(now)
+                && let Some(sleep) = self.flows.hold(index)
+            {
+                self.ready.pop_front();
+                if sleep > Span::ZERO {
+                    self.waiting.push(Reverse((now + sleep, index)));
+                }
+                continue;
+            }
             match self.workers[usize::from(index)].poll(now) {
                 Poll::Issue(issue) => {
                     self.rotate();
+                    self.ready.extend(self.flows.issued(index));
                     return Some(self.request(index, &issue, now));
                 }
                 Poll::At(instant) => self.waiting.push(Reverse((instant, index))),
                 Poll::Wait => self.blocked[usize::from(index)] = true,
-                Poll::Ended => self.active -= 1,
+                Poll::Ended => {
+                    self.active -= 1;
+                    self.ready.extend(self.flows.ended(index));
+                }
             }
             self.ready.pop_front();
         }
@@ -173,7 +190,7 @@ impl Workload {
             None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
         };
         let slot = &mut self.slots[tag as usize];
-        let pair = slot.purpose == Purpose::Pair && issue.tag.is_some();
+        let pair = matches!(slot.purpose, Purpose::Pair(_)) && issue.tag.is_some();
         if !pair {
             (slot.op, slot.sectors, slot.issued) = (issue.op, issue.sectors, now);
         }
@@ -233,7 +250,8 @@ impl Source for Workload {
             let worker = self.first + index;
             return if counts { Counted::In { worker, intended, served: None } } else { Counted::Out };
         }
-        if worker.complete(now, completion.tag, purpose, intended, done) {
+        let answered = Answered { tag: completion.tag, purpose, intended, done, read: op == Op::Read };
+        if worker.complete(now, &answered) {
             self.free[usize::from(index)].push(completion.tag);
         }
         let counts = worker.counts(intended, completion.finished);
@@ -241,10 +259,10 @@ impl Source for Workload {
             self.ready.push_back(index);
         }
         // A write that a flush of its own follows does not count: the flush does.
-        if !counts || (purpose == Purpose::Pair && done) {
+        if !counts || (matches!(purpose, Purpose::Pair(_)) && done) {
             return Counted::Out;
         }
-        let served = (purpose == Purpose::Forced).then_some(Forced { op, sectors, issued });
+        let served = matches!(purpose, Purpose::Forced(_)).then_some(Forced { op, sectors, issued });
         Counted::In { worker: self.first + index, intended, served }
     }
 }

@@ -4,6 +4,8 @@
 //! turns a number into a place with 64-bit floating point; [`scale`] rounds as that does. The arithmetic follows
 //! fio's `lib/rand`, `lib/lfsr` and `init`; it does not reproduce fio's numbers for buffers or verification.
 
+use super::Repeat;
+
 /// Three shift registers of 32 bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Tausworthe88([u32; 3]);
@@ -295,7 +297,7 @@ pub const DEFAULT_SEED: u64 = 0x89;
 pub(crate) struct Seeds {
     base: u64,
     thread: u64,
-    repeat: bool,
+    repeat: Repeat,
     run: u64,
 }
 
@@ -319,15 +321,14 @@ pub(crate) enum Purpose {
 }
 
 impl Seeds {
-    /// The seeds of fio's `thread`-th thread, counted from 1. The default seed stands for `randrepeat=1`. `run` is
-    /// mixed into all of them: 0 leaves fio's own.
-    pub(crate) fn new(seed: u64, thread: u64, run: u64) -> Seeds {
-        Seeds { base: seed, thread, repeat: seed == DEFAULT_SEED, run }
+    /// The seeds of fio's `thread`-th thread, counted from 1. `run` is mixed into all of them: 0 leaves fio's own.
+    pub(crate) fn new(seed: u64, repeat: Repeat, thread: u64, run: u64) -> Seeds {
+        Seeds { base: seed, thread, repeat, run }
     }
 
     /// True when each pass starts its streams afresh.
     pub(crate) fn repeat(&self) -> bool {
-        self.repeat
+        self.repeat == Repeat::Passes
     }
 
     /// The seed of one stream.
@@ -343,7 +344,7 @@ impl Seeds {
     fn numbered(&self, index: u64) -> u64 {
         // fio 3.33 gives the places of a repeatable run their own constant; later ones take it from `randseed`.
         const REPEATABLE_BLOCKS: u64 = 0xb189_9bed;
-        if self.repeat && index == Purpose::Block as u64 {
+        if self.repeat != Repeat::Never && index == Purpose::Block as u64 {
             return REPEATABLE_BLOCKS.wrapping_mul(self.thread) ^ self.run;
         }
         const STEP: u64 = 0x9e37_0001;

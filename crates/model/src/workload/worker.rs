@@ -9,21 +9,21 @@
 //! ```
 //! A run time ends the issuing: what is in flight is let finish, then comes the last flush, and no verification. A
 //! pause that began is slept to its end, as fio does, a wait for a rate is not. A
-//! flush by `fsync=N` holds back later requests until it is done, as fio's blocking call does, but not those
-//! already in flight; in a mixed job fio repeats it after each read until the next write, here it is sent once.
-//! Verification reads in the order of writing, or by place where the writing was random.
+//! flush by `fsync=N` holds back later requests until it is done, where fio's engine makes a call of it, but not those
+//! already in flight; fio repeats it before each request until the next write. When fio sees what is done: `reaping`.
 //!
-//! Not here: which worker is next, tags, how a completion is counted (see `source`).
+//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 use super::arrival::{Arrival, Thinking, Thought};
-use super::fio::{Draw, Drawn, FioStream, READ, WRITE};
+use super::fio::{Draw, Drawn, FioStream, READ, Sync, WRITE};
 use super::iometer::IometerStream;
+use super::reaping::{Reaping, Seen};
 use super::tausworthe::{self, Seeds, Tausworthe88};
-use super::{Pattern, Window, Worker};
+use super::written::Written;
+use super::{EngineKind, FioPattern, Pattern, Window, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -33,14 +33,16 @@ use crate::time::{Instant, Span};
 pub(crate) enum Purpose {
     /// Itself.
     Plain,
-    /// A flush that holds back later requests.
+    /// A write to be read back, by its number.
+    Kept(u32),
+    /// A flush between requests.
     Flush,
     /// The program's own work.
     Compute,
-    /// A write that is durable only after a flush of its own.
-    Pair,
+    /// A write that is durable only after a flush of its own; its number, or 0.
+    Pair(u32),
     /// That flush: with it, the write is done.
-    Forced,
+    Forced(u32),
     /// An Iometer request that is answered by one of the other direction.
     Ask {
         /// The request's direction.
@@ -109,7 +111,6 @@ enum Phase {
     },
     Verifying {
         again: bool,
-        at: usize,
     },
     Ended,
 }
@@ -145,24 +146,29 @@ pub(crate) struct Running {
     /// `FAR` without a run time.
     end: Instant,
     ramping: bool,
+    /// A flush is under way that holds back what comes later.
     flushing: bool,
-    flush_every: u32,
+    /// Syncs are calls, not requests among others.
+    calls: bool,
     flush_at_end: bool,
-    /// Writes since the last flush.
-    unflushed: u64,
-    writes: u64,
+    /// Files to be flushed at the end of a pass; those of this end that are left, once it has begun.
+    files: u32,
+    closing: Option<u32>,
+    /// Where it matters when fio sees what is done.
+    reaping: Option<Reaping>,
     through: Through,
     /// Where some requests have priority: percent by direction, and a stream of chance of their own.
     priority: Option<([u8; 3], Tausworthe88)>,
-    /// Sectors written in this pass, where they are verified.
-    written: Option<Vec<(u64, u32)>>,
-    sorted: bool,
+    /// What is to be read back.
+    written: Option<Written>,
     start_delay: Span,
     ramp: Span,
     runtime: Option<Span>,
     smallest: [u64; 3],
     /// Goes on after a failed read, and after another failed request.
     survives: [bool; 2],
+    /// It keeps its share of a flow.
+    flows: bool,
     /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
     /// It does: running, past its ramp, and plain. See [`Running::quick`].
@@ -171,7 +177,7 @@ pub(crate) struct Running {
 
 #[derive(Clone, Copy, Debug)]
 enum Follow {
-    Flush(Instant),
+    Flush(Instant, u32),
     Answer(u8, u32),
 }
 
@@ -183,7 +189,7 @@ impl Running {
         let sector = u64::from(limits.logical);
         let stream = match &worker.pattern {
             Pattern::Fio(fio) => {
-                let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
+                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
                 Stream::Fio(Box::new(FioStream::new(fio, sector, seeds, worker.time_based)))
             }
             Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
@@ -207,26 +213,27 @@ impl Running {
             end: Instant::FAR,
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
-            flush_every: fio.map_or(0, |fio| fio.flush_every),
+            calls: fio.is_none_or(|fio| worker.depth == 1 || fio.engine.kind != EngineKind::AllQueued),
             flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
-            unflushed: 0,
-            writes: 0,
+            files: fio.map_or(0, |fio| fio.files.len() as u32),
+            closing: None,
+            reaping: fio.and_then(|fio| Reaping::new(fio, worker.depth)),
             through: match fio {
                 Some(fio) if fio.write_through && limits.fua => Through::Fua,
                 Some(fio) if fio.write_through && limits.volatile_cache => Through::Pair,
                 _ => Through::Cache,
             },
             priority: fio.filter(|fio| fio.priority != [0; 3]).map(|fio| {
-                let seeds = Seeds::new(fio.seed, u64::from(index) + 1, run);
+                let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
                 (fio.priority, Tausworthe88::new(seeds.of(tausworthe::Purpose::Priority)))
             }),
-            written: fio.filter(|fio| fio.verify).map(|_| Vec::new()),
-            sorted: fio.is_some_and(|fio| fio.random != [0; 3]),
+            written: fio.filter(|fio| fio.verify).map(written),
             start_delay: worker.start_delay,
             ramp: worker.ramp,
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
             survives: worker.survives,
+            flows: worker.pace.flow.is_some(),
             plain: false,
             cruising: false,
         }
@@ -234,10 +241,10 @@ impl Running {
     }
 
     fn plainly(mut self) -> Running {
-        let paced = self.arrival.is_some() || self.thinking.is_some();
-        let durable = self.flush_every > 0 || self.flush_at_end || self.through != Through::Cache;
+        let paced = self.arrival.is_some() || self.thinking.is_some() || self.flows;
+        let durable = self.flush_at_end || self.through != Through::Cache || self.reaping.is_some();
         let draws = match &self.stream {
-            Stream::Fio(_) => true,
+            Stream::Fio(fio) => !fio.syncs(),
             Stream::Iometer(iometer) => iometer.only_draws(),
         };
         self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
@@ -262,6 +269,7 @@ impl Running {
                 self.in_flight += 1;
                 Quick::Draw(draw)
             }
+            Drawn::Sync(_) => unreachable!("a worker with syncs does not cruise"),
             ended => {
                 self.cruising = false;
                 self.phase = Phase::Settling { again: ended == Drawn::Pass, verify: false };
@@ -291,6 +299,12 @@ impl Running {
         }
     }
 
+    /// Whether it would issue now, and waits if it is ahead of its share of a flow.
+    pub(crate) fn may_be_held(&self, now: Instant) -> bool {
+        let issues = matches!(self.phase, Phase::Running | Phase::Verifying { .. });
+        issues && now < self.end && !self.flushing && self.follow.is_empty() && self.in_flight < self.depth
+    }
+
     /// Whether a request that was issued and finished at these instants is counted.
     #[inline]
     pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
@@ -317,7 +331,7 @@ impl Running {
         if let Some((tag, follow)) = self.follow.pop_front() {
             return Poll::Issue(self.go_on(now, tag, follow));
         }
-        if self.in_flight >= self.depth {
+        if self.in_flight >= self.depth || !self.reap() {
             return Poll::Wait;
         }
         match self.phase {
@@ -328,15 +342,52 @@ impl Running {
                 self.run(now)
             }
             Phase::Settling { again, verify } => self.settle(now, again, verify),
-            Phase::Verifying { again, at } => self.verify(now, again, at),
+            Phase::Verifying { again } => self.verify(now, again),
             Phase::Ended => Poll::Ended,
+        }
+    }
+
+    /// Looks at what is done, as fio does; false where it waits for more.
+    fn reap(&mut self) -> bool {
+        let all = self.phase != Phase::Running;
+        loop {
+            let Some(reaping) = &mut self.reaping else { return true };
+            // A call that holds the thread up lets it see nothing.
+            if self.flushing || (!all && !reaping.looks(self.in_flight)) {
+                return self.flushing || !reaping.waits();
+            }
+            match reaping.take() {
+                Some(seen) => self.see(seen),
+                None => return true,
+            }
+        }
+    }
+
+    /// fio sees that a request is done.
+    fn see(&mut self, seen: Seen) {
+        if let Stream::Fio(fio) = &mut self.stream {
+            fio.saw(seen == Seen::Sync);
+        }
+        if let (Seen::Request { read, number }, Some(written)) = (seen, &mut self.written) {
+            written.saw(read, number);
+        }
+    }
+
+    /// It sees all that is done, because it sleeps.
+    fn see_all(&mut self) {
+        while let Some(seen) = self.reaping.as_mut().and_then(Reaping::take) {
+            self.see(seen);
         }
     }
 
     #[inline]
     fn run(&mut self, now: Instant) -> Poll {
         if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
-            match thinking.ask(now, self.in_flight) {
+            let thought = thinking.ask(now, self.in_flight);
+            if !matches!(thought, Thought::Issue) {
+                self.see_all();
+            }
+            match thought {
                 Thought::Issue => {}
                 Thought::Drain => return Poll::Wait,
                 Thought::Compute(span) => return Poll::Issue(self.compute(now, span)),
@@ -353,9 +404,6 @@ impl Running {
         self.cruising = self.plain && !self.ramping;
         if self.flushing {
             return Poll::Wait;
-        }
-        if self.flush_every > 0 && self.unflushed > 0 && self.writes.is_multiple_of(self.flush_every.into()) {
-            return Poll::Issue(self.flush(now));
         }
         if let Some((issue, due)) = self.pending {
             if now < due {
@@ -402,26 +450,44 @@ impl Running {
         let Stream::Fio(fio) = &mut self.stream else {
             return Poll::Ended;
         };
+        let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
+        if let Some((lba, sectors)) = backlog.and_then(Written::due) {
+            let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
+            fio.read_back(draw.bytes);
+            let issue = self.request(draw, now);
+            return self.issue(issue);
+        }
         let mut intended = now;
         if let Some(arrival) = &self.arrival
             && let Some(direction) = fio.peek()
         {
             match gate(arrival, fio, direction, now) {
                 Ok(due) => intended = due.unwrap_or(now),
-                Err(due) => return self.until(due),
+                Err(due) => {
+                    self.see_all();
+                    return self.until(due);
+                }
             }
         }
-        match fio.next() {
-            Drawn::Request(draw) => {
-                if let Some(arrival) = &mut self.arrival {
-                    arrival.issued(draw.direction, draw.bytes);
+        loop {
+            let drawn = fio.next();
+            return match drawn {
+                Drawn::Request(draw) => {
+                    if let Some(arrival) = &mut self.arrival {
+                        arrival.issued(draw.direction, draw.bytes);
+                    }
+                    let mut issue = self.request(draw, intended);
+                    issue.flags = issue.flags.with(self.draw_priority(draw.direction));
+                    self.issue(issue)
                 }
-                let mut issue = self.request(draw, intended);
-                issue.flags = issue.flags.with(self.draw_priority(draw.direction));
-                self.issue(issue)
-            }
-            Drawn::Pass => self.settle(now, true, true),
-            Drawn::End => self.settle(now, false, true),
+                Drawn::Sync(Sync::FileRange) => {
+                    fio.saw(true);
+                    continue;
+                }
+                Drawn::Sync(Sync::Flush) => Poll::Issue(self.flush(now, self.calls)),
+                Drawn::Pass => self.settle(now, true, true),
+                Drawn::End => self.settle(now, false, true),
+            };
         }
     }
 
@@ -462,27 +528,35 @@ impl Running {
         if self.in_flight > 0 {
             return Poll::Wait;
         }
-        if self.flush_at_end && self.unflushed > 0 {
-            return Poll::Issue(self.flush(now));
+        self.see_all();
+        if let Some(flush) = self.flush_at_end(now) {
+            return Poll::Issue(flush);
         }
-        if let Some(written) = self.written.as_mut().filter(|written| verify && !written.is_empty()) {
-            if self.sorted {
-                // A place written twice is read once, as long as the longer of the two.
-                written.sort_unstable_by_key(|&(lba, sectors)| (lba, core::cmp::Reverse(sectors)));
-                written.dedup_by_key(|&mut (lba, _)| lba);
-            }
-            return self.verify(now, again, 0);
+        if verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
+            return self.verify(now, again);
         }
         self.next_pass(now, again)
     }
 
-    fn verify(&mut self, now: Instant, again: bool, at: usize) -> Poll {
-        self.phase = Phase::Verifying { again, at };
+    /// The flush of the next file at the end of a pass. There is none where a sync came last.
+    fn flush_at_end(&mut self, now: Instant) -> Option<Issue> {
+        let Stream::Fio(fio) = &self.stream else { return None };
+        let left = match self.closing {
+            Some(left) => left,
+            None if self.flush_at_end && !fio.synced() => self.files,
+            None => 0,
+        };
+        self.closing = Some(left.saturating_sub(1));
+        (left > 0).then(|| self.flush(now, true))
+    }
+
+    fn verify(&mut self, now: Instant, again: bool) -> Poll {
+        self.phase = Phase::Verifying { again };
         let ended = now >= self.end;
-        let next = self.written.as_ref().and_then(|written| written.get(at)).filter(|_| !ended);
-        if let Some(&(lba, sectors)) = next {
-            self.phase = Phase::Verifying { again, at: at + 1 };
+        let next = self.written.as_mut().filter(|_| !ended).and_then(|written| written.next(true));
+        if let (Some((lba, sectors)), Stream::Fio(fio)) = (next, &mut self.stream) {
             let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
+            fio.read_back(draw.bytes);
             self.in_flight += 1;
             return Poll::Issue(self.request(draw, now));
         }
@@ -496,7 +570,15 @@ impl Running {
         if let Some(written) = &mut self.written {
             written.clear();
         }
-        if again {
+        self.closing = None;
+        let more = match &mut self.stream {
+            Stream::Fio(fio) if again => {
+                fio.saw(false);
+                fio.begin_pass()
+            }
+            _ => again,
+        };
+        if more {
             self.phase = Phase::Running;
             return self.run(now);
         }
@@ -507,18 +589,17 @@ impl Running {
 
     /// Sends one to the device.
     #[inline]
-    fn issue(&mut self, issue: Issue) -> Poll {
+    fn issue(&mut self, mut issue: Issue) -> Poll {
         self.in_flight += 1;
-        match issue.op {
-            Op::Write => {
-                self.writes += 1;
-                self.unflushed += 1;
-                if let Some(written) = &mut self.written {
-                    written.push((issue.lba, issue.sectors));
-                }
-            }
-            Op::Flush => self.unflushed = 0,
-            _ => {}
+        if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
+            let number = written.issued(issue.lba, issue.sectors);
+            issue.purpose = match issue.purpose {
+                Purpose::Pair(_) => Purpose::Pair(number),
+                _ => Purpose::Kept(number),
+            };
+        }
+        if let Some(reaping) = &mut self.reaping {
+            reaping.issued();
         }
         if let Some(thinking) = &mut self.thinking {
             thinking.issued();
@@ -541,16 +622,19 @@ impl Running {
             match self.through {
                 Through::Cache => {}
                 Through::Fua => issue.flags = Flags::FUA,
-                Through::Pair => (issue.purpose, issue.flags) = (Purpose::Pair, Flags::FLUSH_FOLLOWS),
+                Through::Pair => (issue.purpose, issue.flags) = (Purpose::Pair(0), Flags::FLUSH_FOLLOWS),
             }
         }
         issue
     }
 
-    fn flush(&mut self, now: Instant) -> Issue {
+    /// A flush; `holds` back what comes later.
+    fn flush(&mut self, now: Instant, holds: bool) -> Issue {
         self.in_flight += 1;
-        self.flushing = true;
-        self.unflushed = 0;
+        self.flushing = holds;
+        if let Some(reaping) = &mut self.reaping {
+            reaping.issued();
+        }
         let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Flush);
         Issue { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
@@ -571,8 +655,8 @@ impl Running {
                 self.request(draw, now)
             }
             (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
-            (Follow::Flush(intended), _) => {
-                let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Forced);
+            (Follow::Flush(intended, number), _) => {
+                let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Forced(number));
                 Issue { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
             }
         };
@@ -581,25 +665,62 @@ impl Running {
 
     /// A request completed at `now`, well or not. True when its tag is free; else something follows under it.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Instant, tag: u32, purpose: Purpose, intended: Instant, done: bool) -> bool {
-        match purpose {
-            Purpose::Pair if done => self.follow.push_back((tag, Follow::Flush(intended))),
+    pub(crate) fn complete(&mut self, now: Instant, of: &Answered) -> bool {
+        match of.purpose {
+            Purpose::Pair(number) if of.done => self.follow.push_back((of.tag, Follow::Flush(of.intended, number))),
             Purpose::Ask { direction, bytes } if now < self.end => {
-                self.follow.push_back((tag, Follow::Answer(direction, bytes)));
+                self.follow.push_back((of.tag, Follow::Answer(direction, bytes)));
             }
             _ => {
                 self.in_flight -= 1;
-                match (purpose, &mut self.thinking) {
-                    (Purpose::Flush, _) => self.flushing = false,
+                match (of.purpose, &mut self.thinking) {
                     (Purpose::Compute, Some(thinking)) => thinking.computed(now),
+                    (Purpose::Flush, _) => {}
                     (_, Some(thinking)) => thinking.completed(),
                     _ => {}
                 }
+                self.answered(of);
                 return true;
             }
         }
         false
     }
+
+    /// What is done is seen: of a call, and where nothing depends on it, at once.
+    #[inline]
+    fn answered(&mut self, of: &Answered) {
+        let seen = match of.purpose {
+            Purpose::Compute => return,
+            Purpose::Flush => Seen::Sync,
+            Purpose::Kept(number) | Purpose::Pair(number) | Purpose::Forced(number) => {
+                Seen::Request { read: false, number }
+            }
+            Purpose::Plain | Purpose::Ask { .. } => Seen::Request { read: of.read, number: 0 },
+        };
+        let call = seen == Seen::Sync && core::mem::take(&mut self.flushing);
+        match &mut self.reaping {
+            Some(reaping) if !call => reaping.done(seen),
+            _ => self.see(seen),
+        }
+    }
+}
+
+/// A request that completed.
+pub(crate) struct Answered {
+    pub(crate) tag: u32,
+    pub(crate) purpose: Purpose,
+    /// When it was due.
+    pub(crate) intended: Instant,
+    /// Well.
+    pub(crate) done: bool,
+    /// It is a read.
+    pub(crate) read: bool,
+}
+
+/// What a pattern that verifies keeps of its writes.
+fn written(fio: &FioPattern) -> Written {
+    let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::Generator::Lfsr;
+    Written::new(map, fio.backlog)
 }
 
 /// Whether a direction's rate lets it go at `now`: since when it is due, or when it will be. A mixed job turns to

@@ -7,8 +7,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, Job, Pace, Pattern, Region,
-    Worker, Workload,
+    Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern,
+    Region, Repeat, Syncs, Worker, Workload,
 };
 
 /// One request as it was issued.
@@ -100,11 +100,15 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random_map: random > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        flush_every: 0,
+        repeat: Repeat::Passes,
+        syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
         strided: None,
+        sizes_alike: false,
         verify: false,
+        backlog: None,
+        engine: Engine::default(),
         priority: [0; 3],
     }
 }

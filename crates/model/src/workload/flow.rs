@@ -1,0 +1,83 @@
+//! Who waits for whom where jobs keep shares of what all issue together (fio's `flow`).
+//!
+//! Each worker of a flow has a weight. Before each request its share of all that the flow has issued is held against its
+//! share of the weights; one that is ahead waits until the others have caught up, or sleeps and asks again. Whoever ends
+//! takes its count and weight along. Source: fio 3.33, `flow.c`, in whole numbers instead of its quotients.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::Job;
+use crate::time::Span;
+
+/// The flows of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct Flows {
+    groups: BTreeMap<u32, Group>,
+    members: Vec<Option<Member>>,
+}
+
+/// What the workers of a flow have in common.
+#[derive(Clone, Debug)]
+struct Group {
+    /// Requests of all; fio begins with one.
+    issued: u64,
+    weight: u64,
+    /// Workers that wait.
+    stalled: Vec<u16>,
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    id: u32,
+    weight: u64,
+    issued: u64,
+    sleep: Span,
+}
+
+impl Flows {
+    /// The flows of a job's workers, those of later stages too: as in fio, their weights count from the beginning.
+    pub(crate) fn new(job: &Job) -> Flows {
+        let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+        let mut member = |flow: super::Flow| {
+            let group = groups.entry(flow.id).or_insert(Group { issued: 1, weight: 0, stalled: Vec::new() });
+            group.weight += u64::from(flow.weight);
+            Member { id: flow.id, weight: flow.weight.into(), issued: 0, sleep: flow.sleep }
+        };
+        let members = job.workers.iter().map(|worker| worker.pace.flow.map(&mut member)).collect();
+        Flows { groups, members }
+    }
+
+    /// Whether a worker is ahead of its share: how long it sleeps then; with no time, it waits for the others, and is
+    /// noted for that.
+    pub(crate) fn hold(&mut self, worker: u16) -> Option<Span> {
+        let member = self.members[usize::from(worker)].as_ref()?;
+        let group = self.groups.get_mut(&member.id)?;
+        let ahead =
+            u128::from(member.issued) * u128::from(group.weight) > u128::from(member.weight) * u128::from(group.issued);
+        if ahead && member.sleep == Span::ZERO {
+            group.stalled.push(worker);
+        }
+        ahead.then_some(member.sleep)
+    }
+
+    /// A worker issues; who of its flow is to be asked again.
+    pub(crate) fn issued(&mut self, worker: u16) -> Vec<u16> {
+        let Some(member) = &mut self.members[usize::from(worker)] else { return Vec::new() };
+        member.issued += 1;
+        self.groups.get_mut(&member.id).map_or(Vec::new(), |group| {
+            group.issued += 1;
+            core::mem::take(&mut group.stalled)
+        })
+    }
+
+    /// A worker has ended; who of its flow is to be asked again.
+    pub(crate) fn ended(&mut self, worker: u16) -> Vec<u16> {
+        let Some(member) = self.members[usize::from(worker)].take() else { return Vec::new() };
+        self.groups.get_mut(&member.id).map_or(Vec::new(), |group| {
+            group.issued -= member.issued;
+            group.weight -= member.weight;
+            core::mem::take(&mut group.stalled)
+        })
+    }
+}

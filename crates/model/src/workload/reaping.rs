@@ -1,0 +1,105 @@
+//! When fio sees what is done: not when a request completes, but when its thread looks.
+//!
+//! With several requests in flight fio issues until its depth is in use, then waits for some to be done and takes back
+//! so many (`iodepth_batch_complete_min`, `_max`), again and again until few enough are left (`iodepth_low`). What it has
+//! not taken back holds its place in the depth. A sync that is a call blocks it; it looks at nothing meanwhile. Most jobs
+//! do the same whether it sees a completion at once or when it looks; those with syncs, batches, or a backlog to read back
+//! do not. Source: fio 3.33, `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`.
+
+use alloc::collections::VecDeque;
+
+use super::{Engine, FioPattern};
+
+/// Something that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// A sync.
+    Sync,
+    /// A request: whether it was a read; the number of a write that is to be read back, or 0.
+    Request { read: bool, number: u32 },
+}
+
+/// What is done and not seen yet, and whether fio looks.
+#[derive(Clone, Debug)]
+pub(crate) struct Reaping {
+    engine: Engine,
+    depth: u32,
+    /// Done, in order.
+    unseen: VecDeque<Seen>,
+    /// It waits, and has to take back so many at least before it goes on.
+    wait: Option<Wait>,
+    /// It has just issued: where it takes back after each request.
+    issued: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    /// The depth was in use: it goes on until few enough are left.
+    full: bool,
+    /// At least so many at a time.
+    least: u32,
+    /// Of what it takes back now, so many are left.
+    taking: u32,
+}
+
+impl Reaping {
+    /// Nothing is done yet; none where nothing depends on when fio looks.
+    pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaping> {
+        let engine = pattern.engine;
+        let plain = engine == Engine { kind: engine.kind, ..Engine::default() };
+        let matters = !plain || pattern.syncs.any() || pattern.backlog.is_some() || pattern.flush_at_end;
+        let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
+        let engine = Engine { most: engine.most.max(engine.least), low, ..engine };
+        (depth > 1 && matters).then(|| Reaping { engine, depth, unseen: VecDeque::new(), wait: None, issued: false })
+    }
+
+    /// A request was issued.
+    pub(crate) fn issued(&mut self) {
+        self.issued = true;
+    }
+
+    /// Something is done.
+    pub(crate) fn done(&mut self, seen: Seen) {
+        self.unseen.push_back(seen);
+    }
+
+    /// The next that fio sees.
+    pub(crate) fn take(&mut self) -> Option<Seen> {
+        let seen = self.unseen.pop_front()?;
+        if let Some(wait) = &mut self.wait {
+            wait.taking = wait.taking.saturating_sub(1);
+        }
+        Some(seen)
+    }
+
+    /// It waits for more to be done before it goes on.
+    pub(crate) fn waits(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// Whether it takes back what is done next, with so many not done yet.
+    pub(crate) fn looks(&mut self, in_flight: u32) -> bool {
+        let done = self.unseen.len() as u32;
+        let held = in_flight + done;
+        let polls = self.engine.least == 0 && self.engine.most == 0;
+        let begins = held >= self.depth || (polls && core::mem::take(&mut self.issued) && held > 0);
+        let wait = match &mut self.wait {
+            Some(wait) if wait.taking > 0 => return true,
+            // It took back what it was to.
+            Some(wait) if wait.least == 0 && !(wait.full && held > self.engine.low) => {
+                self.wait = None;
+                return false;
+            }
+            Some(wait) => wait,
+            None if begins => self.wait.insert(Wait { full: held >= self.depth, least: u32::MAX, taking: 0 }),
+            None => return false,
+        };
+        let least = self.engine.least.min(held).max(1);
+        if done < least {
+            wait.least = least;
+            return false;
+        }
+        (wait.least, wait.taking) = (0, done.min(self.engine.most.max(least)));
+        true
+    }
+}

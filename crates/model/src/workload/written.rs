@@ -1,0 +1,163 @@
+//! What a fio worker wrote and has yet to read back (`verify`, `verify_backlog`).
+//!
+//! fio keeps pieces in the order of writing where each block is written once (a random map), else by place, and there a
+//! piece takes the place of those it overlaps. What is first is read back first, once its write is done. It does not know
+//! when a pass ends, nor what the bytes were.
+
+use alloc::collections::{BTreeMap, VecDeque};
+
+use super::Backlog;
+
+/// A write that was issued.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    number: u32,
+    lba: u64,
+    sectors: u32,
+    /// It was seen completed.
+    done: bool,
+}
+
+/// The pieces, in the order in which they are read back.
+#[derive(Clone, Debug)]
+enum Order {
+    /// As they were written.
+    Written(VecDeque<Piece>),
+    /// By first sector; none overlaps another.
+    Placed(BTreeMap<u64, Piece>),
+}
+
+/// Writes that wait to be read back.
+#[derive(Clone, Debug)]
+pub(crate) struct Written {
+    order: Order,
+    backlog: Option<Backlog>,
+    /// Still to be read back of this batch.
+    batch: u64,
+    /// What was seen completed last, of requests, was a read.
+    read_last: bool,
+    /// The last number given to a write; 0 is none.
+    number: u32,
+    /// By number, where a write in flight begins.
+    in_flight: BTreeMap<u32, u64>,
+}
+
+impl Written {
+    /// None yet. `once`: no block is written twice in a pass.
+    pub(crate) fn new(once: bool, backlog: Option<Backlog>) -> Written {
+        let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
+        Written { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
+    }
+
+    fn len(&self) -> u64 {
+        match &self.order {
+            Order::Written(list) => list.len() as u64,
+            Order::Placed(tree) => tree.len() as u64,
+        }
+    }
+
+    /// A write is issued; by this number it is told to be done.
+    pub(crate) fn issued(&mut self, lba: u64, sectors: u32) -> u32 {
+        self.number = self.number.wrapping_add(1).max(1);
+        self.in_flight.insert(self.number, lba);
+        let piece = Piece { number: self.number, lba, sectors, done: false };
+        match &mut self.order {
+            Order::Written(list) => list.push_back(piece),
+            Order::Placed(tree) => {
+                let end = lba + u64::from(sectors);
+                while let Some((&place, _)) =
+                    tree.range(..end).next_back().filter(|(_, other)| other.lba + u64::from(other.sectors) > lba)
+                {
+                    tree.remove(&place);
+                }
+                tree.insert(lba, piece);
+            }
+        }
+        self.number
+    }
+
+    /// A request was seen completed: a read, or the write of this number.
+    pub(crate) fn saw(&mut self, read: bool, number: u32) {
+        self.read_last = read;
+        let Some(lba) = self.in_flight.remove(&number) else { return };
+        let piece = match &mut self.order {
+            // One in flight is near the end.
+            Order::Written(list) => list.iter_mut().rev().find(|piece| piece.number == number),
+            Order::Placed(tree) => tree.get_mut(&lba).filter(|piece| piece.number == number),
+        };
+        if let Some(piece) = piece {
+            piece.done = true;
+        }
+    }
+
+    /// What is read back before the next request, as fio's backlog has it: first sector and length.
+    pub(crate) fn due(&mut self) -> Option<(u64, u32)> {
+        let backlog = self.backlog?;
+        if self.batch == 0 {
+            let waiting = self.len();
+            if waiting == 0 || !waiting.is_multiple_of(backlog.every) || self.read_last {
+                return None;
+            }
+            self.batch = backlog.batch;
+        }
+        let piece = self.next(false)?;
+        self.batch -= 1;
+        Some(piece)
+    }
+
+    /// The first to be read back, taken out; nothing where there is none, or where its write is under way. `all`: none is.
+    pub(crate) fn next(&mut self, all: bool) -> Option<(u64, u32)> {
+        let piece = match &mut self.order {
+            Order::Written(list) if list.front()?.done || all => list.pop_front()?,
+            Order::Placed(tree) if tree.first_key_value()?.1.done || all => tree.pop_first()?.1,
+            _ => return None,
+        };
+        Some((piece.lba, piece.sectors))
+    }
+
+    /// Another pass begins.
+    pub(crate) fn clear(&mut self) {
+        self.in_flight.clear();
+        match &mut self.order {
+            Order::Written(list) => list.clear(),
+            Order::Placed(tree) => tree.clear(),
+        }
+    }
+
+    /// There is nothing to read back.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_takes_the_place_of_those_it_overlaps() {
+        let mut written = Written::new(false, None);
+        for lba in [0, 8, 16, 24] {
+            written.issued(lba, 8);
+        }
+        written.issued(4, 16);
+        let mut left = alloc::vec::Vec::new();
+        while let Some(piece) = written.next(true) {
+            left.push(piece);
+        }
+        assert_eq!(left, [(4, 16), (24, 8)]);
+    }
+
+    #[test]
+    fn a_backlog_waits_for_its_number_and_for_the_first_write() {
+        let mut written = Written::new(true, Some(Backlog { every: 2, batch: 2 }));
+        let first = written.issued(80, 8);
+        assert_eq!(written.due(), None);
+        let second = written.issued(0, 8);
+        assert_eq!(written.due(), None, "it is in flight");
+        written.saw(false, second);
+        assert_eq!(written.due(), None, "the first is");
+        written.saw(false, first);
+        assert_eq!((written.due(), written.due(), written.due()), (Some((80, 8)), Some((0, 8)), None));
+    }
+}
