@@ -1,5 +1,5 @@
 //! `--help` on screens of 60, 80 and 120 columns, of every command: no line is wider, unless it is one word. Without a
-//! screen it is 80 columns wide. Manual pages are the same on every screen.
+//! screen it is 80 columns wide. The line of the usage stays whole, as clap has it. Manual pages are the same on every screen.
 
 mod seekwise;
 
@@ -54,7 +54,7 @@ fn help_folds_to_the_screen() {
         for columns in [60, 80, 120] {
             let text = help(&words, Some(columns));
             for line in text.lines() {
-                let alone = line.split_whitespace().count() == 1;
+                let alone = line.split_whitespace().count() == 1 || line.starts_with("Usage: ");
                 assert!(display_width(line) <= columns || alone, "{words:?} at {columns}: {line}");
             }
             lines.push(text.lines().count());
