@@ -43,8 +43,9 @@ export interface Hands {
   zoom?: (start: number, end: number) => void;
 }
 
-/** An element that holds a chart; call the function returned with it to draw again. */
-export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; redraw: () => void } {
+/** An element that holds a chart, on paper so many pixels narrower than the page; call the function returned with it to draw
+    again. */
+export function chart(draw: Draw, hands: Hands = {}, inset = 0): { element: HTMLElement; redraw: () => void } {
   const element = el("div", { class: "chart", role: "img" });
   let instance: echarts.ECharts | null = null;
   let seen = false;
@@ -70,7 +71,7 @@ export function chart(draw: Draw, hands: Hands = {}): { element: HTMLElement; re
     seen = entries.at(-1)?.isIntersecting ?? seen;
     if (seen && waiting.delete(element)) put();
   }).observe(element);
-  charts.push({ redraw });
+  charts.push({ redraw: (width) => redraw(width === undefined ? undefined : width - inset) });
   return { element, redraw };
 }
 

@@ -1,5 +1,5 @@
 // One metric along a factor of numbers: a line for each side, its interval as a band. When that factor is itself the
-// one compared, its levels are the points of a single line.
+// one compared, its levels are the points of a single line. Two points are no curve: they stay points with whiskers.
 
 import { direction } from "./metrics";
 import { ends, plain, quantity } from "./format";
@@ -9,9 +9,9 @@ import { factorSelector, fixedSelectors, legend } from "./controls";
 import { figure, sentence } from "./figure";
 import { chip, ink, sideColour, sideDash, sideMark } from "./palette";
 import { metricSelector } from "./bars";
-import { apart, tooltip, valueAxis, type Draw } from "./chart";
+import { apart, chart, tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice, Side } from "./choice";
-import type { Interval } from "./report";
+import type { Interval, Report } from "./report";
 import { partOf, show, zoomControls, zoomed } from "./zoom";
 
 /** Room beside the chart for the figures of its axis, and for the letters of its lines. */
@@ -21,6 +21,38 @@ interface Point {
   x: number;
   value: Interval;
 }
+
+/** So few points make no line. */
+const FEW = 2;
+
+/** The headline's two sides along a factor of numbers, for the head of the page; null when there is no such factor. */
+export function leadingCurve(report: Report, choice: Choice): HTMLElement | null {
+  const headline = report.verdicts[0];
+  const numbers = choice.numericFactors();
+  const along = numbers.find((index) => index !== choice.compared) ?? numbers[0];
+  if (headline === undefined || along === undefined) return null;
+  const own = along !== choice.compared;
+  const sides = (): Side[] =>
+    choice.allSides().filter(({ level }) => !own || [headline.side_a, headline.side_b].includes(level));
+  const lines = (): { side: Side; line: Point[] }[] =>
+    (own ? sides() : sides().slice(0, 1)).map((side) => ({ side, line: points(choice, along, side) }));
+  const words = el("figcaption", { class: "small soft" });
+  const named = sides().map((side) => el("li", {}, chip(side), " ", side.name));
+  const drawn: Draw = ({ width }) => ({ ...plot(choice, along, lines(), width), height: GLANCE });
+  const { element, redraw } = chart(drawn, {}, FRAME);
+  const fill = (): void => void (words.textContent = caption(choice, along, choice.condition([choice.compared, along])));
+  fill();
+  choice.watch(() => {
+    fill();
+    redraw();
+  });
+  return el("figure", { class: "glance" }, words, own ? el("ul", { class: "small sides-drawn" }, ...named) : null, element);
+}
+
+/** Pixels down of the leading curve: it stands on the first screen. */
+const GLANCE = 250;
+/** Pixels that the answer's frame takes of a printed page: borders of 6 and 1, and 16 on each side (media.css). */
+const FRAME = 39;
 
 /** The figure, or null when no factor is made of numbers. */
 export function curves(choice: Choice): HTMLElement | null {
@@ -99,17 +131,27 @@ function table(choice: Choice, along: number): Table {
 }
 
 function draw(choice: Choice, along: number, { width, narrow }: Parameters<Draw>[0]): ReturnType<Draw> {
+  const { start, end } = partOf(choice, "curves");
+  const drawing = plot(choice, along, linesOf(choice, along), width, 100 / (end - start));
+  const option = { ...drawing.option, dataZoom: zoomed(choice, "curves", narrow) };
+  return { ...drawing, height: narrow ? 340 : 400, option };
+}
+
+/** Lines along a factor; `closer` is how much longer the axis is than what is seen of it. */
+function plot(
+  choice: Choice,
+  along: number,
+  sides: { side: Side; line: Point[] }[],
+  width: number,
+  closer = 1,
+): Pick<ReturnType<Draw>, "label" | "option"> {
   const { metric } = choice;
   const factor = choice.factors[along]!;
-  const sides = linesOf(choice, along);
-  const { start, end } = partOf(choice, "curves");
-  const length = ((width - SIDES.left - SIDES.right) * 100) / (end - start);
+  const length = (width - SIDES.left - SIDES.right) * closer;
   return {
-    height: narrow ? 340 : 400,
     label: `Lines: ${metric.name} along ${factor.name}. The table of all cells holds the same figures.`,
     option: {
       grid: { ...SIDES, top: 34, bottom: 50 },
-      dataZoom: zoomed(choice, "curves", narrow),
       tooltip: tooltip("axis", (params) => hint(choice, along, sides, params), "line"),
       xAxis: numberAxis(
         factor.levels.map(Number),
@@ -122,9 +164,21 @@ function draw(choice: Choice, along: number, { width, narrow }: Parameters<Draw>
         nameGap: 14,
         nameTextStyle: { color: ink.soft, fontSize: 12, align: "right" },
       }),
-      series: sides.flatMap(({ side, line }) => [band(side, line), lineOf(side, line, sides.length > 1)]),
+      series: series(sides),
     },
   };
+}
+
+/** The lines of the choice along a factor. */
+export function lines(choice: Choice, along: number): object[] {
+  return series(linesOf(choice, along));
+}
+
+function series(sides: { side: Side; line: Point[] }[]): object[] {
+  return sides.flatMap(({ side, line }) => [
+    line.length > FEW ? band(side, line) : whiskers(side, line),
+    lineOf(side, line, sides.length > 1),
+  ]);
 }
 
 /** Logarithmic when the levels span more than a factor of ten; the ticks stand at the levels. */
@@ -159,7 +213,7 @@ function lineOf(side: Side, line: Point[], lettered: boolean): object {
     clip: false,
     z: 4,
     itemStyle: { color: colour },
-    lineStyle: { color: colour, width: 2.25, type: sideDash(side) },
+    lineStyle: { color: colour, width: line.length > FEW ? 2.25 : 0, type: sideDash(side) },
     endLabel: {
       show: lettered,
       formatter: () => side.letter,
@@ -196,6 +250,23 @@ function band(side: Side, line: Point[]): object {
   });
   const data = known.length < 2 ? [] : [[known[0]!.x, known[0]!.high]];
   return { type: "custom", name: `${side.level} band`, silent: true, renderItem, data, z: 2 };
+}
+
+/** The interval of each point by itself. */
+function whiskers(side: Side, line: Point[]): object {
+  const known = line.flatMap(({ x, value: { low, high } }) => (low === null || high === null ? [] : [[x, low, high]]));
+  const renderItem = (_: unknown, api: Api & { value: (place: number) => number }): object => {
+    const ends = [1, 2].map((place) => api.coord([api.value(0), api.value(place)]));
+    const [[x, low], [, high]] = ends as [[number, number], [number, number]];
+    const stroke = (x1: number, y1: number, x2: number, y2: number): object => ({
+      type: "line",
+      shape: { x1, y1, x2, y2 },
+      style: { stroke: sideColour(side), lineWidth: 1.5 },
+    });
+    const caps = [low, high].map((y) => stroke(x - 5, y, x + 5, y));
+    return { type: "group", silent: true, children: [stroke(x, low, x, high), ...caps] };
+  };
+  return { type: "custom", name: `${side.level} whiskers`, silent: true, renderItem, data: known, z: 2 };
 }
 
 /** What every side has at the place pointed at. */

@@ -12,7 +12,7 @@ import { bars } from "./bars";
 import { cells } from "./cells";
 import { Choice } from "./choice";
 import { claims } from "./claims";
-import { curves } from "./curves";
+import { curves, leadingCurve } from "./curves";
 import { differences, stack } from "./stack";
 import { distribution } from "./distribution";
 import { el } from "./dom";
@@ -33,7 +33,7 @@ function sections(report: Report, choice: Choice): HTMLElement[] {
   const compared = report.verdicts.length > 0;
   const some = report.cells.length > 0;
   const all = [
-    compared ? verdicts(report, beware) : null,
+    compared ? verdicts(report, beware, undefined, leadingCurve(report, choice)) : null,
     mainFigures(report),
     compared ? null : beware,
     report.cells.length > 1 ? bars(choice) : null,
@@ -70,13 +70,15 @@ function contents(all: HTMLElement[]): HTMLElement {
   return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...links));
 }
 
-/** What is folded away on the screen is unfolded on paper; the stack's settings only if the reader wants them, and a chapter's
-    single verdicts only on the part's own page. */
+/** On paper a report that compares is short: the answer, the curve, the largest verdicts, the method. If the reader wants all of
+    it, what is folded away on the screen is unfolded too; a chapter's single verdicts only on the part's own page. */
 function unfoldInPrint(whole: HTMLInputElement): void {
   const opened: HTMLDetailsElement[] = [];
   window.addEventListener("beforeprint", () => {
     document.documentElement.classList.toggle("print-whole", whole.checked);
-    for (const details of document.querySelectorAll("details:not([open], .chapter .others details)")) {
+    const short = document.documentElement.classList.contains("short-in-print") && !whole.checked;
+    const folded = short ? [] : document.querySelectorAll("details:not([open], .chapter .others details)");
+    for (const details of folded) {
       (details as HTMLDetailsElement).open = true;
       opened.push(details as HTMLDetailsElement);
     }
@@ -90,7 +92,11 @@ function unfoldInPrint(whole: HTMLInputElement): void {
 function single(report: Report): { all: (HTMLElement | null)[]; choice: Choice } {
   const choice = new Choice(report);
   const parts = sections(report, choice);
-  return { all: [unfinished(report), heading(report), contents(parts), ...parts], choice };
+  const [links, answer] = [contents(parts), parts[0]?.querySelector(".hero")];
+  document.documentElement.classList.toggle("short-in-print", !!answer);
+  // The answer and its curve stand on the first screen; the way to the rest is below them.
+  if (answer) answer.after(links);
+  return { all: [unfinished(report), heading(report), ...(answer ? [] : [links]), ...parts], choice };
 }
 
 /** The same of several in one. */
@@ -105,7 +111,7 @@ function build(report: Report | Review): void {
   const whole = el("input", { type: "checkbox" });
   const print = el("button", { type: "button" }, "Print");
   print.addEventListener("click", () => window.print());
-  const settings = el("label", { class: "small soft" }, whole, " every setting");
+  const settings = el("label", { class: "small soft" }, whole, " the whole page");
   const tools = el("div", { class: "tools" }, print, settings, themeSwitch());
   const bar = el("div", { class: "bar" }, el("span", { class: "mark" }, "Seekwise report"), tools);
   const foot = el(

@@ -2,7 +2,7 @@
 
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
-import { change, counted, ends, levelName, number, plain, probability, range } from "./format";
+import { change, counted, ends, levelName, number, plain, probability, range, unbroken } from "./format";
 import { el, folded, scroller, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
@@ -26,16 +26,21 @@ const LONG = 110;
 /** Verdicts shown before the rest is folded away. */
 const SHOWN = 9;
 
-/** The verdicts of a report, with what to beware of right below the first; null when nothing was compared. Of the others so
-    many are shown, and the rest is folded away. */
-export function verdicts(report: Report, beware: HTMLElement | null, shown = SHOWN): HTMLElement | null {
+/** The verdicts of a report, with what to beware of right below the first, and a curve in it; null when nothing was compared.
+    Of the others so many are shown, and the rest is folded away. */
+export function verdicts(
+  report: Report,
+  beware: HTMLElement | null,
+  shown = SHOWN,
+  curve: HTMLElement | null = null,
+): HTMLElement | null {
   const [headline, ...others] = report.verdicts;
   if (headline === undefined) return null;
   const badge = badges(report);
   const name = sideNames(report);
   const rest = others.length > 0 ? list(headline, others, shown, badge, name) : null;
   const csv = csvButton("verdicts", () => table(report.verdicts));
-  return section("verdict", "Answer", null, hero(headline, badge, name), beware, rest, files(csv));
+  return section("verdict", "Answer", null, hero(headline, badge, name, curve), beware, rest, files(csv));
 }
 
 function table(all: Verdict[]): Table {
@@ -68,13 +73,11 @@ function badges({ meanings }: Report): Badge {
   };
 }
 
-function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
+function hero(verdict: Verdict, badge: Badge, name: SideName, curve: HTMLElement | null): HTMLElement {
   const { ratio } = verdict;
-  return el(
+  const facts = el(
     "div",
-    { class: `hero ${verdict.verdict.replaceAll(" ", "-")}` },
-    badge(verdict.verdict),
-    el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, verdict.headline),
+    {},
     ratio === null ? null : ratioLine(ratio, verdict),
     ratio === null ? null : strip(ratio, verdict, scaleOf([verdict]), true),
     el(
@@ -86,6 +89,13 @@ function hero(verdict: Verdict, badge: Badge, name: SideName): HTMLElement {
       ...term("sides differ in", verdict.differs.join(", ")),
       ...term(verdict.verdict === "refused" ? "asked about" : "credited to", verdict.factor),
     ),
+  );
+  return el(
+    "div",
+    { class: `hero ${verdict.verdict.replaceAll(" ", "-")}` },
+    badge(verdict.verdict),
+    el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, unbroken(verdict.headline)),
+    curve === null ? facts : el("div", { class: "beside-curve" }, facts, curve),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
     ...behind(verdict, "note"),
     regions(verdict, badge),
@@ -108,7 +118,7 @@ function regions({ place }: Verdict, badge: Badge): HTMLElement | null {
       el("th", { scope: "row" }, where),
       el("td", {}, badge(verdict)),
       el("td", { class: "figure" }, `${range(ratio)} times`),
-      el("td", { class: "figure" }, counted(cells, "cell") + (undecided > 0 ? `, ${undecided} undecided` : "")),
+      el("td", { class: "figure" }, undecided > 0 ? `${cells} of ${cells + undecided} cells` : counted(cells, "cell")),
     ),
   );
   const turns = place.turns.map((words) => el("p", { class: "soft small" }, words));
@@ -149,12 +159,13 @@ function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge,
   const rest = others.slice(shown);
   const first = listed(others.slice(0, shown));
   const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
+  const left = rest.length === 0 ? null : el("p", { class: "printed" }, `${counted(rest.length, "more verdict")} on the page.`);
   const words =
-    "Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
+    "The largest difference first. Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
     "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
     "corrected for the number of comparisons.";
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
-  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, more);
+  return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, left, more);
 }
 
 /** What leads each of several reports, each with a link to its place, on a common scale. */
@@ -188,7 +199,7 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
     el(
       "div",
       { class: "saying" },
-      el("p", {}, verdict.headline),
+      el("p", {}, unbroken(verdict.headline)),
       sides === null ? null : el("p", { class: "soft small" }, sides),
       verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
       ...behind(verdict, "soft small"),

@@ -6,7 +6,7 @@ import { anatomy } from "../src/anatomy";
 import { arm } from "../src/arm";
 import { cells, sorted } from "../src/cells";
 import { claims } from "../src/claims";
-import { curves } from "../src/curves";
+import { curves, leadingCurve, lines } from "../src/curves";
 import { cumulative } from "../src/distribution";
 import { el } from "../src/dom";
 import { heading, unfinished, warnings } from "../src/overview";
@@ -97,6 +97,44 @@ it("keeps every figure in step when the only factor of numbers is compared", () 
   ]);
   choice.change(() => choice.compare(0));
   expect(letters(lines)).toBe(2);
+});
+
+describe("curves", () => {
+  const drawn = (depths: string[]): object[] => {
+    const some = report();
+    some.factors[1]!.levels = depths;
+    some.cells = some.cells.filter(({ levels }) => depths.includes(levels[1]!));
+    return lines(new Choice(some), 1) as object[];
+  };
+
+  it("are lines through three points, and points with whiskers where there are two", () => {
+    const shape = (series: object[]): unknown[] =>
+      series.map((one) => {
+        const { name, lineStyle } = one as { name: string; lineStyle?: { width: number } };
+        return lineStyle ? lineStyle.width > 0 : name.split(" ").at(-1);
+      });
+    expect(shape(drawn(["1", "8", "64"]))).toEqual(["band", true, "band", true]);
+    expect(shape(drawn(["1", "64"]))).toEqual(["whiskers", false, "whiskers", false]);
+  });
+
+  it("stand in the answer, of the headline's sides", () => {
+    const some = report();
+    const choice = new Choice(some);
+    const answer = verdicts(some, null, 9, leadingCurve(some, choice));
+    expect(answer?.querySelectorAll(".hero .glance .sides-drawn li").length).toBe(2);
+    expect(answer?.querySelector(".hero .glance figcaption")?.textContent).toContain("along depth");
+    some.factors[1]!.levels = ["few", "many"];
+    expect(leadingCurve(some, new Choice(some))).toBeNull();
+  });
+});
+
+it("says of a region how many of its cells are decided", () => {
+  const some = report();
+  some.verdicts[0]!.place!.regions = [
+    { place: "where decided", verdict: "slower", cells: 5, undecided: 11, ratio: { low: 0.9, high: 0.9 } },
+  ];
+  const answer = verdicts(some, null)?.querySelector(".where")?.textContent;
+  expect(answer).toContain("5 of 16 cells");
 });
 
 describe("figures", () => {

@@ -2,6 +2,7 @@
 
 mod crash;
 mod fit;
+mod fold;
 mod real;
 mod serve;
 mod sheet;
@@ -20,6 +21,7 @@ use seekwise_targets::place::PLACES;
 
 pub use self::crash::Crash;
 pub use self::fit::Fit;
+pub use self::fold::asked;
 pub use self::real::FlushAudit;
 pub use self::serve::{Power, Serve, Served, Set, Supply};
 pub use self::sheet::Sheet;
@@ -471,12 +473,29 @@ pub struct Compare {
     /// Independent runs of each side.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub runs: u32,
+    /// How to print the answer [default: text].
+    #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
+    pub format: Option<Form>,
+    /// Also draw the sides with their intervals as a picture.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "dry_run"])]
+    pub svg: Option<PathBuf>,
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace results in the folder, if Seekwise wrote them.
-    #[arg(long, requires = "out")]
+    /// Replace what is there: a picture, or results that Seekwise wrote.
+    #[arg(long)]
     pub force: bool,
+}
+
+/// Forms of a comparison's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// Sentences and tables for people.
+    Text,
+    /// Seekwise's own JSON.
+    Json,
+    /// Markdown, for an issue or a paper.
+    Markdown,
 }
 
 /// Arguments of `study`.
@@ -497,6 +516,9 @@ pub struct Study {
     /// Answer "no" (exit code 1) when a claim does not hold.
     #[arg(long)]
     pub strict: bool,
+    /// Print every cell and claim, however many there are, as `report` does.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Cores to use; 0 is all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,

@@ -17,12 +17,10 @@ mod screen;
 mod tables;
 mod target;
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
     cmd::complete::answer();
     interrupt::heed();
-    match args::Cli::try_parse() {
+    match args::asked() {
         Ok(cli) => exit::code(cmd::dispatch(cli)),
         Err(error) => exit::of_arguments(&error),
     }

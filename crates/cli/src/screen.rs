@@ -10,12 +10,20 @@ use textwrap::{Options, WordSeparator, WordSplitter};
 /// Columns where there is no terminal and `COLUMNS` does not say.
 const PIPE: usize = 120;
 
+/// Columns of help where nobody says: those of a terminal of old, as other programs have it.
+const HELP: usize = 80;
+
 /// Running text is no wider than this on any screen: the eye loses the next line's beginning.
 const READABLE: usize = 120;
 
 /// Columns of standard output: `COLUMNS` where it is a number above zero, else the terminal's, else 120.
 pub fn width() -> usize {
     known(terminal_size_of(std::io::stdout())).unwrap_or(PIPE)
+}
+
+/// Columns of what `--help` prints: as of all that is printed, but 80 where nobody says, and no more than is readable.
+pub fn help_width() -> usize {
+    known(terminal_size_of(std::io::stdout())).unwrap_or(HELP).min(READABLE)
 }
 
 /// `text` for standard error, which is left in lines as they are where it is no terminal and `COLUMNS` does not say:
@@ -37,8 +45,8 @@ pub fn wrapped(text: &str, width: usize) -> String {
 
 /// One line in lines of at most `width` columns; those behind the first `hanging` columns farther in than the first.
 pub fn lines(line: &str, width: usize, hanging: usize) -> Vec<String> {
-    // A figure stays with its interval.
-    let line = line.replace(" ± ", "\u{a0}±\u{a0}");
+    // A figure stays with its interval, and with its percent.
+    let line = line.replace(" ± ", "\u{a0}±\u{a0}").replace(" %", "\u{a0}%");
     let words = line.trim_start_matches(' ');
     let first = &line[..line.len() - words.len()];
     let next = " ".repeat(first.len() + hanging);

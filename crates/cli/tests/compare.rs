@@ -166,3 +166,58 @@ fn flushes_have_a_row_and_what_waits_behind_them_a_part() {
     let csv = seekwise(folder.path(), &[&run[..], &["--format", "csv"]].concat()).done();
     assert!(csv.lines().any(|line| line.contains(",flush,")), "{csv}");
 }
+
+#[test]
+fn a_key_that_may_be_left_out_is_varied_with_none() {
+    let array = ["--set", "array=raid-6", "--set", "array.drives=4", "--runtime", "1 s"];
+    let lost = compare("random-read", &[&["--vary", "array.lose=none,2"][..], &array].concat()).done();
+    assert!(lost.contains("array.lose=2 against array.lose=none: "), "{lost}");
+    let keeps = compare("random-read", &["--vary", "job.depth=none,1", "--runtime", "1 s", "--json"]);
+    let value = keeps.json();
+    let iops = |side: usize| figure(&value["sides"][side], &["iops", "estimate"]);
+    assert_eq!(iops(0), iops(1), "without it the depth is the job's own, which is 1: {value}");
+    let none = compare("random-read", &["--vary", "drive.cache.segments=none,16"]);
+    assert_eq!(none.code, 2);
+    assert!(none.err.contains("`none` does not fit; expected a whole number from 0 to 4096\n"), "{}", none.err);
+    let word = compare("random-read", &["--vary", "drive.cache.segments=16,adaptive"]);
+    assert!(word.err.contains("did you mean `drive.cache.adaptive`?"), "{}", word.err);
+    let wrong = compare("random-read", &["--vary", "array.lose=nobody,2", "--set", "array=raid-6"]);
+    assert!(wrong.err.contains("expected a whole number from 0 to 31, or none"), "{}", wrong.err);
+}
+
+#[test]
+fn an_answer_is_had_as_markdown_and_as_a_picture() {
+    let folder = folder();
+    let words =
+        ["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,32", "--set", "job.depth=32"];
+    let more = ["--runtime", "5 s", "--runs", "3", "--format", "markdown", "--svg", "pictures/one.svg"];
+    let said = seekwise(folder.path(), &[&words[..], &more].concat());
+    let text = said.done();
+    assert!(text.starts_with("**drive.firmware.depth=32 against drive.firmware.depth=1: faster — 1."), "{text}");
+    assert!(
+        text.contains(
+            "\n| drive.firmware.depth | requests/s | against the first | verdict |\n|---|--:|--:|---|\n| 1 | "
+        )
+    );
+    // Every row of a table has as many cells as its head.
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    let tables = text.split("\n\n").filter(|part| part.starts_with('|'));
+    tables.for_each(|table| assert!(table.lines().all(|line| cells(line) == 5), "{table}"));
+    // The parts add up to the mean response.
+    let change = |line: &str| line.rsplit('|').nth(1).unwrap().trim().parse::<f64>().unwrap();
+    let parts = text.split("| part |").nth(1).unwrap().lines().skip(2).take_while(|line| line.starts_with('|'));
+    let changes: Vec<f64> = parts.map(change).collect();
+    let (whole, parts) = changes.split_last().unwrap();
+    assert!((whole - parts.iter().sum::<f64>()).abs() < 0.005 && *whole < -100.0, "{text}");
+    assert!(text.ends_with("--runs 3 --seed 1\n```\n"), "{text}");
+    let picture = fs::read_to_string(folder.path().join("pictures/one.svg")).unwrap();
+    for part in
+        ["<svg", "drive.firmware.depth=1", "drive.firmware.depth=32", "requests/s", "higher is better", "faster"]
+    {
+        assert!(picture.contains(part), "{part}");
+    }
+    let again = seekwise(folder.path(), &[&words[..], &more].concat());
+    assert!(again.code == 2 && again.err.contains("is there already; --force replaces it"), "{}", again.err);
+    let both = seekwise(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
+    assert_eq!(both.code, 2);
+}

@@ -137,6 +137,29 @@ fn keys_are_listed_found_and_shown() {
 }
 
 #[test]
+fn words_that_are_known_limits_are_answered_with_what_is_there() {
+    let folder = tempfile::tempdir().unwrap();
+    for (words, said) in [
+        (&["keys", "smr"][..], "shingled tracks and zoned drives are not modelled; see docs/model.md"),
+        (&["keys", "write", "hole"], "`seekwise power-cut` counts it on arrays"),
+        (&["keys", "xfs"], "file systems are FAT32, NTFS and ext4"),
+        (&["drives", "ssd"], "solid-state drives are not modelled"),
+        (&["patterns", "nvme"], "solid-state drives are not modelled"),
+        (&["run", "random-read", "--on", "smr"], "shingled tracks"),
+        (&["run", "random-read", "--on", "exos-x18", "--set", "drive.smr=true"], "shingled tracks"),
+        (&["run", "random-read", "--on", "exos-x18", "--set", "array=raid-z"], "other levels are not modelled"),
+        (&["run", "random-read", "--on", "exos-x18", "--set", "job.filesystem=btrfs"], "file systems are FAT32"),
+        (&["run", "start", "--on", "exos-x18", "--set", "volume.c.fs=zfs"], "file systems are FAT32"),
+    ] {
+        let run = seekwise(folder.path(), words);
+        assert_eq!(run.code, 2, "{words:?}");
+        assert!(run.err.contains(said) && !run.err.contains("did you mean"), "{words:?}: {}", run.err);
+    }
+    // A file that is not there is a file, whatever its name.
+    assert!(!seekwise(folder.path(), &["run", "xfs.fio", "--on", "exos-x18"]).err.contains("modelled"));
+}
+
+#[test]
 fn patterns_and_studies_are_shown_in_full() {
     let folder = tempfile::tempdir().unwrap();
     let show = |words: &[&str]| seekwise(folder.path(), words);

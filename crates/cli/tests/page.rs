@@ -4,6 +4,7 @@ mod seekwise;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use seekwise::seekwise;
 use serde_json::Value;
@@ -48,6 +49,38 @@ fn a_comparison_has_a_stretch_of_each_side_and_is_small() {
     assert_eq!(cells.len(), 2);
     let size = serde_json::to_string(&page["stretches"]).unwrap().len();
     assert!(size < 150_000, "{size} bytes");
+}
+
+/// Pages of a folder's page as a browser prints it; nothing without Chromium.
+fn printed(folder: &Path) -> Option<usize> {
+    let scratch = tempfile::tempdir().unwrap();
+    let pdf = scratch.path().join("page.pdf");
+    let run = Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"])
+        .arg(format!("--user-data-dir={}", scratch.path().join("user").display()))
+        .arg(format!("--print-to-pdf={}", pdf.display()))
+        .arg(format!("file://{}", folder.join("report.html").display()))
+        .output();
+    if run.is_err() {
+        println!("skipped: there is no chromium to print with");
+        return None;
+    }
+    let Ok(bytes) = fs::read(&pdf) else {
+        println!("skipped: chromium printed nothing: {run:?}");
+        return None;
+    };
+    let page = b"/Type /Page";
+    Some(bytes.windows(page.len() + 1).filter(|at| at.starts_with(page) && at[page.len()] != b's').count())
+}
+
+#[test]
+fn a_study_prints_on_six_pages_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("small.toml"), include_str!("../../../xtask/src/small.toml")).unwrap();
+    seekwise(folder.path(), &["study", "small.toml", "--out", "out"]).done();
+    if let Some(pages) = printed(&folder.path().join("out")) {
+        assert!((1..=6).contains(&pages), "{pages} pages");
+    }
 }
 
 #[test]

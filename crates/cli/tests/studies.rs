@@ -153,6 +153,65 @@ fn a_claim_over_a_range_needs_more_than_half_of_it() {
     }
 }
 
+/// More cells than a screen has lines, in classes.
+const LONG: &str = "title = 'Long'\nquestion = 'Does a queue help?'\nruns = 4\nruntime = '10 s'\n\
+                    [stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+                    [[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n\
+                    [[factor]]\nname = 'pattern'\nkey = 'job'\nlevels = ['random-read', 'web-server', 'streaming-read']\n\
+                    classes.'random work' = ['random-read', 'web-server']\n\
+                    [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 2, 32, 64]\n\
+                    [[compare]]\nname = 'The queue'\nfactor = 'queue'\nfrom = 1\nto = 32\nheadline = true\n";
+
+#[test]
+fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("long.toml"), LONG).unwrap();
+    let study = |more: &[&str]| {
+        let words = [&["study", "long.toml", "--out", "out", "--force"], more].concat();
+        seekwise(folder.path(), &words).done()
+    };
+    let short = study(&[]);
+    assert!(short.lines().count() <= 24, "{short}");
+    let headline = short.split("\n\n").nth(1).unwrap();
+    assert!(headline.starts_with("The queue: faster, ") && headline.contains(" random work, depth "), "{headline}");
+    let (sentence, extremes) = headline.split_once("\nFrom ").expect("the extremes");
+    assert!(sentence.lines().count() <= 3, "{sentence}");
+    assert!(extremes.contains(" × (pattern ") && extremes.contains(" to "), "{extremes}");
+    assert!(short.contains("All cells: on the page, and by seekwise report out\n"), "{short}");
+    assert!(!short.contains("requests/s"), "no cell by itself: {short}");
+    let all = study(&["--all"]);
+    assert_eq!(all.matches("streaming-read").count(), 8, "a row each: {all}");
+    assert_eq!(seekwise(folder.path(), &["report", "out"]).done(), all);
+    let columns = study(&["--columns", "pattern,depth,mean"]);
+    assert_eq!(columns.matches("streaming-read").count(), 8, "{columns}");
+    // What a screen holds is shown.
+    let small = made(SMALL, &[]);
+    let said = seekwise(small.path(), &["study", "depth.toml", "--out", "out", "--force"]).done();
+    assert!(said.contains("requests/s") && !said.contains("on the page, and by"), "{said}");
+}
+
+#[test]
+fn the_largest_difference_stands_first_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("long.toml"), LONG).unwrap();
+    seekwise(folder.path(), &["study", "long.toml", "--out", "out"]).done();
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let data = page.split_once(r#"id="report-data">"#).unwrap().1.split_once("</script").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let verdicts = &data["verdicts"].as_array().unwrap()[1..];
+    assert_eq!(verdicts.len(), 12);
+    let rank = |verdict: &serde_json::Value| match verdict["verdict"].as_str().unwrap() {
+        "faster" | "slower" => 0,
+        "no difference" => 1,
+        _ => 2,
+    };
+    let size = |verdict: &serde_json::Value| verdict["ratio"]["estimate"].as_f64().unwrap().ln().abs();
+    for pair in verdicts.windows(2) {
+        let (one, next) = ((rank(&pair[0]), size(&pair[0])), (rank(&pair[1]), size(&pair[1])));
+        assert!(one.0 < next.0 || one.0 == next.0 && one.1 >= next.1, "{one:?} {next:?}");
+    }
+}
+
 #[test]
 fn a_comparison_keeps_what_a_study_keeps() {
     let folder = tempfile::tempdir().unwrap();

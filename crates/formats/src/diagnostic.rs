@@ -5,6 +5,11 @@
 
 use std::fmt;
 
+use crate::limits;
+
+/// What is said of a key that there is none of.
+pub(crate) const UNKNOWN_KEY: &str = "unknown key";
+
 /// One thing to say about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -38,6 +43,17 @@ impl Diagnostic {
     pub fn expected(mut self, expected: impl Into<String>) -> Diagnostic {
         self.expected = Some(expected.into());
         self
+    }
+
+    /// Says of an unknown `word` that it is a known limit of the model, where it is one; nothing near is offered then.
+    pub fn limited(self, word: &str) -> Diagnostic {
+        match limits::known(word) {
+            Some(says) if self.message == UNKNOWN_KEY => {
+                Diagnostic { message: says, expected: None, nearest: None, ..self }
+            }
+            Some(says) => Diagnostic { message: format!("{}: {says}", self.message), nearest: None, ..self },
+            None => self,
+        }
     }
 
     /// Names the nearest of the `known` words to `word`, if one is near.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde::Serialize;
 
-use crate::diagnostic::{Diagnostic, endings, is_same, meant, nearest};
+use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, endings, is_same, meant, nearest};
 use crate::profile::figure::{Accepts, Key};
 use crate::profile::keys::KEYS;
 use crate::scene;
@@ -164,7 +164,18 @@ const STUDY: &[Plain] = &[
     ("factor.name", "a text", "", "the name of what is varied, one [[factor]] each"),
     ("factor.unit", "a text", "none", "the unit of its levels"),
     ("factor.key", "a key of the stack or the job", "with bundles", "the key that it sets"),
-    ("factor.levels", "a list of values", "with bundles", "the key's values"),
+    (
+        "factor.levels",
+        "a list of numbers, texts or both",
+        "with bundles",
+        "the key's values; `none` leaves the key out",
+    ),
+    (
+        "factor.classes",
+        "tables of a name and a list of levels",
+        "levels go by their own names",
+        "what answers call these levels together, such as random work",
+    ),
     ("factor.bundle", "tables of `name` and `set`", "with a key", "named settings of several keys at once"),
     ("compare.name", "a text", "", "what the comparison shows, one [[compare]] each"),
     ("compare.factor", "a factor's name", "", "what differs"),
@@ -349,7 +360,7 @@ pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
     let names: Vec<&str> = names.chain(whole.map(|name| -> &str { name })).collect();
     let also = figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
     let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
-    let wrong = Diagnostic::at(file, line, "unknown key").key(key);
+    let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
     let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
     if let Some(name) = meant(key, names.iter().copied()) {
         return one(name.to_owned());
@@ -365,7 +376,7 @@ pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
             several => return wrong.expected(format!("one of {}", several.join(", "))),
         }
     }
-    wrong.nearest_to(key, names)
+    wrong.nearest_to(key, names).limited(key)
 }
 
 /// What else to say where this word or setting is offered: people call SATA's modes by their generation.
@@ -374,6 +385,13 @@ pub(crate) fn caution(offered: &str) -> &'static str {
         true => " (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6)",
         false => "",
     }
+}
+
+/// The key that goes by this word, where there is one.
+pub(crate) fn meant_by(word: &str) -> Option<String> {
+    let names: Vec<String> = figures().map(|(name, _)| name).collect();
+    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
+    meant(word, names.iter().map(String::as_str)).filter(|_| is_word).map(str::to_owned)
 }
 
 /// The settings that have `word` for their value, whichever layer's they are: `driver=linux-mq-deadline`.

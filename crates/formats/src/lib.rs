@@ -13,6 +13,7 @@
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
 //! | [`keys`] | all keys of stacks, jobs, drives and studies, and what each says |
+//! | [`limits`] | words that stand for what is not modelled |
 //! | [`metric`] | what a comparison judges |
 //! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
@@ -35,6 +36,7 @@ pub mod fio;
 pub mod fio_json;
 pub mod iometer;
 pub mod keys;
+pub mod limits;
 pub mod metric;
 pub mod profile;
 pub mod program;

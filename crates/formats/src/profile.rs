@@ -31,6 +31,7 @@ use toml::de::DeValue;
 
 use crate::diagnostic::Diagnostic;
 use crate::keys::unknown;
+use crate::limits;
 use everyday::Otherwise;
 use figure::{Figure, Kind, Reader, Value};
 use keys::KEYS;
@@ -174,9 +175,17 @@ impl DriveFile {
         }
     }
 
+    /// Takes a figure away that may be left out.
+    pub(crate) fn leave_out(&mut self, key: &str) {
+        self.figures.retain(|figure| figure.key != key);
+    }
+
     /// Sets `key` (below `drive.`) to `text`, as `--set` does.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
-        self.replace(setting(KEYS, "drive", key, text)?);
+        match setting(KEYS, "drive", key, text)? {
+            Given::Figure(figure) => self.replace(figure),
+            Given::None(key) => self.leave_out(key),
+        }
         Ok(())
     }
 
@@ -223,27 +232,50 @@ impl DriveFile {
     }
 }
 
-/// A figure of the user for one of `keys`; `layer` names it in errors.
+/// What the user gives for a key: a figure, or `none` where it may be left out: then what holds without it.
+pub(crate) enum Given {
+    Figure(Figure),
+    /// By its path.
+    None(&'static str),
+}
+
+/// The word that leaves a key out.
+const NONE: &str = "none";
+
+/// What the user gives for one of `keys`; `layer` names it in errors.
 pub(crate) fn setting(
     keys: &'static [figure::Key],
     layer: &str,
     key: &str,
     text: &str,
-) -> Result<Figure, Vec<Diagnostic>> {
+) -> Result<Given, Vec<Diagnostic>> {
     let full = figure::join(layer, key);
     let wrong = |message: String| Diagnostic::at("--set", 0, message).key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| figure::join(layer, k.path)).collect();
         let here = wrong("unknown key".to_owned()).nearest_to(&full, paths.iter().map(String::as_str));
-        return Err(vec![if here.nearest.is_some() {
+        return Err(vec![if here.nearest.is_some() && limits::known(key).is_none() {
             here
         } else {
             Diagnostic { key: here.key, ..unknown("--set", 0, key) }
         }]);
     };
-    let value =
-        figure::from_text(&known.accepts, text).map_err(|found| vec![known.accepts.refuses(text, wrong(found))])?;
-    Ok(Figure {
+    let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
+    if may_be_none && text.trim_matches('"') == NONE {
+        return Ok(Given::None(known.path));
+    }
+    let refused = |found| {
+        let refused = known.accepts.refuses(text, wrong(found));
+        // Before what is said of the word itself.
+        let takes = known.accepts.to_string();
+        let or_none = |expected: String| match may_be_none {
+            true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),
+            false => expected,
+        };
+        vec![Diagnostic { expected: refused.expected.clone().map(or_none), ..refused }]
+    };
+    let value = figure::from_text(&known.accepts, text).map_err(refused)?;
+    Ok(Given::Figure(Figure {
         key: known.path,
         value,
         unit: known.unit,
@@ -252,7 +284,7 @@ pub(crate) fn setting(
         misses: None,
         interval: None,
         line: 0,
-    })
+    }))
 }
 
 #[cfg(test)]

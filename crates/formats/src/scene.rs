@@ -44,7 +44,7 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::Diagnostic;
 use crate::profile::figure::{Figure, Key, Kind, Reader, join};
 use crate::profile::figures::Figures;
-use crate::profile::{in_order, setting};
+use crate::profile::{Given, in_order, setting};
 use crate::program::{self, ENGINES, Engine, ProgramFile, Volumes};
 use crate::stack::{Setting, recorded};
 pub use keys::ROOTS;
@@ -199,9 +199,17 @@ impl Scene {
             return Ok(());
         }
         let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
-        let figure = setting(keys, &layer, below, text)?;
-        part.figures.retain(|known| known.key != figure.key);
-        part.figures.push(figure);
+        match setting(keys, &layer, below, text)? {
+            Given::Figure(figure) => {
+                part.figures.retain(|known| known.key != figure.key);
+                part.figures.push(figure);
+            }
+            Given::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
+                let wrong = Diagnostic::at("--set", 0, "a program has all of its figures").key(join(&layer, key));
+                return Err(vec![wrong.expected("a value other than none")]);
+            }
+            Given::None(key) => part.figures.retain(|known| known.key != key),
+        }
         Ok(())
     }
 

@@ -55,7 +55,7 @@ use crate::duration::Duration;
 use crate::keys::{keys_of, unknown, value_meant};
 use crate::profile::figure::{Accepts, Figure, Kind as Origin, Reader, join, switch};
 use crate::profile::figures::Figures;
-use crate::profile::{self, DriveFile, in_order, setting};
+use crate::profile::{self, DriveFile, Given, in_order, setting};
 pub use hosts::{Host, hosts};
 use kind::{Beside, Kind};
 
@@ -115,6 +115,8 @@ struct Asked {
     name: String,
     line: usize,
     figures: Vec<Figure>,
+    /// Keys that are set to `none`, whatever the name's or profile's figures say.
+    left_out: Vec<&'static str>,
 }
 
 /// One figure of a built stack, for the record of a run.
@@ -299,7 +301,16 @@ impl Stack {
             (layer.name, layer.line) = (text.trim_matches('"').to_owned(), 0);
             return Ok(());
         }
-        put(&mut layer.figures, setting(keys_of(name), name, below, text)?);
+        match setting(keys_of(name), name, below, text)? {
+            Given::Figure(figure) => {
+                layer.left_out.retain(|key| *key != figure.key);
+                put(&mut layer.figures, figure);
+            }
+            Given::None(key) => {
+                layer.figures.retain(|figure| figure.key != key);
+                layer.left_out.push(key);
+            }
+        }
         Ok(())
     }
 
@@ -344,8 +355,9 @@ impl Stack {
         let text =
             drives(name).map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
         let mut drive = profile::parse(name, &text)?;
-        for figure in self.layer("drive").into_iter().flat_map(|asked| &asked.figures) {
-            drive.replace(figure.clone());
+        if let Some(asked) = self.layer("drive") {
+            asked.left_out.iter().for_each(|key| drive.leave_out(key));
+            asked.figures.iter().for_each(|figure| drive.replace(figure.clone()));
         }
         Ok(drive)
     }
@@ -439,9 +451,12 @@ impl Stack {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
                 let wrong = Diagnostic::at(&self.file, asked.line, format!("no {} `{}`", kind.name, asked.name));
                 let wrong = wrong.key(&asked.layer).expected(format!("none or one of {}", known.join(", ")));
-                return Err(vec![Diagnostic { nearest: value_meant(&asked.name, known), ..wrong }]);
+                return Err(vec![
+                    Diagnostic { nearest: value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
+                ]);
             }
         };
+        figures.retain(|figure| !asked.left_out.contains(&figure.key));
         for figure in &asked.figures {
             put(&mut figures, figure.clone());
         }

@@ -7,6 +7,7 @@
 //! drive = "barracuda-7200.7-ncq"
 //! [[factor]]             # one dotted key and its values …
 //! name = "depth"         key = "job.depth"       levels = [1, 8, 64]
+//! classes.deep = [8, 64] # what answers call these levels together
 //! [[factor]]             # … or named bundles of several
 //! name = "setup"
 //! [[factor.bundle]]
@@ -22,9 +23,11 @@
 
 pub mod review;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::concern::{self, Concern};
 use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
@@ -96,6 +99,9 @@ const MOST: u32 = 1_000_000;
 /// Combinations of levels: a hundred times the largest study that there is.
 const MOST_CELLS: u64 = 200_000;
 
+/// Classes of a factor: answers try which of them together say what levels there are.
+const MOST_CLASSES: usize = 64;
+
 /// What a margin may be: beyond half, "equal" is no word for it.
 const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 
@@ -109,9 +115,12 @@ pub struct Factor {
     pub unit: Option<String>,
     /// The dotted key that it sets.
     pub key: Option<String>,
-    /// The key's values.
+    /// The key's values: numbers, texts and switches, alike.
     #[serde(default)]
     pub levels: Vec<toml::Value>,
+    /// Levels that answers call by one name: `classes."random work" = ["file-server", "oltp-4k"]`. They may overlap.
+    #[serde(default)]
+    pub classes: BTreeMap<String, Vec<toml::Value>>,
     /// Named settings of several keys at once.
     #[serde(default)]
     pub bundle: Vec<Bundle>,
@@ -145,8 +154,10 @@ pub struct Compare {
     /// The factor.
     pub factor: String,
     /// The level that is the base.
+    #[serde(deserialize_with = "level")]
     pub from: String,
     /// The level compared with it.
+    #[serde(deserialize_with = "level")]
     pub to: String,
     /// What is credited with the difference; refused when the sides differ in anything else.
     #[serde(default, deserialize_with = "concern::credit")]
@@ -156,6 +167,20 @@ pub struct Compare {
     pub headline: bool,
     /// What is judged; without it requests per second, of scenes the whole time ([`Study::judge`]).
     pub metric: Option<Metric>,
+}
+
+/// The name of a level: a text, or a number or a switch as it stands among the levels.
+fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let value = toml::Value::deserialize(from)?;
+    match is_scalar(&value) {
+        true => Ok(plain(&value)),
+        false => Err(D::Error::custom(format!("invalid type: {}, expected a level", value.type_str()))),
+    }
+}
+
+/// A text, a number or a switch.
+fn is_scalar(value: &toml::Value) -> bool {
+    !matches!(value, toml::Value::Array(_) | toml::Value::Table(_) | toml::Value::Datetime(_))
 }
 
 impl Compare {
@@ -367,13 +392,55 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         };
         for side in [&compare.from, &compare.to] {
             if !names.contains(side) {
-                let near = nearest(side, names.iter().map(String::as_str)).unwrap_or("none near");
-                fault(side, format!("factor `{}` has no level `{side}`; nearest: `{near}`", compare.factor));
+                fault(side, no_level(&compare.factor, side, &names));
             }
         }
     }
+    faults.extend(level_faults(file, text, study));
     faults.extend(name_faults(file, text, study));
     faults.extend(claim_faults(file, text, study));
+    faults
+}
+
+/// That a factor has no such level, with the nearest one.
+fn no_level(factor: &str, level: &str, names: &[String]) -> String {
+    let near = nearest(level, names.iter().map(String::as_str));
+    let hint = near
+        .map_or_else(|| format!("; expected one of {}", names.join(", ")), |near| format!("; did you mean `{near}`?"));
+    format!("factor `{factor}` has no level `{level}`{hint}")
+}
+
+/// What is wrong with the levels of factors, and with the classes that they are put into.
+fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
+    let mut faults = Vec::new();
+    for factor in &study.factor {
+        let (name, levels) = (&factor.name, factor.level_names());
+        let mut fault = |needle: &str, message: String| {
+            faults.push(Diagnostic::at(file, line_of(text, needle).max(line_of(text, name)), message));
+        };
+        if let Some(odd) = factor.levels.iter().find(|level| !is_scalar(level)) {
+            fault(name, format!("factor `{name}`: the level {odd} is no text, number or switch"));
+        }
+        let mut known = BTreeSet::new();
+        if let Some(twice) = levels.iter().find(|level| !known.insert(*level)) {
+            fault(name, format!("factor `{name}` has the level `{twice}` twice"));
+        }
+        if factor.classes.len() > MOST_CLASSES {
+            let many = factor.classes.len();
+            fault(name, format!("factor `{name}` has {many} classes; expected at most {MOST_CLASSES}"));
+        }
+        for (class, of) in &factor.classes {
+            if of.is_empty() {
+                fault(class, format!("factor `{name}`: class `{class}` names no level"));
+            }
+            if known.contains(class) {
+                fault(class, format!("factor `{name}`: `{class}` is a level; expected another name for a class"));
+            }
+            for level in of.iter().map(plain).filter(|level| !known.contains(level)) {
+                fault(class, format!("class `{class}`: {}", no_level(name, &level, &levels)));
+            }
+        }
+    }
     faults
 }
 
@@ -381,8 +448,10 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
 fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let levels: Vec<String> = study.factor.iter().flat_map(Factor::level_names).collect();
     let factors = study.factor.iter().map(|factor| &factor.name);
+    let classes = study.factor.iter().flat_map(|factor| factor.classes.keys());
     let compares = study.compare.iter().map(|compare| &compare.name);
-    let odd = [&study.title].into_iter().chain(factors).chain(&levels).chain(compares).find(|name| !is_plain(name));
+    let names = [&study.title].into_iter().chain(factors).chain(&levels).chain(classes).chain(compares);
+    let odd = names.into_iter().find(|name| !is_plain(name));
     odd.map(|name| {
         let line = line_of(text, name.split(|c: char| !is_text(c)).max_by_key(|part| part.len()).unwrap_or(""));
         Diagnostic::at(file, line, format!("the name {name:?} holds control characters"))
@@ -452,6 +521,16 @@ impl Factor {
         let keyed = self.levels.iter().map(plain);
         keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
     }
+
+    /// Its classes, each with the places of its levels among [`level_names`](Factor::level_names), in their order.
+    pub fn class_places(&self) -> Vec<(String, Vec<usize>)> {
+        let levels = self.level_names();
+        let places = |of: &[toml::Value]| {
+            let named: BTreeSet<String> = of.iter().map(plain).collect();
+            (0..levels.len()).filter(|place| named.contains(&levels[*place])).collect()
+        };
+        self.classes.iter().map(|(name, of)| (name.clone(), places(of))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -475,7 +554,40 @@ mod tests {
         assert_eq!(fault.line, 7, "{fault}");
         assert_eq!(fault.nearest.as_deref(), Some("levels"));
         let text = format!("{SMALL}[[compare]]\nname = 'c'\nfactor = 'depth'\nfrom = '1'\nto = '9'\n");
-        assert!(parse("s.toml", &text).unwrap_err()[0].to_string().contains("no level `9`"));
+        assert!(parse("s.toml", &text).unwrap_err()[0].to_string().contains("no level `9`; expected one of 1, 8"));
+    }
+
+    #[test]
+    fn levels_are_numbers_and_texts_alike() {
+        let mixed = SMALL.replace("[1, 8]", "['none', 2, 2.5, true]");
+        let compare = "[[compare]]\nname = 'c'\nfactor = 'depth'\n";
+        let study = parse("s.toml", &format!("{mixed}{compare}from = 'none'\nto = 2\n")).unwrap();
+        assert_eq!(study.factor[0].level_names(), ["none", "2", "2.5", "true"]);
+        assert_eq!((&study.compare[0].from[..], &study.compare[0].to[..]), ("none", "2"));
+        let said = |text: String| parse("s.toml", &text).unwrap_err()[0].to_string();
+        assert_eq!(said(SMALL.replace("[1, 8]", "[1, '1']")), "s.toml:5: factor `depth` has the level `1` twice");
+        assert!(said(SMALL.replace("[1, 8]", "[1, [8]]")).contains("the level [8] is no text, number or switch"));
+        let list = said(format!("{SMALL}{compare}from = [1]\nto = 8\n"));
+        assert!(list.starts_with("s.toml:11: `from`: is the array; expected a level"), "{list}");
+    }
+
+    #[test]
+    fn classes_name_levels_that_there_are() {
+        let with = |classes: &str| parse("s.toml", &format!("{SMALL}{classes}\n"));
+        let study = with("classes.deep = [8]\nclasses.'any work' = ['8', 1]").unwrap();
+        let places = vec![("any work".to_owned(), vec![0, 1]), ("deep".to_owned(), vec![1])];
+        assert_eq!(study.factor[0].class_places(), places);
+        let said = |classes: &str| with(classes).unwrap_err()[0].to_string();
+        let unknown = said("classes.deep = [8, 64]");
+        assert_eq!(unknown, "s.toml:8: class `deep`: factor `depth` has no level `64`; expected one of 1, 8");
+        let many: String = (0..65).map(|class| format!("classes.c{class} = [8]\n")).collect();
+        assert!(said(&many).contains("has 65 classes; expected at most 64"));
+        assert!(said("classes.deep = []").contains("class `deep` names no level"));
+        assert!(said("classes.8 = [8]").contains("`8` is a level; expected another name for a class"));
+        let text = SMALL.replace("[1, 8]", "['shallow', 'deep']") + "classes.all = ['shalow']\n";
+        assert!(
+            parse("s.toml", &text).unwrap_err()[0].to_string().contains("no level `shalow`; did you mean `shallow`?")
+        );
     }
 
     #[test]

@@ -60,9 +60,8 @@ pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
         Some(text) => profile::parse(&format!("{name}.toml"), text),
         None => {
             let unknown = Diagnostic::at(name, 0, "no such built-in drive");
-            Err(vec![
-                unknown.expected("a name that `seekwise drives` lists, or a profile's file").nearest_to(name, names()),
-            ])
+            let unknown = unknown.expected("a name that `seekwise drives` lists, or a profile's file");
+            Err(vec![unknown.nearest_to(name, names()).limited(name)])
         }
     }
 }

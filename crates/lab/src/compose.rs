@@ -1,6 +1,8 @@
 //! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. Computes no
 //! statistics of its own.
 
+use std::cmp::Ordering;
+
 use seekwise_formats::study::{Compare, Study};
 
 use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
@@ -34,10 +36,15 @@ pub fn report(material: &Material<'_>) -> Report {
         let headline = study.compare[summary.compare].headline;
         verdicts.push((headline, overall_verdict(material, summary, &findings)));
     }
-    verdicts.sort_by_key(|&(headline, _)| !headline);
+    verdicts.sort_by(|(leads, one), (other_leads, other)| {
+        other_leads.cmp(leads).then_with(|| if *leads { Ordering::Equal } else { by_size(one, other) })
+    });
     // A comparison in one cell is that cell's.
     let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
-    verdicts.extend(findings.iter().filter(several).map(|finding| (false, verdict(material, finding))));
+    let mut cells: Vec<report::Verdict> =
+        findings.iter().filter(several).map(|finding| verdict(material, finding)).collect();
+    cells.sort_by(by_size);
+    verdicts.extend(cells.into_iter().map(|verdict| (false, verdict)));
     let verdicts: Vec<report::Verdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
     Report {
         title: study.title.clone(),
@@ -73,6 +80,19 @@ pub fn report(material: &Material<'_>) -> Report {
         warnings: made.warnings.clone(),
         provenance: provenance(made),
     }
+}
+
+/// The order of verdicts: what is refused, then differences with the largest first, then those without one, then what is
+/// not decided.
+fn by_size(one: &report::Verdict, other: &report::Verdict) -> Ordering {
+    let rank = |verdict: &report::Verdict| match verdict.verdict {
+        report::Outcome::Refused => 0,
+        report::Outcome::Faster | report::Outcome::Slower => 1,
+        report::Outcome::NoDifference => 2,
+        report::Outcome::NotEnoughData => 3,
+    };
+    let size = |verdict: &report::Verdict| verdict.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+    rank(one).cmp(&rank(other)).then_with(|| size(other).total_cmp(&size(one)))
 }
 
 /// The cells that the moving picture is of: the headline's sides, or where not both are done the first that is.
@@ -191,7 +211,7 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
-        note: overall.refused.clone().or_else(|| spread(&of)),
+        note: overall.refused.clone().or_else(|| extremes(&of)),
         cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(cause),
         beside: of
             .first()
@@ -201,16 +221,11 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
     }
 }
 
-/// Where the effect is, and the geometric mean of all cells behind it: over cells that can show no effect that mean is no
-/// answer.
+/// Where the effect is. The geometric mean of all cells stands elsewhere: over cells that can show no effect it is no answer.
 pub fn headline(compare: &Compare, overall: &Overall) -> String {
     let said = said(overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
-        Some(place) if overall.cells > 1 => {
-            let mean =
-                overall.judgement.as_ref().map_or(String::new(), |it| format!(" (geometric mean {})", ratio_text(it)));
-            format!("{}: {}{mean}", compare.name, place.text)
-        }
+        Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
         _ if overall.cells == 1 => format!("{}: {said}", compare.name),
         _ => format!("{}: {said} over all {} cells", compare.name, overall.cells),
     }
@@ -220,8 +235,8 @@ fn effect(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
-/// How far apart the cells lie, so that a mean does not hide them.
-fn spread(findings: &[&Finding]) -> Option<String> {
+/// How far apart the cells lie and which they are, so that a mean does not hide them.
+pub fn extremes(findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
     let most = findings.iter().max_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;

@@ -335,7 +335,11 @@ impl<'a> Evidence<'a> {
         let compared = self.factor(&self.study.compare[compare].factor)?;
         let others = || self.study.factor.iter().enumerate().filter(|&(index, _)| index != compared);
         let axes: Vec<Axis> = others()
-            .map(|(_, factor)| Axis { factor: factor.name.clone(), levels: factor.level_names() })
+            .map(|(_, factor)| Axis {
+                factor: factor.name.clone(),
+                levels: factor.level_names(),
+                classes: factor.class_places(),
+            })
             .filter(|axis| axis.levels.len() > 1)
             .collect();
         let place = |finding: &&Finding| {

@@ -488,7 +488,9 @@ pub(crate) fn absent<'a>(
 ) -> Diagnostic {
     match why.kind() {
         ErrorKind::NotFound => {
-            Diagnostic::at(name, 0, format!("no such file, and {otherwise}")).nearest_to(name, known)
+            let absent = Diagnostic::at(name, 0, format!("no such file, and {otherwise}")).nearest_to(name, known);
+            // A path is a file that was meant, whatever words are in it.
+            if name.contains(['/', '.']) { absent } else { absent.limited(name) }
         }
         _ => Diagnostic::at(name, 0, format!("cannot be read: {why}")),
     }

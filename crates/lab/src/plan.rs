@@ -93,8 +93,12 @@ pub fn cells(study: &Study) -> Vec<Cell> {
         };
         cells = cells.iter().flat_map(with).collect();
     }
+    cells.iter_mut().for_each(Cell::leave_out);
     cells
 }
+
+/// Keys that `none` leaves as the job says.
+const OF_JOB: [&str; 4] = ["job.depth", "job.runtime", "job.ramp", SPAN];
 
 /// The seed of the `run`-th run of every cell.
 pub fn seed(study: &Study, run: u32) -> u64 {
@@ -341,6 +345,18 @@ fn of_job(key: &str) -> bool {
 }
 
 impl Cell {
+    /// Takes away what is set of a job's keys up to the last that is `none`.
+    fn leave_out(&mut self) {
+        for key in OF_JOB {
+            let last = self.settings.iter().rposition(|(known, value)| known == key && value == "none");
+            let mut place = 0;
+            self.settings.retain(|(known, _)| {
+                place += 1;
+                known != key || last.is_none_or(|last| place > last + 1)
+            });
+        }
+    }
+
     /// The last value that a key is set to.
     fn value(&self, key: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
@@ -414,7 +430,7 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
             _ => {
                 let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();
                 let wrong = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));
-                return Err(vec![wrong.nearest_to(key, known)]);
+                return Err(vec![wrong.nearest_to(key, known).limited(&format!("{key}.{value}"))]);
             }
         }
     }

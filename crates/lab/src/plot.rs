@@ -1,4 +1,7 @@
-//! Curves in a terminal (braille) and as SVG. Two crates draw; this room gives them axes, units and titles.
+//! Curves in a terminal (braille) and as SVG. Two crates draw; this room gives them axes, units and titles. Between two
+//! points nothing is known of a curve: they are drawn as points.
+
+pub mod comparison;
 
 use plotters::prelude::*;
 use textplots::{Chart, Plot, Shape};
@@ -17,6 +20,13 @@ pub struct Picture<'a> {
 }
 
 impl Picture<'_> {
+    /// So few points make no line.
+    const FEW: usize = 2;
+
+    fn has_line(&self) -> bool {
+        self.points.len() > Picture::FEW
+    }
+
     /// What is shown, with the units of both axes.
     pub fn caption(&self) -> String {
         format!("{}: {} over {}", self.title, self.y, self.x)
@@ -70,7 +80,7 @@ fn top_label(value: f64) -> String {
 /// The curve alone in dots of braille, `across` by `rows` characters.
 fn dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: usize) -> Vec<String> {
     let points: Vec<(f32, f32)> = picture.points.iter().map(|&(x, y)| (x as f32, y as f32)).collect();
-    let shape = Shape::Lines(&points);
+    let shape = if picture.has_line() { Shape::Lines(&points) } else { Shape::Points(&points) };
     let size = (2 * (across as u32 - 1), 4 * (rows as u32 - 1));
     let mut chart = Chart::new_with_y_range(size.0, size.1, 0.0, right as f32, 0.0, top as f32);
     let chart = chart.lineplot(&shape);
@@ -124,8 +134,11 @@ fn draw(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn st
         .light_line_style(TRANSPARENT)
         .bold_line_style(RGBColor(225, 225, 225))
         .draw()?;
-    let line = RGBColor(31, 93, 160).stroke_width(2);
-    chart.draw_series(LineSeries::new(picture.points.iter().copied(), line))?;
+    let blue = RGBColor(31, 93, 160);
+    match picture.has_line() {
+        true => chart.draw_series(LineSeries::new(picture.points.iter().copied(), blue.stroke_width(2)))?,
+        false => chart.draw_series(picture.points.iter().map(|&at| Circle::new(at, 5, blue.filled())))?,
+    };
     root.present()?;
     Ok(())
 }
@@ -146,6 +159,26 @@ mod tests {
         for part in ["<svg", "Seek", "cylinders", ">\nms", "<polyline", "</svg>"] {
             assert!(text.contains(part), "{part}");
         }
+    }
+
+    #[test]
+    fn no_curve_is_drawn_through_two_points() {
+        let dots = |points: &[(f64, f64)]| {
+            let picture = Picture { points, ..picture() };
+            let braille = |text: String| {
+                text.chars()
+                    .filter(|c| ('\u{2801}'..='\u{28ff}').contains(c))
+                    .map(|c| (c as u32 - 0x2800).count_ones())
+                    .sum::<u32>()
+            };
+            (svg(&picture, 640, 360), braille(terminal(&picture, 60, 12)))
+        };
+        let (two, few) = dots(&POINTS[1..]);
+        assert!(!two.contains("<polyline fill=\"none\" opacity=\"1\" stroke=\"#1F5DA0\""), "{two}");
+        assert_eq!(two.matches("<circle").count(), 2, "{two}");
+        let (three, many) = dots(&POINTS);
+        assert!(three.contains("stroke=\"#1F5DA0\"") && !three.contains("<circle"), "{three}");
+        assert!(few <= 2 && many > 20, "{few} {many}");
     }
 
     #[test]

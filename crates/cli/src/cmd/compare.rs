@@ -3,6 +3,8 @@
 
 mod against;
 mod dry;
+mod markdown;
+mod picture;
 mod values;
 
 use std::collections::BTreeSet;
@@ -13,6 +15,7 @@ use seekwise_formats::study::{Compare, Study};
 use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::{Beside, Evidence, Finding};
 use seekwise_lab::made::differences;
+use seekwise_lab::plot::comparison;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use seekwise_lab::study::Earlier;
@@ -20,11 +23,11 @@ use serde_json::{Value, json};
 
 use super::study;
 use super::{print, print_json, warn};
-use crate::args;
+use crate::args::{self, Form};
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::interrupt;
-use crate::output::{quoted, say};
+use crate::output::{admit, quoted, say, write_picture};
 use crate::planned::{self, Opened, Opening, Planned};
 use crate::progress::Progress;
 use crate::screen;
@@ -35,6 +38,11 @@ use crate::target;
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     if let Some(drive) = &args.against {
         return against::against(args, drive, bounds, json);
+    }
+    let format = form(args.format, json)?;
+    args.svg.as_deref().map(|path| admit(path, args.force)).transpose()?;
+    if args.force && args.out.is_none() && args.svg.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out or --svg beside it"));
     }
     let vary = args.vary.as_ref().expect("there without --against");
     let key = vary.0.as_str();
@@ -50,17 +58,32 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let answer =
         Compared { key, values: &values, runs: args.runs, evidence: &evidence, findings: evidence.findings().0 };
     answer.check()?;
-    if json {
-        print_json(&answer.json()?)?;
-    } else {
-        print(&screen::wrapped(&answer.text()?, screen::width()))?;
-        match &args.out {
-            Some(out) => say(format!("Again: {}", study::again(out))),
-            None => say(format!("Again: {}", command(args, vary))),
+    let again = args.out.as_ref().map_or_else(|| command(args, vary), |out| study::again(out));
+    if let Some(path) = &args.svg {
+        write_picture(path, &comparison::svg(&answer.picture()))?;
+    }
+    match format {
+        Form::Json => print_json(&answer.json()?)?,
+        Form::Markdown => print(&answer.markdown(&command(args, vary)))?,
+        Form::Text => {
+            print(&screen::wrapped(&answer.text()?, screen::width()))?;
+            say(format!("Again: {again}"));
         }
     }
     let refused = answer.findings.iter().any(|finding| finding.refused.is_some());
     Ok(if refused { Answer::No } else { Answer::Done })
+}
+
+/// The form that is asked for, by `--format` or by `--json`.
+fn form(given: Option<Form>, json: bool) -> Result<Form, Failure> {
+    match given {
+        Some(form) if json && form != Form::Json => {
+            Err(Failure::new("--json and --format are two forms of one result; expected one of them"))
+        }
+        Some(form) => Ok(form),
+        None if json => Ok(Form::Json),
+        None => Ok(Form::Text),
+    }
 }
 
 /// Runs all sides, in the folder that is asked for or in one that goes away.
@@ -243,25 +266,25 @@ impl Compared<'_> {
     fn table(&self, metric: &Metric) -> String {
         let mut table = tables::table([self.key, unit(metric), "against the first", "verdict"]);
         for (cell, value) in self.values.iter().enumerate() {
-            let of = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
-            let (ratio, verdict) = match self.findings.iter().find(of) {
-                None => ("the base".to_owned(), String::new()),
-                Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
-                Some(finding) => (ratio_text(judged(finding)), judged(finding).verdict.to_string()),
-            };
+            let (ratio, verdict) = self.against(cell, metric);
             table.add_row([value.clone(), amount(metric, self.mean_of(cell, metric)), ratio, verdict]);
         }
         format!("{table}\n")
     }
 
+    /// The ratio of a side to the first, and what that means.
+    fn against(&self, cell: usize, metric: &Metric) -> (String, String) {
+        let of = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
+        match self.findings.iter().find(of) {
+            None => ("the base".to_owned(), String::new()),
+            Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
+            Some(finding) => (ratio_text(judged(finding)), judged(finding).verdict.to_string()),
+        }
+    }
+
     /// One comparison in words: the verdict, why, and what went the other way.
     fn answer(&self, finding: &Finding) -> String {
-        let judgement = judged(finding);
-        let said = match &finding.refused {
-            Some(why) => format!("refused: {why}"),
-            None => format!("{} — {}", judgement.verdict, ratio_text(judgement)),
-        };
-        let mut text = format!("{} against {}: {said}\n", self.side(finding.to), self.side(finding.from));
+        let mut text = format!("{}\n", self.headline(finding));
         if finding.refused.is_some() {
             return text;
         }
@@ -289,13 +312,20 @@ fn beside(beside: &Beside) -> Value {
 }
 
 /// A figure with how far its interval reaches; bytes as megabytes.
-fn amount(metric: &Metric, Interval { estimate, low, high }: Interval) -> String {
-    let (scale, places) = match metric.unit() {
-        "bytes/s" => (1e6, 2),
-        "ms" => (1.0, 3),
-        _ => (1.0, 1),
+fn amount(metric: &Metric, figure: Interval) -> String {
+    let Interval { estimate, low, high } = scaled(metric, figure);
+    let places = match metric.unit() {
+        "bytes/s" => 2,
+        "ms" => 3,
+        _ => 1,
     };
-    format!("{:.places$} ± {:.places$}", estimate / scale, (high - low) / 2.0 / scale)
+    format!("{estimate:.places$} ± {:.places$}", (high - low) / 2.0)
+}
+
+/// A figure in the unit in which it is printed.
+fn scaled(metric: &Metric, Interval { estimate, low, high }: Interval) -> Interval {
+    let scale = if metric.unit() == "bytes/s" { 1e6 } else { 1.0 };
+    Interval { estimate: estimate / scale, low: low / scale, high: high / scale }
 }
 
 fn figure(metric: &Metric, interval: Interval) -> String {

@@ -10,7 +10,7 @@ use crate::results::{self, KeptReview};
 
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
-    let said = Said { json, strict: args.strict, columns: &args.columns.names };
+    let said = Said { json, strict: args.strict, columns: &args.columns.names, all: true };
     if results::says(&args.folder)
         && let Some(KeptReview { text, made }) = results::kept_review(&args.folder)?
     {

@@ -37,7 +37,9 @@ pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
     let &args::Study { resume, force, threads, .. } = args;
     let opening = Opening { folder: out, resume, force, bounds, threads };
-    let said = Said { json, strict: args.strict, columns: &args.columns.names };
+    let columns = &args.columns.names[..];
+    // Whoever asks for columns asks for tables.
+    let said = Said { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
     let opened = match results::says(folder) {
         true => match results::kept_review(folder)? {
             Some(kept) => return review::study(&kept.text, &args.study, Some(folder), &opening, said),
@@ -153,6 +155,8 @@ pub struct Said<'a> {
     pub strict: bool,
     /// Which columns are shown; empty for all that fit.
     pub columns: &'a [String],
+    /// Tables however long; else those that a screen holds, and where the rest is.
+    pub all: bool,
 }
 
 /// Writes the report and says what came out.
@@ -166,7 +170,8 @@ pub fn finish(study: &Study, made: &MadeFrom, records: &[RunRecord], out: &Path,
         print_json(&summary(&evidence, &path))?;
         line.iter().for_each(say);
     } else {
-        print(&text::text(&evidence, said.columns)?)?;
+        let listing = text::Listing { columns: said.columns, all: said.all, folder: out };
+        print(&text::text(&evidence, &listing)?)?;
         print(&format!("\nReport: {}", path.display()))?;
         line.iter().try_for_each(|line| print(line))?;
     }

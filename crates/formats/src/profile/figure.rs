@@ -83,9 +83,14 @@ impl Accepts {
     /// What is wrong with a `word` that it does not take, with what it takes and the word that was meant.
     pub(crate) fn refuses(&self, word: &str, wrong: Diagnostic) -> Diagnostic {
         let is_word = matches!(self, Accepts::Word(_));
-        let nearest = is_word.then(|| crate::keys::value_meant(word, self.words())).flatten();
+        let nearest = match is_word {
+            true => crate::keys::value_meant(word, self.words()),
+            // A word where a number is expected may be a key of its own: `segments=adaptive`.
+            false => crate::keys::meant_by(word),
+        };
         let caution = nearest.as_deref().map_or("", crate::keys::caution);
-        Diagnostic { nearest, ..wrong.expected(format!("{self}{caution}")) }
+        let refused = Diagnostic { nearest, ..wrong.expected(format!("{self}{caution}")) };
+        if is_word { refused.limited(word) } else { refused }
     }
 }
 

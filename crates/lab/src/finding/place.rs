@@ -6,6 +6,10 @@
 //! and are counted. Where one box does not do, the group is cut in two at a level of one factor, once. The largest group
 //! that is left is *elsewhere*. Where even two boxes do not do, nothing is invented: the cells are counted by the
 //! levels of the factor that separates them best.
+//!
+//! Words. Levels go by the classes that the study puts them into where classes cover them exactly, else by their own names. What
+//! is said counts: cells that are decided out of all that the words cover. A sentence is short enough for three lines: names
+//! that make it longer give way to their number, and the table of regions has them.
 
 use serde::Serialize;
 
@@ -18,6 +22,8 @@ pub struct Axis {
     pub factor: String,
     /// Its levels, in the study's order.
     pub levels: Vec<String>,
+    /// Names of several levels together, with their places.
+    pub classes: Vec<(String, Vec<usize>)>,
 }
 
 /// A cell of the comparison.
@@ -34,7 +40,7 @@ pub struct Place {
 /// Cells with one outcome, and the words for where they are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Region {
-    /// "depth 8 and more, pattern random"; "everywhere"; "elsewhere".
+    /// "depth 8 and more, pattern random"; "everywhere", of all cells only; "where decided"; "elsewhere".
     pub place: String,
     /// What came out there.
     pub verdict: Outcome,
@@ -86,16 +92,29 @@ pub fn describe(axes: &[Axis], places: &[Place], margin: f64) -> Option<Where> {
     let Some(mut regions) = regions else {
         return Some(Where { text: counted(axes, places, &present), ..Where::default() });
     };
-    let alone = regions.is_empty();
     let rest: Vec<&Place> = of(last).collect();
-    let inside: usize = regions.iter().map(|region| region.undecided).sum();
+    let inside: usize = regions.iter().map(|said| said.region.undecided).sum();
     let undecided = of(Outcome::NotEnoughData).count() - inside.min(of(Outcome::NotEnoughData).count());
-    let place = if alone { "everywhere" } else { "elsewhere" }.to_owned();
-    regions.push(Region { place, verdict: last, cells: rest.len(), undecided, ratio: range(&rest) });
+    let place = match (regions.is_empty(), undecided) {
+        (true, 0) => EVERYWHERE,
+        (true, _) => WHERE_DECIDED,
+        (false, _) => ELSEWHERE,
+    };
+    let rest = Region { place: place.to_owned(), verdict: last, cells: rest.len(), undecided, ratio: range(&rest) };
+    regions.push(Said { region: rest, short: place.to_owned(), preposition: "" });
     let turns = turns(axes, places);
-    let text = sentence(&regions, &turns, places.len(), margin);
-    Some(Where { text, regions, turns })
+    let text = sentence(&regions, &turns, margin);
+    Some(Where { text, regions: regions.into_iter().map(|said| said.region).collect(), turns })
 }
+
+/// All cells are alike.
+const EVERYWHERE: &str = "everywhere";
+
+/// All cells of which something is known are alike.
+const WHERE_DECIDED: &str = "where decided";
+
+/// What the words before do not cover.
+const ELSEWHERE: &str = "elsewhere";
 
 /// The group that is named by what it is not: the one that no box describes, else the cells without a difference,
 /// else the largest.
@@ -158,17 +177,30 @@ fn boxes(axes: &[Axis], places: &[Place], outcome: Outcome) -> Option<Vec<Levels
     None
 }
 
-fn region(axes: &[Axis], places: &[Place], outcome: Outcome, within: &Levels) -> Region {
+/// A region, and how it is said.
+struct Said {
+    region: Region,
+    /// Its place in fewer words: levels that go by their own names are counted.
+    short: String,
+    /// What stands before either.
+    preposition: &'static str,
+}
+
+fn region(axes: &[Axis], places: &[Place], outcome: Outcome, within: &Levels) -> Said {
     let inside: Vec<&Place> = places.iter().filter(|place| holds(within, place)).collect();
     let own: Vec<&Place> = inside.iter().copied().filter(|place| place.outcome == outcome).collect();
-    let words: Vec<String> = axes.iter().zip(within).filter_map(|(axis, levels)| words(axis, levels)).collect();
-    Region {
-        place: words.join(", "),
-        verdict: outcome,
-        cells: own.len(),
-        undecided: inside.len() - own.len(),
-        ratio: range(&own),
-    }
+    let said = |counted: bool| {
+        let mut said: Vec<(bool, String)> =
+            axes.iter().zip(within).filter_map(|(axis, levels)| words(axis, levels, counted)).collect();
+        // What goes by a class comes first: "in random work, depth 8 and more".
+        said.sort_by_key(|(is_class, _)| !is_class);
+        let by_class = said.first().is_some_and(|(is_class, _)| *is_class);
+        (by_class, said.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join(", "))
+    };
+    let (cells, undecided) = (own.len(), inside.len() - own.len());
+    let ((by_class, place), (_, short)) = (said(false), said(true));
+    let region = Region { place, verdict: outcome, cells, undecided, ratio: range(&own) };
+    Said { region, short, preposition: if by_class { "in" } else { "at" } }
 }
 
 fn range(places: &[&Place]) -> Range {
@@ -186,28 +218,60 @@ fn is_numeric(axis: &Axis) -> bool {
     numbers.is_some_and(|numbers| numbers.is_sorted())
 }
 
-/// The words for some levels of a factor; none for all of them.
-fn words(axis: &Axis, levels: &[usize]) -> Option<String> {
-    let Axis { factor, levels: all } = axis;
+/// The fewest classes that cover these levels and no other. Both are in rising order.
+fn classes(axis: &Axis, levels: &[usize]) -> Option<String> {
+    /// More names than this say no more than the levels' own.
+    const MOST: usize = 3;
+    let inside: Vec<&(String, Vec<usize>)> =
+        axis.classes.iter().filter(|(_, of)| of.iter().all(|level| levels.binary_search(level).is_ok())).collect();
+    let covers = |chosen: &[usize]| {
+        levels.iter().all(|level| chosen.iter().any(|class| inside[*class].1.binary_search(level).is_ok()))
+    };
+    let mut chosen: Vec<Vec<usize>> = vec![Vec::new()];
+    for _ in 0..MOST {
+        let longer = chosen.iter().flat_map(|few| {
+            let next = few.last().map_or(0, |last| last + 1);
+            (next..inside.len()).map(move |class| few.iter().copied().chain([class]).collect())
+        });
+        chosen = longer.collect();
+        if let Some(found) = chosen.iter().find(|few| covers(few)) {
+            let names: Vec<&str> = found.iter().map(|class| inside[*class].0.as_str()).collect();
+            return Some(listed(&names, "and"));
+        }
+    }
+    None
+}
+
+/// The words for some levels of a factor, and whether they are classes; none for all of them. `counted` gives the number of
+/// names instead of the names, where they are several.
+fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)> {
+    let Axis { factor, levels: all, .. } = axis;
     let (first, last) = (*levels.first()?, *levels.last()?);
     if levels.len() == all.len() {
         return None;
     }
+    if let Some(classes) = classes(axis, levels) {
+        return Some((true, classes));
+    }
     let together = last - first + 1 == levels.len();
-    Some(match (is_numeric(axis) && together, levels.len()) {
-        (_, 1) => format!("{factor} {}", all[first]),
-        (true, _) if last + 1 == all.len() => format!("{factor} {} and more", all[first]),
-        (true, _) if first == 0 => format!("{factor} up to {}", all[last]),
-        (true, _) => format!("{factor} {} to {}", all[first], all[last]),
-        (false, _) if levels.len() > 2 && levels.len() * 2 > all.len() => {
-            let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| all[level].as_str());
-            format!("{factor} other than {}", listed(&missing.collect::<Vec<_>>(), "and"))
-        }
-        (false, _) => {
-            let named: Vec<&str> = levels.iter().map(|level| all[*level].as_str()).collect();
-            format!("{factor} {}", listed(&named, "or"))
-        }
-    })
+    Some((
+        false,
+        match (is_numeric(axis) && together, levels.len()) {
+            (_, 1) => format!("{factor} {}", all[first]),
+            (true, _) if last + 1 == all.len() => format!("{factor} {} and more", all[first]),
+            (true, _) if first == 0 => format!("{factor} up to {}", all[last]),
+            (true, _) => format!("{factor} {} to {}", all[first], all[last]),
+            (false, _) if counted => format!("{} of {} levels of {factor}", levels.len(), all.len()),
+            (false, _) if levels.len() > 2 && levels.len() * 2 > all.len() => {
+                let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| all[level].as_str());
+                format!("{factor} other than {}", listed(&missing.collect::<Vec<_>>(), "and"))
+            }
+            (false, _) => {
+                let named: Vec<&str> = levels.iter().map(|level| all[*level].as_str()).collect();
+                format!("{factor} {}", listed(&named, "or"))
+            }
+        },
+    ))
 }
 
 /// `a, b or c`.
@@ -242,7 +306,7 @@ fn turns(axes: &[Axis], places: &[Place]) -> Vec<String> {
             }
         }
         let (below, above) = found?;
-        let Axis { factor, levels } = &axes[axis];
+        let Axis { factor, levels, .. } = &axes[axis];
         Some(format!("between {factor} {} and {}", levels[below], levels[above]))
     };
     (0..axes.len()).filter(|axis| is_numeric(&axes[*axis])).filter_map(turn).collect()
@@ -274,26 +338,36 @@ fn outcome(region: &Region, margin: f64) -> String {
     }
 }
 
-fn sentence(regions: &[Region], turns: &[String], all: usize, margin: f64) -> String {
-    let cells = |count: usize| if count == 1 { "1 cell".to_owned() } else { format!("{count} cells") };
-    let said = |region: &Region| {
-        let open = match region.undecided {
-            0 => String::new(),
-            open => format!(" ({} undecided)", cells(open)),
-        };
-        let place = match region.place.as_str() {
-            "everywhere" if region.cells == all => format!("in all {}", cells(all)),
-            "everywhere" => format!("in {} of {}", region.cells, cells(all)),
-            "elsewhere" => return format!("elsewhere {}{open}", outcome(region, margin)),
-            place => format!("at {place}"),
-        };
-        format!("{} {place}{open}", outcome(region, margin))
+/// Letters that a sentence of three lines has room for, beside the name of its comparison.
+const ROOM: usize = 240;
+
+/// All regions in one sentence; the place of each by its names, or where that is too long, in fewer words.
+fn sentence(regions: &[Said], turns: &[String], margin: f64) -> String {
+    let turns = if turns.is_empty() { String::new() } else { format!("; turns {}", turns.join(" and ")) };
+    let all = |counted: bool| {
+        let said =
+            regions.iter().map(|said| phrase(said, if counted { &said.short } else { &said.region.place }, margin));
+        said.collect::<Vec<_>>().join("; ")
     };
-    let mut said: Vec<String> = regions.iter().map(said).collect();
-    if !turns.is_empty() {
-        said.push(format!("turns {}", turns.join(" and ")));
+    let named = all(false) + &turns;
+    if named.chars().count() <= ROOM { named } else { all(true) }
+}
+
+/// What came out of a region, in how many of its cells where not all are decided, and where.
+fn phrase(Said { region, preposition, .. }: &Said, place: &str, margin: f64) -> String {
+    let out = outcome(region, margin);
+    let of = match region.cells + region.undecided {
+        1 => "1 cell".to_owned(),
+        all => format!("{all} cells"),
+    };
+    match (region.undecided, place) {
+        (0, EVERYWHERE | "") => format!("{out} in all {of}"),
+        (0, ELSEWHERE) => format!("elsewhere {out}"),
+        (0, place) => format!("{out} {preposition} {place}"),
+        (_, EVERYWHERE | WHERE_DECIDED | "") => format!("{out} in {} of {of}, the others undecided", region.cells),
+        (_, ELSEWHERE) => format!("elsewhere {out} in {} of {of}", region.cells),
+        (_, place) => format!("{out} in {} of {of} {preposition} {place}", region.cells),
     }
-    said.join("; ")
 }
 
 /// Where few words do not separate the groups: how many cells of each, along the factor whose levels tell most.
@@ -320,7 +394,8 @@ fn counted(axes: &[Axis], places: &[Place], present: &[Outcome]) -> String {
         (!here.is_empty()).then(|| format!("{name}: {}", here.join(", ")))
     };
     let levels: Vec<String> = axes[axis].levels.iter().enumerate().filter_map(at).collect();
-    format!("{head}; by {}: {}", axes[axis].factor, levels.join("; "))
+    let by = format!("{head}; by {}: {}", axes[axis].factor, levels.join("; "));
+    if by.chars().count() <= ROOM { by } else { head }
 }
 
 #[cfg(test)]
@@ -332,6 +407,7 @@ mod tests {
         let axis = |factor: &str, levels: &[&str]| Axis {
             factor: factor.to_owned(),
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            classes: Vec::new(),
         };
         vec![axis("pattern", &["random", "stream", "mixed"]), axis("depth", &["1", "4", "8", "64"])]
     }
@@ -371,7 +447,9 @@ mod tests {
         let axis = |levels: &[&str]| Axis {
             factor: "mix".to_owned(),
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            classes: Vec::new(),
         };
+        let words = |axis: &Axis, levels: &[usize]| super::words(axis, levels, false).map(|(_, words)| words);
         let mixes = axis(&["a", "b", "c", "d", "e"]);
         assert_eq!(words(&mixes, &[0, 1, 2, 3, 4]), None);
         assert_eq!(words(&mixes, &[1, 3]).unwrap(), "mix b or d");
@@ -387,7 +465,73 @@ mod tests {
         assert_eq!(said(|_, _| (Slower, 0.9)), "slower, -10 % in all 12 cells");
         assert_eq!(said(|_, _| (NoDifference, 1.0)), "no difference within ±2 % in all 12 cells");
         let open = said(|_, depth| if depth == 1 { (NotEnoughData, 1.0) } else { (Faster, 2.5) });
-        assert_eq!(open, "faster, 2.50 × in 9 of 12 cells (3 cells undecided)");
+        assert_eq!(open, "faster, 2.50 × in 9 of 12 cells, the others undecided");
+    }
+
+    #[test]
+    fn everywhere_is_said_of_all_cells_only() {
+        // 5 of 16 cells are slower, of the others nothing is known: that is not everywhere.
+        let depths = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
+        let levels = depths.iter().map(|level| (*level).to_owned()).collect();
+        let axes = [Axis { factor: "depth".to_owned(), levels, classes: Vec::new() }];
+        let places = |decided: usize| -> Vec<Place> {
+            let outcome = |at| if at < decided { Slower } else { NotEnoughData };
+            (0..16).map(|at| Place { at: vec![at], outcome: outcome(at), ratio: 0.9 }).collect()
+        };
+        let found = describe(&axes, &places(5), 0.02).unwrap();
+        assert_eq!(found.text, "slower, -10 % in 5 of 16 cells, the others undecided");
+        assert_eq!(
+            (&found.regions[0].place[..], found.regions[0].cells, found.regions[0].undecided),
+            ("where decided", 5, 11)
+        );
+        assert_eq!(describe(&axes, &places(16), 0.02).unwrap().regions[0].place, "everywhere");
+    }
+
+    #[test]
+    fn what_is_decided_is_counted_of_all_that_the_words_cover() {
+        let text = said(|pattern, depth| match (pattern, depth) {
+            ("random", 4) => (NotEnoughData, 1.0),
+            ("random", _) => (Faster, 1.2),
+            (_, 64) => (NotEnoughData, 1.0),
+            _ => (NoDifference, 1.0),
+        });
+        assert_eq!(
+            text,
+            "faster, +20 % in 3 of 4 cells at pattern random; elsewhere no difference within ±2 % in 6 of 8 cells"
+        );
+    }
+
+    #[test]
+    fn levels_go_by_the_classes_of_the_study() {
+        let mut axes = axes();
+        axes[0].classes = vec![("random work".to_owned(), vec![0, 2]), ("sequential work".to_owned(), vec![1])];
+        axes[1].classes = vec![("deep queues".to_owned(), vec![2, 3]), ("8".to_owned(), vec![2])];
+        let said = |levels: &[usize], axis: usize| super::words(&axes[axis], levels, false).unwrap().1;
+        assert_eq!(said(&[0, 2], 0), "random work");
+        assert_eq!(said(&[0], 0), "pattern random", "a class is said of its levels alone");
+        assert_eq!(said(&[2, 3], 1), "deep queues", "the fewest");
+        let found = places(|pattern, depth| match pattern {
+            "stream" => (NoDifference, 1.0),
+            _ if depth < 4 => (NoDifference, 1.0),
+            _ => (Faster, 1.1),
+        });
+        let text = describe(&axes, &found, 0.02).unwrap().text;
+        assert!(text.starts_with("faster, +10 % in random work, depth 4 and more; elsewhere"), "{text}");
+        axes[0].classes.push(("mixtures".to_owned(), vec![1, 2]));
+        axes[0].levels.push("more".to_owned());
+        assert_eq!(super::words(&axes[0], &[0, 1, 2], false).unwrap().1, "random work and sequential work");
+    }
+
+    #[test]
+    fn a_sentence_has_room_on_three_lines() {
+        let name = |number: usize| format!("a pattern with a long name, the {number}th of many");
+        let levels: Vec<String> = (0..20).map(name).collect();
+        let axes = [Axis { factor: "pattern".to_owned(), levels, classes: Vec::new() }];
+        let outcome = |at: usize| if at.is_multiple_of(2) { Faster } else { NoDifference };
+        let places: Vec<Place> = (0..20).map(|at| Place { at: vec![at], outcome: outcome(at), ratio: 1.1 }).collect();
+        let found = describe(&axes, &places, 0.02).unwrap();
+        assert_eq!(found.text, "faster, +10 % at 10 of 20 levels of pattern; elsewhere no difference within ±2 %");
+        assert!(found.regions[0].place.contains("the 18th of many"), "the table names them");
     }
 
     #[test]

@@ -1,11 +1,14 @@
 //! What came out of a study, as text: comparisons, cells, workers by name, claims.
 
+use std::path::Path;
+
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
 use seekwise_lab::finding::{Evidence, Finding, Judged, Overall};
 use seekwise_lab::run::{Cpu, Response, by_group, pooled};
 
 use crate::exit::Failure;
+use crate::output::quoted;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
 
@@ -40,27 +43,57 @@ pub fn check(study: &Study, columns: &[String]) -> Result<(), Failure> {
     choose(&mut all.each_mut(), columns)
 }
 
-/// All of it, on the reader's screen.
-pub fn text(evidence: &Evidence<'_>, columns: &[String]) -> Result<String, Failure> {
+/// How much is listed.
+pub struct Listing<'a> {
+    /// Which columns are shown; empty for all that fit.
+    pub columns: &'a [String],
+    /// Everything, however long; else what leads, the extremes, and tables that a screen holds.
+    pub all: bool,
+    /// Where everything is.
+    pub folder: &'a Path,
+}
+
+/// Lines of a table that a screen holds: those of a terminal of old.
+const SCREEN: usize = 24;
+
+/// What came out, on the reader's screen.
+pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Failure> {
     let width = screen::width();
     let study = evidence.study;
     let mut all = [comparisons(evidence), cells(evidence), groups(evidence), claims(evidence)];
-    choose(&mut all.each_mut(), columns)?;
+    choose(&mut all.each_mut(), listing.columns)?;
     let mut text = wrapped(&study.question, width);
-    let overall = evidence.findings().1;
+    let mut add = |part: &str| text.push_str(&format!("\n\n{part}"));
+    let (findings, overall) = evidence.findings();
+    let leads = |summary: &Overall| study.compare[summary.compare].headline;
+    let first = |summary: &Overall| summary.compare == 0 && !overall.iter().any(leads);
     for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
-        let line = format!("{}.", compose::headline(&study.compare[summary.compare], summary));
-        text.push_str(&format!("\n\n{}", wrapped(&line, width)));
+        if listing.all || leads(summary) || first(summary) {
+            let line = format!("{}.", compose::headline(&study.compare[summary.compare], summary));
+            let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
+            let extremes = compose::extremes(&of).map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
+            add(&format!("{}{extremes}", wrapped(&line, width)));
+        }
     }
     let refused = overall.iter().filter_map(|overall| Some((overall.compare, overall.refused.as_ref()?)));
     let mut refused: Vec<String> =
         refused.map(|(compare, why)| format!("Refused: {}: {why}.", study.compare[compare].name)).collect();
-    for table in all.iter().filter(|table| !table.is_empty()) {
-        text.push_str(&format!("\n\n{}", table.draw(width)));
-        // Below the comparisons, or where they would be.
-        for line in refused.drain(..) {
-            text.push_str(&format!("\n\n{}", wrapped(&line, width)));
+    let mut left = Vec::new();
+    for (table, what) in all.iter().zip(["comparisons", "cells", "workers", "claims"]) {
+        if !table.is_empty() {
+            let drawn = table.draw(width);
+            match listing.all || drawn.lines().count() <= SCREEN {
+                true => add(&drawn),
+                false => left.push(what),
+            }
         }
+        // Below the comparisons, or where they would be.
+        refused.drain(..).for_each(|line| add(&wrapped(&line, width)));
+    }
+    if !left.is_empty() {
+        let folder = listing.folder.display().to_string();
+        let line = format!("All {}: on the page, and by seekwise report {}", left.join(", "), quoted(&folder));
+        add(&wrapped(&line, width));
     }
     Ok(text)
 }

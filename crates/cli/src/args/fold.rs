@@ -1,0 +1,80 @@
+//! Help in lines as wide as the reader's screen. clap folds what it makes itself; what stands behind the options is text
+//! of ours in lines of its own, which is folded here. Manual pages are made of the text as it stands.
+
+use std::iter::once;
+
+use clap::builder::StyledStr;
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+use crate::screen;
+
+/// What is asked for on the command line.
+pub fn asked() -> Result<Cli, clap::Error> {
+    let mut command = folded(Cli::command(), screen::help_width());
+    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// The command and those below it, with help for a screen of so many columns.
+fn folded(command: Command, width: usize) -> Command {
+    let behind = command.get_after_help().map(|text| StyledStr::from(paragraphs(&text.to_string(), width)));
+    let command = match behind {
+        Some(text) => command.after_help(text),
+        None => command,
+    };
+    let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    below
+        .into_iter()
+        .fold(command.term_width(width), |command, name| command.mut_subcommand(name, |below| folded(below, width)))
+}
+
+/// Text that was written in lines, in lines of at most `width` columns. Lines that are indented stand for themselves: they
+/// are commands, and go on behind a backslash, as a shell takes them.
+fn paragraphs(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut running: Vec<&str> = Vec::new();
+    for line in text.lines().chain(once("")) {
+        let stands = line.is_empty() || line.starts_with(' ') || line.ends_with(':');
+        if !stands {
+            running.push(line);
+            continue;
+        }
+        if !running.is_empty() {
+            lines.extend(screen::lines(&running.join(" "), width, 0));
+            running.clear();
+        }
+        lines.extend(match line.starts_with(' ') {
+            true => as_a_shell_takes_it(line, width),
+            false => vec![line.to_owned()],
+        });
+    }
+    lines.join("\n").trim_end().to_owned()
+}
+
+/// A command in lines that a shell takes for one.
+fn as_a_shell_takes_it(line: &str, width: usize) -> Vec<String> {
+    const ON: &str = " \\";
+    if screen::columns(line) <= width {
+        return vec![line.to_owned()];
+    }
+    let mut lines = screen::lines(line, width.saturating_sub(ON.len()), 4);
+    let last = lines.len() - 1;
+    lines[..last].iter_mut().for_each(|line| line.push_str(ON));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn running_text_is_folded_and_commands_go_on() {
+        let text = "Examples:\n  seekwise run job --on drive --set key=value\n\nWords that run\non and on.\n\nEnd.";
+        assert_eq!(
+            paragraphs(text, 24),
+            "Examples:\n  seekwise run job \\\n      --on drive \\\n      --set key=value\n\nWords that run on and\non.\n\nEnd."
+        );
+        assert_eq!(paragraphs(text, 200), text.replace("run\non", "run on"));
+    }
+}

@@ -1,0 +1,117 @@
+//! A comparison as Markdown, to be pasted into an issue or a paper: the answer, its intervals, where the difference comes
+//! from, and the command that gives the same again.
+
+use seekwise_formats::metric::Metric;
+use seekwise_lab::compose::{paired, ratio_text};
+use seekwise_lab::finding::{Beside, Cause, Change, Finding};
+use seekwise_lab::made::Program;
+
+use super::{Compared, amount, judged, unit};
+
+impl Compared<'_> {
+    /// All of it; `command` gives the same again.
+    pub(super) fn markdown(&self, command: &str) -> String {
+        let mut text = String::new();
+        for metric in self.metrics() {
+            let findings = || self.findings.iter().filter(|finding| self.metric(finding) == metric);
+            for finding in findings() {
+                text += &format!("**{}**\n\n", escaped(&self.headline(finding)));
+            }
+            text += &format!("Judged: {} (`{metric}`); {} is better.\n\n", metric.title(), metric.better());
+            text += &self.rows(metric);
+            for finding in findings().filter(|finding| finding.refused.is_none()) {
+                text += &self.behind(finding);
+            }
+        }
+        for doubt in self.doubts() {
+            text += &format!("{}\n\n", escaped(&doubt));
+        }
+        let (runs, paired) = (self.runs, paired(self.evidence.made));
+        let corrected = match self.findings.len() {
+            1 => String::new(),
+            many => format!(" Verdicts are corrected for {many} comparisons (Holm)."),
+        };
+        text += &format!("{runs} runs a side, paired {paired}; 95 % intervals.{corrected} {}.\n\n", Program::this());
+        // Names hold no control characters, so a fence of three is enough: a word with a fence in it is quoted.
+        text + &format!("```sh\n{command}\n```")
+    }
+
+    /// The verdict in a line.
+    pub(super) fn headline(&self, finding: &Finding) -> String {
+        let said = match &finding.refused {
+            Some(why) => format!("refused: {why}"),
+            None => format!("{} — {}", judged(finding).verdict, ratio_text(judged(finding))),
+        };
+        format!("{} against {}: {said}", self.side(finding.to), self.side(finding.from))
+    }
+
+    /// A row for each side.
+    fn rows(&self, metric: &Metric) -> String {
+        let head = [self.key, unit(metric), "against the first", "verdict"].map(escaped);
+        let mut text = format!("| {} |\n|---|--:|--:|---|\n", head.join(" | "));
+        for (cell, value) in self.values.iter().enumerate() {
+            let (ratio, verdict) = self.against(cell, metric);
+            let row = [value.clone(), amount(metric, self.mean_of(cell, metric)), ratio, verdict];
+            text += &format!("| {} |\n", row.each_ref().map(|word| escaped(word)).join(" | "));
+        }
+        text + "\n"
+    }
+
+    /// Where a difference comes from, and what went the other way.
+    fn behind(&self, finding: &Finding) -> String {
+        let sides = [finding.from, finding.to].map(|cell| escaped(&self.side(cell)));
+        let mut text = finding.cause.as_ref().map_or(String::new(), |cause| parts(cause, &sides));
+        for beside in &finding.beside {
+            text += &format!("But: {}\n\n", escaped(&Beside::text(beside)));
+        }
+        if finding.thin {
+            text += "A run has fewer requests than this percentile needs.\n\n";
+        }
+        text
+    }
+}
+
+/// What changed by less reads as no change in thousandths of a millisecond, and is the rest.
+const SHOWN_NS: u64 = 500;
+
+/// The parts of the mean response on both sides, the largest change first.
+fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
+    let ms = |ns: i64| format!("{:.3}", ns as f64 / 1e6);
+    let (mut parts, rest): (Vec<&Change>, Vec<&Change>) =
+        cause.parts.iter().partition(|change| change.difference().unsigned_abs() >= SHOWN_NS);
+    parts.sort_by_key(|change| std::cmp::Reverse(change.difference().abs()));
+    let row = |name: &str, from: i64, to: i64| {
+        format!("| {name} | {} | {} | {:+.3} |\n", ms(from), ms(to), (to - from) as f64 / 1e6)
+    };
+    let rows: String = parts.iter().map(|change| row(change.part.name(), change.from, change.to)).collect();
+    let (from_rest, to_rest) = rest.iter().fold((0, 0), |(from, to), change| (from + change.from, to + change.to));
+    let rest = if rest.is_empty() { String::new() } else { row("the rest", from_rest, to_rest) };
+    format!(
+        "Where the difference comes from: the mean response of {}, part by part, in ms.\n\n\
+         | part | {from} | {to} | change |\n|---|--:|--:|--:|\n{rows}{rest}{}\n",
+        escaped(&cause.of),
+        row("**mean response**", cause.from(), cause.to()),
+    )
+}
+
+/// Text that Markdown leaves as it is.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '#') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_strangers_stay_text() {
+        assert_eq!(escaped("a|b <img> *x* [y](z)"), r"a\|b \<img\> \*x\* \[y\](z)");
+    }
+}

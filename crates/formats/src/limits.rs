@@ -1,0 +1,147 @@
+//! Words that people look for and that stand for nothing here, each with what there is to say of it: known limits of the
+//! model. Errors about unknown keys, drives, jobs and values point to it. A table of `docs/model.md` is held to this one.
+
+use crate::diagnostic::is_same;
+
+/// A known limit.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// What is said of it.
+    pub says: &'static str,
+    /// Words by which people look for it.
+    pub words: &'static [&'static str],
+}
+
+/// All of them.
+pub const LIMITS: &[Limit] = &[
+    Limit {
+        says: "solid-state drives are not modelled; a flash stick of flat times may stand beside a drive (docs/scenes.md)",
+        words: &["ssd", "nvme", "solid state drive", "optane", "emmc", "ufs", "sshd", "hybrid drive"],
+    },
+    Limit {
+        says: "shingled tracks and zoned drives are not modelled",
+        words: &["smr", "shingled", "host managed", "drive managed", "zbc", "zac", "hm-smr", "dm-smr"],
+    },
+    Limit {
+        says: "a drive has one actuator here",
+        words: &["actuator", "actuators", "multi actuator", "dual actuator", "mach2"],
+    },
+    Limit {
+        says: "file systems are FAT32, NTFS and ext4, in scenes (docs/files.md); others are not modelled",
+        words: &[
+            "xfs", "btrfs", "zfs", "f2fs", "ext2", "ext3", "exfat", "hfs", "apfs", "refs", "reiserfs", "jfs",
+            "bcachefs", "ufs2",
+        ],
+    },
+    Limit {
+        says: "arrays are linear, raid-0, raid-1, raid-10, raid-5 and raid-6; other levels are not modelled",
+        words: &[
+            "raid-z",
+            "raid-z1",
+            "raid-z2",
+            "raid-z3",
+            "draid",
+            "raid-2",
+            "raid-3",
+            "raid-4",
+            "raid-1e",
+            "raid-50",
+            "raid-60",
+            "raid-dp",
+            "erasure coding",
+        ],
+    },
+    Limit {
+        says: "the write hole has no key: `seekwise power-cut` counts it on arrays (docs/power-cut.md)",
+        words: &["write hole", "raid write hole"],
+    },
+    Limit {
+        says: "what arrays remember for a resync (write-intent bitmaps, journals) is not modelled",
+        words: &["write intent bitmap", "write intent", "bitmap", "raid journal", "ppl"],
+    },
+    Limit {
+        says: "ciphers, volume managers and caches on other drives are not modelled",
+        words: &[
+            "lvm",
+            "luks",
+            "dm-crypt",
+            "dm-cache",
+            "bcache",
+            "encryption",
+            "compression",
+            "deduplication",
+            "dedup",
+        ],
+    },
+    Limit {
+        says: "Linux's schedulers are none, mq-deadline and bfq (`seekwise keys driver`); others are not modelled",
+        words: &["cfq", "kyber", "anticipatory"],
+    },
+    Limit {
+        says: "spin-up, sleep states and energy are not modelled",
+        words: &["spin up", "spin down", "standby", "apm", "idle power", "energy", "watts", "power consumption", "epc"],
+    },
+    Limit {
+        says: "temperature, vibration and acoustic modes are not modelled",
+        words: &["temperature", "vibration", "acoustic", "aam", "noise", "rotational vibration"],
+    },
+    Limit {
+        says: "background scans and defects that come while a drive runs are not modelled; `drive.faults.weak` has weak places",
+        words: &["scrub", "patrol read", "background scan", "media scan", "grown defects", "pending sectors", "smart"],
+    },
+    Limit {
+        says: "networks and virtual machines are not modelled",
+        words: &["iscsi", "nfs", "smb", "cifs", "virtio", "hypervisor", "ceph", "drbd", "fibre channel"],
+    },
+];
+
+/// What there is to say of a word that is a known limit, or of which a part is: `drive.smr`, `intel-ssd`.
+pub fn known(word: &str) -> Option<String> {
+    let parts = || word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    let tail = word.rsplit('.').next().unwrap_or(word);
+    let means = |sought: &str| [word, tail].into_iter().chain(parts()).any(|one| is_same(sought, one));
+    let limit = LIMITS.iter().find(|limit| limit.words.iter().any(|sought| means(sought)))?;
+    let also = if limit.says.contains("docs/") { "" } else { "; see docs/model.md" };
+    Some(format!("{}{also}", limit.says))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::sections;
+
+    #[test]
+    fn a_word_is_known_by_itself_and_as_a_part() {
+        for word in ["smr", "SMR", "drive.smr", "host-managed", "drive.host_managed", "wd-smr-8t"] {
+            assert!(known(word).unwrap().starts_with("shingled tracks"), "{word}");
+        }
+        assert_eq!(known("write hole").unwrap(), known("array.write_hole").unwrap());
+        for word in ["seek", "", "raid-7", "raid-5", "xfsdump", "ext4", "drive.cache.segments"] {
+            assert_eq!(known(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn no_key_is_a_limit() {
+        for entry in sections().iter().flat_map(|section| &section.keys) {
+            let own: Vec<&str> = LIMITS.iter().flat_map(|limit| limit.words).copied().collect();
+            assert!(!own.iter().any(|word| is_same(word, &entry.key)), "{}", entry.key);
+            assert!(!entry.also.iter().any(|also| own.iter().any(|word| is_same(word, also))), "{}", entry.key);
+        }
+    }
+
+    #[test]
+    fn the_guide_has_the_same_table() {
+        let rows: String =
+            LIMITS.iter().map(|limit| format!("| {} | {} |\n", limit.words.join(", "), limit.says)).collect();
+        let guide = include_str!("../../../docs/model.md");
+        let table = format!("| word | what there is to say |\n|---|---|\n{rows}");
+        if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+            let begin = guide.find("| word | what").expect("the table's head");
+            let end = begin + guide[begin..].find("\n\n").expect("a free line behind it") + 1;
+            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
+            std::fs::write(path, format!("{}{table}{}", &guide[..begin], &guide[end..])).unwrap();
+        }
+        assert!(guide.contains(&table), "SEEKWISE_UPDATE=1 rewrites the table of docs/model.md");
+    }
+}

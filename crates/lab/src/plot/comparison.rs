@@ -1,0 +1,209 @@
+//! A comparison as a picture: for each metric a bar for each side with its interval, and beside it what the side is against
+//! the first. The ground is white, whatever page it stands on.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use super::{rounded_up, tick};
+use crate::stats::Interval;
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// What was asked.
+    pub title: String,
+    /// A panel for each metric.
+    pub panels: Vec<Panel>,
+    /// How it was measured; below all.
+    pub method: String,
+}
+
+/// One metric of all sides.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// The metric, its unit, and which way is good.
+    pub axis: String,
+    /// The sides, the base first.
+    pub sides: Vec<Side>,
+}
+
+/// One side.
+#[derive(Clone, Debug)]
+pub struct Side {
+    /// Its name.
+    pub name: String,
+    /// Its figure.
+    pub figure: Interval,
+    /// The figure in words.
+    pub amount: String,
+    /// What it is against the base.
+    pub verdict: String,
+}
+
+/// Pixels across.
+const WIDTH: u32 = 920;
+/// Pixels down: of the title and the method, of a panel beside its sides, of a side.
+const HEAD: u32 = 64;
+const FOOT: u32 = 34;
+const PANEL: u32 = 64;
+const SIDE: u32 = 50;
+/// Pixels that a letter takes, and letters of a side's name that are shown.
+const LETTER: u32 = 8;
+const NAME: usize = 36;
+/// Pixels right of the longest bar, for the words behind it.
+const WORDS: u32 = 350;
+
+/// Letters of a line of the title.
+const TITLE: usize = 112;
+
+const BASE: RGBColor = RGBColor(140, 150, 160);
+const OTHER: RGBColor = RGBColor(31, 93, 160);
+const INK: RGBColor = RGBColor(30, 30, 30);
+const GRID: RGBColor = RGBColor(225, 225, 225);
+
+type Fallible = Result<(), Box<dyn std::error::Error>>;
+
+/// The picture as a whole SVG document.
+pub fn svg(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let sides: u32 = comparison.panels.iter().map(|panel| PANEL + SIDE * panel.sides.len() as u32).sum();
+    let drawn = draw(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + sides + FOOT)));
+    // A text has no device that could fail; bars that cannot be laid out are an error of ours.
+    drawn.expect("an SVG text takes every drawing");
+    text
+}
+
+fn draw(comparison: &Comparison, backend: SVGBackend<'_>) -> Fallible {
+    let root = backend.into_drawing_area();
+    root.fill(&WHITE)?;
+    let (head, mut rest) = root.split_vertically(HEAD);
+    for (line, words) in lines(&comparison.title, TITLE).into_iter().take(2).enumerate() {
+        let style = ("sans-serif", 16).into_font().color(&INK);
+        head.draw(&Text::new(words, (16, 12 + 22 * line as i32), style))?;
+    }
+    for panel in &comparison.panels {
+        let (area, below) = rest.split_vertically(PANEL + SIDE * panel.sides.len() as u32);
+        bars(&area, panel)?;
+        rest = below;
+    }
+    rest.draw(&Text::new(comparison.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
+    root.present()?;
+    Ok(())
+}
+
+fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
+    let names: Vec<String> = panel.sides.iter().rev().map(|side| shortened(&side.name, NAME)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as u32;
+    let ends = panel.sides.iter().flat_map(|side| [side.figure.estimate, side.figure.high]);
+    let right = match ends.filter(|end| end.is_finite()).fold(0.0, f64::max) {
+        0.0 => 1.0,
+        most => rounded_up(most),
+    };
+    let count = panel.sides.len();
+    let mut chart = ChartBuilder::on(area)
+        .margin_left(10)
+        .margin_right(WORDS)
+        .x_label_area_size(44)
+        .y_label_area_size(longest * LETTER + 14)
+        .build_cartesian_2d(0.0..right, (0..count.max(1) - 1).into_segmented())?;
+    let name = |place: &SegmentValue<usize>| match place {
+        SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
+        _ => String::new(),
+    };
+    chart
+        .configure_mesh()
+        .x_desc(&panel.axis)
+        .x_labels(6)
+        .y_labels(count)
+        .x_label_formatter(&tick)
+        .y_label_formatter(&name)
+        .disable_y_mesh()
+        .label_style(("sans-serif", 13).into_font().color(&INK))
+        .axis_desc_style(("sans-serif", 13).into_font().color(&INK))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .draw()?;
+    for (index, side) in panel.sides.iter().rev().enumerate() {
+        let Interval { estimate, low, high } = side.figure;
+        let colour = if index + 1 == count { BASE } else { OTHER };
+        let corners = [(0.0, SegmentValue::Exact(index)), (estimate, SegmentValue::Exact(index + 1))];
+        let mut bar = Rectangle::new(corners, colour.filled());
+        bar.set_margin(11, 11, 0, 0);
+        chart.draw_series([bar])?;
+        let whole = low.is_finite() && high.is_finite();
+        if whole {
+            let along = [low, high].map(|end| (end, SegmentValue::CenterOf(index)));
+            let cap = |end: (f64, SegmentValue<usize>)| {
+                EmptyElement::at(end) + PathElement::new(vec![(0, -5), (0, 5)], INK.stroke_width(1))
+            };
+            chart.draw_series(along.clone().map(cap))?;
+            chart.draw_series([PathElement::new(along.to_vec(), INK.stroke_width(1))])?;
+        }
+        let end = if whole { high.max(estimate) } else { estimate };
+        let words = |text: &str, size: i32, down: i32| {
+            Text::new(text.to_owned(), (10, down), ("sans-serif", size).into_font().color(&INK))
+        };
+        let said = EmptyElement::at((end, SegmentValue::CenterOf(index)))
+            + words(&side.amount, 14, -16)
+            + words(&side.verdict, 13, 2);
+        chart.draw_series([said])?;
+    }
+    Ok(())
+}
+
+/// Words in lines of at most so many letters.
+fn lines(text: &str, most: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').map(|word| shortened(word, most)) {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
+                line.push(' ');
+                line.push_str(&word);
+            }
+            _ => lines.push(word),
+        }
+    }
+    lines
+}
+
+/// At most so many letters.
+fn shortened(text: &str, most: usize) -> String {
+    match text.chars().count() > most {
+        true => text.chars().take(most - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_side_has_its_bar_its_interval_and_its_words() {
+        let side = |name: &str, estimate: f64, verdict: &str| Side {
+            name: name.to_owned(),
+            figure: Interval { estimate, low: estimate - 1.0, high: estimate + 1.0 },
+            amount: format!("{estimate:.1} ± 1.0 requests/s"),
+            verdict: verdict.to_owned(),
+        };
+        let panel = |axis: &str| Panel {
+            axis: axis.to_owned(),
+            sides: vec![side("depth=1", 80.0, "the base"), side("depth=32", 140.0, "1.750 × [1.7, 1.8], faster")],
+        };
+        let comparison = Comparison {
+            title: "Is it faster?".to_owned(),
+            panels: vec![panel("requests per second, requests/s"), panel("99th percentile, ms")],
+            method: "10 runs a side".to_owned(),
+        };
+        let text = svg(&comparison);
+        for part in
+            ["Is it faster?", "depth=1", "depth=32", "140.0 ± 1.0", "faster", "percentile, ms", "10 runs a side"]
+        {
+            assert!(text.contains(part), "{part}");
+        }
+        let of = |colour: &str| text.matches(&format!("fill=\"{colour}\"")).count();
+        assert_eq!((of("#8C96A0"), of("#1F5DA0")), (2, 2), "a bar each");
+        assert_eq!(svg(&comparison), text);
+        assert_eq!(lines("a long title of words", 10), ["a long", "title of", "words"]);
+    }
+}
