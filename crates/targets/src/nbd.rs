@@ -26,8 +26,8 @@ use rustix::fd::AsFd;
 
 #[cfg(unix)]
 pub use client::Client;
-pub use connection::{EXTENTS, Line};
-pub use negotiation::{Export, Negotiated, negotiate};
+pub use connection::{EXTENTS, Line, Share};
+pub use negotiation::{Export, LARGEST, Negotiated, Step, Talk, negotiate};
 
 /// A connection's two ways.
 pub trait Wire: Read + Write + AsFd + Send {

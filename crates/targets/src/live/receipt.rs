@@ -4,6 +4,8 @@
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::{Instant, Span};
 
+use super::attendance::Attendance;
+
 /// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
 /// machine cannot tell from the path there ([`Receipt::late`]).
 pub const BUDGET: Span = Span::from_micros(200);
@@ -172,6 +174,12 @@ pub struct Receipt {
     pub path: Option<PathCost>,
     /// How long the disk's thread worked, by the clock; the rest it waited.
     pub worked: Span,
+    /// Who came, and who was sent away.
+    pub attendance: Attendance,
+    /// Writes that were refused, for there was no memory for them; and the most bytes that were held.
+    pub refused_for_memory: u64,
+    /// See [`Receipt::refused_for_memory`].
+    pub held_most: u64,
     /// Power failures.
     pub cuts: u64,
     /// Acknowledged bytes that were not on the platters when the last of them came.
@@ -268,7 +276,10 @@ impl Receipt {
             ("stalled_us", micros(self.stalls.total)),
             ("longest_stall_us", micros(self.stalls.longest)),
             ("busy_share", self.busy()),
+            ("refused_for_memory", self.refused_for_memory as f64),
+            ("held_most_bytes", self.held_most as f64),
         ];
+        figures.extend(self.attendance.figures());
         let shares = [
             ("late_p50_us", "late_p50_us_outside_stalls", 0.5),
             ("late_p99_us", "late_p99_us_outside_stalls", 0.99),

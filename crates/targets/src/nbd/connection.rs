@@ -1,7 +1,10 @@
 //! One client's side of the talk after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. What a
-//! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does.
+//! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does; and so is what all
+//! of them may have together ([`Share`]).
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::negotiation::{ALLOCATION_ID, Export, Negotiated};
 use super::wire::{self, Command, HEAD, Head, error};
@@ -25,8 +28,56 @@ pub const EXTENTS: usize = 1000;
 /// The room for answers that is kept for later ones: a few of a MiB, which large transfers come in.
 const KEPT: usize = 4 << 20;
 
+/// What the requests and answers of all clients may take of memory together.
+#[derive(Debug)]
+pub struct Share {
+    taken: AtomicUsize,
+    most: usize,
+}
+
+impl Share {
+    /// So many bytes at most.
+    pub fn of(most: usize) -> Share {
+        Share { taken: AtomicUsize::new(0), most }
+    }
+
+    /// Bytes that are taken.
+    pub fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Takes so many bytes, where there is room for them; what is larger than all goes alone.
+    fn take(&self, bytes: usize) -> bool {
+        let taken = self.taken();
+        let fits = taken == 0 || taken.saturating_add(bytes) <= self.most;
+        if fits {
+            self.taken.fetch_add(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Default for Share {
+    /// Without a bound but each client's own.
+    fn default() -> Share {
+        Share::of(usize::MAX)
+    }
+}
+
 /// A client after negotiation.
 pub struct Line {
+    share: Arc<Share>,
+    /// What of it is this client's room for what comes.
+    ground: usize,
+    /// It waits for what others have of it.
+    short: bool,
+    /// Bytes that went either way, and whole requests that came.
+    moved: u64,
+    requests: u64,
     export: Export,
     negotiated: Negotiated,
     /// What came, from `from` to `to`.
@@ -53,6 +104,11 @@ impl Line {
     /// A client that has agreed upon an export.
     pub fn new(export: Export, negotiated: Negotiated) -> Line {
         Line {
+            share: Arc::default(),
+            ground: 0,
+            short: false,
+            moved: 0,
+            requests: 0,
             export,
             negotiated,
             came: vec![0; READ].into_boxed_slice(),
@@ -67,6 +123,38 @@ impl Line {
             taken: 0,
             answered: 0,
         }
+    }
+
+    /// What negotiation has still to say goes out first.
+    pub fn begin_with(&mut self, bytes: &[u8]) {
+        self.out.extend(bytes);
+    }
+
+    /// From now on it has a part of `share`.
+    pub fn sharing(&mut self, share: Arc<Share>) {
+        share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
+        self.share.give_back(self.ground + self.taken);
+        (self.share, self.ground) = (share, READ);
+    }
+
+    /// The next request waits for room that other clients have.
+    pub fn is_short(&self) -> bool {
+        self.short && self.full
+    }
+
+    /// Something of the client's takes room here until it reads, or sends the rest.
+    pub fn owes(&self) -> bool {
+        self.speaks() || self.coming.is_some()
+    }
+
+    /// Bytes that went either way until now.
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Whole requests that came.
+    pub fn requests(&self) -> u64 {
+        self.requests
     }
 
     /// Whether more is to be read now.
@@ -97,6 +185,7 @@ impl Line {
                 stream.read(&mut self.came[self.to..])
             }
         };
+        self.moved += *read.as_ref().unwrap_or(&0) as u64;
         match (read, &mut self.coming) {
             (Ok(0), _) => self.end(),
             (Ok(bytes), Some((_, _, filled))) => *filled += bytes,
@@ -113,8 +202,14 @@ impl Line {
         self.full = false;
         self.to = self.from;
         if let Some((head, ..)) = self.coming.take() {
-            self.taken -= self.cost(&head);
+            let cost = self.cost(&head);
+            self.free(cost);
         }
+    }
+
+    fn free(&mut self, cost: usize) {
+        self.taken -= cost;
+        self.share.give_back(cost);
     }
 
     /// The next request that makes sense, with the data of a write. Others are answered.
@@ -129,6 +224,7 @@ impl Line {
                 data[*filled..*filled + more].copy_from_slice(&self.came[self.from..self.from + more]);
                 (*filled, self.from) = (*filled + more, self.from + more);
                 return if *filled == data.len() {
+                    self.requests += 1;
                     self.coming.take().map(|(head, data, _)| (head, data))
                 } else {
                     None
@@ -142,7 +238,9 @@ impl Line {
             };
             let cost = self.cost(&head);
             // What is larger than all goes alone.
-            self.full = self.taken > 0 && self.taken + cost > BUDGET;
+            let own = self.taken > 0 && self.taken + cost > BUDGET;
+            self.short = !own && !self.share.take(cost);
+            self.full = own || self.short;
             if self.full {
                 return None;
             }
@@ -151,7 +249,10 @@ impl Line {
             let length = head.length as usize;
             match (fault(&head, &self.export, self.negotiated), head.command) {
                 (None, Command::Write) => self.coming = Some((head, vec![0; length], 0)),
-                (None, _) => return Some((head, Vec::new())),
+                (None, _) => {
+                    self.requests += 1;
+                    return Some((head, Vec::new()));
+                }
                 (Some(error), command) => {
                     self.refused = if command == Command::Write { length } else { 0 };
                     self.failed(&head, error);
@@ -162,9 +263,16 @@ impl Line {
 
     /// What a request costs of the budget.
     fn cost(&self, head: &Head) -> usize {
-        let holds = matches!(head.command, Command::Read | Command::Write) && head.length <= self.export.largest;
-        let extents = if head.command == Command::BlockStatus { 8 * EXTENTS } else { 0 };
-        REQUEST + extents + if holds { head.length as usize } else { 0 }
+        let most = self.export.largest;
+        REQUEST
+            + match head.command {
+                Command::Read | Command::Write if head.length > most => 0,
+                Command::BlockStatus => 8 * EXTENTS,
+                // They hold nothing, and keep the disk as busy as the largest: a client has two of these here at once.
+                Command::Trim | Command::WriteZeroes => head.length.min(most) as usize,
+                Command::Read | Command::Write => head.length as usize,
+                _ => 0,
+            }
     }
 
     fn in_chunks(&self, head: &Head) -> bool {
@@ -225,7 +333,10 @@ impl Line {
         while self.sent < self.out.len() {
             match stream.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(bytes) => self.sent += bytes,
+                Ok(bytes) => {
+                    self.sent += bytes;
+                    self.moved += bytes as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.let_go();
                     return Ok(());
@@ -239,7 +350,8 @@ impl Line {
         if self.out.capacity() > KEPT {
             self.out = Vec::new();
         }
-        self.taken -= std::mem::take(&mut self.answered);
+        let answered = std::mem::take(&mut self.answered);
+        self.free(answered);
         Ok(())
     }
 
@@ -249,9 +361,15 @@ impl Line {
         if self.sent >= KEPT.max(self.out.len() / 2) {
             let free = self.sent.min(self.answered);
             self.answered -= free;
-            self.taken -= free;
+            self.free(free);
             self.out.drain(..std::mem::take(&mut self.sent));
         }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.share.give_back(self.ground + self.taken);
     }
 }
 
@@ -266,6 +384,10 @@ fn fault(head: &Head, export: &Export, negotiated: Negotiated) -> Option<u32> {
         () => None,
     };
     match head.command {
+        _ if head.flags & !wire::FLAGS != 0 => Some(error::INVALID),
+        Command::WriteZeroes if head.flags & wire::FAST_ZERO != 0 && !export.fast_zeroes => {
+            range.or(Some(error::UNSUPPORTED))
+        }
         Command::Read | Command::Write if head.length > export.largest => Some(error::INVALID),
         Command::Read | Command::Write | Command::Trim | Command::WriteZeroes => range,
         Command::BlockStatus if !negotiated.status => Some(error::INVALID),
@@ -282,7 +404,7 @@ mod tests {
     use super::*;
 
     fn export() -> Export {
-        Export { description: String::new(), bytes: 1 << 26, smallest: 512, preferred: 4096, largest: 1 << 25 }
+        Export { description: String::new(), bytes: 1 << 26, smallest: 512, preferred: 4096, largest: 1 << 25, fast_zeroes: false }
     }
 
     fn of(command: Command, offset: u64, length: u32) -> Head {

@@ -21,9 +21,6 @@ use crate::nbd::Export;
 use crate::nbd::wire::{Command, Head, error};
 use crate::serve::FILE;
 
-/// Requests that the kernel hands over at once. Its own default is 12, less than a drive's queue; a loop device has 128.
-const BACKGROUND: u16 = 512;
-
 /// How long the kernel may believe what it was told of the file: it never changes.
 const FOR_GOOD: Duration = Duration::from_secs(3600);
 
@@ -39,8 +36,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Mounts the export on `folder`.
-    pub fn mount(folder: &Path, export: &Export, inbox: Inbox) -> io::Result<Folder> {
+    /// Mounts the export on `folder`. The kernel hands over `background` requests at once.
+    pub fn mount(folder: &Path, export: &Export, background: u16, inbox: Inbox) -> io::Result<Folder> {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(crate::kernel::debris::SOURCE.to_owned()),
@@ -48,7 +45,8 @@ impl Folder {
             MountOption::NoDev,
             MountOption::NoExec,
         ];
-        let disk = Disk { inbox, bytes: export.bytes, sector: u64::from(export.smallest), owner: owner(folder)? };
+        let (bytes, sector) = (export.bytes, u64::from(export.smallest));
+        let disk = Disk { inbox, bytes, sector, background, owner: owner(folder)? };
         Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?) })
     }
 
@@ -71,6 +69,7 @@ struct Disk {
     inbox: Inbox,
     bytes: u64,
     sector: u64,
+    background: u16,
     owner: (u32, u32),
 }
 
@@ -136,8 +135,8 @@ fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'stati
 impl Filesystem for Disk {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // A kernel that takes fewer says how many: it then hands over that many.
-        let _ = config.set_max_background(BACKGROUND).map_err(|most| config.set_max_background(most));
-        let _ = config.set_congestion_threshold(BACKGROUND).map_err(|most| config.set_congestion_threshold(most));
+        let _ = config.set_max_background(self.background).map_err(|most| config.set_max_background(most));
+        let _ = config.set_congestion_threshold(self.background).map_err(|most| config.set_congestion_threshold(most));
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
         Ok(())
     }
