@@ -16,6 +16,7 @@ pub mod receipt;
 mod remains;
 mod room;
 mod stalls;
+pub mod ways;
 
 use std::collections::VecDeque;
 use std::io;
@@ -35,6 +36,7 @@ use self::receipt::Stalls;
 pub use self::receipt::{Lateness, PathCost, Receipt, Speed};
 pub use self::room::Room;
 use self::stalls::Watch;
+use self::ways::{Door, Measured};
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::history::{Chronicle, Data, Event, Judge};
@@ -48,6 +50,8 @@ pub enum Message {
     Client(Box<Connection>),
     /// A caller within the program asks.
     Asked(Asked),
+    /// A caller within the program asks for an answer and nothing else.
+    Nothing(Caller),
     /// Something is done to it; the answer says what came of it, in words.
     Order(Order, Sender<Said>),
     /// It is to end, in order.
@@ -80,7 +84,8 @@ struct Job {
     status: Status,
     /// A flush is to follow, where the device has no FUA; or did.
     flush: Flush,
-    /// When the last piece was done.
+    /// When it came, and when the last piece was done.
+    came: Instant,
     done: Instant,
     /// Memory that was set aside for it.
     aside: u64,
@@ -143,6 +148,7 @@ pub struct Disk {
     ahead: Instant,
     plan: Option<Plan>,
     receipt: Receipt,
+    measured: Measured,
     /// How long the thread waited, by the clock.
     idle: Span,
     watch: Option<Watch>,
@@ -177,6 +183,7 @@ impl Disk {
             ahead: Instant::ZERO,
             plan,
             receipt: Receipt { speed: Speed(speed), ..Receipt::default() },
+            measured: Measured::default(),
             idle: Span::ZERO,
             watch: None,
             trouble: None,
@@ -202,6 +209,11 @@ impl Disk {
     pub fn admitting(self, clients: usize) -> Disk {
         self.clients.book.write(|book| book.limit = clients);
         self
+    }
+
+    /// Where the ways to it are measured.
+    pub fn measured(&self) -> Measured {
+        self.measured.clone()
     }
 
     /// Where it is counted who comes and goes.
@@ -306,8 +318,9 @@ impl Disk {
 
     fn heed(&mut self, message: Message) -> bool {
         match message {
-            Message::Client(connection) => self.clients.add(*connection),
+            Message::Client(connection) => self.clients.add(*connection, self.clock.now()),
             Message::Asked(asked) => self.ask(asked),
+            Message::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
             Message::Order(order, answer) => {
                 let said = self.obey(&order);
                 let _ = answer.send(said);
@@ -383,6 +396,7 @@ impl Disk {
             below: 0,
             status: Status::Done,
             flush,
+            came: self.now(),
             done: Instant::ZERO,
             aside,
         };
@@ -578,7 +592,17 @@ impl Disk {
             return self.refuse(whom, &head, error_of(job.status));
         }
         let left = self.clock.now();
-        self.receipt.answered(self.by_the_clock(job.done).min(left), left);
+        let due = self.by_the_clock(job.done).min(left);
+        self.receipt.answered(due, left);
+        if matches!(head.command, Command::Read | Command::Write) {
+            let door = if matches!(whom, Whom::Client(_)) { Door::Network } else { Door::File };
+            let modelled = due.saturating_since(self.by_the_clock(job.came));
+            self.measured.write(|ways| {
+                let way = ways.of(door);
+                way.modelled.add(modelled);
+                way.late.add(left.since(due));
+            });
+        }
         self.give(whom, &head);
     }
 

@@ -4,6 +4,8 @@
 #[cfg(target_os = "linux")]
 pub mod fuse;
 mod hall;
+#[cfg(target_os = "linux")]
+mod loops;
 
 use std::io;
 #[cfg(unix)]
@@ -36,7 +38,7 @@ use crate::live::{Connection, Message};
 use crate::live::{Disk, Inbox, Order, PathCost, Receipt, Said, inbox};
 #[cfg(unix)]
 use crate::nbd::Client;
-use crate::nbd::{Export, Wire, pair};
+use crate::nbd::{self, Export, Wire, pair};
 #[cfg(unix)]
 use crate::nbd::{Line, negotiate};
 #[cfg(unix)]
@@ -196,6 +198,15 @@ impl Door {
         }
     }
 
+    /// Both ends of a connection within this program, of the kind that comes through it.
+    fn alike(&self) -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(..) => pair(),
+            Door::Tcp(_) => nbd::tcp_pair(),
+        }
+    }
+
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             #[cfg(unix)]
@@ -272,11 +283,12 @@ pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)
     let Doors { clients, orders, .. } = doors;
     let hall = Hall::new([clients, orders], export, inbox.clone(), disk.book())?;
     let (leash, end) = pair()?;
+    let probe = hall.probe(disk.measured())?;
     begin(inbox);
     let open = thread::spawn(move || hall.open(&*end));
     let receipt = disk.run(&mut messages);
     // Whoever is in the hall is left, and waits for nothing that is not there any more.
-    drop((messages, leash));
+    drop((messages, leash, probe));
     let _ = open.join();
     receipt
 }
@@ -358,7 +370,7 @@ fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
     let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
     if wire.without_waiting().is_ok() {
         // Without a disk it is left.
-        let _ = inbox.send(Message::Client(Box::new(Connection { wire, line: Line::new(export, negotiated) })));
+        let _ = inbox.send(Message::Client(Box::new(Connection { wire, line: Line::new(export, negotiated), ours: false })));
     }
 }
 

@@ -15,6 +15,7 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
 use seekwise_targets::history::Judge;
+use seekwise_targets::live::ways::{Door, Measured};
 use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder, Room};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::null::{Answering, Null};
@@ -64,14 +65,15 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
     let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
     let disk = if let Some((judge, trusted)) = judge { disk.judged(judge, trusted) } else { disk };
-    let room = Room::within(bounds.memory()).map_err(|why| Failure::new(format!("--max-memory: {why}")))?;
+    let room = Room::within(bounds.memory(), args.max_clients);
+    let room = room.map_err(|why| Failure::new(format!("--max-memory: {why}")))?;
     let disk = disk.within(room).admitting(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let _note = note(args, control.as_deref());
     let (mut child, mut folder) = (None, None);
-    let exported = export.clone();
+    let (exported, measured) = (export.clone(), disk.measured());
     let receipt = serve_to(disk, export, doors, |inbox| {
-        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, room, inbox.clone()));
+        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
         match &folder {
             Some(Err(_)) => drop(inbox.send(Message::Stop)),
             _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), inbox),
@@ -147,10 +149,10 @@ struct Mounted(PathBuf, Folder);
 
 #[cfg(target_os = "linux")]
 impl Mounted {
-    fn at(path: &Path, export: &Export, room: Room, inbox: Inbox) -> Result<Mounted, Failure> {
+    fn at(path: &Path, export: &Export, room: Room, measured: &Measured, inbox: Inbox) -> Result<Mounted, Failure> {
         let mounted = Folder::mount(path, export, room.callers(), inbox);
         let mounted = mounted.map_err(|error| Failure::new(format!("--fuse {}: {error}", path.display())))?;
-        Ok(Mounted(path.to_owned(), mounted))
+        Ok(Mounted(path.to_owned(), mounted.measured(path, measured)))
     }
 
     fn end(self) -> Result<(), Failure> {
@@ -184,7 +186,7 @@ struct Mounted;
 
 #[cfg(not(target_os = "linux"))]
 impl Mounted {
-    fn at(path: &Path, _: &Export, _: Room, _: Inbox) -> Result<Mounted, Failure> {
+    fn at(path: &Path, _: &Export, _: Room, _: &Measured, _: Inbox) -> Result<Mounted, Failure> {
         Err(Failure::new(format!("--fuse {}: only on Linux; expected --nbd", path.display())))
     }
 
@@ -331,6 +333,19 @@ fn machine(receipt: &Receipt) -> String {
         100.0 * receipt.busy(),
         if receipt.precedence { "" } else { ", without precedence (SCHED_FIFO was not permitted)" }
     ));
+    for loss in receipt.losses() {
+        let way = if loss.door == Door::Network { "connection" } else { "file" };
+        let by = if loss.by_the_kernel { ", by the kernel's count of the loop device" } else { "" };
+        let slow = loss.slow.map_or(String::new(), |(modelled, added)| {
+            format!("; in the slowest hundredth {} us and {} us", micros(Some(modelled)), micros(Some(added)))
+        });
+        text.push_str(&format!(
+            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the {way}{by}: {:.1} % of what a client waits for{slow}.\n",
+            micros(Some(loss.modelled)),
+            micros(Some(loss.added)),
+            100.0 * loss.share()
+        ));
+    }
     if let Some(words) = receipt.attendance.words() {
         text.push_str(&words);
         text.push('\n');

@@ -87,6 +87,8 @@ pub struct Connection {
     pub wire: Box<dyn Wire>,
     /// The talk.
     pub line: Line,
+    /// It is a client of our own, that measures the way.
+    pub ours: bool,
 }
 
 impl Connection {
@@ -113,6 +115,8 @@ pub(super) struct Clients {
     last: u64,
     share: Arc<Share>,
     pub(super) book: Book,
+    /// When somebody was turned away last.
+    crowded: Option<Instant>,
     /// What was heard and not taken yet.
     asked: Vec<(u64, Head, Vec<u8>)>,
     /// Who may have something to be written.
@@ -130,20 +134,26 @@ impl Clients {
         self.share.taken() as u64
     }
 
-    /// One more. Where there are as many as there may be, the one that has been there longest without asking for anything gives way, or
+    /// One more, at `now`. Where there are as many as there may be, the one that has been there longest without asking for anything gives way, or
     /// the new one.
-    pub fn add(&mut self, mut connection: Connection) {
+    pub fn add(&mut self, mut connection: Connection, now: Instant) {
         let limit = self.book.read().limit;
-        if self.served.len() >= limit {
-            let silent = self.served.iter().find(|(_, it)| it.connection.line.requests() == 0).map(|it| *it.0);
-            let Some(silent) = silent else { return self.book.write(|book| book.turned_away += 1) };
+        let there = self.served.values().filter(|it| !it.connection.ours).count();
+        if there >= limit && !connection.ours {
+            let is_silent = |it: &Connection| !it.ours && it.line.requests() == 0;
+            let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
+            let Some(silent) = silent else {
+                // It may come again when those who do not read are gone.
+                self.crowded = Some(now);
+                return self.book.write(|book| book.turned_away += 1);
+            };
             self.served.remove(&silent);
             self.book.write(|book| book.gave_way += 1);
         }
         connection.line.sharing(Arc::clone(&self.share));
         self.last += 1;
         self.served.insert(self.last, Served { connection, idle: None });
-        let there = self.served.len() as u64;
+        let there = self.served.values().filter(|it| !it.connection.ours).count() as u64;
         self.book.write(|book| book.most = book.most.max(there));
     }
 
@@ -156,13 +166,15 @@ impl Clients {
         Some(&mut served.connection.line)
     }
 
-    /// Hears those again that waited for room that others had; hangs up on those that have had it too long. True while some wait.
+    /// Hears those again that waited for room that others had; hangs up on those that have had it too long. True while some wait, or are
+    /// turned away.
     fn make_room(&mut self, clock: &Clock) -> bool {
-        let Clients { served, asked, .. } = self;
-        if !served.values().any(|it| it.connection.line.is_short()) {
+        let Clients { served, asked, crowded, .. } = self;
+        if crowded.is_none() && !served.values().any(|it| it.connection.line.is_short()) {
             return false;
         }
         let now = clock.now();
+        *crowded = crowded.filter(|since| now.since(*since) <= PATIENCE + PATIENCE);
         let mut gone = Vec::new();
         for (number, Served { connection, idle }) in served.iter_mut() {
             if connection.line.is_short() && connection.write(*number, asked).is_err() {
@@ -179,7 +191,7 @@ impl Clients {
             }
         }
         gone.iter().for_each(|number| drop(served.remove(number)));
-        let waits = served.values().any(|it| it.connection.line.is_short());
+        let waits = crowded.is_some() || served.values().any(|it| it.connection.line.is_short());
         if !waits {
             served.values_mut().for_each(|it| it.idle = None);
         }

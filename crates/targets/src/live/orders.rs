@@ -38,9 +38,9 @@ impl Disk {
     pub(super) fn so_far(&self) -> Receipt {
         let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), Watch::so_far);
         let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
-        let attendance = self.clients.book.read();
+        let (attendance, ways) = (self.clients.book.read(), self.measured.read());
         let (seconds, log) = (self.clock.seconds(), self.device.log());
-        Receipt { seconds, log, stalls, worked, attendance, ..self.receipt.clone() }
+        Receipt { seconds, log, stalls, worked, attendance, ways, ..self.receipt.clone() }
     }
 
     /// Writes down what is said beside requests; nobody has to be answered.

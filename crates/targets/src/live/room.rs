@@ -2,9 +2,9 @@
 //!
 //! Not counted one by one is what the program took before its first client; that is taken off beforehand.
 
-use crate::nbd::LARGEST;
+use crate::nbd::{EACH, LARGEST};
 
-/// The least that all clients have together: one request of the largest, and their small ones.
+/// The least that all clients have together beside [`EACH`]: one request of the largest, and some small ones.
 const CLIENTS: u64 = LARGEST + (8 << 20);
 
 /// The least that the disk has: a large write, on its way and where it lies.
@@ -41,16 +41,17 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Within so many bytes, of which the program has taken some already. An error says what is needed.
-    pub fn within(limit: u64) -> Result<Room, String> {
+    /// Within so many bytes, of which the program has taken some already, for so many clients. An error says what is needed.
+    pub fn within(limit: u64, clients: usize) -> Result<Room, String> {
         let program = resident().unwrap_or(PROGRAM) + BESIDE;
-        let least = program + CLIENTS + CONTENTS;
+        let theirs = CLIENTS + clients as u64 * EACH;
+        let least = program + theirs + CONTENTS;
         if limit < least {
             let least = least.div_ceil(1 << 20);
-            return Err(format!("{limit} bytes are too few for a disk that is served; expected {least}m or more"));
+            return Err(format!("{limit} bytes are too few for a disk that is served to {clients} clients; expected {least}m or more"));
         }
         let left = limit - program;
-        let clients = (left / 4).max(CLIENTS);
+        let clients = (left / 4).max(theirs);
         Ok(Room { limit, clients, contents: left - clients })
     }
 
@@ -78,8 +79,8 @@ mod tests {
 
     #[test]
     fn what_is_too_little_is_refused_and_all_of_the_rest_parted() {
-        assert!(Room::within(64 << 20).unwrap_err().contains("m or more"));
-        let room = Room::within(4 << 30).unwrap();
+        assert!(Room::within(64 << 20, 256).unwrap_err().contains("m or more"));
+        let room = Room::within(4 << 30, 256).unwrap();
         assert!(room.clients + room.contents < room.limit && room.clients > 900 << 20);
         assert_eq!((room.callers(), Room { clients: CLIENTS, ..room }.callers()), (512, 40));
     }

@@ -22,6 +22,18 @@ const DATA: usize = 256 << 10;
 /// What a request costs of the budget beside its data.
 const REQUEST: usize = 256;
 
+/// A request of one client that costs no more than this always has room, so that nobody waits for good: a page, or a status.
+const SMALL: usize = 16 << 10;
+
+/// What a client has of memory in any case.
+pub const EACH: u64 = (READ + SMALL) as u64;
+
+/// Zeroes and trims longer than this keep a disk busy and hold nothing; a client has [`LONG_ONES`] of them here at once.
+const LONG: u32 = 1 << 20;
+
+/// See [`LONG`].
+const LONG_ONES: usize = 2;
+
 /// Extents that an answer about what is allocated has at most; a client asks again for the rest.
 pub const EXTENTS: usize = 1000;
 
@@ -46,10 +58,10 @@ impl Share {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes so many bytes, where there is room for them; what is larger than all goes alone.
-    fn take(&self, bytes: usize) -> bool {
+    /// Takes so many bytes, where there is room for them or they `must` be.
+    fn take(&self, bytes: usize, must: bool) -> bool {
         let taken = self.taken();
-        let fits = taken == 0 || taken.saturating_add(bytes) <= self.most;
+        let fits = must || taken.saturating_add(bytes) <= self.most;
         if fits {
             self.taken.fetch_add(bytes, Ordering::Relaxed);
         }
@@ -75,6 +87,8 @@ pub struct Line {
     ground: usize,
     /// It waits for what others have of it.
     short: bool,
+    /// Requests here that are [`LONG`].
+    long: usize,
     /// Bytes that went either way, and whole requests that came.
     moved: u64,
     requests: u64,
@@ -107,6 +121,7 @@ impl Line {
             share: Arc::default(),
             ground: 0,
             short: false,
+            long: 0,
             moved: 0,
             requests: 0,
             export,
@@ -239,12 +254,14 @@ impl Line {
             let cost = self.cost(&head);
             // What is larger than all goes alone.
             let own = self.taken > 0 && self.taken + cost > BUDGET;
-            self.short = !own && !self.share.take(cost);
+            let own = own || is_long(&head) && self.long >= LONG_ONES;
+            self.short = !own && !self.share.take(cost, self.taken == 0 && cost <= SMALL);
             self.full = own || self.short;
             if self.full {
                 return None;
             }
             self.taken += cost;
+            self.long += usize::from(is_long(&head));
             self.from += HEAD;
             let length = head.length as usize;
             match (fault(&head, &self.export, self.negotiated), head.command) {
@@ -268,8 +285,6 @@ impl Line {
             + match head.command {
                 Command::Read | Command::Write if head.length > most => 0,
                 Command::BlockStatus => 8 * EXTENTS,
-                // They hold nothing, and keep the disk as busy as the largest: a client has two of these here at once.
-                Command::Trim | Command::WriteZeroes => head.length.min(most) as usize,
                 Command::Read | Command::Write => head.length as usize,
                 _ => 0,
             }
@@ -293,13 +308,19 @@ impl Line {
             self.out.truncate(begin);
             return self.failed(head, error);
         }
+        self.account(head);
+    }
+
+    /// It is answered.
+    fn account(&mut self, head: &Head) {
         self.answered += self.cost(head);
+        self.long -= usize::from(is_long(head));
     }
 
     /// What is allocated, as bytes and flags of `base:allocation`.
     pub fn extents(&mut self, head: &Head, extents: &[(u32, u32)]) {
         self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
-        self.answered += self.cost(head);
+        self.account(head);
     }
 
     /// A request went wrong ([`wire::error`]).
@@ -308,7 +329,7 @@ impl Line {
             true => self.out.extend(wire::error_chunk(head.cookie, error)),
             false => self.out.extend(wire::simple(error, head.cookie)),
         }
-        self.answered += self.cost(head);
+        self.account(head);
     }
 
     /// Writes what the other end takes, without waiting where `stream` does not; `hear` takes the requests for which there is
@@ -371,6 +392,11 @@ impl Drop for Line {
     fn drop(&mut self) {
         self.share.give_back(self.ground + self.taken);
     }
+}
+
+/// See [`LONG`].
+fn is_long(head: &Head) -> bool {
+    matches!(head.command, Command::Trim | Command::WriteZeroes) && head.length > LONG
 }
 
 /// What is wrong with a request, as an error of the protocol.
@@ -500,6 +526,48 @@ mod tests {
         assert!(line.out.capacity() == 0, "a large answer's room is given back");
         line.done(&second, |_| Err(error::IO));
         assert_eq!(line.out, wire::simple(error::IO, second.cookie), "no data come with an error");
+    }
+
+    #[test]
+    fn long_zeroes_hold_nothing_and_come_two_at_once() {
+        let export = Export { bytes: 1 << 40, ..export() };
+        let mut line = Line::new(export, Negotiated::default());
+        let long = 4 << 20;
+        line.read_from(&mut &[request(6, 0, long), request(4, 0, long), request(6, 0, long)].concat()[..]).unwrap();
+        let (first, _) = line.request().unwrap();
+        assert!(line.request().is_some() && line.request().is_none() && !line.hears() && !line.is_short());
+        assert_eq!(line.taken, 2 * REQUEST);
+        line.done(&first, |_| Ok(()));
+        let mut third = None;
+        line.write_to(&mut io::sink(), |head, _| third = Some(head)).unwrap();
+        assert_eq!(third.map(|head| (head.command, head.length)), Some((Command::WriteZeroes, long)));
+        let fast = Head { flags: wire::FAST_ZERO, ..first };
+        let plain = Negotiated::default();
+        assert_eq!(fault(&fast, &line.export, plain), Some(error::UNSUPPORTED), "they would be written");
+        assert_eq!(fault(&fast, &Export { fast_zeroes: true, ..line.export.clone() }, plain), None);
+        assert_eq!(fault(&Head { flags: 32, ..first }, &line.export, plain), Some(error::INVALID), "nobody knows it");
+    }
+
+    #[test]
+    fn all_have_so_much_together_and_each_a_small_one() {
+        let share = Arc::new(Share::of((1 << 25) + (1 << 20)));
+        let line = |bytes: &[Vec<u8>]| {
+            let mut line = Line::new(export(), Negotiated::default());
+            line.sharing(Arc::clone(&share));
+            line.read_from(&mut &bytes.concat()[..]).unwrap();
+            line
+        };
+        let mut one = line(&[request(0, 0, 1 << 25)]);
+        let mut other = line(&[request(0, 0, 4096), request(0, 0, 1 << 20)]);
+        let (large, _) = one.request().unwrap();
+        assert!(other.request().is_some(), "a small one");
+        assert!(other.request().is_none() && other.is_short() && !other.hears());
+        one.done(&large, |_| Ok(()));
+        assert!(other.request().is_none() && one.owes());
+        one.write_to(&mut io::sink(), |_, _| ()).unwrap();
+        assert!(other.request().is_some() && !one.owes());
+        drop((one, other));
+        assert_eq!(share.taken(), 0);
     }
 
     #[test]

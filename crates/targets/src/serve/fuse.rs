@@ -12,14 +12,16 @@ use std::time::{Duration, UNIX_EPOCH};
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
-    ReplyEntry, ReplyOpen, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    ReplyEntry, ReplyOpen, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
 use crate::clock::FileTime;
+use crate::live::ways::{Door, Measured, Probe};
 use crate::live::{Asked, Caller, Inbox, Message, Whom};
 use crate::nbd::Export;
 use crate::nbd::wire::{Command, Head, error};
 use crate::serve::FILE;
+use crate::serve::loops::{self, Follows};
 
 /// How long the kernel may believe what it was told of the file: it never changes.
 const FOR_GOOD: Duration = Duration::from_secs(3600);
@@ -30,9 +32,13 @@ const INODE: INodeNo = INodeNo(2);
 /// Linux's number for zeroing a part of a file (`fallocate(2)`).
 const ZERO_RANGE: i32 = 0x10;
 
+/// An attribute of the file that says nothing, and is asked of the disk's thread as a request is, past the model: what the way costs.
+const WAY: &str = "user.seekwise.way";
+
 /// The folder, as long as it is there.
 pub struct Folder {
     session: Option<BackgroundSession>,
+    probes: Vec<Probe>,
 }
 
 impl Folder {
@@ -47,11 +53,23 @@ impl Folder {
         ];
         let (bytes, sector) = (export.bytes, u64::from(export.smallest));
         let disk = Disk { inbox, bytes, sector, background, owner: owner(folder)? };
-        Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?) })
+        Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
+    }
+
+    /// With a client of our own that goes the way through the file at `folder`; the kernel is asked what a loop device on it took.
+    pub fn measured(mut self, folder: &Path, measured: &Measured) -> Folder {
+        let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
+        let mut follows = Follows::new(&file);
+        let go = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
+        let told = measured.clone();
+        let follow = Probe::every(loops::EVERY, move || follows.look(&told));
+        self.probes = vec![Probe::begin(measured.clone(), Door::File, go), follow];
+        self
     }
 
     /// Unmounts it. An error where somebody still has the file open.
     pub fn unmount(mut self) -> io::Result<()> {
+        self.probes.clear();
         self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join)
     }
 }
@@ -250,6 +268,19 @@ impl Filesystem for Disk {
             true => self.ask((Command::WriteZeroes, offset, length), Vec::new(), end(reply)),
             false => reply.error(Errno::EOPNOTSUPP),
         }
+    }
+
+    /// See [`WAY`].
+    fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, _: u32, reply: ReplyXattr) {
+        if inode != INODE || name != WAY {
+            return reply.error(Errno::NO_XATTR);
+        }
+        let caller = Caller::new(move |outcome| match outcome {
+            Ok(_) => reply.size(0),
+            Err(_) => reply.error(Errno::EIO),
+        });
+        // Without a disk the reply is an error.
+        let _ = self.inbox.send(Message::Nothing(caller));
     }
 
     fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {

@@ -13,6 +13,7 @@ use seekwise_model::time::{Instant, Span};
 use super::{ANSWERS, Door, order};
 use crate::clock::Clock;
 use crate::live::attendance::Book;
+use crate::live::ways::{Door as Way, Measured, Probe, there_and_back};
 use crate::live::{Connection, Inbox, Message};
 use crate::nbd::{Export, Line, Negotiated, Step, Talk, Wire};
 
@@ -200,6 +201,16 @@ impl Hall {
         Ok(Hall { clients, orders, export, inbox, book, clock, guests, ordering, reserve: reserve(), rests: None })
     }
 
+    /// A client of our own that goes the way of those who come, where they can: over a connection of the same kind.
+    pub(super) fn probe(&self, measured: Measured) -> io::Result<Option<Probe>> {
+        let Some(door) = &self.clients else { return Ok(None) };
+        let (mut near, far) = door.alike()?;
+        far.without_waiting()?;
+        let line = Line::new(self.export.clone(), Negotiated::default());
+        let _ = self.inbox.send(Message::Client(Box::new(Connection { wire: far, line, ours: true })));
+        Ok(Some(Probe::begin(measured, Way::Network, move || there_and_back(&mut near))))
+    }
+
     /// Lets in who comes, until the other end of `leash` is gone.
     pub(super) fn open(mut self, leash: &dyn Wire) {
         loop {
@@ -278,7 +289,7 @@ impl Hall {
         let Guest { wire, talk, out, .. } = guest;
         let mut line = Line::new(talk.export().clone(), negotiated);
         line.begin_with(&out.bytes[out.sent..]);
-        let _ = self.inbox.send(Message::Client(Box::new(Connection { wire, line })));
+        let _ = self.inbox.send(Message::Client(Box::new(Connection { wire, line, ours: false })));
     }
 
     /// Those who took too long.
