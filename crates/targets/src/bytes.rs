@@ -17,8 +17,8 @@ use std::io;
 
 use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
 
-pub use self::platters::{Platters, zero_at};
 use self::platters::{PIECE, PIECE_COST, Surface};
+pub use self::platters::{Platters, zero_at};
 use self::runs::{RUN_COST, Runs};
 use crate::history::{Data, History, Left, Part};
 
@@ -36,12 +36,14 @@ struct Written {
     left: u64,
     /// It was answered as done, and the last stamp that was given then.
     done: Option<u64>,
+    /// Memory that is counted for it.
+    counted: u64,
 }
 
 impl Written {
     fn of(lba: u64, data: Data) -> Written {
         let sectors = data.bytes() / SECTOR;
-        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None }
+        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
     }
 
     fn hear(&mut self, sector: u64) {
@@ -75,7 +77,10 @@ impl Written {
 
     /// Memory that it takes, with that of the pieces that its data will lie in.
     fn cost(&self, on_platters: u64) -> u64 {
-        WRITE_COST + self.data.kept() + 8 * self.heard.len() as u64 + on_platters * pieces_of(&self.data, self.lba) * PIECE_COST
+        WRITE_COST
+            + self.data.kept()
+            + 8 * self.heard.len() as u64
+            + on_platters * pieces_of(&self.data, self.lba) * PIECE_COST
     }
 
     fn bit(&self, sector: u64) -> (usize, u64) {
@@ -182,8 +187,9 @@ impl Bytes {
     pub fn accept(&mut self, write: &Request, data: Data) {
         self.above.set(write.lba, write.end(), write.stamp);
         self.torn.clear(write.lba, write.end());
-        let written = Written::of(write.lba, data);
-        self.writing += written.cost(self.copies());
+        let mut written = Written::of(write.lba, data);
+        written.counted = written.cost(self.copies());
+        self.writing += written.counted;
         self.written.insert(write.stamp, written);
     }
 
@@ -227,11 +233,7 @@ impl Bytes {
     /// A write is not under way any more.
     fn take(&mut self, stamp: u64) -> Option<Written> {
         let written = self.written.remove(&stamp)?;
-        if self.written.is_empty() {
-            self.writing = 0;
-        } else {
-            self.writing = self.writing.saturating_sub(written.cost(self.copies()));
-        }
+        self.writing -= written.counted;
         Some(written)
     }
 

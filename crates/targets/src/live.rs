@@ -40,8 +40,8 @@ use self::ways::{Door, Measured};
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::history::{Chronicle, Data, Event, Judge};
-use crate::nbd::{EXTENTS, LARGEST};
 use crate::nbd::wire::{self, Command, Head, error};
+use crate::nbd::{EXTENTS, LARGEST};
 
 /// What comes to a disk.
 #[derive(Debug)]

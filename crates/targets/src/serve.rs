@@ -28,11 +28,11 @@ use seekwise_model::stack::Stack;
 #[cfg(unix)]
 use seekwise_model::time::Span;
 
+use self::hall::Hall;
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::Clock;
-use self::hall::Hall;
 #[cfg(unix)]
 use crate::live::{Connection, Message};
 use crate::live::{Disk, Inbox, Order, PathCost, Receipt, Said, inbox};
@@ -370,7 +370,11 @@ fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
     let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
     if wire.without_waiting().is_ok() {
         // Without a disk it is left.
-        let _ = inbox.send(Message::Client(Box::new(Connection { wire, line: Line::new(export, negotiated), ours: false })));
+        let _ = inbox.send(Message::Client(Box::new(Connection {
+            wire,
+            line: Line::new(export, negotiated),
+            ours: false,
+        })));
     }
 }
 

@@ -372,7 +372,13 @@ fn as_json(args: &args::Serve, receipt: &Receipt) -> serde_json::Value {
         "bottleneck": receipt.bottleneck(),
     });
     let figures = value.as_object_mut().expect("it was made as one");
-    figures.extend(receipt.figures().into_iter().map(|(name, figure)| (name.to_owned(), number(figure))));
+    figures.extend(
+        receipt
+            .figures()
+            .into_iter()
+            .chain(receipt.at_the_doors())
+            .map(|(name, figure)| (name.to_owned(), number(figure))),
+    );
     value
 }
 

@@ -154,7 +154,8 @@ impl Surface {
         }
         let piece = self.pieces.range(lba / PIECE..).next().map_or(end, |it| (it.0 * PIECE).max(lba));
         let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR));
-        let base = if lba < covered { self.blank.gaps(lba, covered.min(end)).first().map_or(end, |it| it.0) } else { end };
+        let base =
+            if lba < covered { self.blank.gaps(lba, covered.min(end)).first().map_or(end, |it| it.0) } else { end };
         piece.min(base).min(end)
     }
 
@@ -163,18 +164,24 @@ impl Surface {
         if let Platters::File(file) = &self.platters {
             return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
         }
+        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR)).min(end);
         let mut at = lba;
-        while at < end && self.data_from(at, end) == at {
-            let piece = (at / PIECE + 1) * PIECE;
-            let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR)).min(end);
-            let begun = if at < covered {
-                self.blank.within(at, covered).next().map_or(covered, |blank| blank.0)
-            } else {
-                0
-            };
-            at = if self.pieces.contains_key(&(at / PIECE)) { piece.max(begun) } else { begun.max(at + 1) };
+        loop {
+            let from = at;
+            // Pieces side by side.
+            for number in self.pieces.range(at / PIECE..end.div_ceil(PIECE)).map(|it| *it.0) {
+                if number != at / PIECE {
+                    break;
+                }
+                at = (number + 1) * PIECE;
+            }
+            if at < covered {
+                at = self.blank.within(at, covered).next().map_or(covered, |blank| blank.0.max(at));
+            }
+            if at == from || at >= end {
+                return at.min(end);
+            }
         }
-        at.min(end)
     }
 
     /// Bytes of memory that it takes.

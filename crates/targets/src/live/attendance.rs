@@ -81,12 +81,16 @@ impl Attendance {
         let limit = self.limit;
         let told = [
             (self.turned_away, format!("for {limit} were there already (--max-clients)")),
-            (self.gave_way, format!("had asked for nothing and gave way to newer ones ({limit} at once, --max-clients)")),
+            (
+                self.gave_way,
+                format!("had asked for nothing and gave way to newer ones ({limit} at once, --max-clients)"),
+            ),
             (self.expired, "had not agreed upon an export in time".to_owned()),
             (self.hung_up, "moved next to nothing while others waited for the room that they had".to_owned()),
             (self.orders_turned_away, "sent orders: a line without end, or too many that were silent".to_owned()),
         ];
-        let told: Vec<String> = told.iter().filter(|it| it.0 > 0).map(|(count, why)| format!("{count} {why}")).collect();
+        let told: Vec<String> =
+            told.iter().filter(|it| it.0 > 0).map(|(count, why)| format!("{count} {why}")).collect();
         let short = match self.without_descriptor {
             0 => String::new(),
             times => format!(" The system had no descriptor for a new one {times} times."),

@@ -113,7 +113,8 @@ impl Disk {
             Order::Mark(mark) => self.mark(now, mark),
             Order::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
-                let figures = self.so_far().figures().into_iter().map(said);
+                let receipt = self.so_far();
+                let figures = receipt.figures().into_iter().chain(receipt.at_the_doors()).map(said);
                 Ok(figures.chain(self.stands(now)).collect::<Vec<_>>().join(" "))
             }
             Order::Status => Ok(self.status(now)),

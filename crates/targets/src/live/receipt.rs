@@ -34,6 +34,9 @@ pub const LOST: f64 = 0.05;
 /// The same of the slowest hundredth, which is of fewer and of a shared machine's worst.
 pub const LOST_SLOW: f64 = 0.1;
 
+/// The least that a disk takes for a request: what answers sooner (`null`) has no time of its own.
+const SOME: Span = Span::from_micros(5);
+
 /// Journeys of our own client from which on its 99th percentile is one.
 const JOURNEYS: u64 = 100;
 
@@ -249,9 +252,10 @@ impl Receipt {
             let slow = |of: &Lateness| of.quantile(0.99);
             let slow = match way.path.count() {
                 0..JOURNEYS => None,
-                _ => slow(&way.modelled).zip(slow(&way.path)).zip(slow(&way.late)).map(|((model, path), late)| {
-                    (model, path + late)
-                }),
+                _ => slow(&way.modelled)
+                    .zip(slow(&way.path))
+                    .zip(slow(&way.late))
+                    .map(|((model, path), late)| (model, path + late)),
             };
             let device = self.ways.device.filter(|device| door == Door::File && device.is_alone());
             let added = match device {
@@ -305,7 +309,14 @@ impl Receipt {
         busy.or(far).or(lost).or(slow).or(stood)
     }
 
-    /// All figures by name; times in microseconds.
+    /// Of a disk with doors: who came, and what it held, by name.
+    pub fn at_the_doors(&self) -> Vec<(&'static str, f64)> {
+        let memory =
+            [("refused_for_memory", self.refused_for_memory as f64), ("held_most_bytes", self.held_most as f64)];
+        self.attendance.figures().into_iter().chain(memory).collect()
+    }
+
+    /// All figures of time by name; in microseconds.
     pub fn figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
         let (outside, late_outside) = self.outside_stalls();
@@ -325,10 +336,7 @@ impl Receipt {
             ("stalled_us", micros(self.stalls.total)),
             ("longest_stall_us", micros(self.stalls.longest)),
             ("busy_share", self.busy()),
-            ("refused_for_memory", self.refused_for_memory as f64),
-            ("held_most_bytes", self.held_most as f64),
         ];
-        figures.extend(self.attendance.figures());
         let shares = [
             ("late_p50_us", "late_p50_us_outside_stalls", 0.5),
             ("late_p99_us", "late_p99_us_outside_stalls", 0.99),
@@ -379,8 +387,11 @@ impl Loss {
         if self.door == Door::Network { "nbd" } else { "file" }
     }
 
-    /// Why the machine did not keep up; nothing where it did.
+    /// Why the machine did not keep up; nothing where it did, or there is no disk to keep up with.
     fn words(&self) -> Option<String> {
+        if self.modelled < SOME {
+            return None;
+        }
         let way = match (self.door, self.by_the_kernel) {
             (Door::Network, _) => "over its connection",
             (Door::File, false) => "through the file",
@@ -389,7 +400,9 @@ impl Loss {
         let micros = |span: Span| span.nanos() / 1000;
         let told = |share: f64, which: &str, modelled: Span, added: Span| {
             let (share, modelled, added) = (100.0 * share, micros(modelled), micros(added));
-            format!("{share:.0} % of a client's {which} {way} is none of the model's ({modelled} us and {added} us beside it)")
+            format!(
+                "{share:.0} % of a client's {which} {way}, is none of the model's ({modelled} us and {added} us beside it)"
+            )
         };
         if self.share() > LOST {
             return Some(told(self.share(), "mean response", self.modelled, self.added));
@@ -401,10 +414,20 @@ impl Loss {
     fn figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
         let names = match self.name() {
-            "nbd" => ["nbd_modelled_mean_us", "nbd_beside_mean_us", "nbd_beside_share", "nbd_modelled_p99_us", "nbd_beside_p99_us"],
-            _ => {
-                ["file_modelled_mean_us", "file_beside_mean_us", "file_beside_share", "file_modelled_p99_us", "file_beside_p99_us"]
-            }
+            "nbd" => [
+                "nbd_modelled_mean_us",
+                "nbd_beside_mean_us",
+                "nbd_beside_share",
+                "nbd_modelled_p99_us",
+                "nbd_beside_p99_us",
+            ],
+            _ => [
+                "file_modelled_mean_us",
+                "file_beside_mean_us",
+                "file_beside_share",
+                "file_modelled_p99_us",
+                "file_beside_p99_us",
+            ],
         };
         let mut figures = vec![micros(self.modelled), micros(self.added), self.share()];
         figures.extend(self.slow.into_iter().flat_map(|(modelled, added)| [micros(modelled), micros(added)]));
@@ -480,7 +503,10 @@ mod tests {
         assert_eq!(receipt(8000, [60, 60]).bottleneck(), None);
         assert_eq!(receipt(8000, [60, 600]).bottleneck(), None);
         let why = receipt(100, [30, 30]).bottleneck().unwrap();
-        assert_eq!(why, "23 % of a client's mean response over its connection is none of the model's (100 us and 30 us beside it)");
+        assert_eq!(
+            why,
+            "23 % of a client's mean response over its connection, is none of the model's (100 us and 30 us beside it)"
+        );
         let why = receipt(8000, [60, 3000]).bottleneck().unwrap();
         assert!(why.contains("of a client's 99th percentile over its connection"), "{why}");
         let figures = receipt(100, [25, 25]).figures();

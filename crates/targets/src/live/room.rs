@@ -48,7 +48,9 @@ impl Room {
         let least = program + theirs + CONTENTS;
         if limit < least {
             let least = least.div_ceil(1 << 20);
-            return Err(format!("{limit} bytes are too few for a disk that is served to {clients} clients; expected {least}m or more"));
+            return Err(format!(
+                "{limit} bytes are too few for a disk that is served to {clients} clients; expected {least}m or more"
+            ));
         }
         let left = limit - program;
         let clients = (left / 4).max(theirs);

@@ -134,9 +134,8 @@ impl Probe {
     /// Does this again and again, with such pauses, until it is not to go on.
     pub(crate) fn every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> Probe {
         let (end, ended) = channel();
-        let going = thread::spawn(move || {
-            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && goes_on() {}
-        });
+        let going =
+            thread::spawn(move || while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && goes_on() {});
         Probe { end: Some(end), going: Some(going) }
     }
 }

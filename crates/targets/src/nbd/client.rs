@@ -315,7 +315,9 @@ impl Timed for Client {
 
     fn is_there(&self) -> Result<(), RunError> {
         match self.gone {
-            true if self.silent => Err(RunError::Unfit("the server of the network block device did not answer for 600 s".to_owned())),
+            true if self.silent => {
+                Err(RunError::Unfit("the server of the network block device did not answer for 600 s".to_owned()))
+            }
             true => Err(RunError::Unfit("the server of the network block device hung up during the run".to_owned())),
             false => Ok(()),
         }

@@ -430,7 +430,14 @@ mod tests {
     use super::*;
 
     fn export() -> Export {
-        Export { description: String::new(), bytes: 1 << 26, smallest: 512, preferred: 4096, largest: 1 << 25, fast_zeroes: false }
+        Export {
+            description: String::new(),
+            bytes: 1 << 26,
+            smallest: 512,
+            preferred: 4096,
+            largest: 1 << 25,
+            fast_zeroes: false,
+        }
     }
 
     fn of(command: Command, offset: u64, length: u32) -> Head {

@@ -342,7 +342,14 @@ mod tests {
     }
 
     fn export() -> Export {
-        Export { description: "a disk".to_owned(), bytes: 1 << 30, smallest: 512, preferred: 4096, largest: 1 << 20, fast_zeroes: false }
+        Export {
+            description: "a disk".to_owned(),
+            bytes: 1 << 30,
+            smallest: 512,
+            preferred: 4096,
+            largest: 1 << 20,
+            fast_zeroes: false,
+        }
     }
 
     fn option(number: u32, data: &[u8]) -> Vec<u8> {

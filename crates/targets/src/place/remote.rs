@@ -58,7 +58,9 @@ fn connect(uri: &Uri) -> Result<Client, String> {
     use crate::serve::Address;
     let connected = match &uri.address {
         Address::Unix(path) => UnixStream::connect(path).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
-        Address::Tcp(at) => TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
+        Address::Tcp(at) => {
+            TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| Client::connect(Box::new(wire), &uri.export))
+        }
     };
     connected.map_err(|error| format!("{uri}: {error}; expected a server of network block devices"))
 }

@@ -52,7 +52,7 @@ impl Folder {
             MountOption::NoExec,
         ];
         let (bytes, sector) = (export.bytes, u64::from(export.smallest));
-        let disk = Disk { inbox, bytes, sector, background, owner: owner(folder)? };
+        let disk = Disk { asks: Asks { inbox, bytes, sector }, background, owner: owner(folder)? };
         Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
     }
 
@@ -83,19 +83,28 @@ fn owner(folder: &Path) -> io::Result<(u32, u32)> {
     Ok((of.uid(), of.gid()))
 }
 
+/// The longest part of a range that is zeroed in one request.
+const PART: u64 = 1 << 30;
+
 struct Disk {
+    asks: Asks,
+    background: u16,
+    owner: (u32, u32),
+}
+
+/// Asks the disk.
+#[derive(Clone)]
+struct Asks {
     inbox: Inbox,
     bytes: u64,
     sector: u64,
-    background: u16,
-    owner: (u32, u32),
 }
 
 impl Disk {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let folder = inode == INodeNo::ROOT;
         let (kind, perm) = if folder { (FileType::Directory, 0o700) } else { (FileType::RegularFile, 0o600) };
-        let size = if folder { 0 } else { self.bytes };
+        let size = if folder { 0 } else { self.asks.bytes };
         let (never, (uid, gid)) = (UNIX_EPOCH, self.owner);
         FileAttr {
             ino: inode,
@@ -115,7 +124,9 @@ impl Disk {
             flags: 0,
         }
     }
+}
 
+impl Asks {
     /// Asks the disk; `answer` has what it says.
     fn ask(
         &self,
@@ -141,7 +152,21 @@ impl Disk {
         // Without a disk the reply is an error.
         let _ = self.inbox.send(Message::Asked(Asked { head, data, whom: Whom::Caller(caller) }));
     }
+
+    /// Zeroes a range of any length, part by part.
+    fn zero(self, offset: u64, length: u64, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
+        let part = length.min(PART);
+        let rest = self.clone();
+        let answer: Answer = Box::new(answer);
+        self.ask((Command::WriteZeroes, offset, part), Vec::new(), move |outcome| match outcome {
+            Ok(_) if part < length => rest.zero(offset + part, length - part, answer),
+            outcome => answer(outcome),
+        });
+    }
 }
+
+/// Takes an outcome to whoever asked.
+type Answer = Box<dyn FnOnce(Result<Vec<u8>, Errno>) + Send>;
 
 fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
     move |outcome| match outcome {
@@ -189,7 +214,7 @@ impl Filesystem for Disk {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.bytes) {
+        match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.asks.bytes) {
             true => reply.error(Errno::EPERM),
             false => reply.attr(&FOR_GOOD, &self.attributes(inode)),
         }
@@ -211,14 +236,14 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let (from, to) = (offset.min(self.bytes), (offset + u64::from(size)).min(self.bytes));
+        let (from, to) = (offset.min(self.asks.bytes), (offset + u64::from(size)).min(self.asks.bytes));
         if from == to {
             return reply.data(&[]);
         }
-        let first = from / self.sector * self.sector;
-        let last = to.next_multiple_of(self.sector).min(self.bytes);
+        let first = from / self.asks.sector * self.asks.sector;
+        let last = to.next_multiple_of(self.asks.sector).min(self.asks.bytes);
         let within = (from - first) as usize..(to - first) as usize;
-        self.ask((Command::Read, first, last - first), Vec::new(), move |outcome| match outcome {
+        self.asks.ask((Command::Read, first, last - first), Vec::new(), move |outcome| match outcome {
             Ok(data) => reply.data(&data[within]),
             Err(error) => reply.error(error),
         });
@@ -237,14 +262,14 @@ impl Filesystem for Disk {
         reply: ReplyWrite,
     ) {
         let length = data.len();
-        self.ask((Command::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
+        self.asks.ask((Command::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
             Ok(_) => reply.written(length as u32),
             Err(error) => reply.error(error),
         });
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.ask((Command::Flush, 0, 0), Vec::new(), end(reply));
+        self.asks.ask((Command::Flush, 0, 0), Vec::new(), end(reply));
     }
 
     /// Closing promises nothing.
@@ -265,7 +290,7 @@ impl Filesystem for Disk {
         reply: ReplyEmpty,
     ) {
         match mode & ZERO_RANGE != 0 {
-            true => self.ask((Command::WriteZeroes, offset, length), Vec::new(), end(reply)),
+            true => self.asks.clone().zero(offset, length, end(reply)),
             false => reply.error(Errno::EOPNOTSUPP),
         }
     }
@@ -280,7 +305,7 @@ impl Filesystem for Disk {
             Err(_) => reply.error(Errno::EIO),
         });
         // Without a disk the reply is an error.
-        let _ = self.inbox.send(Message::Nothing(caller));
+        let _ = self.asks.inbox.send(Message::Nothing(caller));
     }
 
     fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {

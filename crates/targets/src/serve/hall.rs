@@ -27,6 +27,9 @@ const AT_ONCE: usize = 16;
 /// Connections for orders at once: people and scripts, one order after another.
 const ORDERING: usize = 16;
 
+/// How often one is read from before others are heard: what is left is there at the next turn.
+const READS: usize = 16;
+
 /// The longest order, in bytes: a key and a value.
 const ORDER: usize = 4096;
 
@@ -105,10 +108,10 @@ fn read(wire: &mut dyn Wire, into: &mut [u8]) -> io::Result<Option<usize>> {
 }
 
 impl Guest {
-    /// Goes on with the talk. True when it is over, with what was agreed upon; errors are those of the connection.
+    /// Goes on with the talk, until it waits for the other end. What was agreed upon when it is over; errors are those of the connection.
     fn goes_on(&mut self) -> io::Result<Option<Negotiated>> {
         let mut piece = [0; 4096];
-        loop {
+        for _ in 0..READS {
             self.out.send(&mut *self.wire)?;
             if !self.out.is_empty() {
                 // Who does not read is not heard.
@@ -129,13 +132,17 @@ impl Guest {
                 Step::Goes(negotiated) => return Ok(Some(negotiated)),
             }
         }
+        self.out.send(&mut *self.wire)?;
+        Ok(None)
     }
 }
 
 impl Ordering {
     /// Hears what came, and does it. False when it is over; errors are those of the connection.
     fn goes_on(&mut self, inbox: &Inbox, book: &Book) -> io::Result<bool> {
-        let mut piece = [0; 1024];
+        // No more orders than this has lines are done before others are heard.
+        let mut piece = [0; 256];
+        let mut has_read = false;
         loop {
             self.out.send(&mut *self.wire)?;
             if !self.out.is_empty() || self.ends {
@@ -151,6 +158,9 @@ impl Ordering {
                 self.ends = true;
                 self.say(Err(format!("a line of more than {ORDER} bytes; expected an order")));
                 continue;
+            }
+            if std::mem::replace(&mut has_read, true) {
+                return Ok(true);
             }
             match read(&mut *self.wire, &mut piece)? {
                 None => return Ok(true),
@@ -173,7 +183,9 @@ impl Ordering {
                 let (answer, said) = channel();
                 let ended = || Err("it has ended".to_owned());
                 // The disk answers within a turn of its own.
-                inbox.send(Message::Order(order, answer)).map_or_else(|_| ended(), |()| said.recv().unwrap_or_else(|_| ended()))
+                inbox
+                    .send(Message::Order(order, answer))
+                    .map_or_else(|_| ended(), |()| said.recv().unwrap_or_else(|_| ended()))
             }
         };
         self.say(said);
