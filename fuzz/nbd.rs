@@ -13,7 +13,14 @@ use seekwise_targets::nbd::{self, Client, Export, Line};
 
 /// A small disk: bounds are near.
 fn export() -> Export {
-    Export { description: "fuzz".to_owned(), bytes: 1 << 20, smallest: 512, preferred: 4096, largest: 1 << 16 }
+    Export {
+        description: "fuzz".to_owned(),
+        bytes: 1 << 20,
+        smallest: 512,
+        preferred: 4096,
+        largest: 1 << 16,
+        fast_zeroes: false,
+    }
 }
 
 /// What a client sent, and a place for what it is answered.

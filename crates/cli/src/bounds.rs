@@ -58,6 +58,11 @@ impl Bounds {
         Bounds { memory, given: given.is_some() }
     }
 
+    /// Bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
     /// Answers the number of cores on which `plan` keeps within the memory; says it where the plan takes long. An error
     /// where not even one run at a time fits.
     pub fn admit(&self, plan: &Plan<'_>) -> Result<usize, Failure> {

@@ -37,7 +37,7 @@ use crate::output::{say, shown, shown_json};
 pub fn dispatch(cli: Cli) -> Outcome {
     if cli.max_memory.is_some() && !bounded(&cli.command) {
         return Err(Failure::new(
-            "--max-memory: this command plans no runs; expected run, compare, study, claims or power-cut",
+            "--max-memory: this command plans no runs and serves no disk; expected run, compare, study, claims, power-cut or serve",
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
@@ -56,7 +56,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Fit(args) => fit::fit(&args, cli.json),
         Command::Validate(args) => validate::validate(&args, cli.json),
         Command::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
-        Command::Serve(args) => serve::serve(&args, cli.json),
+        Command::Serve(args) => serve::serve(&args, &bounds, cli.json),
         #[cfg(target_os = "linux")]
         Command::Crash(args) => crash::crash(&args, cli.json),
         #[cfg(not(target_os = "linux"))]
@@ -75,8 +75,8 @@ pub fn dispatch(cli: Cli) -> Outcome {
 
 /// Whether a command keeps within a bound of memory.
 fn bounded(command: &Command) -> bool {
-    use Command::{Claims, Compare, PowerCut, Run, Study};
-    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | PowerCut(_))
+    use Command::{Claims, Compare, PowerCut, Run, Serve, Study};
+    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | PowerCut(_) | Serve(_))
 }
 
 /// Prints warnings, each once, to standard error.

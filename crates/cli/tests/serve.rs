@@ -31,6 +31,11 @@ fn what_makes_no_sense_is_refused() {
         &[DRIVE, "--nbd", "unix:s", "--set", "at.1 s.driver.flush=drop"],
         "expected `seekwise set driver.flush=drop`",
     );
+    refused(
+        &[DRIVE, "--nbd", "unix:s", "--max-memory", "9m"],
+        "--max-memory: 9437184 bytes are too few for a disk that is served",
+    );
+    refused(&[DRIVE, "--nbd", "unix:s", "--max-clients", "0"], "expected a whole number from 1 to 65536");
     refused(&[DRIVE, "--nbd", "unix:none/s"], "No such file or directory");
     refused(&[DRIVE, "--nbd", "unix:s", "--run", "--", "./no-such-program"], "./no-such-program: No such file");
     fs::write(folder.path().join("short.img"), "12345").unwrap();
@@ -57,7 +62,9 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     assert!(talk.contains("power cut at") && talk.contains("power is back at"), "{talk}");
     let receipt: Value = serde_json::from_str(receipt).unwrap();
     assert_eq!((&receipt["power_cuts"], &receipt["requests"]), (&1.into(), &0.into()));
-    for figure in ["busy_share", "path_p50_us", "stalls", "over_200_us_outside_stalls"] {
+    for figure in
+        ["busy_share", "path_p50_us", "stalls", "over_200_us_outside_stalls", "clients_most", "held_most_bytes"]
+    {
         assert!(receipt[figure].is_number(), "{figure}: {receipt}");
     }
     assert!(receipt["path_p50_us"].as_f64() > Some(0.0), "a way takes time");
@@ -303,6 +310,30 @@ fn a_kernel_makes_a_file_system_of_it_and_the_session_can_be_played() {
         let most = outstanding(&fs::read_to_string(at.join("session.csv")).unwrap());
         assert!(most > 12, "the kernel's own bound: {most}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_is_zeroed_in_any_length_and_its_way_is_measured() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() || !in_path("fallocate") {
+        return eprintln!("skipped: --fuse, which takes root, /dev/fuse and fallocate");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("m")).unwrap();
+    // The file is read until the way was gone while somebody was answered.
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let script = format!(
+        "fallocate --zero-range --keep-size --length 20g $SEEKWISE_FILE || exit 1; for n in $(seq 400); do \
+         dd if=$SEEKWISE_FILE of=/dev/null bs=4k count=20 iflag=direct status=none; \
+         {program} status --json --at $SEEKWISE_CONTROL | grep -q file_beside_share && exit 0; done; exit 1"
+    );
+    let serve = ["serve", "null", "--fuse", "m", "--json", "--max-memory", "256m", "--run", "--", "sh", "-c"];
+    let said = seekwise(at, &[&serve[..], &[&script]].concat());
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    let receipt = said.json();
+    assert_eq!((&receipt["writes"], &receipt["failures"]), (&20.into(), &0.into()), "a GiB each");
+    assert!(receipt["file_beside_mean_us"].as_f64() > Some(0.0), "{receipt}");
 }
 
 fn is_root() -> bool {

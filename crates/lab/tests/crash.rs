@@ -21,14 +21,14 @@ use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Workload};
 use seekwise_targets::bytes::Bytes;
-use seekwise_targets::history::{Event, History, Mark};
+use seekwise_targets::history::{Data, Event, History, Mark};
 use seekwise_targets::sim::{Watched, Witness};
 use seekwise_targets::work::Work;
 
 /// What a write brings: its number in each sector.
-fn data(request: &Request) -> Vec<u8> {
+fn data(request: &Request) -> Data {
     let sector: Vec<u8> = request.stamp.to_le_bytes().repeat(SECTOR as usize / 8);
-    sector.repeat(request.sectors as usize)
+    Data::from(sector.repeat(request.sectors as usize))
 }
 
 /// Writes down what passes, as a disk at work does.
@@ -38,7 +38,7 @@ struct Writing(History);
 impl Witness for Writing {
     fn submitted(&mut self, now: Instant, request: &Request) {
         let data = (request.op == Op::Write).then(|| data(request));
-        self.0.taken(now, request, data.as_deref());
+        self.0.taken(now, request, data.as_ref());
     }
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.0.events.push(Event::Over(*request, *completion));
@@ -125,7 +125,9 @@ fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: boo
 /// What a check sees of a medium: the number in each sector, and what cannot be read.
 fn seen(image: &Image, history: &History, writes: &Writes) -> BTreeMap<u64, Option<u64>> {
     let mut seen = BTreeMap::new();
-    for (lba, bytes) in image.pieces(history, writes) {
+    for (lba, part) in image.pieces(history, writes) {
+        let mut bytes = vec![0; part.bytes() as usize];
+        part.copy_to(&mut bytes);
         for (sector, bytes) in (lba..).zip(bytes.chunks_exact(SECTOR as usize)) {
             seen.insert(sector, Some(u64::from_le_bytes(bytes[..8].try_into().unwrap())));
         }
@@ -217,7 +219,7 @@ impl Made {
         let (tag, unit, origin, stamp) = (self.stamp as u32, 0, 0, self.stamp);
         let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
         let data = (op == Op::Write).then(|| data(&request));
-        self.history.taken(at(when), &request, data.as_deref());
+        self.history.taken(at(when), &request, data.as_ref());
         request
     }
 

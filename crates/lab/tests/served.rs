@@ -18,6 +18,7 @@ use seekwise_model::testing;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::{Job, Pattern};
 use seekwise_targets::bytes::Bytes;
+use seekwise_targets::history::Data;
 use seekwise_targets::live::content::Content;
 #[cfg(unix)]
 use seekwise_targets::live::{Disk, Plan};
@@ -73,7 +74,7 @@ impl Witness for AtWork {
         self.log.submitted(now, request);
         self.last = self.last.max(request.stamp);
         let data = (request.op == Op::Write).then(|| data(request));
-        self.content.taken(now, request, data);
+        self.content.taken(now, request, data.map(Data::from));
     }
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.tell_landings();

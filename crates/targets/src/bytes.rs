@@ -2,52 +2,48 @@
 //!
 //! A write that the device accepted is seen by every later read. It comes to the platters' image when its landing says
 //! so, by stamp ([`Landing`], rule 5 of the contract); what a power cut leaves is then what the image holds, and nothing
-//! has to be worked out. Memory is that of what was written; an image in a file is sparse.
+//! has to be worked out. Memory is that of what was written and is not zeroes; an image in a file is sparse. What is kept of
+//! sectors is kept by runs, so that a request of any length costs an entry.
 //!
 //! Where that does not hold, of an array that lacks a drive, somebody else works it out ([`Bytes::leave`]); until then what lay
 //! where something was put is kept ([`Bytes::keep_former`]).
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod platters;
+mod runs;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 
 use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
 
-use crate::history::{History, Left};
+use self::platters::{PIECE, PIECE_COST, Surface};
+pub use self::platters::{Platters, zero_at};
+use self::runs::{RUN_COST, Runs};
+use crate::history::{Data, History, Left, Part};
 
-/// Sectors of a piece of an image in memory: 4 KiB, a page of what writes to it, so that most writes fill their pieces whole.
-const PIECE: u64 = 8;
-
-/// Bytes that are copied at once where a file of platters begins with another.
-const COPIED: usize = 64 << 10;
-
-/// What lies where nothing was written.
-#[derive(Debug, Default)]
-pub enum Platters {
-    /// In memory, in pieces; nothing is zeroes.
-    #[default]
-    Memory,
-    /// In a file, which is as long as the disk.
-    File(File),
-}
+/// What a write that is not on the platters takes beside its data: a [`Written`] and what it is found by.
+const WRITE_COST: u64 = 192;
 
 /// A write that is not on the platters whole.
 #[derive(Debug)]
 struct Written {
     lba: u64,
-    data: Vec<u8>,
+    data: Data,
     /// Sectors of which something has been heard, one bit each, and how many they are not: a drive whose cache is switched off meanwhile
     /// may write some of them twice.
     heard: Vec<u64>,
     left: u64,
     /// It was answered as done, and the last stamp that was given then.
     done: Option<u64>,
+    /// Memory that is counted for it.
+    counted: u64,
 }
 
 impl Written {
-    fn of(lba: u64, data: Vec<u8>) -> Written {
-        let sectors = data.len() as u64 / SECTOR;
-        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None }
+    fn of(lba: u64, data: Data) -> Written {
+        let sectors = data.bytes() / SECTOR;
+        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
     }
 
     fn hear(&mut self, sector: u64) {
@@ -56,11 +52,35 @@ impl Written {
         self.heard[word] |= bit;
     }
 
-    /// Nothing has been heard of this sector of it.
-    fn covers(&self, sector: u64) -> bool {
-        let all = self.lba..self.lba + self.data.len() as u64 / SECTOR;
-        let (word, bit) = self.bit(sector.max(self.lba));
-        all.contains(&sector) && self.heard[word] & bit == 0
+    fn end(&self) -> u64 {
+        self.lba + self.data.bytes() / SECTOR
+    }
+
+    /// The runs of it between two sectors of which nothing has been heard.
+    fn unheard(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for sector in from.max(self.lba)..end.min(self.end()) {
+            let (word, bit) = self.bit(sector);
+            match runs.last_mut() {
+                _ if self.heard[word] & bit != 0 => {}
+                Some(run) if run.1 == sector => run.1 += 1,
+                _ => runs.push((sector, sector + 1)),
+            }
+        }
+        runs
+    }
+
+    /// What it brings to these sectors of it.
+    fn part(&self, from: u64, end: u64) -> Part<'_> {
+        self.data.part((from - self.lba) * SECTOR, (end - from) * SECTOR)
+    }
+
+    /// Memory that it takes, with that of the pieces that its data will lie in.
+    fn cost(&self, on_platters: u64) -> u64 {
+        WRITE_COST
+            + self.data.kept()
+            + 8 * self.heard.len() as u64
+            + on_platters * pieces_of(&self.data, self.lba) * PIECE_COST
     }
 
     fn bit(&self, sector: u64) -> (usize, u64) {
@@ -69,19 +89,26 @@ impl Written {
     }
 }
 
+/// Pieces of memory that data may lie in.
+fn pieces_of(data: &Data, lba: u64) -> u64 {
+    match data {
+        Data::Zeroes { .. } => 0,
+        Data::Bytes(bytes) => (lba + bytes.len() as u64 / SECTOR).div_ceil(PIECE) - lba / PIECE,
+    }
+}
+
 /// The bytes.
 #[derive(Debug, Default)]
 pub struct Bytes {
-    platters: Platters,
-    pieces: HashMap<u64, Box<[u8]>>,
-    /// What platters in memory began with, and how many bytes that is; zeroes behind it.
-    base: Option<(File, u64)>,
+    surface: Surface,
     /// By stamp.
     written: BTreeMap<u64, Written>,
-    /// By sector: the stamp of what a read finds there, where that is not on the platters.
-    above: BTreeMap<u64, u64>,
+    /// What `written` takes of memory, and will.
+    writing: u64,
+    /// By sectors: the stamp of what a read finds there, where that is not on the platters.
+    above: Runs<u64>,
     /// Sectors that a cut left unreadable.
-    torn: BTreeSet<u64>,
+    torn: Runs<()>,
     /// What the platters held at an instant.
     former: Option<Former>,
 }
@@ -91,8 +118,10 @@ pub struct Bytes {
 struct Former {
     /// By piece: which of its sectors are kept, one bit each, and what they held.
     pieces: HashMap<u64, (u8, Box<[u8]>)>,
+    /// Sectors where nothing lay.
+    empty: Runs<()>,
     /// All that could not be read then.
-    torn: BTreeSet<u64>,
+    torn: Runs<()>,
 }
 
 impl Former {
@@ -108,6 +137,10 @@ impl Former {
         *kept |= 1 << (sector % PIECE);
         piece[at..at + data.len()].copy_from_slice(data);
     }
+
+    fn held(&self) -> u64 {
+        self.pieces.len() as u64 * PIECE_COST + (self.empty.len() + self.torn.len()) as u64 * RUN_COST
+    }
 }
 
 /// A sector that cannot be read.
@@ -117,42 +150,47 @@ pub struct Unreadable(pub u64);
 impl Bytes {
     /// On these platters.
     pub fn on(platters: Platters) -> Bytes {
-        Bytes { platters, ..Bytes::default() }
+        Bytes { surface: Surface::of(platters), ..Bytes::default() }
     }
 
     /// Which begin with what is in `base`, that is not written to. Platters in memory read there what was not written since;
     /// a file of platters gets a copy, but for what is zero.
-    pub fn begun_with(mut self, base: File) -> io::Result<Bytes> {
-        let length = base.metadata()?.len();
-        let Platters::File(file) = &self.platters else {
-            self.base = Some((base, length));
-            return Ok(self);
-        };
-        let mut copied = vec![0; COPIED];
-        for at in (0..length).step_by(COPIED) {
-            let copied = &mut copied[..(length - at).min(COPIED as u64) as usize];
-            read_at(&base, copied, at)?;
-            if copied.iter().any(|&byte| byte != 0) {
-                write_at(file, copied, at)?;
-            }
-        }
-        Ok(self)
+    pub fn begun_with(self, base: File) -> io::Result<Bytes> {
+        Ok(Bytes { surface: self.surface.begun_with(base)?, ..self })
     }
 
-    /// Fills what platters in memory have from `lba` on with what they began with.
-    fn begun(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
-        let Some((base, length)) = &self.base else { return Ok(()) };
-        let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
-        read_at(base, &mut data[..within as usize], lba * SECTOR)
+    /// How many times what is written lies in memory when it has landed, or will: on platters there, and as what lay where it was put.
+    fn copies(&self) -> u64 {
+        u64::from(self.surface.is_in_memory()) + u64::from(self.former.is_some())
+    }
+
+    /// Bytes of memory that all of it takes, with what the writes under way will.
+    pub fn held(&self) -> u64 {
+        let runs = (self.above.len() + self.torn.len()) as u64 * RUN_COST;
+        self.surface.held() + self.writing + runs + self.former.as_ref().map_or(0, Former::held)
+    }
+
+    /// What a write of so many bytes at `lba` adds to that at most; of zeroes nothing is to be kept.
+    pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
+        let pieces = (lba + bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
+        let whole = if bytes == 0 { 0 } else { self.copies() * pieces * PIECE_COST };
+        WRITE_COST + 2 * RUN_COST + bytes + whole
+    }
+
+    /// The same, less what lies there already.
+    pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
+        let there = if self.surface.is_in_memory() { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
+        self.cost_of(lba, bytes) - there * PIECE_COST
     }
 
     /// A write with these data was accepted.
-    pub fn accept(&mut self, write: &Request, data: Vec<u8>) {
-        for sector in write.lba..write.end() {
-            self.above.insert(sector, write.stamp);
-            self.torn.remove(&sector);
-        }
-        self.written.insert(write.stamp, Written::of(write.lba, data));
+    pub fn accept(&mut self, write: &Request, data: Data) {
+        self.above.set(write.lba, write.end(), write.stamp);
+        self.torn.clear(write.lba, write.end());
+        let mut written = Written::of(write.lba, data);
+        written.counted = written.cost(self.copies());
+        self.writing += written.counted;
+        self.written.insert(write.stamp, written);
     }
 
     /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
@@ -164,22 +202,15 @@ impl Bytes {
         }
         let (from, end) = (landing.lba, landing.lba + u64::from(landing.sectors));
         if landing.kind == LandingKind::Torn {
-            self.torn.extend(from..end);
+            self.torn.set(from, end, ());
         }
-        let Some(written) = self.written.get_mut(&landing.stamp) else { return Ok(()) };
-        let within = ((from - written.lba) * SECTOR) as usize..((end - written.lba) * SECTOR) as usize;
+        let Some(mut written) = self.written.remove(&landing.stamp) else { return Ok(()) };
         (from..end).for_each(|sector| written.hear(sector));
-        if landing.kind == LandingKind::Landed {
-            let data = core::mem::take(&mut written.data);
-            let put = self.put(from, &data[within]);
-            self.written.get_mut(&landing.stamp).expect("it was just found").data = data;
-            put?;
-        }
-        for sector in from..end {
-            if self.above.get(&sector) == Some(&landing.stamp) {
-                self.uncover(sector, landing.stamp, landing.kind == LandingKind::Landed);
-            }
-        }
+        let landed = landing.kind == LandingKind::Landed;
+        let put = if landed { self.put(from, &written.part(from, end)) } else { Ok(()) };
+        self.written.insert(landing.stamp, written);
+        put?;
+        self.uncover(from, end, landing.stamp, landed);
         self.drop_heard(landing.stamp);
         Ok(())
     }
@@ -195,8 +226,15 @@ impl Bytes {
     /// A write that is over, and of which all was heard, is not needed any more.
     fn drop_heard(&mut self, stamp: u64) {
         if self.written.get(&stamp).is_some_and(|written| written.left == 0 && written.done.is_some()) {
-            self.written.remove(&stamp);
+            self.take(stamp);
         }
+    }
+
+    /// A write is not under way any more.
+    fn take(&mut self, stamp: u64) -> Option<Written> {
+        let written = self.written.remove(&stamp)?;
+        self.writing -= written.counted;
+        Some(written)
     }
 
     /// A flush of this stamp is over. Of an array that has lost a drive the first copy of a write may never land: its place is
@@ -205,22 +243,27 @@ impl Bytes {
         let over = |(stamp, written): (&u64, &Written)| written.done.filter(|last| *last < flush).map(|_| *stamp);
         let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
         for stamp in settled {
-            let written = self.written.remove(&stamp).expect("it was just found");
-            for (sector, data) in (written.lba..).zip(written.data.chunks_exact(SECTOR as usize)) {
-                if self.above.get(&sector) == Some(&stamp) {
-                    self.put(sector, data)?;
-                    self.above.remove(&sector);
-                }
+            let written = self.take(stamp).expect("it was just found");
+            for (from, end) in self.seen_of(stamp, written.lba, written.end()) {
+                self.put(from, &written.part(from, end))?;
+                self.above.clear(from, end);
             }
         }
         Ok(())
+    }
+
+    /// The runs between two sectors where a read finds this write.
+    fn seen_of(&self, stamp: u64, from: u64, end: u64) -> Vec<(u64, u64)> {
+        let own = self.above.within(from, end).filter(|run| run.2 == stamp);
+        own.map(|(from, end, _)| (from, end)).collect()
     }
 
     /// The power failed, and all was told that came to the platters, also what a buffer saves: nothing else ever will. No landing tells of
     /// what a layer had acknowledged and had not sent to a drive yet.
     pub fn cut(&mut self) {
         self.written.clear();
-        self.above.clear();
+        self.writing = 0;
+        self.above = Runs::default();
     }
 
     /// From now on what lies where something is put is kept, until this is said again; or nothing is kept.
@@ -239,61 +282,92 @@ impl Bytes {
         let former = self.former.take().unwrap_or_default();
         for (number, (kept, data)) in &former.pieces {
             if *kept == u8::MAX {
-                self.put(number * PIECE, data)?;
+                self.put(number * PIECE, &Part::Bytes(data))?;
                 continue;
             }
             let sectors = (number * PIECE..).zip(data.chunks_exact(SECTOR as usize));
             for (sector, data) in sectors.filter(|(sector, _)| kept >> (sector % PIECE) & 1 == 1) {
-                self.put(sector, data)?;
+                self.put(sector, &Part::Bytes(data))?;
             }
+        }
+        for (from, end, ()) in former.empty.iter() {
+            self.put(from, &Part::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
         }
         self.torn = former.torn;
         let begins: BTreeMap<u64, u64> = history.writes().map(|(_, write)| (write.stamp, write.lba)).collect();
         for &((from, to), stamp) in &left.held {
             let first = *begins.get(&stamp).ok_or_else(|| io::Error::other("a write that nobody knows is held"))?;
-            self.put(from, history.bytes(stamp, first, from, to - from))?;
-            for sector in self.torn.range(from..to).copied().collect::<Vec<u64>>() {
-                self.torn.remove(&sector);
-            }
+            self.put(from, &history.part(stamp, first, from, to - from))?;
+            self.torn.clear(from, to);
         }
-        self.torn.extend(left.unreadable.iter().flat_map(|run| run.0..run.1));
+        left.unreadable.iter().for_each(|run| self.torn.set(run.0, run.1, ()));
         Ok(())
+    }
+
+    fn put(&mut self, lba: u64, part: &Part<'_>) -> io::Result<()> {
+        self.remember(lba, part.bytes() / SECTOR)?;
+        match *part {
+            Part::Bytes(data) => self.surface.put(lba, data),
+            Part::Zeroes { bytes, allocated } => self.surface.put_zeroes(lba, bytes / SECTOR, allocated),
+        }
     }
 
     /// Keeps what lies in these sectors and was not kept yet.
     fn remember(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
         let Some(mut former) = self.former.take() else { return Ok(()) };
-        let mut sector = lba;
-        while sector < lba + sectors {
-            let new = (sector..lba + sectors).take_while(|&it| !former.has(it)).count() as u64;
-            let mut data = vec![0; (new * SECTOR) as usize];
-            self.get(sector, &mut data)?;
-            for (sector, data) in (sector..).zip(data.chunks_exact(SECTOR as usize)) {
-                former.keep(sector, data);
-            }
-            sector += new.max(1);
+        for (from, end) in former.empty.gaps(lba, lba + sectors) {
+            self.remember_run(&mut former, from, end)?;
         }
         self.former = Some(former);
         Ok(())
     }
 
-    /// A write failed or lost its power: what of it was not heard of never comes.
-    pub fn forget(&mut self, stamp: u64) {
-        let Some(written) = self.written.remove(&stamp) else { return };
-        for sector in written.lba..written.lba + written.data.len() as u64 / SECTOR {
-            if self.above.get(&sector) == Some(&stamp) {
-                self.uncover(sector, stamp, false);
+    /// The same of sectors that are not kept as empty.
+    fn remember_run(&self, former: &mut Former, from: u64, end: u64) -> io::Result<()> {
+        let mut at = from;
+        while at < end {
+            let data = self.surface.data_from(at, end);
+            // Where nothing lies now, something may have, that is kept.
+            let mut empty = at;
+            let kept: Vec<u64> = match former.pieces.len() as u64 {
+                0 => Vec::new(),
+                _ => (at..data).filter(|&sector| former.has(sector)).collect(),
+            };
+            for sector in kept {
+                former.empty.set(empty, sector, ());
+                empty = sector + 1;
+            }
+            former.empty.set(empty, data, ());
+            at = self.surface.hole_from(data, end);
+            let mut sector = [0; SECTOR as usize];
+            for lba in (data..at).filter(|&lba| !former.has(lba)).collect::<Vec<u64>>() {
+                sector.fill(0);
+                self.surface.get(lba, &mut sector)?;
+                former.keep(lba, &sector);
             }
         }
+        Ok(())
     }
 
-    /// `stamp` is not above the platters in `sector` any more. Where it did not get there, an older write may be found.
-    fn uncover(&mut self, sector: u64, stamp: u64, landed: bool) {
-        let mut before = self.written.range(..stamp).rev();
-        let older = if landed { None } else { before.find(|(_, write)| write.covers(sector)).map(|(&stamp, _)| stamp) };
-        match older {
-            Some(older) => drop(self.above.insert(sector, older)),
-            None => drop(self.above.remove(&sector)),
+    /// A write failed or lost its power: what of it was not heard of never comes.
+    pub fn forget(&mut self, stamp: u64) {
+        let Some(written) = self.take(stamp) else { return };
+        self.uncover(written.lba, written.end(), stamp, false);
+    }
+
+    /// `stamp` is not above the platters in these sectors any more. Where it did not get there, an older write may be found.
+    fn uncover(&mut self, from: u64, end: u64, stamp: u64, landed: bool) {
+        let mut bare = self.seen_of(stamp, from, end);
+        bare.iter().for_each(|run| self.above.clear(run.0, run.1));
+        for (&older, write) in self.written.range(..stamp).rev() {
+            if landed || bare.is_empty() {
+                return;
+            }
+            let found: Vec<(u64, u64)> = bare.iter().flat_map(|run| write.unheard(run.0, run.1)).collect();
+            found.iter().for_each(|run| self.above.set(run.0, run.1, older));
+            if !found.is_empty() {
+                bare = bare.iter().flat_map(|run| self.above.gaps(run.0, run.1)).collect();
+            }
         }
     }
 
@@ -306,129 +380,58 @@ impl Bytes {
     /// The same, into zeroes.
     pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, Unreadable> {
         let end = lba + data.len() as u64 / SECTOR;
-        if let Some(&sector) = self.torn.range(lba..end).next() {
+        if let Some((sector, ..)) = self.torn.within(lba, end).next() {
             return Err(Unreadable(sector));
         }
-        if let Err(error) = self.get(lba, data) {
+        if let Err(error) = self.surface.get(lba, data) {
             return Ok(Err(error));
         }
-        for (&sector, stamp) in self.above.range(lba..end) {
-            let written = &self.written[stamp];
-            let (into, from) = (((sector - lba) * SECTOR) as usize, ((sector - written.lba) * SECTOR) as usize);
-            data[into..into + SECTOR as usize].copy_from_slice(&written.data[from..from + SECTOR as usize]);
+        for (from, to, stamp) in self.above.within(lba, end) {
+            let into = ((from - lba) * SECTOR) as usize..((to - lba) * SECTOR) as usize;
+            self.written[&stamp].part(from, to).copy_to(&mut data[into]);
         }
         Ok(Ok(()))
     }
 
     /// Bytes that are above the platters: lost if the power went now, but for what the device saves.
     pub fn at_risk(&self) -> u64 {
-        self.above.len() as u64 * SECTOR
+        self.above.sectors() * SECTOR
     }
 
     /// Those of them that were answered as done.
     pub fn acknowledged_at_risk(&self) -> u64 {
-        let is_done = |stamp: &&u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
-        self.above.values().filter(is_done).count() as u64 * SECTOR
+        let is_done = |stamp: &u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
+        self.above.iter().filter(|run| is_done(&run.2)).map(|(from, end, _)| (end - from) * SECTOR).sum()
     }
 
     /// Sectors that cannot be read.
     pub fn torn(&self) -> u64 {
-        self.torn.len() as u64
+        self.torn.sectors()
     }
 
     /// All that has landed is kept, where it is kept in a file.
     pub fn close(&self) -> io::Result<()> {
-        match &self.platters {
-            Platters::Memory => Ok(()),
-            Platters::File(file) => file.sync_all(),
-        }
+        self.surface.close()
     }
 
-    /// Whether anything was ever written in these sectors of an image in memory; of a file that is not known.
-    pub fn may_hold(&self, lba: u64, sectors: u64) -> bool {
-        let pieces = lba / PIECE..=(lba + sectors - 1) / PIECE;
-        matches!(self.platters, Platters::File(_))
-            || self.base.as_ref().is_some_and(|(_, length)| lba * SECTOR < *length)
-            || self.above.range(lba..lba + sectors).next().is_some()
-            || pieces.into_iter().any(|piece| self.pieces.contains_key(&piece))
+    /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
+    pub fn data_from(&self, lba: u64, end: u64) -> u64 {
+        let above = self.above.within(lba, end).next().map_or(end, |run| run.0);
+        self.surface.data_from(lba, end).min(above)
     }
 
-    fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
-        if let Platters::File(file) = &self.platters {
-            return read_at(file, data, lba * SECTOR);
-        }
-        self.begun(lba, data)?;
-        let (mut sector, end) = (lba, lba + data.len() as u64 / SECTOR);
-        while sector < end {
-            let to = ((sector / PIECE + 1) * PIECE).min(end);
-            if let Some(piece) = self.pieces.get(&(sector / PIECE)) {
-                let (from, into) = ((sector % PIECE * SECTOR) as usize, ((sector - lba) * SECTOR) as usize);
-                let length = ((to - sector) * SECTOR) as usize;
-                data[into..into + length].copy_from_slice(&piece[from..from + length]);
+    /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
+    pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
+        let mut at = lba;
+        loop {
+            let below = self.surface.hole_from(at, end);
+            let above = self.above.within(below, end).next().filter(|run| run.0 == below).map_or(below, |run| run.1);
+            if above == at || above >= end {
+                return above.min(end);
             }
-            sector = to;
+            at = above;
         }
-        Ok(())
     }
-
-    fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
-        self.remember(lba, data.len() as u64 / SECTOR)?;
-        match &self.platters {
-            Platters::File(file) => return write_at(file, data, lba * SECTOR),
-            Platters::Memory => {}
-        }
-        let (mut sector, mut data) = (lba, data);
-        while !data.is_empty() {
-            let room = ((PIECE - sector % PIECE) * SECTOR) as usize;
-            let (bytes, rest) = data.split_at(room.min(data.len()));
-            self.put_piece(sector, bytes)?;
-            (sector, data) = (sector + bytes.len() as u64 / SECTOR, rest);
-        }
-        Ok(())
-    }
-
-    /// The same within one piece in memory.
-    fn put_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
-        let number = sector / PIECE;
-        let at = (sector % PIECE * SECTOR) as usize;
-        if let Some(piece) = self.pieces.get_mut(&number) {
-            piece[at..at + bytes.len()].copy_from_slice(bytes);
-            return Ok(());
-        }
-        if bytes.len() as u64 == PIECE * SECTOR {
-            self.pieces.insert(number, Box::from(bytes));
-            return Ok(());
-        }
-        let mut piece = vec![0; (PIECE * SECTOR) as usize];
-        self.begun(number * PIECE, &mut piece)?;
-        piece[at..at + bytes.len()].copy_from_slice(bytes);
-        self.pieces.insert(number, piece.into_boxed_slice());
-        Ok(())
-    }
-}
-
-#[cfg(unix)]
-fn read_at(file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, data, offset)
-}
-
-#[cfg(unix)]
-fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::write_all_at(file, data, offset)
-}
-
-#[cfg(not(unix))]
-fn read_at(mut file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
-    use std::io::{Read, Seek, SeekFrom};
-    file.seek(SeekFrom::Start(offset))?;
-    file.read_exact(data)
-}
-
-#[cfg(not(unix))]
-fn write_at(mut file: &File, data: &[u8], offset: u64) -> io::Result<()> {
-    use std::io::{Seek, SeekFrom, Write};
-    file.seek(SeekFrom::Start(offset))?;
-    file.write_all(data)
 }
 
 #[cfg(test)]
@@ -440,7 +443,7 @@ mod tests {
     fn write(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32) {
         let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
         let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
-        bytes.accept(&request, vec![stamp as u8; sectors as usize * SECTOR as usize]);
+        bytes.accept(&request, vec![stamp as u8; sectors as usize * SECTOR as usize].into());
     }
 
     fn land(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32, kind: LandingKind) {
@@ -485,7 +488,10 @@ mod tests {
             write(&mut bytes, stamp, stamp * 1000, 8);
             land(&mut bytes, stamp, stamp * 1000, 8, LandingKind::Landed);
         }
-        assert_eq!(bytes.pieces.values().map(|piece| piece.len()).sum::<usize>(), 50 * 8 * SECTOR as usize);
+        // None of them was answered yet.
+        assert_eq!((bytes.surface.held(), bytes.held() > 100 * PIECE_COST), (50 * PIECE_COST, true));
+        (1..=50).for_each(|stamp| bytes.done(stamp, 50));
+        assert_eq!(bytes.held(), 50 * PIECE_COST);
         assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
     }
 
@@ -565,7 +571,7 @@ mod tests {
             for (stamp, lba, sectors) in [(2, 0, 16), (3, 2, 4), (4, 18, 1), (5, 29, 2)] {
                 let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
                 let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
-                let data = vec![stamp as u8; sectors as usize * SECTOR as usize];
+                let data = Data::from(vec![stamp as u8; sectors as usize * SECTOR as usize]);
                 history.taken(Instant::ZERO, &request, Some(&data));
                 bytes.accept(&request, data);
                 land(&mut bytes, stamp, lba, sectors, LandingKind::Landed);
@@ -610,7 +616,7 @@ mod tests {
             assert_eq!(seen(&bytes, 0, 3), [1, 200, 3]);
             let end = bytes.read(390, 2).unwrap().unwrap();
             assert_eq!((end[0], end[200_000 - 390 * 512 - 1], end[200_000 - 390 * 512], end[1023]), (141, 141, 0, 0));
-            assert!(bytes.may_hold(0, 1) && (on_file || !bytes.may_hold(1024, 1)));
+            assert_eq!((bytes.data_from(0, 2048), bytes.data_from(1024, 2048)), (0, 2048), "{on_file}");
         }
         assert_eq!(std::fs::read(&base).unwrap(), content);
         std::fs::remove_dir_all(&folder).unwrap();

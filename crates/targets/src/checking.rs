@@ -8,6 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::bytes::zero_at;
+use crate::history::Part;
 use crate::kernel::pages::{Pages, Unflushed};
 use crate::kernel::{Bounds, Ended, FileSystem, Mounted, Program};
 
@@ -42,8 +44,8 @@ pub struct Seen {
 /// What lies on a disk beside what it began with.
 #[derive(Clone, Debug, Default)]
 pub struct Content<'a> {
-    /// First sectors, and bytes.
-    pub pieces: Vec<(u64, &'a [u8])>,
+    /// First sectors, and what lies from there on.
+    pub pieces: Vec<(u64, Part<'a>)>,
     /// Sectors that cannot be read: from, and up to.
     pub torn: Vec<(u64, u64)>,
 }
@@ -80,10 +82,13 @@ impl<'a> Checker<'a> {
         for (at, bytes) in &self.base {
             file.write_all_at(bytes, *at)?;
         }
-        for (lba, bytes) in &content.pieces {
+        for (lba, part) in &content.pieces {
             // What a program wrote behind its file system, if it had the whole device.
-            let within = self.length.saturating_sub(lba * 512).min(bytes.len() as u64);
-            file.write_all_at(&bytes[..within as usize], lba * 512)?;
+            let within = self.length.saturating_sub(lba * 512).min(part.bytes());
+            match part {
+                Part::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
+                Part::Zeroes { .. } => zero_at(&file, lba * 512, within, false)?,
+            }
         }
         for sector in content.torn.iter().flat_map(|&(from, end)| from..end) {
             file.write_all_at(&UNREADABLE, sector * 512)?;

@@ -4,6 +4,7 @@
 //! It says nothing of what a cut leaves: whoever judges cuts hears it again, event after event ([`History::tell`]), as a
 //! witness of a simulated run does, and may answer in the words that stand here ([`Judge`], [`Left`]).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +26,89 @@ pub enum Event {
     Changed(Instant, String, String),
 }
 
+/// What a write brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Bytes, of whole sectors.
+    Bytes(Vec<u8>),
+    /// So many zeroes, that nobody has to hold. Where they are `allocated`, a file of platters is to keep the room for them.
+    Zeroes {
+        /// How many.
+        bytes: u64,
+        /// No hole.
+        allocated: bool,
+    },
+}
+
+/// A part of [`Data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Zeroes; see [`Data::Zeroes`].
+    Zeroes {
+        /// How many.
+        bytes: u64,
+        /// No hole.
+        allocated: bool,
+    },
+}
+
+impl From<Vec<u8>> for Data {
+    fn from(bytes: Vec<u8>) -> Data {
+        Data::Bytes(bytes)
+    }
+}
+
+impl Data {
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Data::Bytes(bytes) => bytes.len() as u64,
+            Data::Zeroes { bytes, .. } => *bytes,
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn kept(&self) -> u64 {
+        if let Data::Bytes(bytes) = self { bytes.len() as u64 } else { 0 }
+    }
+
+    /// So many bytes of it from `from` on.
+    pub fn part(&self, from: u64, bytes: u64) -> Part<'_> {
+        match self {
+            Data::Bytes(all) => Part::Bytes(&all[from as usize..(from + bytes) as usize]),
+            Data::Zeroes { allocated, .. } => Part::Zeroes { bytes, allocated: *allocated },
+        }
+    }
+}
+
+impl<'a> Part<'a> {
+    /// How many bytes.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Part::Bytes(bytes) => bytes.len() as u64,
+            Part::Zeroes { bytes, .. } => *bytes,
+        }
+    }
+
+    /// Brings it to a place as long.
+    pub fn copy_to(&self, place: &mut [u8]) {
+        match self {
+            Part::Bytes(bytes) => place.copy_from_slice(bytes),
+            Part::Zeroes { .. } => place.fill(0),
+        }
+    }
+
+    /// As bytes.
+    fn all(self) -> Cow<'a, [u8]> {
+        match self {
+            Part::Bytes(bytes) => Cow::Borrowed(bytes),
+            Part::Zeroes { bytes, .. } => Cow::Owned(vec![0; bytes as usize]),
+        }
+    }
+}
+
 /// What is said beside requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mark {
@@ -42,17 +126,17 @@ pub struct History {
     /// Requests and landings.
     pub events: Vec<Event>,
     /// The data of each write, by stamp.
-    pub data: BTreeMap<u64, Vec<u8>>,
+    pub data: BTreeMap<u64, Data>,
     /// What was said, at instants that do not run back.
     pub marks: Vec<(Instant, Mark)>,
 }
 
 impl History {
     /// The disk took a request, of a write with these data.
-    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&[u8]>) {
+    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&Data>) {
         self.events.push(Event::Taken(at, *request));
         if let Some(data) = data {
-            self.data.insert(request.stamp, data.to_vec());
+            self.data.insert(request.stamp, data.clone());
         }
     }
 
@@ -90,10 +174,14 @@ impl History {
         })
     }
 
-    /// The bytes that the write `stamp` brought to these sectors, which are its own.
-    pub fn bytes(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> &[u8] {
-        let from = ((lba - first) * SECTOR) as usize;
-        &self.data[&stamp][from..from + (sectors * SECTOR) as usize]
+    /// What the write `stamp` brought to these sectors, which are its own.
+    pub fn part(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> Part<'_> {
+        self.data[&stamp].part((lba - first) * SECTOR, sectors * SECTOR)
+    }
+
+    /// The same as bytes.
+    pub fn bytes(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> Cow<'_, [u8]> {
+        self.part(stamp, first, lba, sectors).all()
     }
 }
 

@@ -8,12 +8,15 @@
 //! in the [`Receipt`].
 
 mod asked;
+pub mod attendance;
 mod clients;
 pub mod content;
 mod orders;
 pub mod receipt;
 mod remains;
+mod room;
 mod stalls;
+pub mod ways;
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,18 +27,21 @@ use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 
 pub use self::asked::{Asked, Caller, Whom};
+use self::attendance::Book;
 use self::clients::Clients;
 pub use self::clients::{Connection, Inbox, Messages, inbox};
 use self::content::Content;
 pub use self::orders::{Order, Said};
 use self::receipt::Stalls;
 pub use self::receipt::{Lateness, PathCost, Receipt, Speed};
+pub use self::room::Room;
 use self::stalls::Watch;
+use self::ways::{Door, Measured};
 use crate::bytes::Bytes;
 use crate::clock::{AWAKE, Clock, take_precedence};
-use crate::history::{Chronicle, Event, Judge};
-use crate::nbd::EXTENTS;
+use crate::history::{Chronicle, Data, Event, Judge};
 use crate::nbd::wire::{self, Command, Head, error};
+use crate::nbd::{EXTENTS, LARGEST};
 
 /// What comes to a disk.
 #[derive(Debug)]
@@ -44,11 +50,17 @@ pub enum Message {
     Client(Box<Connection>),
     /// A caller within the program asks.
     Asked(Asked),
+    /// A caller within the program asks for an answer and nothing else.
+    Nothing(Caller),
     /// Something is done to it; the answer says what came of it, in words.
     Order(Order, Sender<Said>),
     /// It is to end, in order.
     Stop,
 }
+
+/// Sectors of a request that are handed down before others have their turn: the largest one that brings its bytes. Zeroes and trims of
+/// up to 4 GiB go in such portions, and no piece is larger.
+const AT_ONCE: u64 = LARGEST / SECTOR;
 
 /// A cut that is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,8 +84,11 @@ struct Job {
     status: Status,
     /// A flush is to follow, where the device has no FUA; or did.
     flush: Flush,
-    /// When the last piece was done.
+    /// When it came, and when the last piece was done.
+    came: Instant,
     done: Instant,
+    /// Memory that was set aside for it.
+    aside: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -125,11 +140,15 @@ pub struct Disk {
     pieces: Vec<Option<Piece>>,
     free: Vec<u32>,
     stamp: u64,
+    /// What it may take of memory, and what of that is set aside for writes on their way.
+    room: Room,
+    aside: u64,
     powered: bool,
     /// It has come so far without the clock.
     ahead: Instant,
     plan: Option<Plan>,
     receipt: Receipt,
+    measured: Measured,
     /// How long the thread waited, by the clock.
     idle: Span,
     watch: Option<Watch>,
@@ -158,10 +177,13 @@ impl Disk {
             pieces: Vec::new(),
             free: Vec::new(),
             stamp: 0,
+            room: Room::default(),
+            aside: 0,
             powered: true,
             ahead: Instant::ZERO,
             plan,
             receipt: Receipt { speed: Speed(speed), ..Receipt::default() },
+            measured: Measured::default(),
             idle: Span::ZERO,
             watch: None,
             trouble: None,
@@ -174,6 +196,29 @@ impl Disk {
     pub fn along(mut self, path: Option<PathCost>) -> Disk {
         self.receipt.path = path;
         self
+    }
+
+    /// Within these bounds of memory: beyond them writes are answered with an error. Said after [`Disk::judged`].
+    pub fn within(mut self, room: Room) -> Disk {
+        self.clients.within(room.clients);
+        self.content = self.content.within(room.contents);
+        Disk { room, ..self }
+    }
+
+    /// With so many clients at once at most.
+    pub fn admitting(self, clients: usize) -> Disk {
+        self.clients.book.write(|book| book.limit = clients);
+        self
+    }
+
+    /// Where the ways to it are measured.
+    pub fn measured(&self) -> Measured {
+        self.measured.clone()
+    }
+
+    /// Where it is counted who comes and goes.
+    pub(crate) fn book(&self) -> Book {
+        self.clients.book.clone()
     }
 
     /// Of an array that begins without these drives, a bit each.
@@ -264,7 +309,7 @@ impl Disk {
         loop {
             let left = self.next().map(|next| self.until(next));
             // The last of it is waited for awake.
-            let rings = self.clients.wait(messages, left.map(|left| left.saturating_sub(AWAKE)));
+            let rings = self.clients.wait(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
             if rings || self.clients.has_asked() || left == Some(Span::ZERO) {
                 return rings;
             }
@@ -273,8 +318,9 @@ impl Disk {
 
     fn heed(&mut self, message: Message) -> bool {
         match message {
-            Message::Client(connection) => self.clients.add(*connection),
+            Message::Client(connection) => self.clients.add(*connection, self.clock.now()),
             Message::Asked(asked) => self.ask(asked),
+            Message::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
             Message::Order(order, answer) => {
                 let said = self.obey(&order);
                 let _ = answer.send(said);
@@ -342,6 +388,7 @@ impl Disk {
             }
             _ => {}
         }
+        let Some(aside) = self.set_aside(&asked) else { return self.refuse_for_memory(asked) };
         let job = Job {
             asked,
             next: first,
@@ -349,14 +396,44 @@ impl Disk {
             below: 0,
             status: Status::Done,
             flush,
+            came: self.now(),
             done: Instant::ZERO,
+            aside,
         };
+        self.aside += aside;
         let place = self.vacant.pop().unwrap_or(self.jobs.len() as u32);
         if place as usize == self.jobs.len() {
             self.jobs.push(None);
         }
         self.jobs[place as usize] = Some(job);
         self.waiting.push_back(place);
+    }
+
+    /// Sets aside the memory that a write takes, here and where it will lie; nothing where there is not so much.
+    fn set_aside(&mut self, asked: &Asked) -> Option<u64> {
+        let Head { command, offset, length, .. } = asked.head;
+        let bytes = match command {
+            Command::Write => u64::from(length),
+            Command::WriteZeroes => 0,
+            _ => return Some(0),
+        };
+        let (lba, held) = (offset / SECTOR, self.content.held() + self.aside);
+        let fits = |cost: &u64| held + cost <= self.room.contents;
+        // What lies there already is looked for only where it matters.
+        let cost = Some(self.content.cost_of(lba, bytes)).filter(fits);
+        let cost = cost.or_else(|| Some(self.content.exact_cost_of(lba, bytes)).filter(fits))?;
+        self.receipt.held_most = self.receipt.held_most.max(held + cost + self.clients.held());
+        Some(cost)
+    }
+
+    /// A write for which there is no memory is answered: there is no space.
+    fn refuse_for_memory(&mut self, asked: Asked) {
+        let receipt = &mut self.receipt;
+        receipt.requests += 1;
+        receipt.writes += 1;
+        receipt.failures += 1;
+        receipt.refused_for_memory += 1;
+        self.refuse(asked.whom, &asked.head, error::NO_SPACE);
     }
 
     /// The cut that is planned for the `count`th of these comes before that one is handed down.
@@ -384,7 +461,9 @@ impl Disk {
                 self.waiting.pop_front();
                 continue;
             }
-            let most = u64::from(self.limits.max_transfer).max(1);
+            let first = head.offset / SECTOR;
+            // No piece goes beyond what is handed down before others have their turn.
+            let most = u64::from(self.limits.max_transfer).max(1).min(AT_ONCE - (job.next - first) % AT_ONCE);
             let sectors = if is_flush { 0 } else { (job.end - job.next).min(most) };
             let op = match head.command {
                 _ if is_flush => Op::Flush,
@@ -410,11 +489,14 @@ impl Disk {
             }
             let data = (op == Op::Write).then(|| data_of(&mut job.asked, lba, sectors));
             if let Some(chronicle) = &self.chronicle {
-                chronicle.write(|history| history.taken(now, &request, data.as_deref()));
+                chronicle.write(|history| history.taken(now, &request, data.as_ref()));
             }
             self.content.taken(now, &request, data);
             if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
                 self.waiting.pop_front();
+            } else if (job.next - first).is_multiple_of(AT_ONCE) {
+                // Whoever asked meanwhile goes before the rest of what is longer than any other request.
+                self.waiting.rotate_left(1);
             }
             if tag as usize == self.pieces.len() {
                 self.pieces.push(None);
@@ -490,6 +572,7 @@ impl Disk {
     fn answer(&mut self, index: u32) {
         let Some(job) = self.jobs[index as usize].take() else { return };
         self.vacant.push(index);
+        self.aside -= job.aside;
         if job.next < job.end {
             // It failed before all of it was handed down.
             self.waiting.retain(|&other| other != index);
@@ -509,7 +592,17 @@ impl Disk {
             return self.refuse(whom, &head, error_of(job.status));
         }
         let left = self.clock.now();
-        self.receipt.answered(self.by_the_clock(job.done).min(left), left);
+        let due = self.by_the_clock(job.done).min(left);
+        self.receipt.answered(due, left);
+        if matches!(head.command, Command::Read | Command::Write) {
+            let door = if matches!(whom, Whom::Client(_)) { Door::Network } else { Door::File };
+            let modelled = due.saturating_since(self.by_the_clock(job.came));
+            self.measured.write(|ways| {
+                let way = ways.of(door);
+                way.modelled.add(modelled);
+                way.late.add(left.since(due));
+            });
+        }
         self.give(whom, &head);
     }
 
@@ -557,21 +650,18 @@ impl Disk {
 
     /// `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
     fn tell_status(&mut self, asked: &Asked, first: u64, sectors: u64) {
-        /// Sectors that are told apart.
-        const GRAIN: u64 = 128;
-        let one = asked.head.flags & wire::REQ_ONE != 0;
+        /// Sectors that are looked at for one answer where something lies: 256 MiB, of which the pieces are met in a
+        /// millisecond or two. A client asks again for the rest.
+        const LOOKED_AT: u64 = 1 << 19;
+        let most = if asked.head.flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS };
         let mut extents: Vec<(u32, u32)> = Vec::new();
-        let (mut at, end) = (first, first + sectors);
-        while at < end {
-            let to = ((at / GRAIN + 1) * GRAIN).min(end);
-            let flags = if self.content.bytes().may_hold(at, to - at) { 0 } else { 3 };
-            let bytes = ((to - at) * SECTOR) as u32;
-            let many = one || extents.len() == EXTENTS;
-            match extents.last_mut() {
-                Some(last) if last.1 == flags => last.0 += bytes,
-                Some(_) if many => break,
-                _ => extents.push((bytes, flags)),
-            }
+        let (mut at, end, mut left) = (first, first + sectors, LOOKED_AT);
+        let bytes = self.content.bytes();
+        while at < end && left > 0 && extents.len() < most {
+            let data = bytes.data_from(at, end);
+            let (to, flags) = if data > at { (data, 3) } else { (bytes.hole_from(at, end.min(at + left)), 0) };
+            extents.push((((to - at) * SECTOR) as u32, flags));
+            left = left.saturating_sub(if flags == 0 { to - at } else { 0 });
             at = to;
         }
         // Callers within the program do not ask for it.
@@ -616,13 +706,15 @@ impl Disk {
 }
 
 /// What a write brings to these sectors.
-fn data_of(asked: &mut Asked, lba: u64, sectors: u64) -> Vec<u8> {
+fn data_of(asked: &mut Asked, lba: u64, sectors: u64) -> Data {
     let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
     let length = (sectors * SECTOR) as usize;
     match asked.head.command {
-        Command::WriteZeroes => vec![0; length],
-        _ if length == asked.data.len() => std::mem::take(&mut asked.data),
-        _ => asked.data[from..from + length].to_vec(),
+        Command::WriteZeroes => {
+            Data::Zeroes { bytes: sectors * SECTOR, allocated: asked.head.flags & wire::NO_HOLE != 0 }
+        }
+        _ if length == asked.data.len() => Data::Bytes(std::mem::take(&mut asked.data)),
+        _ => Data::Bytes(asked.data[from..from + length].to_vec()),
     }
 }
 

@@ -26,8 +26,8 @@ use rustix::fd::AsFd;
 
 #[cfg(unix)]
 pub use client::Client;
-pub use connection::{EXTENTS, Line};
-pub use negotiation::{Export, Negotiated, negotiate};
+pub use connection::{EACH, EXTENTS, Line, Share};
+pub use negotiation::{Export, LARGEST, Negotiated, Step, Talk, negotiate};
 
 /// A connection's two ways.
 pub trait Wire: Read + Write + AsFd + Send {
@@ -60,6 +60,11 @@ pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
 /// Both ends of a connection within this program.
 #[cfg(not(unix))]
 pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+    tcp_pair()
+}
+
+/// The same over this machine's network.
+pub fn tcp_pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
     let door = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     let near = TcpStream::connect(door.local_addr()?)?;
     let (far, from) = door.accept()?;
@@ -67,5 +72,6 @@ pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
     if from != near.local_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
+    near.set_nodelay(true)?;
     Ok((Box::new(near), Box::new(far)))
 }

@@ -1,17 +1,22 @@
 //! A disk as a network block device: a socket where clients come, and are handed to the disk's thread when they have
-//! negotiated; a second socket where orders come (power, settings, status), a line each.
+//! negotiated; a second socket where orders come (power, settings, status), a line each. Who has come through either is in the [`hall`].
 
 #[cfg(target_os = "linux")]
 pub mod fuse;
+mod hall;
+#[cfg(target_os = "linux")]
+mod loops;
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io;
+#[cfg(unix)]
+use std::io::Write;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
 use std::thread;
 
+use rustix::fd::{AsFd, BorrowedFd};
 #[cfg(unix)]
 use seekwise_model::block::{Device, Flags, Op, Request};
 #[cfg(unix)]
@@ -23,14 +28,19 @@ use seekwise_model::stack::Stack;
 #[cfg(unix)]
 use seekwise_model::time::Span;
 
+use self::hall::Hall;
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::Clock;
-use crate::live::{Connection, Disk, Inbox, Message, Order, PathCost, Receipt, Said, inbox};
 #[cfg(unix)]
-use crate::nbd::{Client, pair};
-use crate::nbd::{Export, Line, Wire, negotiate};
+use crate::live::{Connection, Message};
+use crate::live::{Disk, Inbox, Order, PathCost, Receipt, Said, inbox};
+#[cfg(unix)]
+use crate::nbd::Client;
+use crate::nbd::{self, Export, Wire, pair};
+#[cfg(unix)]
+use crate::nbd::{Line, negotiate};
 #[cfg(unix)]
 use crate::place::Timed;
 
@@ -179,6 +189,32 @@ impl Door {
         }
     }
 
+    /// From now on nobody waits for who comes.
+    fn without_waiting(&self) -> io::Result<()> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(listener, _) => listener.set_nonblocking(true),
+            Door::Tcp(listener) => listener.set_nonblocking(true),
+        }
+    }
+
+    /// Both ends of a connection within this program, of the kind that comes through it.
+    fn alike(&self) -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(..) => pair(),
+            Door::Tcp(_) => nbd::tcp_pair(),
+        }
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(listener, _) => listener.as_fd(),
+            Door::Tcp(listener) => listener.as_fd(),
+        }
+    }
+
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
         match self {
             #[cfg(unix)]
@@ -244,33 +280,16 @@ impl Doors {
 /// Serves `disk` until it is told to stop through what `begin` was handed. Errors are those of the image's file.
 pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
     let (inbox, mut messages) = inbox()?;
-    begin(inbox.clone());
     let Doors { clients, orders, .. } = doors;
-    // These threads end with the program: whoever they wait for may never come.
-    let asked = inbox.clone();
-    #[cfg(unix)]
-    let place = clients.as_ref().and_then(place_of);
-    if let Some(clients) = clients {
-        thread::spawn(move || {
-            while let Ok(wire) = clients.accept() {
-                let (export, asked) = (export.clone(), asked.clone());
-                thread::spawn(move || welcome(wire, export, &asked));
-            }
-        });
-    }
-    #[cfg(unix)]
-    let control = orders.as_ref().and_then(place_of);
-    if let Some(orders) = orders {
-        thread::spawn(move || {
-            while let Ok(wire) = orders.accept() {
-                let inbox = inbox.clone();
-                thread::spawn(move || hear(wire, &inbox));
-            }
-        });
-    }
+    let hall = Hall::new([clients, orders], export, inbox.clone(), disk.book())?;
+    let (leash, end) = pair()?;
+    let probe = hall.probe(disk.measured())?;
+    begin(inbox);
+    let open = thread::spawn(move || hall.open(&*end));
     let receipt = disk.run(&mut messages);
-    #[cfg(unix)]
-    place.iter().chain(&control).for_each(Place::leave);
+    // Whoever is in the hall is left, and waits for nothing that is not there any more.
+    drop((messages, leash, probe));
+    let _ = open.join();
     receipt
 }
 
@@ -345,46 +364,22 @@ fn within(export: Export, begin: impl FnOnce() -> Disk + Send + 'static) -> io::
     Ok((Client::connect(near, "")?, inbox, running))
 }
 
+/// Negotiates with a client within this program, and hands it to the disk. What goes wrong with its connection is its own affair.
 #[cfg(unix)]
-fn place_of(door: &Door) -> Option<Place> {
-    if let Door::Unix(_, place) = door { Some(place.clone()) } else { None }
-}
-
-/// Negotiates with a client, and hands it to the disk. What goes wrong with its connection is its own affair.
 fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
     let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
     if wire.without_waiting().is_ok() {
         // Without a disk it is left.
-        let _ = inbox.send(Message::Client(Box::new(Connection { wire, line: Line::new(export, negotiated) })));
+        let _ = inbox.send(Message::Client(Box::new(Connection {
+            wire,
+            line: Line::new(export, negotiated),
+            ours: false,
+        })));
     }
 }
 
 /// What an answer to an order begins with: it was done, or it was refused.
 const ANSWERS: [&str; 2] = ["done: ", "refused: "];
-
-/// Orders, a line each, each answered with a line that begins with one of [`ANSWERS`].
-fn hear(wire: Box<dyn Wire>, inbox: &Inbox) {
-    let mut wire = BufReader::new(wire);
-    let mut line = String::new();
-    while wire.read_line(&mut line).is_ok_and(|bytes| bytes > 0) {
-        let said = match order(line.trim_end()) {
-            Err(expected) => Err(expected),
-            Ok(order) => {
-                let (answer, said) = channel();
-                if inbox.send(Message::Order(order, answer)).is_err() {
-                    return;
-                }
-                said.recv().unwrap_or_else(|_| Err("it has ended".to_owned()))
-            }
-        };
-        let [done, refused] = ANSWERS;
-        let (how, words) = said.map_or_else(|words| (refused, words), |words| (done, words));
-        if writeln!(wire.get_mut(), "{how}{words}").is_err() {
-            return;
-        }
-        line.clear();
-    }
-}
 
 /// Reads an order, or says what was expected.
 fn order(line: &str) -> Result<Order, String> {

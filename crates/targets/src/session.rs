@@ -19,7 +19,7 @@ use crate::bytes::Bytes;
 use crate::history::{Chronicle, History, Mark};
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::{Bounds, FileSystem, How, Loop, Mounted, Program, leave};
-use crate::live::{Disk, Inbox, Message, Order, Receipt};
+use crate::live::{Disk, Inbox, Message, Order, Receipt, Room};
 use crate::nbd::Export;
 use crate::serve::fuse::Folder;
 use crate::serve::{Address, Doors, FILE, serve};
@@ -94,7 +94,7 @@ impl Session<'_> {
             std::fs::create_dir(&path).map(|()| path)
         };
         let (disk, mount) = (place("disk")?, place("mount")?);
-        let folder = Folder::mount(&disk, export, inbox.clone())?;
+        let folder = Folder::mount(&disk, export, Room::default().callers(), inbox.clone())?;
         let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
         let unmounted = folder.unmount().map_err(|error| {
             leave(&disk);

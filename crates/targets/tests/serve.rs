@@ -7,6 +7,7 @@ mod served;
 use std::io::{Read, Write};
 
 use seekwise_model::drive::recovery::Weak;
+use seekwise_model::flash::{Flash, FlashSpec};
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::host::driver::DriverSpec;
@@ -14,7 +15,7 @@ use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_targets::bytes::{Bytes, Platters};
-use seekwise_targets::live::Plan;
+use seekwise_targets::live::{Disk, Plan};
 use seekwise_targets::nbd::wire::{self, HEAD, error};
 
 use self::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
@@ -341,6 +342,63 @@ fn a_client_that_asks_for_more_than_is_held_for_it_gets_all_of_it() {
         }
     });
     assert_eq!(server.end().reads, READS as u64);
+}
+
+#[test]
+fn the_way_is_measured_while_clients_are_answered() {
+    let server = Server::of("way", &drive(), None);
+    let mut client = server.client();
+    // A client of the server's own goes it forty times a second, and counts where somebody was answered meanwhile.
+    let told = (0..400).any(|_| {
+        (0..5).for_each(|_| assert_eq!(client.read(0, 4096), Ok(0)));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        server.order("receipt").contains("nbd_beside_share=")
+    });
+    assert!(told);
+    let receipt = server.end();
+    let losses = receipt.losses();
+    assert!(losses.len() == 1 && losses[0].modelled > Span::ZERO && losses[0].added > Span::ZERO, "{losses:?}");
+    assert_eq!((receipt.failures, receipt.attendance.most), (0, 1), "it is no client and asks the model for nothing");
+}
+
+#[test]
+fn zeroes_are_seen_and_cut_as_what_was_written() {
+    let server = Server::of("zeroes", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(wire::FUA, 0, 7, 65_536), 0);
+    client.send(WRITE_ZEROES, 0, 4096, 16_384, &[]);
+    assert_eq!(client.error(), 0);
+    assert_eq!((client.read(0, 4096), client.read(4096, 16_384), client.read(20_480, 4096)), (Ok(7), Ok(0), Ok(7)));
+    server.order("cut");
+    server.order("on");
+    assert_eq!(client.read(4096, 16_384), Ok(7), "acknowledged, and lost: what was there before is there again");
+    for flags in [wire::FUA, wire::FUA | wire::NO_HOLE] {
+        client.send(WRITE_ZEROES, flags, 4096, 8192, &[]);
+        assert_eq!(client.error(), 0);
+    }
+    client.send(WRITE_ZEROES, wire::FAST_ZERO, 0, 4096, &[]);
+    assert_eq!(client.error(), error::UNSUPPORTED, "they take as long as bytes");
+    server.order("cut");
+    server.order("on");
+    assert_eq!((client.read(0, 4096), client.read(4096, 8192), client.read(12_288, 4096)), (Ok(7), Ok(0), Ok(7)));
+    server.end();
+}
+
+#[test]
+fn who_asks_meanwhile_does_not_wait_for_all_of_a_long_request() {
+    // 4 GiB at 1 GiB a second, 32 MiB of which are handed down before others have their turn.
+    let (pause, rate) = (Span::from_micros(100), 1 << 30);
+    let spec =
+        FlashSpec { sectors: 1 << 23, largest: 2048, read: pause, write: pause, read_rate: rate, write_rate: rate };
+    let disk = move || Disk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let server = Server::begin("long", 1 << 32, disk);
+    let (mut one, mut other) = (server.client(), server.client());
+    one.send(WRITE_ZEROES, 0, 0, u32::MAX - 511, &[]);
+    assert!((0..5).all(|_| other.read(0, 512) == Ok(0)));
+    one.stream.set_nonblocking(true).unwrap();
+    let waits = one.stream.read(&mut [0; 16]).unwrap_err();
+    assert_eq!(waits.kind(), std::io::ErrorKind::WouldBlock, "its zeroes take seconds");
+    server.end();
 }
 
 #[test]

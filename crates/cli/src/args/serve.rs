@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use seekwise_formats::duration::Duration;
+use seekwise_targets::live::attendance;
 use seekwise_targets::serve::Address;
 
 use super::{key_value, name, seed};
@@ -54,6 +55,9 @@ pub struct Serve {
     /// Cut the power when the Nth write comes.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at_write: Option<u64>,
+    /// Serve so many clients at once at most; more are sent away.
+    #[arg(long, value_name = "N", default_value_t = attendance::CLIENTS, value_parser = clients)]
+    pub max_clients: usize,
     /// Exit code 1 where the clock did not keep up.
     #[arg(long)]
     pub strict: bool,
@@ -63,6 +67,13 @@ pub struct Serve {
     /// The command of --run.
     #[arg(last = true, requires = "run", value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+fn clients(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(clients) if (1..=65_536).contains(&clients) => Ok(clients),
+        _ => Err("expected a whole number from 1 to 65536".to_owned()),
+    }
 }
 
 pub(super) fn speed(text: &str) -> Result<f64, String> {

@@ -15,7 +15,8 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
 use seekwise_targets::history::Judge;
-use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder};
+use seekwise_targets::live::ways::{Door, Measured};
+use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder, Room};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::null::{Answering, Null};
 #[cfg(target_os = "linux")]
@@ -25,6 +26,7 @@ use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
+use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files::spoken;
 use crate::interrupt;
@@ -33,7 +35,7 @@ use crate::tables;
 use crate::target;
 
 /// Runs the command.
-pub fn serve(args: &args::Serve, json: bool) -> Outcome {
+pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
         return Err(Failure::new(format!(
             "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
@@ -45,7 +47,7 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
     let content = content(args, bytes)?;
-    let export = Export::of(&limits, about);
+    let export = Export { fast_zeroes: args.target == Null::NAME, ..Export::of(&limits, about) };
     let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
     let control = control(args);
     let doors = Doors::open(args.nbd.as_ref(), control.as_deref()).map_err(|error| {
@@ -63,12 +65,15 @@ pub fn serve(args: &args::Serve, json: bool) -> Outcome {
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
     let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
     let disk = if let Some((judge, trusted)) = judge { disk.judged(judge, trusted) } else { disk };
+    let room = Room::within(bounds.memory(), args.max_clients);
+    let room = room.map_err(|why| Failure::new(format!("--max-memory: {why}")))?;
+    let disk = disk.within(room).admitting(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let _note = note(args, control.as_deref());
     let (mut child, mut folder) = (None, None);
-    let exported = export.clone();
+    let (exported, measured) = (export.clone(), disk.measured());
     let receipt = serve_to(disk, export, doors, |inbox| {
-        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, inbox.clone()));
+        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
         match &folder {
             Some(Err(_)) => drop(inbox.send(Message::Stop)),
             _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), inbox),
@@ -144,10 +149,10 @@ struct Mounted(PathBuf, Folder);
 
 #[cfg(target_os = "linux")]
 impl Mounted {
-    fn at(path: &Path, export: &Export, inbox: Inbox) -> Result<Mounted, Failure> {
-        let mounted = Folder::mount(path, export, inbox);
+    fn at(path: &Path, export: &Export, room: Room, measured: &Measured, inbox: Inbox) -> Result<Mounted, Failure> {
+        let mounted = Folder::mount(path, export, room.callers(), inbox);
         let mounted = mounted.map_err(|error| Failure::new(format!("--fuse {}: {error}", path.display())))?;
-        Ok(Mounted(path.to_owned(), mounted))
+        Ok(Mounted(path.to_owned(), mounted.measured(path, measured)))
     }
 
     fn end(self) -> Result<(), Failure> {
@@ -181,7 +186,7 @@ struct Mounted;
 
 #[cfg(not(target_os = "linux"))]
 impl Mounted {
-    fn at(path: &Path, _: &Export, _: Inbox) -> Result<Mounted, Failure> {
+    fn at(path: &Path, _: &Export, _: Room, _: &Measured, _: Inbox) -> Result<Mounted, Failure> {
         Err(Failure::new(format!("--fuse {}: only on Linux; expected --nbd", path.display())))
     }
 
@@ -328,6 +333,29 @@ fn machine(receipt: &Receipt) -> String {
         100.0 * receipt.busy(),
         if receipt.precedence { "" } else { ", without precedence (SCHED_FIFO was not permitted)" }
     ));
+    for loss in receipt.losses() {
+        let way = if loss.door == Door::Network { "connection" } else { "file" };
+        let by = if loss.by_the_kernel { ", by the kernel's count of the loop device" } else { "" };
+        let slow = loss.slow.map_or(String::new(), |(modelled, added)| {
+            format!("; in the slowest hundredth {} us and {} us", micros(Some(modelled)), micros(Some(added)))
+        });
+        text.push_str(&format!(
+            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the {way}{by}: {:.1} % of what a client waits for{slow}.\n",
+            micros(Some(loss.modelled)),
+            micros(Some(loss.added)),
+            100.0 * loss.share()
+        ));
+    }
+    if let Some(words) = receipt.attendance.words() {
+        text.push_str(&words);
+        text.push('\n');
+    }
+    if receipt.refused_for_memory > 0 {
+        text.push_str(&format!(
+            "{} writes were refused (ENOSPC), for what the disk holds had come to the bound of --max-memory.\n",
+            receipt.refused_for_memory
+        ));
+    }
     text.push_str(&match receipt.bottleneck() {
         Some(why) => format!("The machine was the bottleneck: {why}."),
         None => "The machine kept up.".to_owned(),
@@ -344,7 +372,13 @@ fn as_json(args: &args::Serve, receipt: &Receipt) -> serde_json::Value {
         "bottleneck": receipt.bottleneck(),
     });
     let figures = value.as_object_mut().expect("it was made as one");
-    figures.extend(receipt.figures().into_iter().map(|(name, figure)| (name.to_owned(), number(figure))));
+    figures.extend(
+        receipt
+            .figures()
+            .into_iter()
+            .chain(receipt.at_the_doors())
+            .map(|(name, figure)| (name.to_owned(), number(figure))),
+    );
     value
 }
 

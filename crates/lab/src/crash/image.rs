@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{History, Left};
+use seekwise_targets::history::{History, Left, Part};
 
 use super::writes::{Write, Writes};
 use crate::cut::files::Overlay;
@@ -102,10 +102,10 @@ impl Image {
         &self.torn
     }
 
-    /// What was written there: first sectors and bytes, in order.
-    pub fn pieces<'a>(&self, history: &'a History, writes: &Writes) -> Vec<(u64, &'a [u8])> {
+    /// What was written there: first sectors and what lies from there on, in order.
+    pub fn pieces<'a>(&self, history: &'a History, writes: &Writes) -> Vec<(u64, Part<'a>)> {
         let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
-        named.map(|(run, write)| (run.0, history.bytes(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
+        named.map(|(run, write)| (run.0, history.part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
     }
 
     /// Equal for media that hold the same.

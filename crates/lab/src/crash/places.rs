@@ -18,7 +18,7 @@ pub fn words(layout: &Layout, lost: &Lost, history: &History, read: &Read<'_>) -
     for &(from, end) in &lost.parts {
         for at in (from..end).step_by((BLOCK / SECTOR) as usize) {
             let written = history.bytes(lost.write.stamp, lost.write.run.0, at, end - at);
-            let words = layout.words(at * SECTOR, written, read);
+            let words = layout.words(at * SECTOR, &written, read);
             // The first of a file's bytes stands for what follows.
             let kind = words.split(" from byte ").next().unwrap_or_default().to_owned();
             if kinds.last() != Some(&kind) && !is_rest(&kinds, &kind) {

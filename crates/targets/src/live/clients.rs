@@ -8,11 +8,22 @@ use std::sync::mpsc::{Receiver, SendError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use seekwise_model::time::Span;
+use seekwise_model::time::{Instant, Span};
 
 use super::Message;
+use super::attendance::Book;
+use crate::clock::Clock;
 use crate::nbd::wire::Head;
-use crate::nbd::{Line, Wire, pair};
+use crate::nbd::{Line, Share, Wire, pair};
+
+/// How long a client may have room that others wait for, and move less than [`MOVED`]: slower is no link that a disk is used over.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// See [`PATIENCE`].
+const MOVED: u64 = 1 << 20;
+
+/// How often that is looked at.
+const LOOK: Span = Span::from_millis(500);
 
 /// Where messages to a disk are left, by any thread.
 #[derive(Clone)]
@@ -76,6 +87,8 @@ pub struct Connection {
     pub wire: Box<dyn Wire>,
     /// The talk.
     pub line: Line,
+    /// It is a client of our own, that measures the way.
+    pub ours: bool,
 }
 
 impl Connection {
@@ -88,11 +101,22 @@ impl Connection {
     }
 }
 
+/// A client that is served.
+struct Served {
+    connection: Connection,
+    /// While others wait for room: since when it has moved less than is due, and what it had moved then.
+    idle: Option<(Instant, u64)>,
+}
+
 /// All clients, by number.
 #[derive(Default)]
 pub(super) struct Clients {
-    connections: BTreeMap<u64, Connection>,
+    served: BTreeMap<u64, Served>,
     last: u64,
+    share: Arc<Share>,
+    pub(super) book: Book,
+    /// When somebody was turned away last.
+    crowded: Option<Instant>,
     /// What was heard and not taken yet.
     asked: Vec<(u64, Head, Vec<u8>)>,
     /// Who may have something to be written.
@@ -100,19 +124,78 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// One more.
-    pub fn add(&mut self, connection: Connection) {
+    /// With so much memory for all of them.
+    pub fn within(&mut self, bytes: u64) {
+        self.share = Arc::new(Share::of(usize::try_from(bytes).unwrap_or(usize::MAX)));
+    }
+
+    /// Memory that they have.
+    pub fn held(&self) -> u64 {
+        self.share.taken() as u64
+    }
+
+    /// One more, at `now`. Where there are as many as there may be, the one that has been there longest without asking for anything gives way, or
+    /// the new one.
+    pub fn add(&mut self, mut connection: Connection, now: Instant) {
+        let limit = self.book.read().limit;
+        let there = self.served.values().filter(|it| !it.connection.ours).count();
+        if there >= limit && !connection.ours {
+            let is_silent = |it: &Connection| !it.ours && it.line.requests() == 0;
+            let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
+            let Some(silent) = silent else {
+                // It may come again when those who do not read are gone.
+                self.crowded = Some(now);
+                return self.book.write(|book| book.turned_away += 1);
+            };
+            self.served.remove(&silent);
+            self.book.write(|book| book.gave_way += 1);
+        }
+        connection.line.sharing(Arc::clone(&self.share));
         self.last += 1;
-        self.connections.insert(self.last, connection);
+        self.served.insert(self.last, Served { connection, idle: None });
+        let there = self.served.values().filter(|it| !it.connection.ours).count() as u64;
+        self.book.write(|book| book.most = book.most.max(there));
     }
 
     /// The client of this number, which is about to be answered; nothing where it is gone.
     pub fn answer(&mut self, number: u64) -> Option<&mut Line> {
-        let connection = self.connections.get_mut(&number)?;
+        let served = self.served.get_mut(&number)?;
         if self.answered.last() != Some(&number) {
             self.answered.push(number);
         }
-        Some(&mut connection.line)
+        Some(&mut served.connection.line)
+    }
+
+    /// Hears those again that waited for room that others had; hangs up on those that have had it too long. True while some wait, or are
+    /// turned away.
+    fn make_room(&mut self, clock: &Clock) -> bool {
+        let Clients { served, asked, crowded, .. } = self;
+        if crowded.is_none() && !served.values().any(|it| it.connection.line.is_short()) {
+            return false;
+        }
+        let now = clock.now();
+        *crowded = crowded.filter(|since| now.since(*since) <= PATIENCE + PATIENCE);
+        let mut gone = Vec::new();
+        for (number, Served { connection, idle }) in served.iter_mut() {
+            if connection.line.is_short() && connection.write(*number, asked).is_err() {
+                gone.push(*number);
+                continue;
+            }
+            let moved = connection.line.moved();
+            let (since, before) = *idle.get_or_insert((now, moved));
+            if !connection.line.owes() || moved - before >= MOVED {
+                *idle = Some((now, moved));
+            } else if now.since(since) >= PATIENCE {
+                self.book.write(|book| book.hung_up += 1);
+                gone.push(*number);
+            }
+        }
+        gone.iter().for_each(|number| drop(served.remove(number)));
+        let waits = crowded.is_some() || served.values().any(|it| it.connection.line.is_short());
+        if !waits {
+            served.values_mut().for_each(|it| it.idle = None);
+        }
+        waits
     }
 
     /// Whether something was heard that is not taken yet.
@@ -127,15 +210,17 @@ impl Clients {
 
     /// Waits until a client can be heard or written to, a message comes, or so long; for good without. What is there is
     /// taken. True where there may be messages.
-    pub fn wait(&mut self, messages: &mut Messages, patience: Option<Span>) -> bool {
+    pub fn wait(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
+        let waits = self.make_room(clock);
         let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
+        let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
         let patience = patience.map(|span| Timespec {
             tv_sec: (span.nanos() / 1_000_000_000) as i64,
             tv_nsec: (span.nanos() % 1_000_000_000) as _,
         });
-        let mut ways = Vec::with_capacity(1 + self.connections.len());
+        let mut ways = Vec::with_capacity(1 + self.served.len());
         ways.push(PollFd::from_borrowed_fd(messages.hears.as_fd(), PollFlags::IN));
-        for connection in self.connections.values() {
+        for Served { connection, .. } in self.served.values() {
             ways.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.wanted()));
         }
         if !poll(&mut ways, patience.as_ref()).is_ok_and(|ready| ready > 0) {
@@ -144,10 +229,10 @@ impl Clients {
         let rings = !ways[0].revents().is_empty();
         let ready: Vec<PollFlags> = ways[1..].iter().map(PollFd::revents).collect();
         let mut ready = ready.into_iter();
-        let Clients { connections, asked, .. } = self;
-        connections.retain(|number, connection| {
+        let Clients { served, asked, .. } = self;
+        served.retain(|number, it| {
             let ready = ready.next().unwrap_or(PollFlags::empty());
-            ready.is_empty() || connection.meet(ready, *number, asked).is_ok()
+            ready.is_empty() || it.connection.meet(ready, *number, asked).is_ok()
         });
         if rings {
             messages.silence();
@@ -157,11 +242,11 @@ impl Clients {
 
     /// Writes what was answered, as far as clients take it.
     pub fn write(&mut self) {
-        let Clients { connections, asked, answered, .. } = self;
+        let Clients { served, asked, answered, .. } = self;
         for number in answered.drain(..) {
-            let Some(connection) = connections.get_mut(&number) else { continue };
-            if connection.write(number, asked).is_err() {
-                connections.remove(&number);
+            let Some(it) = served.get_mut(&number) else { continue };
+            if it.connection.write(number, asked).is_err() {
+                served.remove(&number);
             }
         }
     }

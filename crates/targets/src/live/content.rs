@@ -9,7 +9,7 @@ use seekwise_model::time::Instant;
 
 use super::remains::Remains;
 use crate::bytes::Bytes;
-use crate::history::Judge;
+use crate::history::{Data, Judge};
 
 /// What is said where nobody works out what a cut leaves.
 const UNKNOWN: &str = "of an array that has lost a drive it is not known here what a cut leaves; replace the drive and wait until it is \
@@ -46,6 +46,29 @@ impl Content {
         self
     }
 
+    /// Within so many bytes of memory, of which what is kept for cuts has a quarter at most. Said after [`Content::judged`].
+    pub fn within(mut self, bytes: u64) -> Content {
+        if let Some(remains) = &mut self.remains {
+            remains.within(bytes / 4);
+        }
+        self
+    }
+
+    /// Bytes of memory that it takes, with what the writes under way will.
+    pub fn held(&self) -> u64 {
+        self.bytes.held() + self.kept().unwrap_or(0)
+    }
+
+    /// What a write of so many bytes at `lba` adds to that at most; of zeroes nothing is to be kept.
+    pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
+        self.bytes.cost_of(lba, bytes) + self.kept().map_or(0, |_| bytes)
+    }
+
+    /// The same, less what lies there already.
+    pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
+        self.bytes.exact_cost_of(lba, bytes) + self.kept().map_or(0, |_| bytes)
+    }
+
     /// The bytes, as a read finds them.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
@@ -62,9 +85,9 @@ impl Content {
     }
 
     /// The disk took a request, of a write with these data.
-    pub fn taken(&mut self, now: Instant, request: &Request, data: Option<Vec<u8>>) {
+    pub fn taken(&mut self, now: Instant, request: &Request, data: Option<Data>) {
         if let Some(remains) = &mut self.remains {
-            remains.taken(now, request, data.as_deref());
+            remains.taken(now, request, data.as_ref());
         }
         if let Some(data) = data {
             self.bytes.accept(request, data);

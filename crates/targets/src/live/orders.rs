@@ -38,7 +38,9 @@ impl Disk {
     pub(super) fn so_far(&self) -> Receipt {
         let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), Watch::so_far);
         let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
-        Receipt { seconds: self.clock.seconds(), log: self.device.log(), stalls, worked, ..self.receipt.clone() }
+        let (attendance, ways) = (self.clients.book.read(), self.measured.read());
+        let (seconds, log) = (self.clock.seconds(), self.device.log());
+        Receipt { seconds, log, stalls, worked, attendance, ways, ..self.receipt.clone() }
     }
 
     /// Writes down what is said beside requests; nobody has to be answered.
@@ -111,7 +113,8 @@ impl Disk {
             Order::Mark(mark) => self.mark(now, mark),
             Order::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
-                let figures = self.so_far().figures().into_iter().map(said);
+                let receipt = self.so_far();
+                let figures = receipt.figures().into_iter().chain(receipt.at_the_doors()).map(said);
                 Ok(figures.chain(self.stands(now)).collect::<Vec<_>>().join(" "))
             }
             Order::Status => Ok(self.status(now)),

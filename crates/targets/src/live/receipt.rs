@@ -4,6 +4,9 @@
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::{Instant, Span};
 
+use super::attendance::Attendance;
+use super::ways::{Door, Way, Ways};
+
 /// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
 /// machine cannot tell from the path there ([`Receipt::late`]).
 pub const BUDGET: Span = Span::from_micros(200);
@@ -24,22 +27,36 @@ const BUSY: f64 = 0.9;
 /// request. At the clock's own speed it is a tenth of that again.
 const PATH: Span = Span::from_millis(1);
 
+/// The share of what a client waits for that may be none of the model's, in the mean, and still the machine kept up: what a
+/// comparison calls practically equal (`docs/statistics.md`).
+pub const LOST: f64 = 0.05;
+
+/// The same of the slowest hundredth, which is of fewer and of a shared machine's worst.
+pub const LOST_SLOW: f64 = 0.1;
+
+/// The least that a disk takes for a request: what answers sooner (`null`) has no time of its own.
+const SOME: Span = Span::from_micros(5);
+
+/// Journeys of our own client from which on its 99th percentile is one.
+const JOURNEYS: u64 = 100;
+
 /// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
 const KEPT: usize = 1 << 16;
 
 /// Parts of each power of two that lateness is told apart by: an eighth is 12.5 %.
 const PARTS: u32 = 8;
 
-/// Lateness by size, in nanoseconds: quantiles are at most 12.5 % above what they stand for.
+/// Lateness (or other spans) by size, in nanoseconds: quantiles are at most 12.5 % above what they stand for.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
     latest: Span,
+    total: Span,
 }
 
 impl Default for Lateness {
     fn default() -> Lateness {
-        Lateness { counts: vec![0; 64 * PARTS as usize], latest: Span::ZERO }
+        Lateness { counts: vec![0; 64 * PARTS as usize], latest: Span::ZERO, total: Span::ZERO }
     }
 }
 
@@ -60,10 +77,12 @@ impl Lateness {
     pub(crate) fn add(&mut self, late: Span) {
         self.counts[Lateness::bucket(late.nanos())] += 1;
         self.latest = self.latest.max(late);
+        self.total += late;
     }
 
     fn take_off(&mut self, late: Span) {
         self.counts[Lateness::bucket(late.nanos())] -= 1;
+        self.total = self.total.saturating_sub(late);
     }
 
     /// The lateness that so large a share of answers does not exceed; nothing without answers.
@@ -86,6 +105,16 @@ impl Lateness {
     /// How many.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> Span {
+        self.total
+    }
+
+    /// Their mean; nothing without any.
+    pub fn mean(&self) -> Option<Span> {
+        self.total.nanos().checked_div(self.count()).map(Span::from_nanos)
     }
 }
 
@@ -172,6 +201,14 @@ pub struct Receipt {
     pub path: Option<PathCost>,
     /// How long the disk's thread worked, by the clock; the rest it waited.
     pub worked: Span,
+    /// What the ways to it cost while it was at work.
+    pub ways: Ways,
+    /// Who came, and who was sent away.
+    pub attendance: Attendance,
+    /// Writes that were refused, for there was no memory for them; and the most bytes that were held.
+    pub refused_for_memory: u64,
+    /// See [`Receipt::refused_for_memory`].
+    pub held_most: u64,
     /// Power failures.
     pub cuts: u64,
     /// Acknowledged bytes that were not on the platters when the last of them came.
@@ -205,6 +242,29 @@ impl Receipt {
             late -= 1;
         }
         (lateness, late)
+    }
+
+    /// What of a client's waiting is none of the model's, through each door that reads or writes came through.
+    pub fn losses(&self) -> Vec<Loss> {
+        let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
+        let of = |(door, way): (Door, &Way)| {
+            let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
+            let slow = |of: &Lateness| of.quantile(0.99);
+            let slow = match way.path.count() {
+                0..JOURNEYS => None,
+                _ => slow(&way.modelled)
+                    .zip(slow(&way.path))
+                    .zip(slow(&way.late))
+                    .map(|((model, path), late)| (model, path + late)),
+            };
+            let device = self.ways.device.filter(|device| door == Door::File && device.is_alone());
+            let added = match device {
+                Some(device) => device.mean().saturating_sub(device.modelled_mean()),
+                None => way.path.mean()? + late,
+            };
+            Some(Loss { door, by_the_kernel: device.is_some(), modelled, added, slow })
+        };
+        doors.into_iter().filter_map(of).collect()
     }
 
     /// Answers over the budget, of all.
@@ -245,10 +305,18 @@ impl Receipt {
                 path.nanos() as f64 / 1e6
             )
         });
-        busy.or(far).or(slow).or(stood)
+        let lost = self.losses().iter().find_map(Loss::words);
+        busy.or(far).or(lost).or(slow).or(stood)
     }
 
-    /// All figures by name; times in microseconds.
+    /// Of a disk with doors: who came, and what it held, by name.
+    pub fn at_the_doors(&self) -> Vec<(&'static str, f64)> {
+        let memory =
+            [("refused_for_memory", self.refused_for_memory as f64), ("held_most_bytes", self.held_most as f64)];
+        self.attendance.figures().into_iter().chain(memory).collect()
+    }
+
+    /// All figures of time by name; in microseconds.
     pub fn figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
         let (outside, late_outside) = self.outside_stalls();
@@ -278,6 +346,9 @@ impl Receipt {
             figures.extend(self.lateness.quantile(share).map(|span| (all, micros(span))));
             figures.extend(outside.quantile(share).map(|span| (without, micros(span))));
         }
+        for loss in self.losses() {
+            figures.extend(loss.figures());
+        }
         if let Some(PathCost { p50, p99 }) = self.path {
             figures.extend([("path_p50_us", micros(p50)), ("path_p99_us", micros(p99))]);
         }
@@ -285,9 +356,93 @@ impl Receipt {
     }
 }
 
+/// What a client waits for beside the model, through a door; by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Which.
+    pub door: Door,
+    /// The kernel's own count of a loop device says so, not a client of our own.
+    pub by_the_kernel: bool,
+    /// The model's mean response.
+    pub modelled: Span,
+    /// What comes to that in the mean.
+    pub added: Span,
+    /// The same of the 99th percentiles, where enough was measured.
+    pub slow: Option<(Span, Span)>,
+}
+
+impl Loss {
+    /// What of a client's mean response is none of the model's.
+    pub fn share(&self) -> f64 {
+        share(self.modelled, self.added)
+    }
+
+    /// The same of its 99th percentile.
+    pub fn slow_share(&self) -> Option<f64> {
+        self.slow.map(|(modelled, added)| share(modelled, added))
+    }
+
+    /// What it is called in figures.
+    fn name(&self) -> &'static str {
+        if self.door == Door::Network { "nbd" } else { "file" }
+    }
+
+    /// Why the machine did not keep up; nothing where it did, or there is no disk to keep up with.
+    fn words(&self) -> Option<String> {
+        if self.modelled < SOME {
+            return None;
+        }
+        let way = match (self.door, self.by_the_kernel) {
+            (Door::Network, _) => "over its connection",
+            (Door::File, false) => "through the file",
+            (Door::File, true) => "through the loop device, as the kernel counts it",
+        };
+        let micros = |span: Span| span.nanos() / 1000;
+        let told = |share: f64, which: &str, modelled: Span, added: Span| {
+            let (share, modelled, added) = (100.0 * share, micros(modelled), micros(added));
+            format!(
+                "{share:.0} % of a client's {which} {way}, is none of the model's ({modelled} us and {added} us beside it)"
+            )
+        };
+        if self.share() > LOST {
+            return Some(told(self.share(), "mean response", self.modelled, self.added));
+        }
+        let (modelled, added) = self.slow.filter(|_| self.slow_share() > Some(LOST_SLOW))?;
+        Some(told(share(modelled, added), "99th percentile", modelled, added))
+    }
+
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        let micros = |span: Span| span.nanos() as f64 / 1e3;
+        let names = match self.name() {
+            "nbd" => [
+                "nbd_modelled_mean_us",
+                "nbd_beside_mean_us",
+                "nbd_beside_share",
+                "nbd_modelled_p99_us",
+                "nbd_beside_p99_us",
+            ],
+            _ => [
+                "file_modelled_mean_us",
+                "file_beside_mean_us",
+                "file_beside_share",
+                "file_modelled_p99_us",
+                "file_beside_p99_us",
+            ],
+        };
+        let mut figures = vec![micros(self.modelled), micros(self.added), self.share()];
+        figures.extend(self.slow.into_iter().flat_map(|(modelled, added)| [micros(modelled), micros(added)]));
+        names.into_iter().zip(figures).collect()
+    }
+}
+
+fn share(modelled: Span, added: Span) -> f64 {
+    added.nanos() as f64 / (modelled + added).nanos().max(1) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::ways::Device;
 
     fn at(micros: u64) -> Instant {
         Instant::ZERO + Span::from_micros(micros)
@@ -331,6 +486,49 @@ mod tests {
         assert!(receipt.bottleneck().unwrap().contains("did not stand still"));
         receipt.worked = Span::from_millis(950);
         assert!(receipt.bottleneck().unwrap().contains("worked for 95 %"));
+    }
+
+    #[test]
+    fn what_clients_wait_for_beside_the_model_is_judged_by_mean_and_tail() {
+        let receipt = |modelled: u64, path: [u64; 2]| {
+            let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+            for request in 0..200 {
+                let way = receipt.ways.of(Door::Network);
+                way.modelled.add(Span::from_micros(modelled));
+                way.late.add(Span::ZERO);
+                way.path.add(Span::from_micros(path[usize::from(request % 20 == 0)]));
+            }
+            receipt
+        };
+        assert_eq!(receipt(8000, [60, 60]).bottleneck(), None);
+        assert_eq!(receipt(8000, [60, 600]).bottleneck(), None);
+        let why = receipt(100, [30, 30]).bottleneck().unwrap();
+        assert_eq!(
+            why,
+            "23 % of a client's mean response over its connection, is none of the model's (100 us and 30 us beside it)"
+        );
+        let why = receipt(8000, [60, 3000]).bottleneck().unwrap();
+        assert!(why.contains("of a client's 99th percentile over its connection"), "{why}");
+        let figures = receipt(100, [25, 25]).figures();
+        let figure = |name: &str| figures.iter().find(|it| it.0 == name).unwrap().1;
+        assert_eq!((figure("nbd_modelled_mean_us"), figure("nbd_beside_share")), (100.0, 0.2));
+    }
+
+    #[test]
+    fn the_kernels_count_stands_for_a_loop_device_that_is_alone_on_the_file() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        let way = receipt.ways.of(Door::File);
+        (0..100).for_each(|_| way.modelled.add(Span::from_micros(200)));
+        (0..100).for_each(|_| way.late.add(Span::ZERO));
+        way.path.add(Span::from_micros(2));
+        assert_eq!(receipt.bottleneck(), None);
+        let (requests, came) = (100, 100);
+        let (took, modelled) = (Span::from_micros(30_000), Span::from_micros(20_000));
+        receipt.ways.device = Some(Device { requests, took, came, modelled });
+        let why = receipt.bottleneck().unwrap();
+        assert!(why.starts_with("33 % of a client's mean response through the loop device, as the kernel"), "{why}");
+        receipt.ways.device = Some(Device { requests: 50, took, came, modelled });
+        assert_eq!(receipt.bottleneck(), None, "others used the file too");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
 use seekwise_model::time::Instant;
 
-use crate::history::{Event, History, Judge, Left};
+use crate::history::{Data, Event, History, Judge, Left};
 
 /// Bytes of written data, and of events, that are kept at most: twice that is needed, for what lay on the media is kept too. Drives of the
 /// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
@@ -24,7 +24,7 @@ const MOST: u64 = 1 << 30;
 /// Sectors of a stretch of blocks: written to since the history began, or not. A mebibyte, so that those of the largest drives are few.
 const STRETCH: u64 = 2048;
 
-const TOO_MUCH: &str = "more than 1 GiB was written since all of it was known to be on the media, too much to work out what a cut leaves of \
+const TOO_MUCH: &str = "more than 1 GiB (or what --max-memory leaves for it) was written since all of it was known to be on the media, too much to work out what a cut leaves of \
      an array that lacks a drive; expected a flush while nothing else is under way, or a new drive and its rebuild";
 
 const HALF: &str = "the power failed while a drive was being rebuilt, and what another cut leaves of that is not followed; wait until it is \
@@ -100,6 +100,11 @@ impl Remains {
         self.history.is_ok()
     }
 
+    /// Keeps no more bytes than so many, or what is kept without being told.
+    pub fn within(&mut self, bytes: u64) {
+        self.most = self.most.min(bytes);
+    }
+
     /// Bytes of what is kept.
     pub fn size(&self) -> u64 {
         self.size
@@ -131,7 +136,7 @@ impl Remains {
     }
 
     /// The disk took a request, of a write with these data.
-    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&[u8]>) {
+    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&Data>) {
         match request.op {
             Op::Write => {
                 self.last = request.stamp;
@@ -142,7 +147,7 @@ impl Remains {
             // What leaves nothing on a medium.
             _ => return,
         }
-        self.grow(size_of::<Event>() as u64 + data.map_or(0, |data| data.len() as u64));
+        self.grow(size_of::<Event>() as u64 + data.map_or(0, Data::kept));
         if let Ok(history) = &mut self.history {
             history.taken(at, request, data);
         }
@@ -278,7 +283,7 @@ mod tests {
             let (tag, unit, origin, flags, lba, stamp) = (0, 0, 0, Flags::NONE, 0, self.1);
             let sectors = if op == Op::Write { 8 } else { 0 };
             let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
-            let data = vec![0; 4096];
+            let data = Data::from(vec![0; 4096]);
             self.0.taken(Instant::ZERO, &request, (op == Op::Write).then_some(&data));
             request
         }

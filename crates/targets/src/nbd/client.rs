@@ -2,6 +2,9 @@
 //! come in without waiting for either ([`Client::wait`] waits), so a server that stops reading cannot lock us up.
 //!
 //! Replies are simple ones. What is written is the request's stamp, again and again.
+//!
+//! A server may mean harm, or be none: what it says before transmission is bounded in bytes, answers and time, and one that has not
+//! answered a request for [`SILENCE`] counts as gone. Nothing is kept of what it sends.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -26,6 +29,21 @@ const DEPTH: u32 = 65_535;
 
 /// The longest request where an export says nothing: what the protocol lets a client ask of any server.
 const LARGEST: u32 = 32 << 20;
+
+/// Bytes of an answer before transmission, and answers to one option: sizes, a name, a description.
+const ANSWER: u32 = 64 << 10;
+
+/// See [`ANSWER`].
+const ANSWERS: usize = 100;
+
+/// The largest export: the offsets of files go no further.
+const MOST: u64 = 1 << 63;
+
+/// How long all before transmission may take.
+const AGREES: Span = Span::from_secs(30);
+
+/// How long a request may take: a disk behind a server that gives up does so after some minutes (Linux, of SCSI disks: six tries of 30 s).
+const SILENCE: Span = Span::from_secs(600);
 
 /// Bytes that are taken off a connection at once.
 const PIECE: usize = 256 << 10;
@@ -68,8 +86,42 @@ pub struct Client {
     now: Instant,
     /// The connection has ended.
     gone: bool,
+    /// For the server did not answer.
+    silent: bool,
     /// What is done when the run is over.
     ending: Option<Ending>,
+}
+
+/// A connection that is waited for until an instant.
+struct Patient<'a> {
+    wire: &'a mut dyn Wire,
+    clock: Clock,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_since(self.clock.now());
+        let mut ways = [PollFd::from_borrowed_fd(self.wire.as_fd(), PollFlags::IN)];
+        match poll(&mut ways, Some(&timespec(left))) {
+            Ok(0) => Err(io::Error::new(ErrorKind::TimedOut, "it has not said what it is within 30 s")),
+            Err(rustix::io::Errno::INTR) => Err(ErrorKind::Interrupted.into()),
+            _ => self.wire.read(into),
+        }
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wire.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.wire.flush()
+    }
+}
+
+fn timespec(span: Span) -> Timespec {
+    Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
 }
 
 /// Ends what is behind a connection.
@@ -78,7 +130,8 @@ type Ending = Box<dyn FnOnce() -> io::Result<Receipt>>;
 impl Client {
     /// Agrees with a server upon the export `name`.
     pub fn connect(mut wire: Box<dyn Wire>, name: &str) -> io::Result<Client> {
-        let offer = negotiate(&mut wire, name)?;
+        let clock = Clock::start();
+        let offer = negotiate(&mut Patient { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
         wire.without_waiting()?;
         Ok(Client {
             wire,
@@ -94,6 +147,7 @@ impl Client {
             done: VecDeque::new(),
             now: Instant::ZERO,
             gone: false,
+            silent: false,
             ending: None,
         })
     }
@@ -129,6 +183,12 @@ impl Client {
                 self.answer(flying, Status::Aborted);
             }
         }
+    }
+
+    /// How long the request that was sent first may still take; nothing where none is out.
+    fn patience(&self, clock: &Clock) -> Option<Span> {
+        let first = self.flying.values().next()?;
+        Some((first.submitted + SILENCE).saturating_since(clock.now()))
     }
 
     fn send(&mut self) -> io::Result<()> {
@@ -236,10 +296,13 @@ impl Timed for Client {
             }
             // What is left of it is waited for awake.
             let sleeps = left.map(|left| left.saturating_sub(AWAKE));
-            let sleeps = sleeps.map(|span| Timespec {
-                tv_sec: (span.nanos() / 1_000_000_000) as i64,
-                tv_nsec: (span.nanos() % 1_000_000_000) as _,
-            });
+            let patience = self.patience(clock);
+            if patience == Some(Span::ZERO) {
+                self.silent = true;
+                self.survive(Err(ErrorKind::TimedOut.into()));
+                return Ok(());
+            }
+            let sleeps = sleeps.into_iter().chain(patience).min().map(timespec);
             let wanted = if self.sent < self.out.len() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             // Nothing comes from a connection that has ended, though it says that there is something.
             let wire = [PollFd::from_borrowed_fd(self.wire.as_fd(), wanted)];
@@ -252,6 +315,9 @@ impl Timed for Client {
 
     fn is_there(&self) -> Result<(), RunError> {
         match self.gone {
+            true if self.silent => {
+                Err(RunError::Unfit("the server of the network block device did not answer for 600 s".to_owned()))
+            }
             true => Err(RunError::Unfit("the server of the network block device hung up during the run".to_owned())),
             false => Ok(()),
         }
@@ -371,11 +437,11 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
     out.extend(data);
     wire.write_all(&out)?;
     let mut offer = Offer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: LARGEST };
-    loop {
+    for _ in 0..ANSWERS {
         let head: [u8; 20] = read(wire)?;
         let mut reader = Reader(&head);
         let (magic, _, kind, length) = (reader.u64(), reader.u32(), reader.u32(), reader.u32().unwrap_or(0));
-        if magic != Some(wire::OPTION_REPLY) || length > LARGEST {
+        if magic != Some(wire::OPTION_REPLY) || length > ANSWER {
             return Err(odd("its answer to an option is none"));
         }
         let mut data = vec![0; length as usize];
@@ -387,6 +453,7 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
             _ => return Err(odd("it refuses this client")),
         }
     }
+    Err(odd("it goes on and on about its export"))
 }
 
 impl Offer {
@@ -397,6 +464,9 @@ impl Offer {
         let Offer { bytes, smallest, preferred, largest, .. } = self;
         if bytes < SECTOR {
             return Err(odd("its export holds nothing"));
+        }
+        if bytes > MOST {
+            return Err(odd(&format!("its export is of {bytes} bytes; expected 2^63 at most")));
         }
         if !smallest.is_power_of_two() || smallest > LARGEST_BLOCK {
             return Err(odd(&format!("its smallest block is of {smallest} bytes; expected a power of two up to 4096")));

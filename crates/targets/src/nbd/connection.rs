@@ -1,7 +1,10 @@
 //! One client's side of the talk after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. What a
-//! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does.
+//! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does; and so is what all
+//! of them may have together ([`Share`]).
 
 use std::io::{self, ErrorKind, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::negotiation::{ALLOCATION_ID, Export, Negotiated};
 use super::wire::{self, Command, HEAD, Head, error};
@@ -19,14 +22,76 @@ const DATA: usize = 256 << 10;
 /// What a request costs of the budget beside its data.
 const REQUEST: usize = 256;
 
+/// A request of one client that costs no more than this always has room, so that nobody waits for good: a page, or a status.
+const SMALL: usize = 16 << 10;
+
+/// What a client has of memory in any case.
+pub const EACH: u64 = (READ + SMALL) as u64;
+
+/// Zeroes and trims longer than this keep a disk busy and hold nothing; a client has [`LONG_ONES`] of them here at once.
+const LONG: u32 = 1 << 20;
+
+/// See [`LONG`].
+const LONG_ONES: usize = 2;
+
 /// Extents that an answer about what is allocated has at most; a client asks again for the rest.
 pub const EXTENTS: usize = 1000;
 
 /// The room for answers that is kept for later ones: a few of a MiB, which large transfers come in.
 const KEPT: usize = 4 << 20;
 
+/// What the requests and answers of all clients may take of memory together.
+#[derive(Debug)]
+pub struct Share {
+    taken: AtomicUsize,
+    most: usize,
+}
+
+impl Share {
+    /// So many bytes at most.
+    pub fn of(most: usize) -> Share {
+        Share { taken: AtomicUsize::new(0), most }
+    }
+
+    /// Bytes that are taken.
+    pub fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Takes so many bytes, where there is room for them or they `must` be.
+    fn take(&self, bytes: usize, must: bool) -> bool {
+        let taken = self.taken();
+        let fits = must || taken.saturating_add(bytes) <= self.most;
+        if fits {
+            self.taken.fetch_add(bytes, Ordering::Relaxed);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.taken.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Default for Share {
+    /// Without a bound but each client's own.
+    fn default() -> Share {
+        Share::of(usize::MAX)
+    }
+}
+
 /// A client after negotiation.
 pub struct Line {
+    share: Arc<Share>,
+    /// What of it is this client's room for what comes.
+    ground: usize,
+    /// It waits for what others have of it.
+    short: bool,
+    /// Requests here that are [`LONG`].
+    long: usize,
+    /// Bytes that went either way, and whole requests that came.
+    moved: u64,
+    requests: u64,
     export: Export,
     negotiated: Negotiated,
     /// What came, from `from` to `to`.
@@ -53,6 +118,12 @@ impl Line {
     /// A client that has agreed upon an export.
     pub fn new(export: Export, negotiated: Negotiated) -> Line {
         Line {
+            share: Arc::default(),
+            ground: 0,
+            short: false,
+            long: 0,
+            moved: 0,
+            requests: 0,
             export,
             negotiated,
             came: vec![0; READ].into_boxed_slice(),
@@ -67,6 +138,38 @@ impl Line {
             taken: 0,
             answered: 0,
         }
+    }
+
+    /// What negotiation has still to say goes out first.
+    pub fn begin_with(&mut self, bytes: &[u8]) {
+        self.out.extend(bytes);
+    }
+
+    /// From now on it has a part of `share`.
+    pub fn sharing(&mut self, share: Arc<Share>) {
+        share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
+        self.share.give_back(self.ground + self.taken);
+        (self.share, self.ground) = (share, READ);
+    }
+
+    /// The next request waits for room that other clients have.
+    pub fn is_short(&self) -> bool {
+        self.short && self.full
+    }
+
+    /// Something of the client's takes room here until it reads, or sends the rest.
+    pub fn owes(&self) -> bool {
+        self.speaks() || self.coming.is_some()
+    }
+
+    /// Bytes that went either way until now.
+    pub fn moved(&self) -> u64 {
+        self.moved
+    }
+
+    /// Whole requests that came.
+    pub fn requests(&self) -> u64 {
+        self.requests
     }
 
     /// Whether more is to be read now.
@@ -97,6 +200,7 @@ impl Line {
                 stream.read(&mut self.came[self.to..])
             }
         };
+        self.moved += *read.as_ref().unwrap_or(&0) as u64;
         match (read, &mut self.coming) {
             (Ok(0), _) => self.end(),
             (Ok(bytes), Some((_, _, filled))) => *filled += bytes,
@@ -113,8 +217,14 @@ impl Line {
         self.full = false;
         self.to = self.from;
         if let Some((head, ..)) = self.coming.take() {
-            self.taken -= self.cost(&head);
+            let cost = self.cost(&head);
+            self.free(cost);
         }
+    }
+
+    fn free(&mut self, cost: usize) {
+        self.taken -= cost;
+        self.share.give_back(cost);
     }
 
     /// The next request that makes sense, with the data of a write. Others are answered.
@@ -129,6 +239,7 @@ impl Line {
                 data[*filled..*filled + more].copy_from_slice(&self.came[self.from..self.from + more]);
                 (*filled, self.from) = (*filled + more, self.from + more);
                 return if *filled == data.len() {
+                    self.requests += 1;
                     self.coming.take().map(|(head, data, _)| (head, data))
                 } else {
                     None
@@ -142,16 +253,23 @@ impl Line {
             };
             let cost = self.cost(&head);
             // What is larger than all goes alone.
-            self.full = self.taken > 0 && self.taken + cost > BUDGET;
+            let own = self.taken > 0 && self.taken + cost > BUDGET;
+            let own = own || is_long(&head) && self.long >= LONG_ONES;
+            self.short = !own && !self.share.take(cost, self.taken == 0 && cost <= SMALL);
+            self.full = own || self.short;
             if self.full {
                 return None;
             }
             self.taken += cost;
+            self.long += usize::from(is_long(&head));
             self.from += HEAD;
             let length = head.length as usize;
             match (fault(&head, &self.export, self.negotiated), head.command) {
                 (None, Command::Write) => self.coming = Some((head, vec![0; length], 0)),
-                (None, _) => return Some((head, Vec::new())),
+                (None, _) => {
+                    self.requests += 1;
+                    return Some((head, Vec::new()));
+                }
                 (Some(error), command) => {
                     self.refused = if command == Command::Write { length } else { 0 };
                     self.failed(&head, error);
@@ -162,9 +280,14 @@ impl Line {
 
     /// What a request costs of the budget.
     fn cost(&self, head: &Head) -> usize {
-        let holds = matches!(head.command, Command::Read | Command::Write) && head.length <= self.export.largest;
-        let extents = if head.command == Command::BlockStatus { 8 * EXTENTS } else { 0 };
-        REQUEST + extents + if holds { head.length as usize } else { 0 }
+        let most = self.export.largest;
+        REQUEST
+            + match head.command {
+                Command::Read | Command::Write if head.length > most => 0,
+                Command::BlockStatus => 8 * EXTENTS,
+                Command::Read | Command::Write => head.length as usize,
+                _ => 0,
+            }
     }
 
     fn in_chunks(&self, head: &Head) -> bool {
@@ -185,13 +308,19 @@ impl Line {
             self.out.truncate(begin);
             return self.failed(head, error);
         }
+        self.account(head);
+    }
+
+    /// It is answered.
+    fn account(&mut self, head: &Head) {
         self.answered += self.cost(head);
+        self.long -= usize::from(is_long(head));
     }
 
     /// What is allocated, as bytes and flags of `base:allocation`.
     pub fn extents(&mut self, head: &Head, extents: &[(u32, u32)]) {
         self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
-        self.answered += self.cost(head);
+        self.account(head);
     }
 
     /// A request went wrong ([`wire::error`]).
@@ -200,7 +329,7 @@ impl Line {
             true => self.out.extend(wire::error_chunk(head.cookie, error)),
             false => self.out.extend(wire::simple(error, head.cookie)),
         }
-        self.answered += self.cost(head);
+        self.account(head);
     }
 
     /// Writes what the other end takes, without waiting where `stream` does not; `hear` takes the requests for which there is
@@ -225,7 +354,10 @@ impl Line {
         while self.sent < self.out.len() {
             match stream.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(bytes) => self.sent += bytes,
+                Ok(bytes) => {
+                    self.sent += bytes;
+                    self.moved += bytes as u64;
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.let_go();
                     return Ok(());
@@ -239,7 +371,8 @@ impl Line {
         if self.out.capacity() > KEPT {
             self.out = Vec::new();
         }
-        self.taken -= std::mem::take(&mut self.answered);
+        let answered = std::mem::take(&mut self.answered);
+        self.free(answered);
         Ok(())
     }
 
@@ -249,10 +382,21 @@ impl Line {
         if self.sent >= KEPT.max(self.out.len() / 2) {
             let free = self.sent.min(self.answered);
             self.answered -= free;
-            self.taken -= free;
+            self.free(free);
             self.out.drain(..std::mem::take(&mut self.sent));
         }
     }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.share.give_back(self.ground + self.taken);
+    }
+}
+
+/// See [`LONG`].
+fn is_long(head: &Head) -> bool {
+    matches!(head.command, Command::Trim | Command::WriteZeroes) && head.length > LONG
 }
 
 /// What is wrong with a request, as an error of the protocol.
@@ -266,6 +410,10 @@ fn fault(head: &Head, export: &Export, negotiated: Negotiated) -> Option<u32> {
         () => None,
     };
     match head.command {
+        _ if head.flags & !wire::FLAGS != 0 => Some(error::INVALID),
+        Command::WriteZeroes if head.flags & wire::FAST_ZERO != 0 && !export.fast_zeroes => {
+            range.or(Some(error::UNSUPPORTED))
+        }
         Command::Read | Command::Write if head.length > export.largest => Some(error::INVALID),
         Command::Read | Command::Write | Command::Trim | Command::WriteZeroes => range,
         Command::BlockStatus if !negotiated.status => Some(error::INVALID),
@@ -282,7 +430,14 @@ mod tests {
     use super::*;
 
     fn export() -> Export {
-        Export { description: String::new(), bytes: 1 << 26, smallest: 512, preferred: 4096, largest: 1 << 25 }
+        Export {
+            description: String::new(),
+            bytes: 1 << 26,
+            smallest: 512,
+            preferred: 4096,
+            largest: 1 << 25,
+            fast_zeroes: false,
+        }
     }
 
     fn of(command: Command, offset: u64, length: u32) -> Head {
@@ -378,6 +533,48 @@ mod tests {
         assert!(line.out.capacity() == 0, "a large answer's room is given back");
         line.done(&second, |_| Err(error::IO));
         assert_eq!(line.out, wire::simple(error::IO, second.cookie), "no data come with an error");
+    }
+
+    #[test]
+    fn long_zeroes_hold_nothing_and_come_two_at_once() {
+        let export = Export { bytes: 1 << 40, ..export() };
+        let mut line = Line::new(export, Negotiated::default());
+        let long = 4 << 20;
+        line.read_from(&mut &[request(6, 0, long), request(4, 0, long), request(6, 0, long)].concat()[..]).unwrap();
+        let (first, _) = line.request().unwrap();
+        assert!(line.request().is_some() && line.request().is_none() && !line.hears() && !line.is_short());
+        assert_eq!(line.taken, 2 * REQUEST);
+        line.done(&first, |_| Ok(()));
+        let mut third = None;
+        line.write_to(&mut io::sink(), |head, _| third = Some(head)).unwrap();
+        assert_eq!(third.map(|head| (head.command, head.length)), Some((Command::WriteZeroes, long)));
+        let fast = Head { flags: wire::FAST_ZERO, ..first };
+        let plain = Negotiated::default();
+        assert_eq!(fault(&fast, &line.export, plain), Some(error::UNSUPPORTED), "they would be written");
+        assert_eq!(fault(&fast, &Export { fast_zeroes: true, ..line.export.clone() }, plain), None);
+        assert_eq!(fault(&Head { flags: 32, ..first }, &line.export, plain), Some(error::INVALID), "nobody knows it");
+    }
+
+    #[test]
+    fn all_have_so_much_together_and_each_a_small_one() {
+        let share = Arc::new(Share::of((1 << 25) + (1 << 20)));
+        let line = |bytes: &[Vec<u8>]| {
+            let mut line = Line::new(export(), Negotiated::default());
+            line.sharing(Arc::clone(&share));
+            line.read_from(&mut &bytes.concat()[..]).unwrap();
+            line
+        };
+        let mut one = line(&[request(0, 0, 1 << 25)]);
+        let mut other = line(&[request(0, 0, 4096), request(0, 0, 1 << 20)]);
+        let (large, _) = one.request().unwrap();
+        assert!(other.request().is_some(), "a small one");
+        assert!(other.request().is_none() && other.is_short() && !other.hears());
+        one.done(&large, |_| Ok(()));
+        assert!(other.request().is_none() && one.owes());
+        one.write_to(&mut io::sink(), |_, _| ()).unwrap();
+        assert!(other.request().is_some() && !one.owes());
+        drop((one, other));
+        assert_eq!(share.taken(), 0);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub struct Export {
     pub preferred: u32,
     /// Largest request.
     pub largest: u32,
+    /// Zeroes are there sooner than their bytes would be.
+    pub fast_zeroes: bool,
 }
 
 /// What was agreed upon.
@@ -40,10 +42,10 @@ const LONGEST: u32 = 64 << 10;
 
 /// Requests no longer than this are asked of clients, however long a stack takes them: what a disk's command carries at
 /// most, and what one client can have here twice.
-const LARGEST: u64 = 32 << 20;
+pub const LARGEST: u64 = 32 << 20;
 
 impl Export {
-    /// Of a disk with these limits.
+    /// Of a disk with these limits, which writes zeroes as it writes all else: drives of the catalogue know no command for them.
     pub fn of(limits: &Limits, description: String) -> Export {
         Export {
             description,
@@ -51,6 +53,7 @@ impl Export {
             smallest: limits.logical,
             preferred: limits.physical.max(4096),
             largest: (u64::from(limits.max_transfer) * SECTOR).min(LARGEST) as u32,
+            fast_zeroes: false,
         }
     }
 
@@ -63,6 +66,7 @@ impl Export {
             | can::ROTATIONAL
             | can::TRIM
             | can::WRITE_ZEROES
+            | can::FAST_ZERO
             | can::MULTI_CONN
             | fragments
     }
@@ -88,56 +92,159 @@ impl Export {
     }
 }
 
-/// Negotiates with a client. Nothing when it went away or was sent away; errors are those of the connection.
-pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Negotiated>> {
-    let mut hello = Vec::new();
-    hello.extend(wire::GREETING.to_be_bytes());
-    hello.extend(wire::OPTIONS.to_be_bytes());
-    hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
-    stream.write_all(&hello)?;
-    let flags = u32::from_be_bytes(read(stream)?);
-    // A flag that nobody knows is a client of another time: the specification has the server leave.
-    if flags & !u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES) != 0 {
-        return Ok(None);
+/// A talk before transmission, step by step: bytes in, bytes out. Nothing here waits, and what a client may have here is bounded.
+#[derive(Debug)]
+pub struct Talk {
+    export: Export,
+    stage: Stage,
+    /// What came of what is wanted.
+    came: Vec<u8>,
+    /// Zeroes follow EXPORT_NAME.
+    zeroes: bool,
+    negotiated: Negotiated,
+}
+
+/// What is wanted next.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The client's flags.
+    Flags,
+    /// An option's head.
+    Head,
+    /// An option's data, of so many bytes.
+    Data(u32, u32),
+    /// The same of more data than any option has: bytes that are still to come, and are forgotten.
+    TooMuch(u32, u32),
+}
+
+/// Where a talk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It goes on.
+    On,
+    /// Transmission begins.
+    Goes(Negotiated),
+    /// The client leaves, or is to be left.
+    Leaves,
+}
+
+impl Talk {
+    /// With a client that has just come; and what it is greeted with.
+    pub fn new(export: Export) -> (Talk, Vec<u8>) {
+        let mut hello = wire::GREETING.to_be_bytes().to_vec();
+        hello.extend(wire::OPTIONS.to_be_bytes());
+        hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
+        let (stage, came, negotiated) = (Stage::Flags, Vec::new(), Negotiated::default());
+        (Talk { export, stage, came, zeroes: false, negotiated }, hello)
     }
-    let zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
-    let mut negotiated = Negotiated::default();
-    loop {
-        let (magic, option, length) =
-            (u64::from_be_bytes(read(stream)?), u32::from_be_bytes(read(stream)?), u32::from_be_bytes(read(stream)?));
-        if magic != wire::OPTIONS {
-            return Ok(None);
+
+    /// How many bytes it takes at most now: behind them transmission may have begun.
+    pub fn wants(&self) -> usize {
+        match self.stage {
+            Stage::Flags => 4 - self.came.len(),
+            Stage::Head => 16 - self.came.len(),
+            Stage::Data(_, length) => length as usize - self.came.len(),
+            Stage::TooMuch(_, left) => left as usize,
         }
-        if length > LONGEST {
-            skip(stream, u64::from(length))?;
-            stream.write_all(&wire::option_reply(option, answer::TOO_BIG, &[]))?;
-            continue;
-        }
-        let mut data = vec![0; length as usize];
-        stream.read_exact(&mut data)?;
-        match option {
-            option::EXPORT_NAME => {
-                if !data.is_empty() {
-                    return Ok(None);
-                }
-                let mut out = export.bytes.to_be_bytes().to_vec();
-                out.extend(export.flags(negotiated).to_be_bytes());
-                out.extend(vec![0; if zeroes { 124 } else { 0 }]);
-                stream.write_all(&out)?;
-                return Ok(Some(negotiated));
+    }
+
+    /// What is served.
+    pub fn export(&self) -> &Export {
+        &self.export
+    }
+
+    /// Takes bytes, no more than it wants. What they are answered with comes behind what is in `out`.
+    pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+        if let Stage::TooMuch(option, left) = &mut self.stage {
+            *left -= bytes.len() as u32;
+            if *left == 0 {
+                out.extend(wire::option_reply(*option, answer::TOO_BIG, &[]));
+                self.stage = Stage::Head;
             }
+            return Step::On;
+        }
+        self.came.extend(bytes);
+        if self.wants() > 0 {
+            return Step::On;
+        }
+        let came = std::mem::take(&mut self.came);
+        let mut reader = Reader(&came);
+        match self.stage {
+            Stage::Flags => {
+                let flags = reader.u32().unwrap_or(u32::MAX);
+                self.zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
+                self.stage = Stage::Head;
+                // A flag that nobody knows is a client of another time: the specification has the server leave.
+                let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
+                if flags & !known == 0 { Step::On } else { Step::Leaves }
+            }
+            Stage::Head => {
+                let (magic, option, length) = (reader.u64(), reader.u32(), reader.u32());
+                let (Some(wire::OPTIONS), Some(option), Some(length)) = (magic, option, length) else {
+                    return Step::Leaves;
+                };
+                match length {
+                    0 => self.option(option, &[], out),
+                    1..=LONGEST => {
+                        self.stage = Stage::Data(option, length);
+                        Step::On
+                    }
+                    _ => {
+                        self.stage = Stage::TooMuch(option, length);
+                        Step::On
+                    }
+                }
+            }
+            Stage::Data(option, _) => {
+                self.stage = Stage::Head;
+                self.option(option, &came, out)
+            }
+            Stage::TooMuch(..) => Step::On,
+        }
+    }
+
+    /// An option came whole.
+    fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Step {
+        match option {
+            option::EXPORT_NAME if data.is_empty() => {
+                out.extend(self.export.bytes.to_be_bytes());
+                out.extend(self.export.flags(self.negotiated).to_be_bytes());
+                out.extend(vec![0; if self.zeroes { 124 } else { 0 }]);
+                Step::Goes(self.negotiated)
+            }
+            option::EXPORT_NAME => Step::Leaves,
             option::ABORT => {
-                // A client may not wait for this.
-                let _ = stream.write_all(&wire::option_reply(option, answer::ACK, &[]));
-                return Ok(None);
+                out.extend(wire::option_reply(option, answer::ACK, &[]));
+                Step::Leaves
             }
             _ => {
-                let (reply, goes) = answered(option, &data, export, &mut negotiated);
-                stream.write_all(&reply)?;
-                if goes {
-                    return Ok(Some(negotiated));
-                }
+                let (reply, goes) = answered(option, data, &self.export, &mut self.negotiated);
+                out.extend(reply);
+                if goes { Step::Goes(self.negotiated) } else { Step::On }
             }
+        }
+    }
+}
+
+/// Negotiates with a client, waiting for it. Nothing when it went away or was sent away; errors are those of the connection.
+pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Negotiated>> {
+    let (mut talk, mut out) = Talk::new(export.clone());
+    let mut piece = [0; 4096];
+    loop {
+        stream.write_all(&out)?;
+        out.clear();
+        let wanted = talk.wants().min(piece.len());
+        let came = stream.read(&mut piece[..wanted])?;
+        if came == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let step = talk.hear(&piece[..came], &mut out);
+        // A client that leaves may not wait for this.
+        let written = if step == Step::On { Ok(()) } else { stream.write_all(&out) };
+        match step {
+            Step::On => {}
+            Step::Goes(negotiated) => return written.map(|()| Some(negotiated)),
+            Step::Leaves => return Ok(None),
         }
     }
 }
@@ -209,18 +316,6 @@ fn meta(option: u32, queries: &[&str], negotiated: &mut Negotiated) -> Vec<u8> {
     out
 }
 
-fn read<const N: usize>(stream: &mut impl Read) -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    stream.read_exact(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Reads and forgets so many bytes.
-fn skip(stream: &mut impl Read, bytes: u64) -> io::Result<()> {
-    let skipped = io::copy(&mut stream.take(bytes), &mut io::sink())?;
-    if skipped < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -247,7 +342,14 @@ mod tests {
     }
 
     fn export() -> Export {
-        Export { description: "a disk".to_owned(), bytes: 1 << 30, smallest: 512, preferred: 4096, largest: 1 << 20 }
+        Export {
+            description: "a disk".to_owned(),
+            bytes: 1 << 30,
+            smallest: 512,
+            preferred: 4096,
+            largest: 1 << 20,
+            fast_zeroes: false,
+        }
     }
 
     fn option(number: u32, data: &[u8]) -> Vec<u8> {

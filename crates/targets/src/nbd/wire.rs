@@ -88,6 +88,8 @@ pub mod can {
     pub const DONT_FRAGMENT: u16 = 128;
     /// A flush on one connection covers what was answered on all.
     pub const MULTI_CONN: u16 = 256;
+    /// [`super::FAST_ZERO`] is known: refused at once where zeroes take as long as bytes.
+    pub const FAST_ZERO: u16 = 2048;
 }
 
 /// Errors of a reply: Linux' numbers, as the specification fixes them.
@@ -106,8 +108,16 @@ pub mod error {
 
 /// A flag of a command: answered when it is durable.
 pub const FUA: u16 = 1;
+/// A flag of zeroes: what holds them keeps the room for them.
+pub const NO_HOLE: u16 = 2;
+/// A flag of a read: answered in one piece. All are.
+pub const DONT_FRAGMENT: u16 = 4;
 /// A flag of block status: one extent.
 pub const REQ_ONE: u16 = 8;
+/// A flag of zeroes: to be refused at once ([`error::UNSUPPORTED`]) where they take as long as their bytes would.
+pub const FAST_ZERO: u16 = 16;
+/// All flags of commands that are known here.
+pub const FLAGS: u16 = FUA | NO_HOLE | DONT_FRAGMENT | REQ_ONE | FAST_ZERO;
 
 /// What a client asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

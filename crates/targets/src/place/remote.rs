@@ -49,12 +49,18 @@ fn limits(_: &Uri) -> Result<Limits, String> {
     Err("no client of network block devices is there for this system".to_owned())
 }
 
+/// How long a host may take to answer at all.
+#[cfg(unix)]
+const CONNECTS: std::time::Duration = std::time::Duration::from_secs(30);
+
 #[cfg(unix)]
 fn connect(uri: &Uri) -> Result<Client, String> {
     use crate::serve::Address;
     let connected = match &uri.address {
         Address::Unix(path) => UnixStream::connect(path).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
-        Address::Tcp(at) => TcpStream::connect(at).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
+        Address::Tcp(at) => {
+            TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| Client::connect(Box::new(wire), &uri.export))
+        }
     };
     connected.map_err(|error| format!("{uri}: {error}; expected a server of network block devices"))
 }

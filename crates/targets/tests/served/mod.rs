@@ -63,7 +63,8 @@ impl Server {
         let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (smallest, preferred, largest) = (512, 4096, 1 << 20);
-        let export = Export { description: "small".to_owned(), bytes, smallest, preferred, largest };
+        let export =
+            Export { description: "small".to_owned(), bytes, smallest, preferred, largest, fast_zeroes: false };
         let address = Address::Unix(folder.join("disk"));
         let doors = Doors::open(Some(&address), Some(&folder.join("control"))).unwrap();
         let (told, hears) = std::sync::mpsc::channel();

@@ -1,0 +1,284 @@
+//! Clients that mean harm, at the doors of a disk that is served in a process with limits on its memory and descriptors: it answers others
+//! meanwhile and afterwards, ends in order and tells whom it sent away. `SEEKWISE_HOSTILE=N` tries N sessions of each kind (`ulimit -n` must allow
+//! for them; see CONTRIBUTING.md). It waits for answers and judges no time.
+#![cfg(target_os = "linux")]
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// Sessions of each kind.
+const EACH: usize = 3;
+
+/// What the disk has; the limit on its process has as much again for what is mapped and never touched.
+const MEMORY_MIB: u64 = 256;
+
+/// Clients at once: fewer than agree upon the export, more than ask for something then where [`EACH`] is not set otherwise.
+const CLIENTS: usize = 26;
+
+/// Descriptors of the server: fewer than its clients and those in its hall may have.
+const DESCRIPTORS: u64 = 100;
+
+const OPTIONS: u64 = 0x4948_4156_454f_5054;
+const READ: u16 = 0;
+const WRITE: u16 = 1;
+const TRIM: u16 = 4;
+const ZERO: u16 = 6;
+const STATUS: u16 = 7;
+
+/// A server in a process of its own.
+struct Server<'a> {
+    folder: &'a Path,
+    child: Child,
+}
+
+impl<'a> Server<'a> {
+    fn begin(folder: &'a Path, more: &str) -> Server<'a> {
+        let program = env!("CARGO_BIN_EXE_seekwise");
+        let script = format!(
+            "ulimit -v {}; ulimit -n {DESCRIPTORS}; exec {program} serve null --nbd unix:d --json --max-memory {MEMORY_MIB}m \
+             --max-clients {CLIENTS} {more}",
+            (2 * MEMORY_MIB) << 10
+        );
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(folder).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        while UnixStream::connect(folder.join("d")).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Server { folder, child }
+    }
+
+    fn connect(&self, socket: &str) -> UnixStream {
+        let stream = UnixStream::connect(self.folder.join(socket)).unwrap();
+        // Whoever is here does not wait for a server that does not hear or answer.
+        stream.set_write_timeout(Some(Duration::from_millis(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// A client that does as it should.
+    fn client(&self) -> Option<UnixStream> {
+        let mut stream = self.connect("d");
+        agree(&mut stream).then_some(stream)
+    }
+
+    /// A new client is served, if it comes again when it was sent away; the byte that it writes it reads.
+    fn serves(&self, byte: u8) -> bool {
+        (0..400).any(|_| {
+            let served = self.client().is_some_and(|mut stream| {
+                let offset = u64::from(byte) << 20;
+                ask(&mut stream, WRITE, offset, 4096);
+                let written = stream.write_all(&[byte; 4096]).is_ok() && reply(&mut stream) == Some(0);
+                ask(&mut stream, READ, offset, 4096);
+                let mut data = [0; 4096];
+                written && reply(&mut stream) == Some(0) && stream.read_exact(&mut data).is_ok() && data == [byte; 4096]
+            });
+            if !served {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            served
+        })
+    }
+
+    /// The most memory that it had, in KiB, and the descriptors that it has.
+    fn takes(&self) -> (u64, usize) {
+        let of = format!("/proc/{}", self.child.id());
+        let status = std::fs::read_to_string(format!("{of}/status")).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let peak = peak.trim().trim_end_matches(" kB").parse().unwrap();
+        (peak, std::fs::read_dir(format!("{of}/fd")).unwrap().count())
+    }
+
+    /// Its receipt, when it has ended in order.
+    fn end(self) -> Value {
+        let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
+        assert!(asked.success());
+        let ended = self.child.wait_with_output().unwrap();
+        assert!(ended.status.success(), "{:?}", ended.status);
+        serde_json::from_slice(&ended.stdout).unwrap()
+    }
+}
+
+/// Agrees upon the export.
+fn agree(stream: &mut UnixStream) -> bool {
+    let hello = [&3u32.to_be_bytes()[..], &option(7, &[0; 6])].concat();
+    let mut head = [0; 20];
+    if stream.read_exact(&mut head[..18]).is_err() || stream.write_all(&hello).is_err() {
+        return false;
+    }
+    loop {
+        if stream.read_exact(&mut head).is_err() {
+            return false;
+        }
+        let number = |at: usize| u32::from_be_bytes(head[at..at + 4].try_into().unwrap());
+        let mut data = vec![0; number(16) as usize];
+        if stream.read_exact(&mut data).is_err() {
+            return false;
+        }
+        if number(12) == 1 {
+            return true;
+        }
+    }
+}
+
+fn option(number: u32, data: &[u8]) -> Vec<u8> {
+    [&OPTIONS.to_be_bytes()[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
+}
+
+fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
+    let numbers = [&0x2560_9513u32.to_be_bytes()[..], &[0, 0], &command.to_be_bytes(), &[9; 8]].concat();
+    [&numbers[..], &offset.to_be_bytes(), &length.to_be_bytes()].concat()
+}
+
+fn ask(stream: &mut UnixStream, command: u16, offset: u64, length: u32) {
+    let _ = stream.write_all(&request(command, offset, length));
+}
+
+/// The error of the next answer.
+fn reply(stream: &mut UnixStream) -> Option<u32> {
+    let mut head = [0; 16];
+    stream.read_exact(&mut head).ok()?;
+    Some(u32::from_be_bytes(head[4..8].try_into().unwrap()))
+}
+
+/// What is sent at once, whatever comes back; as much of it as the server takes.
+fn send(stream: &mut UnixStream, bytes: &[u8]) {
+    let _ = stream.write_all(bytes);
+}
+
+/// One who comes, before it has agreed upon anything: what it sends.
+fn before(kind: usize, number: usize) -> Vec<u8> {
+    let flags = 3u32.to_be_bytes().to_vec();
+    let announced = |length: u32| [&OPTIONS.to_be_bytes()[..], &7u32.to_be_bytes(), &length.to_be_bytes()].concat();
+    match kind {
+        0 => Vec::new(),
+        1 => flags[..2].to_vec(),
+        2 => [flags, option(7, &[0; 6])[..number % 16].to_vec()].concat(),
+        3 => [flags, announced(60_000), vec![0; 100]].concat(),
+        4 => [flags, announced(u32::MAX), vec![0; 4096]].concat(),
+        5 => [flags, option(3, &[]).repeat(10_000)].concat(),
+        6 => [flags, option(6, &[0; 6]).repeat(10_000)].concat(),
+        _ => (0..5000).map(|at| (at * 7 + number * 13) as u8).collect(),
+    }
+}
+
+/// The same of one who has agreed, and never reads.
+fn after(kind: usize, number: usize) -> Vec<u8> {
+    const ALL: u32 = u32::MAX - 511;
+    match kind {
+        0 => Vec::new(),
+        1 => request(READ, 0, 4096)[..number % 28].to_vec(),
+        2 => [request(WRITE, 0, 32 << 20), vec![1]].concat(),
+        3 => request(READ, 0, 32 << 20).repeat(100),
+        4 => request(READ, 0, 4096).repeat(20_000),
+        5 => request(ZERO, 0, ALL).repeat(1000),
+        6 => request(TRIM, 0, ALL).repeat(1000),
+        7 => request(STATUS, 0, ALL).repeat(1000),
+        8 => request(77, 0, ALL).repeat(5000),
+        _ => [request(WRITE, 1 << 40, ALL), vec![7; 1 << 20]].concat(),
+    }
+}
+
+const BEFORE: usize = 8;
+const AFTER: usize = 10;
+
+#[test]
+fn whoever_comes_others_are_served_and_the_end_is_in_order() {
+    let each = std::env::var("SEEKWISE_HOSTILE").ok().and_then(|text| text.parse().ok()).unwrap_or(EACH);
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::begin(folder.path(), "");
+    assert!(server.serves(1));
+    let mut here = Vec::new();
+    for number in 0..each {
+        for kind in 0..BEFORE {
+            let mut stream = server.connect("d");
+            send(&mut stream, &before(kind, number));
+            here.push(stream);
+        }
+        for kind in 0..AFTER {
+            let Some(mut stream) = server.client() else { continue };
+            send(&mut stream, &after(kind, number));
+            here.push(stream);
+        }
+        for words in ["".to_owned(), "a".repeat(1 << 20), "status\n".repeat(2_000), "set x\n".repeat(10)] {
+            let mut stream = server.connect("d.control");
+            send(&mut stream, words.as_bytes());
+            here.push(stream);
+        }
+    }
+    let (_, descriptors) = server.takes();
+    assert!(descriptors <= DESCRIPTORS as usize);
+    assert!(server.serves(2), "while all of them are there");
+    drop(here);
+    assert!(server.serves(3));
+    let (peak, _) = server.takes();
+    assert!(peak <= MEMORY_MIB << 10, "{peak} KiB");
+    let receipt = server.end();
+    let figure = |name: &str| receipt[name].as_u64().unwrap_or_else(|| panic!("{name}: {receipt}"));
+    assert!(figure("clients_came") > (each * BEFORE) as u64, "{receipt}");
+    assert!(figure("clients_most") <= CLIENTS as u64 && figure("clients_gave_way") > 0, "{receipt}");
+    assert!(figure("orders_turned_away") >= each as u64, "{receipt}");
+    println!("{each} of each kind: {peak} KiB at most, {descriptors} descriptors; {receipt}");
+}
+
+#[test]
+fn who_writes_more_than_there_is_memory_for_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::begin(folder.path(), "");
+    let mut stream = server.client().unwrap();
+    stream.set_write_timeout(None).unwrap();
+    let (mut written, mut refused) = (0, 0);
+    for at in 0..MEMORY_MIB + 50 {
+        ask(&mut stream, WRITE, at << 20, 1 << 20);
+        stream.write_all(&vec![at as u8; 1 << 20]).unwrap();
+        match reply(&mut stream) {
+            Some(0) => written += 1,
+            Some(28) => refused += 1,
+            other => panic!("{other:?} at {at} MiB"),
+        }
+    }
+    assert!(written > 40 && refused > 50, "{written} {refused}");
+    // What is there can be written again, and zeroes cost nothing and make room.
+    ask(&mut stream, WRITE, 0, 4096);
+    stream.write_all(&[5; 4096]).unwrap();
+    assert_eq!(reply(&mut stream), Some(0));
+    ask(&mut stream, ZERO, 0, 64 << 20);
+    assert_eq!(reply(&mut stream), Some(0));
+    ask(&mut stream, WRITE, 200 << 30, 1 << 20);
+    stream.write_all(&vec![7; 1 << 20]).unwrap();
+    assert_eq!(reply(&mut stream), Some(0));
+    let (peak, _) = server.takes();
+    assert!(peak <= MEMORY_MIB << 10, "{peak} KiB");
+    let receipt = server.end();
+    assert_eq!(receipt["refused_for_memory"], refused);
+    assert!(receipt["held_most_bytes"].as_u64() < Some(MEMORY_MIB << 20));
+}
+
+#[test]
+fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for image in ["", "--image i"] {
+        let server = Server::begin(folder.path(), image);
+        let mut stream = server.client().unwrap();
+        stream.set_read_timeout(None).unwrap();
+        for command in [ZERO, TRIM] {
+            let asked: Vec<u64> = (0..268u64).map(|at| at * 1_000_000_000 / 4096 * 4096).collect();
+            for offset in &asked {
+                ask(&mut stream, command, *offset, 4_000_000_000);
+                let wanted = if offset + 4_000_000_000 > 250 << 30 { [28, 22] } else { [0, 0] };
+                let said = reply(&mut stream).unwrap();
+                assert_eq!(said, wanted[usize::from(command == TRIM)], "{command} at {offset}");
+            }
+        }
+        let (peak, _) = server.takes();
+        assert!(peak < 64 << 10, "{peak} KiB");
+        server.end();
+    }
+    let image = std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(folder.path().join("i")).unwrap());
+    assert!(image < 1000, "{image} blocks: a sparse file");
+}

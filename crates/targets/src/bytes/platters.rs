@@ -1,0 +1,351 @@
+//! What lies on the platters of a modelled disk: in memory, which costs what is not zero, or in a sparse file.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+
+use seekwise_model::block::SECTOR;
+
+use super::runs::{RUN_COST, Runs};
+
+/// Sectors of a piece of an image in memory: 4 KiB, a page of what writes to it, so that most writes fill their pieces whole.
+pub const PIECE: u64 = 8;
+
+/// What a piece takes of memory: its bytes, what an allocation adds (16), and its place in a tree whose nodes of 11 places are
+/// two thirds full (24 bytes each, and a pointer).
+pub const PIECE_COST: u64 = PIECE * SECTOR + 64;
+
+/// Bytes that are copied, or written as zeroes, at once.
+const COPIED: usize = 64 << 10;
+
+/// What lies where nothing was written.
+#[derive(Debug, Default)]
+pub enum Platters {
+    /// In memory, in pieces; nothing is zeroes.
+    #[default]
+    Memory,
+    /// In a file, which is as long as the disk.
+    File(File),
+}
+
+/// The platters, with what lies on them.
+#[derive(Debug, Default)]
+pub struct Surface {
+    platters: Platters,
+    pieces: BTreeMap<u64, Box<[u8]>>,
+    /// What platters in memory began with, and how many bytes that is; zeroes behind it.
+    base: Option<(File, u64)>,
+    /// Where zeroes were written over what they began with.
+    blank: Runs<()>,
+}
+
+impl Surface {
+    /// Of these platters.
+    pub fn of(platters: Platters) -> Surface {
+        Surface { platters, ..Surface::default() }
+    }
+
+    /// Which begins with what is in `base`; see [`super::Bytes::begun_with`].
+    pub fn begun_with(mut self, base: File) -> io::Result<Surface> {
+        let length = base.metadata()?.len();
+        let Platters::File(file) = &self.platters else {
+            self.base = Some((base, length));
+            return Ok(self);
+        };
+        let mut copied = vec![0; COPIED];
+        let mut at = data_from(&base, 0, length);
+        while at < length {
+            let copied = &mut copied[..(length - at).min(COPIED as u64) as usize];
+            read_at(&base, copied, at)?;
+            if copied.iter().any(|&byte| byte != 0) {
+                write_at(file, copied, at)?;
+            }
+            at = data_from(&base, at + copied.len() as u64, length);
+        }
+        Ok(self)
+    }
+
+    /// Fills zeroes with what platters in memory began with from `lba` on.
+    fn begun(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+        let Some((base, length)) = &self.base else { return Ok(()) };
+        let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
+        read_at(base, &mut data[..within as usize], lba * SECTOR)?;
+        for (from, end, ()) in self.blank.within(lba, lba + data.len() as u64 / SECTOR) {
+            data[((from - lba) * SECTOR) as usize..((end - lba) * SECTOR) as usize].fill(0);
+        }
+        Ok(())
+    }
+
+    /// Fills zeroes with what lies there.
+    pub fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+        if let Platters::File(file) = &self.platters {
+            return read_at(file, data, lba * SECTOR);
+        }
+        self.begun(lba, data)?;
+        let end = lba + data.len() as u64 / SECTOR;
+        for (number, piece) in self.pieces.range(lba / PIECE..end.div_ceil(PIECE)) {
+            let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
+            let (within, into) = (((from - number * PIECE) * SECTOR) as usize, ((from - lba) * SECTOR) as usize);
+            let length = ((to - from) * SECTOR) as usize;
+            data[into..into + length].copy_from_slice(&piece[within..within + length]);
+        }
+        Ok(())
+    }
+
+    /// Puts whole sectors there.
+    pub fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
+        if let Platters::File(file) = &self.platters {
+            return write_at(file, data, lba * SECTOR);
+        }
+        let (mut sector, mut data) = (lba, data);
+        while !data.is_empty() {
+            let room = ((PIECE - sector % PIECE) * SECTOR) as usize;
+            let (bytes, rest) = data.split_at(room.min(data.len()));
+            self.put_piece(sector, bytes)?;
+            (sector, data) = (sector + bytes.len() as u64 / SECTOR, rest);
+        }
+        Ok(())
+    }
+
+    /// The same within one piece in memory.
+    fn put_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
+        let number = sector / PIECE;
+        let at = (sector % PIECE * SECTOR) as usize;
+        if let Some(piece) = self.pieces.get_mut(&number) {
+            piece[at..at + bytes.len()].copy_from_slice(bytes);
+            return Ok(());
+        }
+        if bytes.len() as u64 == PIECE * SECTOR {
+            self.pieces.insert(number, Box::from(bytes));
+            return Ok(());
+        }
+        let mut piece = vec![0; (PIECE * SECTOR) as usize];
+        self.begun(number * PIECE, &mut piece)?;
+        piece[at..at + bytes.len()].copy_from_slice(bytes);
+        self.pieces.insert(number, piece.into_boxed_slice());
+        Ok(())
+    }
+
+    /// Puts zeroes there, which take no room; in a file that is so only where they need not be `allocated`.
+    pub fn put_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
+        if let Platters::File(file) = &self.platters {
+            return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
+        }
+        let end = lba + sectors;
+        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR));
+        self.blank.set(lba, end.min(covered), ());
+        let touched: Vec<u64> = self.pieces.range(lba / PIECE..end.div_ceil(PIECE)).map(|it| *it.0).collect();
+        for number in touched {
+            let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
+            if to - from == PIECE {
+                self.pieces.remove(&number);
+            } else if let Some(piece) = self.pieces.get_mut(&number) {
+                let within = ((from - number * PIECE) * SECTOR) as usize..((to - number * PIECE) * SECTOR) as usize;
+                piece[within].fill(0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
+    pub fn data_from(&self, lba: u64, end: u64) -> u64 {
+        if let Platters::File(file) = &self.platters {
+            return (data_from(file, lba * SECTOR, end * SECTOR) / SECTOR).clamp(lba, end);
+        }
+        let piece = self.pieces.range(lba / PIECE..).next().map_or(end, |it| (it.0 * PIECE).max(lba));
+        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR));
+        let base =
+            if lba < covered { self.blank.gaps(lba, covered.min(end)).first().map_or(end, |it| it.0) } else { end };
+        piece.min(base).min(end)
+    }
+
+    /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
+    pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
+        if let Platters::File(file) = &self.platters {
+            return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
+        }
+        let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR)).min(end);
+        let mut at = lba;
+        loop {
+            let from = at;
+            // Pieces side by side.
+            for number in self.pieces.range(at / PIECE..end.div_ceil(PIECE)).map(|it| *it.0) {
+                if number != at / PIECE {
+                    break;
+                }
+                at = (number + 1) * PIECE;
+            }
+            if at < covered {
+                at = self.blank.within(at, covered).next().map_or(covered, |blank| blank.0.max(at));
+            }
+            if at == from || at >= end {
+                return at.min(end);
+            }
+        }
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn held(&self) -> u64 {
+        self.pieces.len() as u64 * PIECE_COST + self.blank.len() as u64 * RUN_COST
+    }
+
+    /// Pieces that lie between two sectors, in part at least.
+    pub fn pieces_within(&self, lba: u64, end: u64) -> u64 {
+        self.pieces.range(lba / PIECE..end.div_ceil(PIECE)).count() as u64
+    }
+
+    /// All of it is kept, where it is kept in a file.
+    pub fn close(&self) -> io::Result<()> {
+        match &self.platters {
+            Platters::Memory => Ok(()),
+            Platters::File(file) => file.sync_all(),
+        }
+    }
+
+    /// Whether what is put here takes memory.
+    pub fn is_in_memory(&self) -> bool {
+        matches!(self.platters, Platters::Memory)
+    }
+}
+
+/// The first byte from `at` on, up to `end`, that is not in a hole of a file, where the system tells; else `at`.
+fn data_from(file: &File, at: u64, end: u64) -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{SeekFrom, seek};
+        match seek(file, SeekFrom::Data(at)) {
+            Ok(data) => data.min(end),
+            Err(rustix::io::Errno::NXIO) => end,
+            Err(_) => at,
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (file, end);
+        at
+    }
+}
+
+/// The first byte from `at` on, up to `end`, that is in a hole of a file, where the system tells; else `end`.
+fn hole_from(file: &File, at: u64, end: u64) -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{SeekFrom, seek};
+        seek(file, SeekFrom::Hole(at)).map_or(end, |hole| hole.min(end))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (file, at);
+        end
+    }
+}
+
+/// Makes a part of a file zeroes: a hole, or allocated. A file system that can do neither, or has no room for what is to be allocated, is
+/// written to where it is not zero.
+pub fn zero_at(file: &File, offset: u64, bytes: u64, allocated: bool) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{FallocateFlags, fallocate};
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        if allocated && fallocate(file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, offset, bytes).is_ok() {
+            return Ok(());
+        }
+        if fallocate(file, hole, offset, bytes).is_ok() {
+            return Ok(());
+        }
+    }
+    let _ = allocated;
+    let (zeroes, mut found) = (vec![0; COPIED], vec![0; COPIED]);
+    let end = offset + bytes;
+    let mut at = data_from(file, offset, end);
+    while at < end {
+        let length = (end - at).min(COPIED as u64) as usize;
+        read_at(file, &mut found[..length], at)?;
+        if found[..length] != zeroes[..length] {
+            write_at(file, &zeroes[..length], at)?;
+        }
+        at = data_from(file, at + length as u64, end);
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, data, offset)
+}
+
+#[cfg(unix)]
+fn write_at(file: &File, data: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, data, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(mut file: &File, data: &mut [u8], offset: u64) -> io::Result<()> {
+    use std::io::{Read, Seek, SeekFrom};
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(data)
+}
+
+#[cfg(not(unix))]
+fn write_at(mut file: &File, data: &[u8], offset: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom, Write};
+    file.seek(SeekFrom::Start(offset))?;
+    file.write_all(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes_of(sectors: u64, fill: u8) -> Vec<u8> {
+        vec![fill; (sectors * SECTOR) as usize]
+    }
+
+    /// The first byte of each sector.
+    fn seen(surface: &Surface, lba: u64, sectors: u64) -> Vec<u8> {
+        let mut data = bytes_of(sectors, 0);
+        surface.get(lba, &mut data).unwrap();
+        data.chunks(SECTOR as usize).map(|sector| sector[0]).collect()
+    }
+
+    #[test]
+    fn zeroes_take_no_room_and_are_seen() {
+        let path = std::env::temp_dir().join(format!("seekwise-zeroes-{}", std::process::id()));
+        std::fs::write(&path, bytes_of(100, 9)).unwrap();
+        let file = || File::options().read(true).write(true).open(&path).unwrap();
+        for kind in ["memory", "begun", "file"] {
+            let mut surface = match kind {
+                "memory" => Surface::default(),
+                "begun" => Surface::default().begun_with(file()).unwrap(),
+                _ => Surface::of(Platters::File(file())),
+            };
+            surface.put(0, &bytes_of(100, 9)).unwrap();
+            surface.put_zeroes(3, 80, false).unwrap();
+            let wanted: Vec<u8> = (0..100).map(|at| if (3..83).contains(&at) { 0 } else { 9 }).collect();
+            assert_eq!(seen(&surface, 0, 100), wanted, "{kind}");
+            surface.put(20, &bytes_of(1, 5)).unwrap();
+            assert_eq!(seen(&surface, 18, 5), [0, 0, 5, 0, 0], "{kind}: no byte of before comes back");
+            assert_eq!(surface.data_from(0, 100), 0, "{kind}");
+            if kind != "file" {
+                assert_eq!((surface.hole_from(0, 100), surface.data_from(8, 100)), (8, 16), "{kind}");
+                assert_eq!((surface.hole_from(16, 100), surface.data_from(24, 100)), (24, 80), "{kind}");
+                assert_eq!(surface.hole_from(80, 100), 100, "{kind}");
+                assert_eq!(surface.pieces.len(), 5, "{kind}");
+            }
+            surface.put_zeroes(0, 100, true).unwrap();
+            assert_eq!(seen(&surface, 0, 100), [0; 100], "{kind}");
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// As one request of 4 GiB comes, and as a whole disk is zeroed.
+    #[test]
+    fn zeroes_of_any_length_cost_nothing() {
+        let mut surface = Surface::default();
+        surface.put(1 << 33, &bytes_of(8, 7)).unwrap();
+        surface.put_zeroes(0, 1 << 32, false).unwrap();
+        assert_eq!(surface.held(), PIECE_COST);
+        surface.put_zeroes(0, 1 << 34, false).unwrap();
+        assert_eq!((surface.held(), surface.data_from(0, 1 << 34)), (0, 1 << 34));
+    }
+}

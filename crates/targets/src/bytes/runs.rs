@@ -1,0 +1,143 @@
+//! Values of runs of sectors: what costs an entry a run, however long it is. Nothing is known here of what they stand for.
+
+use std::collections::BTreeMap;
+
+/// What a run takes of memory: three numbers, in a tree whose nodes are two thirds full, and a part of the node.
+pub const RUN_COST: u64 = 64;
+
+/// Runs that do not overlap, each with a value; neighbours of one value are one run.
+#[derive(Clone, Debug)]
+pub struct Runs<V> {
+    /// First sector: the end, and the value.
+    runs: BTreeMap<u64, (u64, V)>,
+    sectors: u64,
+}
+
+impl<V> Default for Runs<V> {
+    fn default() -> Runs<V> {
+        Runs { runs: BTreeMap::new(), sectors: 0 }
+    }
+}
+
+impl<V: Copy + PartialEq> Runs<V> {
+    /// These sectors have this value, whatever they had.
+    pub fn set(&mut self, from: u64, end: u64, value: V) {
+        if from >= end {
+            return;
+        }
+        self.clear(from, end);
+        self.sectors += end - from;
+        let before = self.runs.range(..from).next_back().map(|(&begin, &run)| (begin, run));
+        let from = match before {
+            Some((begin, (to, same))) if to == from && same == value => begin,
+            _ => from,
+        };
+        let end = match self.runs.get(&end) {
+            Some(&(to, same)) if same == value => {
+                self.runs.remove(&end);
+                to
+            }
+            _ => end,
+        };
+        self.runs.insert(from, (end, value));
+    }
+
+    /// These sectors have none.
+    pub fn clear(&mut self, from: u64, end: u64) {
+        if from >= end {
+            return;
+        }
+        let before = self.runs.range(..from).next_back().map(|(&begin, &run)| (begin, run));
+        if let Some((begin, (to, value))) = before.filter(|(_, (to, _))| *to > from) {
+            self.runs.insert(begin, (from, value));
+            self.cut_off(from, to, end, value);
+        }
+        while let Some((&begin, &(to, value))) = self.runs.range(from..end).next() {
+            self.runs.remove(&begin);
+            self.cut_off(begin, to, end, value);
+        }
+    }
+
+    /// Of a run from `begin` to `to` only what is beyond `end` stays.
+    fn cut_off(&mut self, begin: u64, to: u64, end: u64, value: V) {
+        self.sectors -= to.min(end) - begin;
+        if to > end {
+            self.runs.insert(end, (to, value));
+        }
+    }
+
+    /// The runs between two sectors, cut to them.
+    pub fn within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
+        let before = self.runs.range(..from).next_back().filter(move |(_, (to, _))| *to > from && from < end);
+        let rest = self.runs.range(from..end.max(from));
+        before.into_iter().chain(rest).map(move |(&begin, &(to, value))| (begin.max(from), to.min(end), value))
+    }
+
+    /// What of these sectors has no value.
+    pub fn gaps(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut gaps = Vec::new();
+        let mut at = from;
+        for (begin, to, _) in self.within(from, end) {
+            if begin > at {
+                gaps.push((at, begin));
+            }
+            at = to;
+        }
+        if at < end {
+            gaps.push((at, end));
+        }
+        gaps
+    }
+
+    /// All runs.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64, V)> + '_ {
+        self.runs.iter().map(|(&from, &(end, value))| (from, end, value))
+    }
+
+    /// Sectors that have a value.
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// How many runs.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::rng::Seed;
+
+    #[test]
+    fn they_hold_what_a_table_of_sectors_holds() {
+        let mut rng = Seed(1).stream("runs");
+        let (mut runs, mut table) = (Runs::default(), [None; 64]);
+        for _ in 0..20_000 {
+            let (from, length) = (rng.below(64), rng.below(20));
+            let end = (from + length).min(64);
+            if rng.percent(70) {
+                let value = rng.below(3);
+                runs.set(from, end, value);
+                (from..end).for_each(|sector| table[sector as usize] = Some(value));
+            } else {
+                runs.clear(from, end);
+                (from..end).for_each(|sector| table[sector as usize] = None);
+            }
+            let mut told = [None; 64];
+            for (from, end, value) in runs.iter() {
+                (from..end).for_each(|sector| told[sector as usize] = Some(value));
+            }
+            assert_eq!(told, table);
+            assert_eq!(runs.sectors(), table.iter().flatten().count() as u64);
+            let changes = (0..64).filter(|&at| table[at].is_some() && (at == 0 || table[at - 1] != table[at]));
+            assert_eq!(runs.len(), changes.count(), "neighbours of one value are one run");
+            let (from, end) = (rng.below(64), rng.below(64));
+            let held: u64 = runs.within(from, end).map(|(begin, to, _)| to - begin).sum();
+            let free: u64 = runs.gaps(from, end).iter().map(|(begin, to)| to - begin).sum();
+            assert_eq!(held + free, end.saturating_sub(from));
+            assert_eq!(held, (from..end).filter(|&at| table[at as usize].is_some()).count() as u64);
+        }
+    }
+}
