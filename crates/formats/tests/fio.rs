@@ -400,9 +400,9 @@ fn durability_pace_and_verification() {
     assert_eq!(pace.think, Some(Think { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: true }));
     assert_eq!(workers("rate=,1m").0[0].pace.rate, [None, Some(Rate::Bytes(1 << 20)), Some(Rate::Bytes(1 << 20))]);
     assert!(pattern("rw=randwrite\nverify=crc32c").verify);
-    assert_eq!(pattern("rw=write\nverify=md5\nverify_backlog=9").backlog, Some(Backlog { every: 9, batch: 9 }));
+    assert_eq!(pattern("rw=write\nverify=md5\nverify_backlog=9").backlog, Some(VerifyBacklog { every: 9, batch: 9 }));
     let some = pattern("rw=write\nverify=md5\nverify_backlog=9\nverify_backlog_batch=2").backlog;
-    assert_eq!(some, Some(Backlog { every: 9, batch: 2 }));
+    assert_eq!(some, Some(VerifyBacklog { every: 9, batch: 2 }));
     let flow = workers("flow=8\nflow_id=3\nflow_sleep=5").0[0].pace.flow;
     assert_eq!(flow, Some(Flow { id: 3, weight: 8, sleep: Span::from_micros(5) }));
     let apart = build("[global]\nsize=1m\nflow=1\n[a]\n[b]\nstonewall\n").unwrap_err();

@@ -11,8 +11,9 @@ use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
 use seekwise_model::workload::recorded::Session;
 use seekwise_model::workload::{
-    AccessLine, Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator,
-    IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think, Worker,
+    AccessLine, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator,
+    IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think, VerifyBacklog,
+    Worker,
 };
 
 use crate::inputs::sha256;
@@ -292,10 +293,10 @@ fn syncs(syncs: Syncs) -> String {
     said
 }
 
-fn verified(verify: bool, alike: bool, backlog: Option<Backlog>) -> String {
+fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String {
     match backlog {
         None if alike && !verify => "false, with sizes as if it did".to_owned(),
-        Some(Backlog { every, batch }) => format!("{verify}, {batch} after each {every} writes"),
+        Some(VerifyBacklog { every, batch }) => format!("{verify}, {batch} after each {every} writes"),
         None => verify.to_string(),
     }
 }

@@ -145,7 +145,7 @@ fn whoever_is_blamed_did_it() {
         let mut job = random_job(&mut rng, stack.sectors());
         if let Pattern::Fio(fio) = &mut job.workers[0].pattern {
             fio.requests = Some(400);
-            fio.flush_every = fio.flush_every.max(pick(&mut rng, &[0, 1, 8, 16]));
+            fio.syncs.fsync = fio.syncs.fsync.max(pick(&mut rng, &[0, 1, 8, 16]));
         }
         until_honest(&stack, &job, case, case % 4 == 3, &mut seen);
     }
@@ -194,7 +194,7 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
             lie(&mut stack);
             let mut job = small_writes(&mut rng, stack.sectors(), false);
             if let Pattern::Fio(fio) = &mut job.workers[0].pattern {
-                fio.flush_every = 16;
+                fio.syncs.fsync = 16;
             }
             let report = cut(&stack, &job, case, off).unwrap();
             let who: Vec<&str> = report.broken_by.iter().map(|blamed| blamed.setting.as_str()).collect();

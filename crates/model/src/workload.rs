@@ -224,7 +224,7 @@ pub struct FioPattern {
     /// Reads back what it wrote, when done (`verify` with `do_verify`).
     pub verify: bool,
     /// Reads some of it back on the way, where it verifies.
-    pub backlog: Option<Backlog>,
+    pub backlog: Option<VerifyBacklog>,
     /// How its engine takes requests and gives them back.
     pub engine: Engine,
     /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
@@ -263,7 +263,7 @@ impl Syncs {
 
 /// fio's `verify_backlog`: what was written is read back before all is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backlog {
+pub struct VerifyBacklog {
     /// Whenever a multiple of so many writes waits to be read back; at least 1.
     pub every: u64,
     /// So many are read back then (`verify_backlog_batch`); at least 1.

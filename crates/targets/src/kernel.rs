@@ -103,7 +103,7 @@ impl Drop for Loop {
         };
         let own = file(&self.0);
         for _ in 0..DETACHING {
-            let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], Bounds::of_giving_back());
+            let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], Bounds::fixed());
             if file(&self.0) != own {
                 return;
             }
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_says_why() {
-        let run = |program: &str, arguments: [&str; 2]| tool(program, arguments, Bounds::of_giving_back());
+        let run = |program: &str, arguments: [&str; 2]| tool(program, arguments, Bounds::fixed());
         let said = run("sh", ["-c", "echo broken >&2; exit 1"]).unwrap_err().to_string();
         assert_eq!(said, "sh: broken");
         assert!(run("no-such-tool", ["x", "y"]).unwrap_err().to_string().starts_with("no-such-tool: "));
         assert_eq!(run("sh", ["-c", "kill -TERM $$"]).unwrap_err().to_string(), "sh: died of SIGTERM");
-        let short = Bounds { limit: Duration::from_millis(50), ..Bounds::of_giving_back() };
+        let short = Bounds { limit: Duration::from_millis(50), ..Bounds::fixed() };
         let late = tool("sh", ["-c", "sleep 1000"], short).unwrap_err().to_string();
         assert_eq!(late, "sh: had not ended after 0.05 s of the clock");
     }

@@ -6,8 +6,8 @@
 use seekwise_model::files::buffered::Opening;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    Backlog, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator, Job,
-    Modifier, Pace, Pattern, Rate, Repeat, Strided, Syncs, Think, Worker,
+    Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator, Job, Modifier, Pace,
+    Pattern, Rate, Repeat, Strided, Syncs, Think, VerifyBacklog, Worker,
 };
 
 use super::engines::Runs;
@@ -487,10 +487,10 @@ impl Check<'_> {
 
 impl Settings {
     /// Without a batch of its own as many are read back as make a backlog.
-    fn backlog(&self) -> Option<Backlog> {
+    fn backlog(&self) -> Option<VerifyBacklog> {
         let [every, batch] = self.backlog;
         (every > 0 && self.verify == [true; 2])
-            .then_some(Backlog { every, batch: if batch == 0 { every } else { batch } })
+            .then_some(VerifyBacklog { every, batch: if batch == 0 { every } else { batch } })
     }
 
     /// Whether fio goes through the page cache; pass-through engines never do.

@@ -6,7 +6,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use super::Backlog;
+use super::VerifyBacklog;
 
 /// A write that was issued.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ enum Order {
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     order: Order,
-    backlog: Option<Backlog>,
+    backlog: Option<VerifyBacklog>,
     /// Still to be read back of this batch.
     batch: u64,
     /// What was seen completed last, of requests, was a read.
@@ -44,7 +44,7 @@ pub(crate) struct Written {
 
 impl Written {
     /// None yet. `once`: no block is written twice in a pass.
-    pub(crate) fn new(once: bool, backlog: Option<Backlog>) -> Written {
+    pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> Written {
         let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
         Written { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
     }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_backlog_waits_for_its_number_and_for_the_first_write() {
-        let mut written = Written::new(true, Some(Backlog { every: 2, batch: 2 }));
+        let mut written = Written::new(true, Some(VerifyBacklog { every: 2, batch: 2 }));
         let first = written.issued(80, 8);
         assert_eq!(written.due(), None);
         let second = written.issued(0, 8);

@@ -286,7 +286,7 @@ impl Work {
         };
         systems.iter().for_each(|mount| each(self, mount));
         for device in loops(folder) {
-            let detach = || tool("losetup", [OsStr::new("--detach"), device.as_os_str()], Bounds::of_giving_back());
+            let detach = || tool("losetup", [OsStr::new("--detach"), device.as_os_str()], Bounds::fixed());
             self.step(&format!("loop device {}", device.display()), || detach().map(drop).map_err(|it| it.to_string()));
         }
         disks.iter().for_each(|mount| each(self, mount));
@@ -303,7 +303,7 @@ impl Work {
 fn unmount(folder: &Path) -> Result<(), String> {
     let with = |words: &[&str]| {
         let words = words.iter().map(OsStr::new).chain([folder.as_os_str()]);
-        tool("umount", words, Bounds::of_giving_back()).map(drop)
+        tool("umount", words, Bounds::fixed()).map(drop)
     };
     with(&[]).or_else(|_| with(&["-l"])).map_err(|error| error.to_string())
 }

@@ -192,7 +192,7 @@ impl Mounted {
     /// Unmounts it; an error where somebody still uses it after a while, who then keeps it until he leaves.
     pub fn end(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        let unmount = || tool("umount", [&folder], Bounds::of_giving_back());
+        let unmount = || tool("umount", [&folder], Bounds::fixed());
         let mut last = unmount();
         for _ in 0..LEAVING {
             if !last.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
@@ -223,7 +223,7 @@ impl Drop for Mounted {
 
 /// Takes a mount out of sight; it is gone when its last user is.
 pub fn leave(folder: &Path) {
-    let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()], Bounds::of_giving_back());
+    let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()], Bounds::fixed());
 }
 
 #[cfg(test)]

@@ -38,8 +38,8 @@ pub struct Bounds<'a> {
 }
 
 impl Bounds<'_> {
-    /// Of what gives back what was taken: it goes on where all else is to stop.
-    pub(super) fn of_giving_back() -> Bounds<'static> {
+    /// Thirty seconds, whatever else is to stop: of what gives back what was taken, and of short questions to the system.
+    pub(crate) fn fixed() -> Bounds<'static> {
         static NEVER: AtomicBool = AtomicBool::new(false);
         Bounds { limit: Duration::from_secs(30), stop: &NEVER }
     }

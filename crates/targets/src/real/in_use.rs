@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 
 use super::system::{Node, Number, System};
-use crate::kernel::tool;
+use crate::kernel::{Bounds, tool};
 
 /// Which file or device it is, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,7 +122,7 @@ fn loops(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<Str
 /// Loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
 fn told_by_losetup() -> Vec<(String, Identity)> {
     let asked = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
-    let text = tool("losetup", asked).unwrap_or_default();
+    let text = tool("losetup", asked, Bounds::fixed()).unwrap_or_default();
     text.lines().filter_map(backing).collect()
 }
 
@@ -188,7 +188,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::File::create(at("one")).unwrap().set_len(1 << 20).unwrap();
         fs::hard_link(at("one"), at("two")).unwrap();
-        let device = match tool("losetup", ["--find", "--show", &at("one").display().to_string()]) {
+        let device = match tool("losetup", ["--find", "--show", &at("one").display().to_string()], Bounds::fixed()) {
             Ok(device) => device,
             Err(why) => return println!("skipped: no loop device: {why}"),
         };
@@ -196,7 +196,7 @@ mod tests {
         let with_both = used();
         fs::remove_file(at("one")).unwrap();
         let with_one = used();
-        tool("losetup", ["--detach", &device]).unwrap();
+        tool("losetup", ["--detach", &device], Bounds::fixed()).unwrap();
         let expected = [format!("the loop device {} stands on it", device.trim_start_matches("/dev/"))];
         assert_eq!((&with_both[..], &with_one[..]), (&expected[..], &expected[..]));
         assert_eq!(used(), Vec::<String>::new());
