@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use seekwise::{command, names, seekwise};
+use seekwise::{command, names, said, seekwise};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -38,7 +38,8 @@ fn has(value: &Value, wanted: &[&str]) {
 #[test]
 fn every_command_s_help_has_an_example() {
     let folder = folder();
-    let help = seekwise(folder.path(), &["--help"]).done();
+    let wide = |words: &[&str]| said(command(folder.path()).args(words).env("COLUMNS", "200").output().unwrap()).done();
+    let help = wide(&["--help"]);
     assert!(help.contains("Examples:\n  seekwise ") && help.contains("Exit codes:"), "{help}");
     let listed = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let commands: Vec<&str> = listed.lines().filter_map(|line| line.split_whitespace().next()).collect();
@@ -59,7 +60,7 @@ fn every_command_s_help_has_an_example() {
         assert!(commands.contains(&wanted), "{commands:?}");
     }
     for name in commands.into_iter().filter(|name| *name != "help") {
-        let help = seekwise(folder.path(), &[name, "--help"]).done();
+        let help = wide(&[name, "--help"]);
         let example = |head: &str| help.contains(&format!("{head}:\n  seekwise {name}"));
         assert!(example("Example") || example("Examples"), "{name}:\n{help}");
     }

@@ -84,7 +84,8 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
     assert!(out.code == 2 && out.err.contains("did you mean `exos-x18`?"), "{}", out.err);
     assert!(seekwise(folder.path(), &["init", "stack"]).done().contains("[driver]"));
     // The example of the help, pasted; the drive meets what it was made for, in figures and at work.
-    let help = seekwise(folder.path(), &["init", "--help"]).done();
+    let wide = command(folder.path()).args(["init", "--help"]).env("COLUMNS", "200").output().unwrap();
+    let help = said(wide).done();
     let line = help.lines().find(|line| line.contains("init drive --capacity")).expect("an example").trim();
     let words: Vec<&str> = line.split_whitespace().skip(1).collect();
     seekwise(folder.path(), &words).done();

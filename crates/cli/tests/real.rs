@@ -90,7 +90,12 @@ fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
             assert_eq!((&other["place"], &other["failures"]), (&Value::from(place), &Value::from(0)), "{name}");
             assert_eq!(other["streams"], sim["streams"], "{name} on {place}");
             assert_eq!(other["all"]["ios"], sim["all"]["ios"], "{name} on {place}");
-            assert_eq!(other["flush"]["ios"], sim["flush"]["ios"], "{name} on {place}");
+            // With several in flight a sync is repeated until fio sees the next write done: on a real file as often as its
+            // time has it. 150 writes and a sync after each 16th are 9 at least.
+            match (name.as_str(), place) {
+                ("writes.fio", "file") => assert!(other["flush"]["ios"].as_u64().unwrap() >= 9, "{other}"),
+                _ => assert_eq!(other["flush"]["ios"], sim["flush"]["ios"], "{name} on {place}"),
+            }
         }
         assert!(real["real"]["completion_ms"]["mean"].as_f64().unwrap() > 0.0, "{name}");
     }

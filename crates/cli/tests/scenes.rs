@@ -234,7 +234,8 @@ fn syncs_of_a_job_act_on_its_page_cache() {
     for option in ["fsync=1", "fdatasync=1"] {
         let each = writes(option);
         assert!(mean(&each, "write") < 0.02 && mean(&each, "flush") > 4.0, "{option}: {each}");
-        assert_eq!(figure(&each, "/drive/flushes"), 200.0, "{option}");
+        // fio 3.33 syncs before each request but the first, and none follows the last: 199 in its own log of this job.
+        assert_eq!(figure(&each, "/drive/flushes"), 199.0, "{option}");
     }
     let through = writes("sync=1");
     assert!(mean(&through, "write") > 4.0, "{through}");

@@ -37,7 +37,10 @@ fn same(a: &Path, b: &Path) {
 #[test]
 fn one_core_and_two_give_the_same_bytes() {
     let (one, two) = (made(SMALL, &["--threads", "1"]), made(SMALL, &["--threads", "2"]));
-    assert_eq!(names(&one.path().join("out")), ["made-from.json", "report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(
+        names(&one.path().join("out")),
+        ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
+    );
     assert_eq!(bytes(one.path(), "results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 4);
     assert_eq!(bytes(one.path(), "study.toml"), SMALL.as_bytes());
     same(one.path(), two.path());
@@ -218,7 +221,10 @@ fn a_comparison_keeps_what_a_study_keeps() {
     let args = ["compare", "random-read", "--on", "barracuda-7200.7-ncq", "--vary", "job.depth=1,8"];
     let more = ["--runtime", "1 s", "--runs", "2", "--out", "out"];
     seekwise(folder.path(), &[&args[..], &more[..]].concat()).done();
-    assert_eq!(names(&folder.path().join("out")), ["made-from.json", "report.html", "results.jsonl", "study.toml"]);
+    assert_eq!(
+        names(&folder.path().join("out")),
+        ["made-from.json", "report.html", "results.jsonl", "study.toml", "sums.txt"]
+    );
     let before = bytes(folder.path(), "report.html");
     seekwise(folder.path(), &["report", "out"]).done();
     assert!(bytes(folder.path(), "report.html") == before);

@@ -316,6 +316,8 @@ fn other_peoples_traces_are_played_or_refused_with_a_reason() {
     };
     let mut files: Vec<PathBuf> = Vec::new();
     collect(&store, &mut files);
+    // What blkparse leaves where it is told to print: no trace that anybody published.
+    files.retain(|file| file.file_name().is_none_or(|name| name != "-"));
     let (mut played, mut refused) = (0, 0);
     for file in &files {
         let name = file.display().to_string();

@@ -146,6 +146,7 @@ fn whoever_is_blamed_did_it() {
         if let Pattern::Fio(fio) = &mut job.workers[0].pattern {
             fio.requests = Some(400);
             fio.syncs.fsync = fio.syncs.fsync.max(pick(&mut rng, &[0, 1, 8, 16]));
+            job.workers[0].time_based = false;
         }
         until_honest(&stack, &job, case, case % 4 == 3, &mut seen);
     }

@@ -200,6 +200,7 @@ fn swarm(cases: u64, judged: bool) -> Seen {
         {
             // Memory takes a hundred times what a drive does.
             fio.requests = Some(2000);
+            job.workers[0].time_based = false;
         }
         if stack.array().is_some() {
             cuts(&stack, &job, case, judged, &mut rng, &mut seen);

@@ -73,7 +73,7 @@ mod tests {
         let text = "Examples:\n  seekwise run job --on drive --set key=value\n\nWords that run\non and on.\n\nEnd.";
         assert_eq!(
             paragraphs(text, 24),
-            "Examples:\n  seekwise run job \\\n      --on drive \\\n      --set key=value\n\nWords that run on and\non.\n\nEnd."
+            "Examples:\n  seekwise run job \\\n      --on drive --set \\\n      key=value\n\nWords that run on and\non.\n\nEnd."
         );
         assert_eq!(paragraphs(text, 200), text.replace("run\non", "run on"));
     }

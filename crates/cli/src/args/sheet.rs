@@ -4,9 +4,7 @@ use clap::Args;
 
 /// What is known of a drive that `init drive` makes.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(
-    next_help_heading = "Figures of a datasheet, for a drive; the rest follows from them and the drive it is like"
-)]
+#[command(next_help_heading = "A drive of its datasheet's figures")]
 pub struct Sheet {
     /// Bytes, as makers count them: 8t and 8 TB are 8 x 10^12, 8 TiB is 8 x 2^40.
     #[arg(long, value_name = "SIZE", value_parser = drive_size)]

@@ -108,8 +108,7 @@ fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
 
 /// Errors, and times side by side.
 fn headed() -> [Table; 2] {
-    let mut errors =
-        table(["", "requests", "measured mean ms", "simulated mean ms", "off %", "demerit ms", "demerit %"]);
+    let mut errors = table(["mean of", "requests", "measured ms", "simulated ms", "off %", "demerit ms", "demerit %"]);
     let mut quantiles = table([
         "share of requests, at most",
         "reads measured ms",

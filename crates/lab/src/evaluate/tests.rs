@@ -23,13 +23,14 @@ const FILES: &str = r#""files":{"promised_lost":{"cuts_with_loss":1,"count":2},"
     "unpromised_lost":{"cuts_with_loss":0,"count":0},"in_part":{"cuts_with_loss":0,"count":0}}"#;
 
 fn record(cell: usize, run: usize) -> RunRecord {
+    let times = r#"{"mean":1.0,"p50":1.0,"p90":1.0,"p99":1.0,"p99_9":1.0,"p99_99":1.0,"max":1.0}"#;
+    let view = |iops: f64| {
+        format!(r#"{{"ios":1,"iops":{iops},"bytes_per_s":1.0,"response_ms":{times},"since_due_ms":{times}}}"#)
+    };
+    let (all, one) = (view(IOPS[cell][run]), view(0.0));
     let text = format!(
         r#"{{"cell":{cell},"run":{run},"target":"d","job":"j","seed":1,"stream_hash":"0","elapsed_s":1.0,
-        "all":{{"ios":1,"iops":{},"bytes_per_s":1.0,"response_ms":{{"mean":1.0,"p50":1.0,"p90":1.0,"p99":1.0,
-        "p99_9":1.0,"p99_99":1.0,"max":1.0}}}},"read":{{"ios":0,"iops":0.0,"bytes_per_s":0.0,"response_ms":
-        {{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,"p99_99":0.0,"max":0.0}}}},"write":{{"ios":0,
-        "iops":0.0,"bytes_per_s":0.0,"response_ms":{{"mean":0.0,"p50":0.0,"p90":0.0,"p99":0.0,"p99_9":0.0,
-        "p99_99":0.0,"max":0.0}}}},"memory_percent":50.0,"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},"cost":{{"wall_ns":500.0,"processor_ns":400.0}},
+        "all":{all},"read":{one},"write":{one},"flush":{one},"memory_percent":50.0,"cpu":{{"percent":7.5,"ios_per_cpu_second":1.0}},"cost":{{"wall_ns":500.0,"processor_ns":400.0}},
         "cuts":{{"cuts":1,"writes":1,"flushes":0,"torn_cuts":0,"hole_cuts":0,"acknowledged_lost":{{"cuts_with_loss":1,"writes":3}},
         "flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":{{"cuts_with_loss":0,"writes":0}},
         "promised_lost":{{"cuts_with_loss":0,"writes":0}},{FILES}}},
@@ -37,8 +38,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
         {{"cuts_with_loss":0,"writes":0}},"flushed_lost":{{"cuts_with_loss":0,"writes":0}},"fua_lost":
         {{"cuts_with_loss":0,"writes":0}},"promised_lost":{{"cuts_with_loss":0,"writes":0}},{FILES}}},
         "anatomy_ms":{{"processor":0.0,"driver":0.0,"flush":0.0,"controller":0.0,"queue":0.0,"overhead":0.0,"seek":0.0,
-        "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#,
-        IOPS[cell][run]
+        "settle":0.0,"rotation":2.0,"transfer":0.0,"cache":0.0,"link":0.0}},"warnings":["a","b"]}}"#
     );
     serde_json::from_str(&text).unwrap()
 }

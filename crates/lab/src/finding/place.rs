@@ -497,7 +497,7 @@ mod tests {
         });
         assert_eq!(
             text,
-            "faster, +20 % in 3 of 4 cells at pattern random; elsewhere no difference within ±2 % in 6 of 8 cells"
+            "faster, +20 % at pattern random, depth other than 4; elsewhere no difference within ±2 % in 6 of 9 cells"
         );
     }
 
