@@ -6,11 +6,11 @@
 //! |---|---|---|
 //! | zones hold what the drive offers, its holes and media cache left out | [`SPARE`] more | the built-in drives and those of `validation` hold at most 0.5 % more; spares are of that order |
 //! | the link carries the outermost zone | as fast | what is slower is the rate of every stream |
-//! | sectors a track fall towards the spindle, to a third at least | [`INWARD`] | 1.0 to 2.2 on all drives here; the inner radius is a third of the outer one at least |
-//! | a full stroke takes some averages | [`STROKE`] | 1.6 to 2.4 averages on all drives here |
-//! | spindle speed | [`SPEED`] | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
-//! | density | [`DENSEST`] | about half of it is reached by the drives of 22 TB here |
-//! | a segment holds a fair part of a track | [`SEGMENT`] | 0.4 tracks at least on all drives here |
+//! | sectors a track fall towards the spindle, to a third at least | `INWARD` | 1.0 to 2.2 on all drives here; the inner radius is a third of the outer one at least |
+//! | a full stroke takes some averages | `STROKE` | 1.6 to 2.4 averages on all drives here |
+//! | spindle speed | `SPEED` | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
+//! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
+//! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
 
 use super::DriveFile;
 use super::figure::{Figure, Kind, Value, ZoneRow};

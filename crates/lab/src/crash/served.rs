@@ -25,10 +25,12 @@ pub fn judge(stack: &Stack) -> Option<(Judge, bool)> {
     Some((Box::new(move |history, lost, at| left(&judged, history, lost, at)), trusted))
 }
 
-/// Flushes reach the media; what saves its buffer through a cut lets it stay there.
+/// What is flushed, forced, or written past the caches reaches the media (a drive that caches when its cache is off has nothing
+/// to flush, by its own account); what saves its buffer through a cut lets it stay there.
 fn is_trusted(stack: &Stack) -> bool {
-    let breaks_flushes = stack.promise_breakers().iter().any(|breaker| breaker.breaks == Assurance::Flush);
-    !breaks_flushes && !stack.profile.saves_buffer()
+    let durable = |breaks| matches!(breaks, Assurance::Flush | Assurance::Fua | Assurance::CacheOff);
+    let broken = stack.promise_breakers().iter().any(|breaker| durable(breaker.breaks));
+    !broken && !stack.profile.saves_buffer()
 }
 
 /// What a cut at `at` leaves of a history of `stack`, which began with all on the media of the drives that were there: all but `lost`, one
