@@ -1,5 +1,5 @@
 //! A disk as a network block device: a socket where clients come, and are handed to the disk's thread when they have
-//! negotiated; a second socket where orders come (power, settings, status), a line each. Who has come through either is in the [`hall`].
+//! negotiated; a second socket where orders come (power, settings, status), a line each. Who has come through either is in the `hall`.
 
 #[cfg(target_os = "linux")]
 pub mod fuse;

@@ -1,6 +1,6 @@
 //! Programs of the user's: a command of a shell, what it finds in its environment, what it says, and its end.
 //!
-//! It is ended with all that it began ([`Group`]). A pipe that somebody else holds all the same is closed at this end: nobody waits for a
+//! It is ended with all that it began (`Group`). A pipe that somebody else holds all the same is closed at this end: nobody waits for a
 //! pipe here. What it prints is bounded, for it may print without end.
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! The ways to a disk and back while it is at work: what each costs beside what the model says, measured at both ends where that can be.
 //!
-//! A client's end cannot be seen from here, so a client of our own goes the same way all the while ([`probe`]): through the same
+//! A client's end cannot be seen from here, so a client of our own goes the same way all the while (`probe`): through the same
 //! kind of connection, to the disk's thread and back, past the model. Of a kernel's disk on the file the kernel itself says how long requests
 //! took it ([`Ways::device`]). Only what is measured while others are answered counts: a machine that sleeps wakes up late.
 
