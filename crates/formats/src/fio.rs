@@ -135,6 +135,12 @@ pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, 
             if let Some(refused) = refused.filter(|refused| !errors.contains(refused)) {
                 errors.push(refused);
             }
+            if let Err(key) = settings.measure_zones() {
+                let (file, line) =
+                    settings.place(key).map_or((file_name, raw.line), |(file, line)| (file.as_str(), *line));
+                let unknown = Diagnostic::at(file, line, "zones are counted, and it is not known how large they are");
+                errors.push(unknown.key(key).expected("zonesize beside it"));
+            }
             let name = settings.name.clone().unwrap_or_else(|| raw.name.clone());
             let header = raw.name;
             read.sections.push(Section { name, line: raw.line, options, header, settings });

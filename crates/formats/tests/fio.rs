@@ -187,7 +187,7 @@ fn unknown_words_name_the_nearest() {
 #[test]
 fn what_the_model_cannot_express_is_refused_by_name() {
     for (line, key) in [
-        ("zonemode=zbd", "zonemode"),
+        ("offset=8z", "offset"),
         ("read_iolog=trace", "read_iolog"),
         ("latency_target=5ms", "latency_target"),
         ("wait_for=b", "wait_for"),
@@ -203,8 +203,7 @@ fn what_the_model_cannot_express_is_refused_by_name() {
         if let Some((option, _)) =
             line.split_once('=').filter(|(option, _)| !["wait_for", "read_iolog", "ioengine"].contains(option))
         {
-            let zero = if option == "zonemode" { "none" } else { "0" };
-            workers(&format!("{option}={zero}"));
+            workers(&format!("{option}=0"));
         }
     }
     refused("size=1m\nrate=1m\nrate_iops=10", 3, "rate_iops");
@@ -413,4 +412,40 @@ fn durability_pace_and_verification() {
     let strided = pattern("zonemode=strided\nzonesize=1m\nzonerange=4m\nzoneskip=8m");
     assert_eq!(strided.strided, Some(Strided { range: 4 << 20, size: 1 << 20, skip: 8 << 20 }));
     assert_eq!(pattern("zonesize=1m").strided, Some(Strided { range: 1 << 20, size: 1 << 20, skip: 0 }));
+}
+
+#[test]
+fn zones_that_fio_keeps_itself() {
+    for (line, at, key) in [
+        ("zonemode=zbd", 0, "zonesize"),
+        ("rw=trim\nbs=64k\nsize=1m", 3, "rw"),
+        ("size=1m", 1, "zonemode"),
+        ("rw=write\nsize=1m\njob_max_open_zones=2", 5, "job_max_open_zones"),
+        ("rw=write\nsize=1m\noffset=4k", 5, "offset"),
+        ("rw=write\nsize=32k", 4, "size"),
+        ("rw=write\nsize=1m\nzonecapacity=128k", 5, "zonecapacity"),
+        ("rw=write\nsize=1m\nzoneskip=4k", 5, "zoneskip"),
+        ("rw=write\nsize=1m\nverify=md5", 5, "verify"),
+        ("rw=write\nsize=1m\nbs=128k", 2, "zonesize"),
+    ] {
+        let zones = if line == "zonemode=zbd" { "" } else { "zonemode=zbd\nzonesize=64k\n" };
+        refused(&format!("{zones}{line}"), at, key);
+    }
+    let lines = "rw=randwrite\nfilename=f\nzonemode=zbd\nzonesize=1m\nsize=3z\noffset=2z\nio_size=5z\nmax_open_zones=4";
+    let fio = pattern(&format!("{lines}\nzone_reset_threshold=0.7\nzone_reset_frequency=.125"));
+    let zoned = fio.zoned.expect("it has zones");
+    assert_eq!((zoned.size, zoned.capacity, zoned.most_open, zoned.beyond), (1 << 20, 1 << 20, 4, false));
+    assert_eq!((zoned.reset_threshold, zoned.reset_every), (700_000, 8));
+    assert_eq!((zoned.files, zoned.cut), (vec![Region { start: 0, bytes: 5 << 20 }], 0));
+    assert_eq!(fio.files, [Region { start: 2 << 20, bytes: 3 << 20 }]);
+    assert_eq!(fio.bytes, 5 << 20);
+    // What is no whole zone counts to the size, and is not written.
+    let fio = pattern("rw=write\nfilename=f\nzonemode=zbd\nzonesize=1m\nsize=2560k");
+    assert_eq!((fio.files, fio.bytes), (vec![Region { start: 0, bytes: 2 << 20 }], 2560 << 10));
+    assert_eq!(fio.zoned.map(|zoned| zoned.cut), Some(512 << 10));
+    let shared = "[global]\nrw=write\nfilename=f\nsize=1m\nzonemode=zbd\nzonesize=64k\n[a]\nmax_open_zones=2\n[b]\n";
+    assert!(build(shared).is_ok(), "who says nothing has what the other says");
+    let said = build(&format!("{shared}max_open_zones=3\n")).unwrap_err();
+    assert!(said[0].message.contains("have its zones in common"), "{}", said[0]);
+    assert!(warned("max_open_zones=3", "max_open_zones").message.contains("without zonemode=zbd"));
 }

@@ -55,6 +55,10 @@ fn theirs(number: u64, job: &Drawn) -> Result<Vec<Vec<Entry>>, String> {
     let folder = scratch(number);
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     std::fs::write(folder.join("job.fio"), &job.text).expect("the job is written");
+    for (file, bytes) in job.files.iter().enumerate().filter(|_| job.there) {
+        let file = std::fs::File::create(folder.join(format!("f{file}"))).expect("a file");
+        file.set_len(*bytes).expect("room in memory");
+    }
     let output = Command::new("fio").arg("job.fio").current_dir(&folder).output().expect("fio runs");
     let read = |thread: usize| {
         let text = std::fs::read_to_string(folder.join(format!("log{thread}"))).unwrap_or_default();
@@ -63,7 +67,8 @@ fn theirs(number: u64, job: &Drawn) -> Result<Vec<Vec<Entry>>, String> {
     let streams = (0..job.threads).map(read).collect();
     std::fs::remove_dir_all(&folder).expect("the folder goes");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if output.status.success() { Ok(streams) } else { Err(said) }
+    // A thread that a broken promise of fio's own ended leaves a log without its end.
+    if output.status.success() && !said.contains("Assertion") { Ok(streams) } else { Err(said) }
 }
 
 /// A line of fio's log. `sync_file_range` asks nothing of a drive.

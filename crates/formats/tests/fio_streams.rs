@@ -54,6 +54,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         flush_at_end: false,
         write_through: false,
         strided: None,
+        zoned: None,
         sizes_alike: false,
         verify: false,
         backlog: None,

@@ -222,6 +222,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         flush_at_end: false,
         write_through: false,
         strided: None,
+        zoned: None,
         sizes_alike: false,
         verify: false,
         backlog: None,

@@ -26,6 +26,8 @@ const IN_FLIGHT: u64 = 1 << 10;
 const FILE: u64 = 512;
 /// The most blocks of a file that have a map (`model/workload/map`), a bit each and a 63rd of that above.
 const MAPPED: u64 = 1 << 28;
+/// A made zone (24 bytes).
+const ZONE: u64 = 24;
 /// A write that is read back later: 32 bytes of place, length, number and state, in a tree whose nodes are at least half
 /// full, and what a node has beside.
 const REMEMBERED: u64 = 72;
@@ -97,7 +99,9 @@ fn of_fio(pattern: &FioPattern) -> u64 {
     };
     let files = pattern.files.iter().map(|file| FILE + map(file.bytes)).fold(0, u64::saturating_add);
     let written = if pattern.verify { (pattern.bytes / smallest).saturating_mul(REMEMBERED) } else { 0 };
-    files.saturating_add(written)
+    let zoned = pattern.zoned.iter().flat_map(|zoned| zoned.files.iter().map(|file| file.bytes / zoned.size + 1));
+    let zones = zoned.fold(0, u64::saturating_add).saturating_mul(ZONE);
+    files.saturating_add(written).saturating_add(zones)
 }
 
 fn smallest(pattern: &FioPattern) -> u64 {

@@ -13,7 +13,7 @@ use seekwise_model::workload::recorded::Session;
 use seekwise_model::workload::{
     AccessLine, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator,
     IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think, VerifyBacklog,
-    Worker,
+    Worker, Zoned,
 };
 
 use crate::inputs::sha256;
@@ -219,13 +219,14 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         flush_at_end,
         write_through,
         strided,
+        zoned,
         sizes_alike,
         verify,
         backlog,
         engine,
         priority,
     } = pattern;
-    let hangs = syncs.any() || backlog.is_some() || *flush_at_end;
+    let hangs = syncs.any() || backlog.is_some() || *flush_at_end || zoned.is_some();
     let by = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
     let generator = match generator {
         Generator::Tausworthe => "tausworthe",
@@ -258,7 +259,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         ("job.size.align", format!("{} bytes", triple(align))),
         ("job.place.files", list(files, region)),
         ("job.place.bytes", bytes.to_string()),
-        ("job.place.zones", strided.as_ref().map_or("none".to_owned(), zones)),
+        ("job.place.zones", zones(strided.as_ref(), zoned.as_ref())),
         ("job.duration.requests", requests.map_or("no limit".to_owned(), |count| count.to_string())),
         ("job.duration.passes", loops.to_string()),
         ("job.flush.every", self::syncs(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
@@ -351,9 +352,29 @@ fn blocks(blocks: &Blocks) -> String {
     }
 }
 
-fn zones(strided: &Strided) -> String {
-    let Strided { range, size, skip } = strided;
-    format!("{size} of each {range} bytes, {skip} skipped")
+fn zones(strided: Option<&Strided>, zoned: Option<&Zoned>) -> String {
+    match (strided, zoned) {
+        (Some(Strided { range, size, skip }), _) => format!("{size} of each {range} bytes, {skip} skipped"),
+        (None, Some(zoned)) => written_zones(zoned),
+        (None, None) => "none".to_owned(),
+    }
+}
+
+fn written_zones(zoned: &Zoned) -> String {
+    let Zoned { size, capacity, most_open, most_open_of_worker, skip, beyond, reset_threshold, reset_every, .. } =
+        zoned;
+    let mut said = format!("made of {size} bytes, {capacity} written from the first on, {skip} skipped");
+    if *most_open > 0 {
+        said += &format!("; {most_open} open");
+    }
+    if *most_open_of_worker > 0 {
+        said += &format!(", {most_open_of_worker} of a worker");
+    }
+    if *reset_every > 0 {
+        let percent = f64::from(*reset_threshold) / 1e4;
+        said += &format!("; from {percent} % on one emptied each {reset_every} writes");
+    }
+    said + if *beyond { "; read beyond what is written" } else { "" }
 }
 
 fn iometer(pattern: &IometerPattern) -> Vec<Told> {
@@ -429,6 +450,8 @@ mod tests {
             ("io_size=1m", "job.place.bytes"),
             ("numjobs=2", "job.workers.count"),
             ("continue_on_error=read", "job.pattern.failures"),
+            ("zonemode=zbd\nzonesize=1m", "job.place.zones"),
+            ("zonemode=zbd\nzonesize=1m\nmax_open_zones=2\nzone_reset_frequency=0.1", "job.place.zones"),
         ] {
             let differ = keys(&format!("{base}{option}\n"));
             assert!(differ.contains(&key), "{option}: {differ:?}");

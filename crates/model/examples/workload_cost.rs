@@ -44,6 +44,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         flush_at_end: false,
         write_through: false,
         strided: None,
+        zoned: None,
         sizes_alike: false,
         verify: false,
         backlog: None,

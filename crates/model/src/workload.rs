@@ -30,6 +30,7 @@ mod tausworthe;
 pub mod trace;
 mod worker;
 mod written;
+mod zoned;
 
 pub use check::{Fault, WorkloadError};
 pub use source::Workload;
@@ -219,6 +220,8 @@ pub struct FioPattern {
     pub write_through: bool,
     /// `zonemode=strided`.
     pub strided: Option<Strided>,
+    /// `zonemode=zbd` on a drive without zones.
+    pub zoned: Option<Zoned>,
     /// Reads and writes draw their sizes alike (`verify`, whether anything is read back or not).
     pub sizes_alike: bool,
     /// Reads back what it wrote, when done (`verify` with `do_verify`).
@@ -419,6 +422,32 @@ pub struct Strided {
     pub size: u64,
     /// Bytes skipped after each zone.
     pub skip: u64,
+}
+
+/// fio's `zonemode=zbd` on a drive without zones: each file has zones with write pointers, which fio keeps itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zoned {
+    /// The whole files, of which [`FioPattern::files`] are parts that begin with a zone. Workers on one file have its
+    /// zones in common.
+    pub files: Vec<Region>,
+    /// Bytes of a zone.
+    pub size: u64,
+    /// Bytes from its beginning on that are written (`zonecapacity`).
+    pub capacity: u64,
+    /// Zones of a file that are open at a time (`max_open_zones`), the same for all of its workers; 0: any number.
+    pub most_open: u32,
+    /// Of these, zones that this worker has open (`job_max_open_zones`); 0: any number.
+    pub most_open_of_worker: u32,
+    /// `zoneskip`, in bytes: left out behind each zone, in sequence.
+    pub skip: u64,
+    /// Reads go beyond what was written (`read_beyond_wp`).
+    pub beyond: bool,
+    /// `zone_reset_threshold`: the share of the worker's part that has to be written before zones are emptied, millionths.
+    pub reset_threshold: u32,
+    /// Then one is emptied after so many writes (1 over `zone_reset_frequency`); 0: none.
+    pub reset_every: u32,
+    /// Bytes at the ends of the files that are no whole zone: they count to the size, and are not used.
+    pub cut: u64,
 }
 
 /// Iometer's generator over one target.

@@ -14,7 +14,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
     Blocks, Direction, Engine, EngineKind, Fault, FileService, FioPattern, Flow, Job, Modifier, Pace, Pattern, Process,
-    Rate, Region, Syncs, Think, Worker, Workload,
+    Rate, Region, Syncs, Think, Worker, Workload, Zoned,
 };
 
 #[test]
@@ -440,4 +440,76 @@ fn a_sync_comes_before_each_request_until_the_next_write() {
         })
         .collect();
     assert_eq!(ops, "rrrwrrwswwsrswrwsrsrsr");
+}
+
+/// Eight zones of 64 KiB from the device's beginning on.
+fn zoned(most_open: u32) -> Zoned {
+    Zoned {
+        files: vec![Region { start: 0, bytes: 8 << 16 }],
+        size: 1 << 16,
+        capacity: 1 << 16,
+        most_open,
+        most_open_of_worker: 0,
+        skip: 0,
+        beyond: false,
+        reset_threshold: 0,
+        reset_every: 0,
+        cut: 0,
+    }
+}
+
+#[test]
+fn workers_write_the_zones_that_they_have_in_common_at_their_pointers() {
+    for (depth, most_open) in [(1, 0), (1, 2), (5, 0), (5, 2), (5, 1)] {
+        let pattern = FioPattern {
+            zoned: Some(zoned(most_open)),
+            random_map: false,
+            engine: Engine { kind: EngineKind::SyncsHold, ..Engine::default() },
+            ..fio(Direction::Write, 100, 8 << 16)
+        };
+        let mut job = one(FioPattern { bytes: 3 << 18, ..pattern });
+        job.workers[0].depth = depth;
+        job.workers = vec![job.workers[0].clone(); 4];
+        for (number, worker) in job.workers.iter_mut().enumerate() {
+            let Pattern::Fio(fio) = &mut worker.pattern else { unreachable!("it is fio's") };
+            fio.seed += number as u64;
+        }
+        let run = run(&job, Span::from_micros(10));
+        assert_eq!(run.issued.len(), 4 * 192, "{depth} {most_open}");
+        let mut written = [0u64; 8];
+        for (number, issued) in run.issued.iter().enumerate() {
+            let (zone, within) = ((issued.lba / 128) as usize, issued.lba % 128);
+            // An empty zone's first, else where the last one ended.
+            assert!(within == written[zone] || within == 0, "{depth} {most_open}: {number}");
+            written[zone] = within + u64::from(issued.sectors);
+            let open = written.iter().filter(|end| (1..128).contains(*end)).count();
+            assert!(most_open == 0 || open <= most_open as usize, "{depth} {most_open}: {open} open");
+        }
+    }
+}
+
+#[test]
+fn a_zone_with_a_request_in_flight_is_one_workers() {
+    let mut job = one(FioPattern { zoned: Some(zoned(1)), random_map: false, ..fio(Direction::Write, 100, 8 << 16) });
+    job.workers = vec![job.workers[0].clone(); 3];
+    let run = run(&job, Span::from_micros(10));
+    // One zone is open, so one of the three writes at a time, one behind another.
+    for (issued, before) in run.issued.iter().skip(1).zip(&run.completed) {
+        assert!(issued.at >= before.at, "a zone of two workers");
+    }
+    assert_eq!(run.issued.len(), 3 * 128);
+}
+
+#[test]
+fn zones_that_do_not_fit_are_told() {
+    let fault = |zoned: Zoned, direction| {
+        let pattern = FioPattern { zoned: Some(zoned), random_map: false, ..fio(direction, 100, 8 << 16) };
+        Workload::new(&one(pattern), &limits(false), Seed(0)).err().map(|error| error.fault)
+    };
+    assert_eq!(fault(zoned(0), Direction::Write), None);
+    assert_eq!(fault(Zoned { size: 0, ..zoned(0) }, Direction::Write), Some(Fault::Number("a zone")));
+    assert_eq!(fault(Zoned { capacity: 1 << 17, ..zoned(0) }, Direction::Write), Some(Fault::Number("a zone")));
+    assert!(matches!(fault(zoned(0), Direction::Trim), Some(Fault::Conflict(_))));
+    let short = Zoned { files: vec![Region { start: 0, bytes: 1 << 16 }], ..zoned(0) };
+    assert_eq!(fault(short, Direction::Write), Some(Fault::Number("a part of a file in zones")));
 }

@@ -7,13 +7,14 @@ use seekwise_model::files::buffered::Opening;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
     Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator, Job, Modifier, Pace,
-    Pattern, Rate, Repeat, Strided, Syncs, Think, VerifyBacklog, Worker,
+    Pattern, Rate, Repeat, Strided, Syncs, Think, VerifyBacklog, Worker, Zoned,
 };
 
 use super::engines::Runs;
 use super::layout::{self, Clone, Plan};
+use super::number::Amount;
 use super::real::{Hint, Opened};
-use super::settings::Settings;
+use super::settings::{Settings, ZONING};
 use super::{JobFile, Origin, Section};
 use crate::diagnostic::Diagnostic;
 
@@ -65,8 +66,12 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
         return Err(found.errors);
     }
     let complete = |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
-    let workers = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
-    Ok((Job { name: name(&file.file), workers }, found.warnings))
+    let workers: Vec<Worker> = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
+    common_zones(file, &clones, &workers, &mut found.errors);
+    match found.errors.is_empty() {
+        true => Ok((Job { name: name(&file.file), workers }, found.warnings)),
+        false => Err(found.errors),
+    }
 }
 
 /// A job of a flow whose others begin after it has ended would wait for them for ever, in fio too.
@@ -79,6 +84,34 @@ fn flows(file: &JobFile, clones: &[Clone], errors: &mut Vec<Diagnostic>) {
             let message =
                 "jobs of one flow begin together: behind a stonewall they would wait for one another for ever";
             errors.push(file.at(clone.section, "flow", message));
+        }
+    }
+}
+
+/// Workers on one file have its zones in common: fio asks them for zones of one kind. What nobody writes cannot be read.
+fn common_zones(file: &JobFile, clones: &[Clone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
+    let zoned = |worker: usize| match &workers[worker].pattern {
+        Pattern::Fio(fio) => fio.zoned.as_ref().map(|zoned| (fio, zoned)),
+        Pattern::Iometer(_) => None,
+    };
+    for (worker, clone) in clones.iter().enumerate().take(workers.len()).filter(|(_, clone)| clone.number == 0) {
+        let Some((fio, own)) = zoned(worker) else { continue };
+        let shares =
+            |other: &Zoned| other.files.iter().any(|theirs| own.files.iter().any(|ours| ours.start == theirs.start));
+        let mut all = (0..workers.len()).filter_map(zoned).filter(|(_, other)| shares(other)).peekable();
+        // Its zones are as the first of them says.
+        let kept = all.peek().is_none_or(|(_, first)| own.most_open == 0 || own.most_open == first.most_open);
+        let alike = all.peek().is_none_or(|(_, first)| (own.size, own.capacity) == (first.size, first.capacity));
+        if !kept || !alike {
+            let key = if alike { "max_open_zones" } else { "zonesize" };
+            let message = "workers on one file have its zones in common, and another job has them otherwise";
+            errors.push(file.at(clone.section, key, message));
+        }
+        let written = all.any(|(other, _)| other.direction != Direction::Read);
+        if fio.direction == Direction::Read && !own.beyond && !written {
+            let message =
+                "its zones are empty, as all are at first on a drive without zones, and there is nothing to read";
+            errors.push(file.at(clone.section, "zonemode", message).expected("read_beyond_wp=1"));
         }
     }
 }
@@ -182,6 +215,9 @@ fn worker(file: &JobFile, shape: &Worker, clone: &Clone, plan: Plan) -> Worker {
     (worker.stage, worker.group) = (clone.stage, clone.group);
     if let Pattern::Fio(pattern) = &mut worker.pattern {
         (pattern.files, pattern.bytes) = (plan.files, plan.bytes);
+        if let Some(zoned) = &mut pattern.zoned {
+            (zoned.files, zoned.cut) = (plan.wholes, plan.cut);
+        }
     }
     worker
 }
@@ -336,6 +372,7 @@ impl Check<'_> {
             flush_at_end: writes && settings.flush_at_end.contains(&true),
             write_through: writes && settings.write_through,
             strided: self.strided(),
+            zoned: self.zoned(),
             sizes_alike: settings.verify[0],
             verify: writes && self.verify(time_based),
             backlog: settings.backlog(),
@@ -462,6 +499,10 @@ impl Check<'_> {
     fn strided(&mut self) -> Option<Strided> {
         let settings = self.settings;
         let wanted = settings.zonemode.map_or(settings.zones[0] > 0, |mode| mode == "strided");
+        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
+        if matches!(settings.zone_skip, Amount::Percent(_)) {
+            self.refuse("zoneskip", "a percentage is not a value for it");
+        }
         if settings.zonemode == Some("none") && settings.zones[0] > 0 {
             self.refuse("zonesize", "it needs zonemode=strided");
         }
@@ -469,10 +510,70 @@ impl Check<'_> {
             self.refuse("zonesize", "zonemode=strided needs it");
         }
         let range = if settings.zones[1] > 0 { settings.zones[1] } else { settings.zones[0] };
-        if wanted && [range, settings.zones[0], settings.zones[2]].iter().any(|bytes| bytes % 512 != 0) {
+        if wanted && [range, settings.zones[0], skip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zones[0], skip: settings.zones[2] })
+        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zones[0], skip })
+    }
+
+    /// `zonemode=zbd`, without the files: a capacity not given is the size.
+    fn zoned(&mut self) -> Option<Zoned> {
+        let settings = self.settings;
+        let ([size, _], own) = (settings.zones, settings.zoned);
+        if settings.zonemode != Some("zbd") {
+            for key in ZONING.into_iter().filter(|key| settings.place(key).is_some()) {
+                self.warn(key, "without zonemode=zbd it does nothing, as in fio");
+            }
+            return None;
+        }
+        let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
+        let capacity = if own.capacity == 0 { size } else { own.capacity };
+        self.refuse_zones(size, capacity, skip);
+        let [threshold, frequency] = own.resets;
+        Some(Zoned {
+            files: Vec::new(),
+            size,
+            capacity,
+            most_open: own.most_open[0],
+            most_open_of_worker: own.most_open[1],
+            skip,
+            beyond: own.beyond,
+            reset_threshold: threshold,
+            reset_every: 1_000_000u32.checked_div(frequency).unwrap_or(0),
+            cut: 0,
+        })
+    }
+
+    fn refuse_zones(&mut self, size: u64, capacity: u64, skip: u64) {
+        let settings = self.settings;
+        let smallest = (0..2).map(|direction| settings.least_block_of(direction)).max().unwrap_or(1);
+        if size == 0 {
+            self.refuse("zonesize", "zonemode=zbd on a drive without zones needs it, as in fio");
+        }
+        if [size, capacity].iter().any(|bytes| bytes % 512 != 0) {
+            self.refuse("zonesize", "zones are whole sectors of 512 bytes");
+        }
+        if capacity > size {
+            self.refuse("zonecapacity", format!("{capacity} bytes are more than a zone of {size}"));
+        }
+        if size > 0 && smallest > capacity {
+            self.refuse(
+                "zonesize",
+                format!("blocks of {smallest} bytes are larger than what a zone holds, {capacity}"),
+            );
+        }
+        if size > 0 && skip % size != 0 {
+            self.refuse("zoneskip", format!("{skip} bytes are not whole zones of {size}, which fio asks for"));
+        }
+        if settings.zoned.most_open[1] > 0 && settings.zoned.most_open[0] == 0 {
+            self.refuse("job_max_open_zones", "it needs max_open_zones, as in fio");
+        }
+        if matches!(settings.direction, Direction::Trim | Direction::TrimWrite) {
+            self.refuse("rw", "a trim in zonemode=zbd empties a zone, and asks nothing of a drive without zones");
+        }
+        if settings.verify[0] {
+            self.refuse("verify", "what zones hold is not verified in this version");
+        }
     }
 
     fn verify(&mut self, time_based: bool) -> bool {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::workload::Region;
+use seekwise_model::workload::{Direction, Region};
 
 use super::JobFile;
 use super::number::Amount;
@@ -36,8 +36,12 @@ pub(super) struct Clone {
 pub(super) struct Plan {
     /// The part of each file in use.
     pub(super) files: Vec<Region>,
+    /// The whole files.
+    pub(super) wholes: Vec<Region>,
     /// Bytes of one pass.
     pub(super) bytes: u64,
+    /// Bytes of the parts that are left over because they are no whole zones.
+    pub(super) cut: u64,
 }
 
 /// A file or device by its name.
@@ -57,6 +61,7 @@ struct Sized {
     /// Target, offset, bytes.
     parts: Vec<(usize, u64, u64)>,
     bytes: u64,
+    cut: u64,
 }
 
 /// Option and reason.
@@ -90,7 +95,14 @@ pub(super) fn lay_out(
     }
     place(file, &mut targets, drive, errors);
     let region = |&(target, offset, bytes): &(usize, u64, u64)| Region { start: targets[target].start + offset, bytes };
-    let plan = |sized: Sized| Plan { files: sized.parts.iter().map(region).collect(), bytes: sized.bytes };
+    let whole =
+        |&(target, ..): &(usize, u64, u64)| Region { start: targets[target].start, bytes: targets[target].bytes };
+    let plan = |sized: Sized| Plan {
+        files: sized.parts.iter().map(region).collect(),
+        wholes: sized.parts.iter().map(whole).collect(),
+        bytes: sized.bytes,
+        cut: sized.cut,
+    };
     sized.into_iter().map(|sized| sized.map(plan)).collect()
 }
 
@@ -182,7 +194,7 @@ fn size(
     let asked = if fills { drive } else { asked };
     let count = used.len() as u64;
     let (each, mut extra) = (asked / count, asked % count / least);
-    let mut sized = Sized { parts: Vec::with_capacity(used.len()), bytes: 0 };
+    let mut sized = Sized { parts: Vec::with_capacity(used.len()), bytes: 0, cut: 0 };
     let mut total = 0u64;
     for (number, &target) in used.iter().enumerate() {
         let larger = if extra > 0 { least } else { 0 };
@@ -200,7 +212,9 @@ fn size(
             Some(Amount::Percent(percent)) => share(bytes, percent),
             _ => bytes,
         });
-        sized.parts.push((target, offset, bytes / SECTOR * SECTOR));
+        let cut = cut(settings, offset, bytes)?;
+        sized.cut += cut;
+        sized.parts.push((target, offset, (bytes - cut) / SECTOR * SECTOR));
     }
     let all = if asked == 0 || total > 0 && asked > total { total } else { asked };
     if all < least {
@@ -211,6 +225,22 @@ fn size(
         _ => all,
     };
     Ok(sized)
+}
+
+/// Bytes at the end of a part that are no whole zone: with `zonemode=zbd` fio uses whole ones, but for reads in sequence.
+fn cut(settings: &Settings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
+    let zone = settings.zones[0];
+    if settings.zonemode != Some("zbd") || zone == 0 {
+        return Ok(0);
+    }
+    if !offset.is_multiple_of(zone) {
+        return Err(("offset", format!("byte {offset} is not the first of a zone of {zone} bytes")));
+    }
+    match settings.direction {
+        Direction::Read if !settings.random => Ok(0),
+        _ if bytes < zone => Err(("size", format!("{bytes} bytes are less than a zone of {zone}"))),
+        _ => Ok(bytes % zone),
+    }
 }
 
 /// `percent` of `bytes`.
@@ -254,6 +284,7 @@ fn start_offset(settings: &Settings, clone: &Clone, real: u64) -> Result<u64, Re
     let of = |amount: Amount| match amount {
         Amount::Bytes(bytes) => bytes,
         Amount::Percent(percent) => share(real, percent),
+        Amount::Zones(_) => unreachable!("they were made bytes"),
     };
     let percent = |amount: Amount| matches!(amount, Amount::Percent(1..));
     let increment = of(settings.offset_increment).checked_mul(u64::from(clone.number));

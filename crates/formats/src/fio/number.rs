@@ -9,11 +9,12 @@ use crate::duration::LONGEST;
 /// A value, or what was expected.
 pub(super) type Parsed<T> = Result<T, String>;
 
-/// A size in bytes or in percent.
+/// A size in bytes, in percent, or in zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Amount {
     Bytes(u64),
     Percent(u64),
+    Zones(u64),
 }
 
 /// What was expected of a size.
@@ -86,7 +87,9 @@ pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Pars
 
 fn not_a_size(suffix: &str) -> String {
     match suffix {
-        "z" | "Z" => "a size in bytes: `z` counts zones of a zoned device, which are not in this version".to_owned(),
+        "z" | "Z" => {
+            "a size in bytes: size, io_size, offset, offset_increment and zoneskip alone count zones (8z)".to_owned()
+        }
         "%" => "a number, not a percentage".to_owned(),
         _ => A_SIZE.to_owned(),
     }
@@ -111,6 +114,9 @@ pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parse
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent = percent.trim().parse().ok().filter(|percent| *percent <= 100);
         return percent.map(Amount::Percent).ok_or_else(|| "a percentage from 0% to 100%".to_owned());
+    }
+    if let Some(zones) = text.trim().strip_suffix('z') {
+        return zones.parse().map(Amount::Zones).map_err(|_| "a number of zones such as 8z".to_owned());
     }
     let value = integer(text, kb_base, notes)?;
     u64::try_from(value).map(Amount::Bytes).map_err(|_| "a size that is not negative".to_owned())

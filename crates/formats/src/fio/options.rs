@@ -52,7 +52,7 @@ const BYTES: Fate = Harmless("what the bytes are makes no difference to the driv
 const CACHE: Fate = Harmless("the page cache (`pagecache.mib`) takes no such hint in this version");
 const FILES: Fate = Harmless("files are laid out on the drive before the run, and nothing is created or removed");
 const VERIFY: Fate = Harmless("how fio checks what it reads back makes no difference to the drive");
-const ZONED: Fate = Harmless("it matters only with zonemode=zbd, which is refused by itself");
+const ZONED: Fate = Harmless("drives here have no limit of open zones of their own");
 const AT_ONCE: Fate = Harmless("here requests reach the drive at once, so batches change nothing");
 const ALONE: Fate = Harmless("it does nothing without the option it belongs to, which is refused by itself");
 const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
@@ -165,13 +165,13 @@ pub(super) const OPTIONS: &[Known] = &[
     o("zonesize", "", Size, Honoured),
     o("zonerange", "", Size, Honoured),
     o("zoneskip", "", Size, Honoured),
-    o("zonecapacity", "", Size, ZONED),
-    o("read_beyond_wp", "", Switch, ZONED),
-    o("max_open_zones", "", Int(0, 4096), ZONED),
-    o("job_max_open_zones", "", Int(0, 4096), ZONED),
+    o("zonecapacity", "", Size, Honoured),
+    o("read_beyond_wp", "", Switch, Honoured),
+    o("max_open_zones", "", Int(0, 4096), Honoured),
+    o("job_max_open_zones", "", Int(0, 4096), Honoured),
     o("ignore_zone_limits", "", Switch, ZONED),
-    o("zone_reset_threshold", "", Decimals(1), ZONED),
-    o("zone_reset_frequency", "", Decimals(1), ZONED),
+    o("zone_reset_threshold", "", Decimals(1), Honoured),
+    o("zone_reset_frequency", "", Decimals(1), Honoured),
     o("sprandom", "", Switch, Refused("it prepares flash devices", &[])),
     o("spr_op", "", Decimals(1), ALONE),
     o("spr_num_regions", "", Int(0, MANY), ALONE),

@@ -1,7 +1,7 @@
 //! A job file on a real file or device: what options mean there that a modelled drive passes over, and what is refused
 //! because nothing is done about it there. It opens nothing.
 
-use seekwise_model::workload::Job;
+use seekwise_model::workload::{Job, Pattern};
 
 use super::engines::Runs;
 use super::{Given, JobFile, build};
@@ -103,6 +103,7 @@ impl JobFile {
         errors.extend((0..self.sections.len()).filter_map(|section| self.both_syncs(section)));
         errors.dedup();
         let (job, warnings) = build::job(self, sectors, true).map_err(|more| [&errors[..], &more[..]].concat())?;
+        errors.extend(self.common_zones(&job));
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -122,6 +123,19 @@ impl JobFile {
         let settings = &self.sections[section].settings;
         let message = "on a real file: fsync and fdatasync in one job are not in this version";
         (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
+    }
+
+    /// Workers with zones in common: each is by itself here.
+    fn common_zones(&self, job: &Job) -> Option<Diagnostic> {
+        let files = job.workers.iter().filter_map(|worker| match &worker.pattern {
+            Pattern::Fio(fio) => fio.zoned.as_ref(),
+            Pattern::Iometer(_) => None,
+        });
+        let mut starts: Vec<u64> = files.flat_map(|zoned| zoned.files.iter().map(|file| file.start)).collect();
+        starts.sort_unstable();
+        let section = self.sections.iter().position(|section| section.settings.zonemode == Some("zbd"))?;
+        let message = "on a real file: workers with the zones of one file in common are not in this version";
+        starts.windows(2).any(|pair| pair[0] == pair[1]).then(|| self.at(section, "zonemode", message))
     }
 
     /// What goes by io_uring that asks for another way of several at once.
@@ -181,5 +195,8 @@ mod tests {
         let both = job("[a]\nsize=1m\nrw=write\nfsync=2\nfdatasync=3\n").unwrap_err();
         assert!(both.contains("fsync and fdatasync in one job"), "{both}");
         assert!(job("[a]\nsize=1m\nflow=2\n").unwrap_err().contains("keep no shares of one another"));
+        let zoned = "[a]\nrw=write\nsize=1m\nfilename=f\nzonemode=zbd\nzonesize=64k\n";
+        assert!(job(zoned).is_ok());
+        assert!(job(&format!("{zoned}numjobs=2\n")).unwrap_err().contains("zones of one file in common"));
     }
 }

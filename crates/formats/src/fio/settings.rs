@@ -60,8 +60,10 @@ pub(super) struct Settings {
     pub(super) randrepeat: bool,
     pub(super) randseed: Option<u64>,
     pub(super) zonemode: Option<&'static str>,
-    /// `zonesize`, `zonerange`, `zoneskip`.
-    pub(super) zones: [u64; 3],
+    /// `zonesize`, `zonerange`.
+    pub(super) zones: [u64; 2],
+    pub(super) zone_skip: Amount,
+    pub(super) zoned: Zoning,
     // Concurrency.
     pub(super) iodepth: u32,
     /// `iodepth_batch_complete_min` and `_max`, and `iodepth_low`.
@@ -102,6 +104,28 @@ pub(super) struct Settings {
     /// Where each option was last given.
     places: BTreeMap<&'static str, (String, usize)>,
 }
+
+/// What `zonemode=zbd` alone heeds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Zoning {
+    pub(super) capacity: u64,
+    /// `max_open_zones` and `job_max_open_zones`.
+    pub(super) most_open: [u32; 2],
+    /// `read_beyond_wp`.
+    pub(super) beyond: bool,
+    /// `zone_reset_threshold` and `zone_reset_frequency`, in millionths.
+    pub(super) resets: [u32; 2],
+}
+
+/// Its options.
+pub(super) const ZONING: [&str; 6] = [
+    "zonecapacity",
+    "max_open_zones",
+    "job_max_open_zones",
+    "read_beyond_wp",
+    "zone_reset_threshold",
+    "zone_reset_frequency",
+];
 
 /// What concerns the operating system alone.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +192,9 @@ impl Default for Settings {
             randrepeat: true,
             randseed: None,
             zonemode: None,
-            zones: [0; 3],
+            zones: [0; 2],
+            zone_skip: Amount::Bytes(0),
+            zoned: Zoning::default(),
             iodepth: 1,
             batches: [1, 0, 0],
             serialize_overlap: false,
@@ -355,17 +381,48 @@ impl Settings {
             ("norandommap", _) => self.norandommap = value.on(),
             ("randrepeat", _) => self.randrepeat = value.on(),
             ("randseed", _) => self.randseed = Some(value.number()),
-            ("zonemode", Value::Word("zbd", _)) => {
-                return Err(Fault::new("zones with write pointers are not in this version, neither a drive's own nor fio's on other drives")
-                    .expected("none or strided"));
-            }
             ("zonemode", Value::Word(word, _)) => self.zonemode = Some(word),
             ("zonesize", _) => self.zones[0] = value.plain_size()?,
             ("zonerange", _) => self.zones[1] = value.plain_size()?,
-            ("zoneskip", _) => self.zones[2] = value.plain_size()?,
+            ("zoneskip", _) => self.zone_skip = value.size().unwrap_or(Amount::Bytes(0)),
+            _ => return self.set_zoning(name, value),
+        }
+        Ok(true)
+    }
+
+    fn set_zoning(&mut self, name: &str, value: &Value) -> Result<bool, Fault> {
+        // What is read as decimals fits.
+        let millionths = |text: &str| number::millionths(text).map_or(0, |share| share as u32);
+        match (name, value) {
+            ("zonecapacity", _) => self.zoned.capacity = value.plain_size()?,
+            ("read_beyond_wp", _) => self.zoned.beyond = value.on(),
+            ("max_open_zones", _) => self.zoned.most_open[0] = value.number() as u32,
+            ("job_max_open_zones", _) => self.zoned.most_open[1] = value.number() as u32,
+            ("zone_reset_threshold", Value::Text(text)) => self.zoned.resets[0] = millionths(text),
+            ("zone_reset_frequency", Value::Text(text)) => self.zoned.resets[1] = millionths(text),
             _ => return Ok(false),
         }
         Ok(true)
+    }
+
+    /// Zones in sizes become bytes; an error where it is not known how large they are.
+    pub(super) fn measure_zones(&mut self) -> Result<(), &'static str> {
+        let size = self.zones[0];
+        let mut given = [
+            ("size", self.size.as_mut()),
+            ("io_size", self.io_size.as_mut()),
+            ("offset", Some(&mut self.offset)),
+            ("offset_increment", Some(&mut self.offset_increment)),
+            ("zoneskip", Some(&mut self.zone_skip)),
+        ];
+        for (name, amount) in &mut given {
+            let Some(amount) = amount else { continue };
+            if let Amount::Zones(zones) = **amount {
+                let bytes = zones.checked_mul(size).filter(|_| size > 0).ok_or(*name)?;
+                **amount = Amount::Bytes(bytes);
+            }
+        }
+        Ok(())
     }
 
     fn set_concurrency(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
@@ -548,6 +605,9 @@ impl Value {
     fn plain_size(&self) -> Result<u64, Fault> {
         match self {
             Value::Size(Amount::Bytes(bytes)) => Ok(*bytes),
+            Value::Size(Amount::Zones(_)) => {
+                Err(Fault::new("a number of zones is not a value for it").expected("a size"))
+            }
             _ => Err(Fault::new("a percentage is not a value for it").expected("a size")),
         }
     }

@@ -11,6 +11,8 @@ pub(crate) struct Drawn {
     pub(crate) files: Vec<u64>,
     /// Time ends it.
     pub(crate) timed: bool,
+    /// Its files are there before: fio cuts only such into zones.
+    pub(crate) there: bool,
 }
 
 impl Drawn {
@@ -60,10 +62,10 @@ enum Engine {
 /// The job of this seed.
 pub(crate) fn job(seed: u64) -> Drawn {
     let mut chance = Chance(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    let mut drawn = Drawn { text: String::new(), threads: 0, files: Vec::new(), timed: false };
+    let mut drawn = Drawn { text: String::new(), threads: 0, files: Vec::new(), timed: false, there: false };
     let sections = if chance.one_in(4) { 2 + chance.below(2) } else { 1 };
     for number in 0..sections {
-        let mut section = Section { chance: &mut chance, lines: Vec::new(), random: false };
+        let mut section = Section { chance: &mut chance, lines: Vec::new(), random: false, zoned: false };
         section.draw(number, &mut drawn);
     }
     drawn
@@ -74,6 +76,7 @@ struct Section<'a> {
     chance: &'a mut Chance,
     lines: Vec<String>,
     random: bool,
+    zoned: bool,
 }
 
 impl Section<'_> {
@@ -102,7 +105,12 @@ impl Section<'_> {
         if self.chance.below(5) < 4 {
             self.syncs();
         }
-        if writes && !rw.contains("trim") && matches!(engine, Engine::Null | Engine::Calls) && self.chance.one_in(4) {
+        if writes
+            && !self.zoned
+            && !rw.contains("trim")
+            && matches!(engine, Engine::Null | Engine::Calls)
+            && self.chance.one_in(4)
+        {
             self.verify();
         }
         // With several in flight fio pauses by the clock when it looks.
@@ -206,15 +214,22 @@ impl Section<'_> {
         // With nothing behind it a file has no end but its size; a run with gaps or backwards that begins at an offset
         // goes otherwise on purpose (see `model/workload/fio`).
         let real = matches!(engine, Engine::Calls | Engine::Aio);
-        let offset = if real && !gaps && self.chance.one_in(5) { 64 << 10 } else { 0 };
+        self.zoned = real && !gaps && self.chance.one_in(4);
+        let zone = [64 << 10, 128 << 10, 96 << 10][self.chance.below(3) as usize];
+        let unit = if self.zoned { zone } else { 64 << 10 };
+        let offset = if real && !gaps && self.chance.one_in(5) { unit } else { 0 };
         if offset > 0 {
             self.say(format!("offset={offset}"));
         }
         drawn.files.extend((0..count).map(|_| offset + bytes));
+        if self.zoned {
+            drawn.there = true;
+            self.zones(rw, zone);
+        }
         if count > 1 {
             let service = self.chance.of(&["roundrobin", "sequential", "random"]);
             self.say(format!("file_service_type={service}"));
-        } else if self.chance.one_in(8) && offset == 0 && !rw.contains("trimwrite") {
+        } else if !self.zoned && self.chance.one_in(8) && offset == 0 && !rw.contains("trimwrite") {
             let zones = self.chance.of(&[
                 "zonesize=64k\nzonerange=128k\nzoneskip=64k",
                 "zonesize=128k\nzonerange=128k\nzoneskip=0",
@@ -223,6 +238,34 @@ impl Section<'_> {
             self.say(format!("zonemode=strided\n{zones}"));
         }
         count
+    }
+
+    /// Zones that fio keeps itself.
+    fn zones(&mut self, rw: &str, zone: u64) {
+        self.say(format!("zonemode=zbd\nzonesize={zone}"));
+        if self.chance.one_in(3) {
+            let capacity = zone - 4096 * (1 + self.chance.below(4));
+            self.say(format!("zonecapacity={capacity}"));
+        }
+        if self.chance.one_in(2) {
+            let most = 1 + self.chance.below(4);
+            self.say(format!("max_open_zones={most}"));
+            if self.chance.one_in(3) {
+                let most = 1 + self.chance.below(most);
+                self.say(format!("job_max_open_zones={most}"));
+            }
+        }
+        if self.chance.one_in(3) {
+            let (threshold, frequency) = (self.chance.of(&["0", "0.3", "0.8"]), self.chance.of(&["1", "0.25", "0.1"]));
+            self.say(format!("zone_reset_threshold={threshold}\nzone_reset_frequency={frequency}"));
+        }
+        if !self.random && self.chance.one_in(4) {
+            let skip = zone * (1 + self.chance.below(2));
+            self.say(format!("zoneskip={skip}"));
+        }
+        if rw.ends_with("read") || self.chance.one_in(4) {
+            self.say("read_beyond_wp=1");
+        }
     }
 
     fn places(&mut self, rw: &str, files: u64) {

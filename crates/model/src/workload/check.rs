@@ -253,6 +253,7 @@ fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     }
     modifier(pattern, limits)?;
     strided(pattern, limits)?;
+    zoned(pattern, limits)?;
     let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).min().unwrap_or(1);
     distribution(pattern, largest, largest / smallest)
 }
@@ -294,6 +295,31 @@ fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     let used = pattern.direction.triple();
     let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).max().unwrap_or(0);
     ensure(smallest <= strided.range, Fault::NothingFits)
+}
+
+/// Zones of one file, at most: fio has a tenth of that.
+const MOST_ZONES: u64 = 1 << 21;
+
+fn zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
+    let Some(zoned) = &pattern.zoned else {
+        return Ok(());
+    };
+    let trims = pattern.direction.triple()[2];
+    ensure(limits.zones.is_none(), Fault::Conflict("zonemode=zbd makes zones, and the device has its own"))?;
+    ensure(!trims && !pattern.verify, Fault::Conflict("in made zones nothing is trimmed or verified"))?;
+    ensure(zoned.size > 0 && zoned.capacity > 0 && zoned.capacity <= zoned.size, Fault::Number("a zone"))?;
+    ensure(zoned.files.len() == pattern.files.len() && zoned.most_open <= 4096, Fault::Number("zones"))?;
+    for (part, whole) in pattern.files.iter().zip(&zoned.files) {
+        ensure(whole.bytes.div_ceil(zoned.size) <= MOST_ZONES, Fault::Number("the number of zones"))?;
+        let end = |region: &Region| region.start + region.bytes;
+        region(whole, limits)?;
+        let within = part.start >= whole.start && end(part) <= end(whole);
+        let begins = within && (part.start - whole.start).is_multiple_of(zoned.size);
+        ensure(begins && part.bytes > 0, Fault::Number("a part of a file in zones"))?;
+        let whole_zones = !pattern.direction.triple()[1] || part.bytes.is_multiple_of(zoned.size);
+        ensure(whole_zones, Fault::Number("a written part of a file in zones"))?;
+    }
+    [zoned.size, zoned.capacity, zoned.skip].into_iter().try_for_each(|bytes| whole("a zone", bytes, limits))
 }
 
 fn distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), Fault> {

@@ -12,8 +12,9 @@ use alloc::vec::Vec;
 use super::address::{Address, Chance, Space};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
+use super::zoned::{Answer, Ask, Asker, Reach, Spaces};
 use super::{Blocks, Direction, EngineKind, FileService, FioPattern, Generator, Modifier, Region, Syncs};
-use crate::block::Op;
+use crate::block::{Op, SECTOR};
 
 /// Index of a direction in fio's triples.
 pub(crate) const READ: usize = 0;
@@ -57,6 +58,10 @@ pub(crate) enum Drawn {
     Pass,
     /// The last pass has ended.
     End,
+    /// Nothing before all requests in flight have ended.
+    Drain,
+    /// Nothing before a request of another worker has ended.
+    Wait,
 }
 
 /// A sync between requests.
@@ -82,6 +87,46 @@ struct File {
     /// Where the current strided zone begins.
     zone: u64,
     done: bool,
+    /// The zones it is in.
+    ground: Option<Ground>,
+    /// It was opened or begun again: what is written in its zones is to be counted.
+    fresh: bool,
+}
+
+/// The zones that a file is a part of.
+#[derive(Clone, Copy, Debug)]
+struct Ground {
+    space: usize,
+    /// The whole file.
+    whole: Region,
+    /// Where the part begins in it.
+    base: u64,
+    /// The part's first zone, and the one behind its last.
+    zones: [usize; 2],
+}
+
+/// A request that waits for its place in a zone.
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    file: usize,
+    ask: Ask,
+    /// The drawn place, which is marked in the map; nothing: none is.
+    marked: Option<u64>,
+}
+
+/// What comes of a request in a file.
+enum Found {
+    Request(Draw),
+    /// It is asked for again later.
+    Held(Drawn),
+    /// The file has no more.
+    Nothing,
+}
+
+/// What a stream is asked among: the zones of all files of the job, and how many of its requests are in flight.
+pub(crate) struct Around<'a> {
+    pub(crate) spaces: &'a mut Spaces,
+    pub(crate) in_flight: u32,
 }
 
 /// One thread's generator.
@@ -123,6 +168,11 @@ pub(crate) struct FioStream {
     size: u64,
     limits: PassLimits,
     plain: Option<Plain>,
+    /// Its worker's number.
+    worker: u16,
+    /// Zones that it has open.
+    opened: u32,
+    asking: Option<Asking>,
 }
 
 /// Where a job and a pass end.
@@ -181,9 +231,13 @@ impl FioStream {
             pass_bytes: 0,
             moved: 0,
             passes: 0,
-            size: pattern.files.iter().map(|file| file.bytes).sum(),
+            size: pattern.files.iter().map(|file| file.bytes).sum::<u64>()
+                + pattern.zoned.as_ref().map_or(0, |it| it.cut),
             limits: PassLimits::default(),
             plain: plain(pattern),
+            worker: 0,
+            opened: 0,
+            asking: None,
             seeds,
             sizes,
             pattern: pattern.clone(),
@@ -220,7 +274,21 @@ impl FioStream {
             };
             Address::new(&space, &self.seeds)
         });
-        File { region, address, blocks, next: [0; 3], last: [NOWHERE; 3], zone: 0, done: false }
+        let (next, last) = ([0; 3], [NOWHERE; 3]);
+        File { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
+    }
+
+    /// As worker of this number, in the zones of its job.
+    pub(crate) fn grounded(mut self, worker: u16, spaces: &mut Spaces) -> FioStream {
+        self.worker = worker;
+        for (file, whole) in self.files.iter_mut().zip(self.pattern.zoned.iter().flat_map(|zoned| &zoned.files)) {
+            let space = spaces.find(whole.start);
+            let base = file.region.start - whole.start;
+            let zone = |place| spaces.of(space).zone(place);
+            let zones = [base, base + file.region.bytes].map(zone);
+            file.ground = Some(Ground { space, whole: *whole, base, zones });
+        }
+        self
     }
 
     /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
@@ -261,6 +329,11 @@ impl FioStream {
         self.pattern.syncs.any()
     }
 
+    /// Whether its files have zones.
+    pub(crate) fn is_zoned(&self) -> bool {
+        self.pattern.zoned.is_some()
+    }
+
     /// Whether the last that was seen completed was a sync.
     pub(crate) fn synced(&self) -> bool {
         self.synced
@@ -290,7 +363,7 @@ impl FioStream {
 
     /// The next request.
     #[inline]
-    pub(crate) fn next(&mut self) -> Drawn {
+    pub(crate) fn next(&mut self, around: &mut Around<'_>) -> Drawn {
         if let Some(plain) = &mut self.plain
             && plain.drawn < plain.ahead
         {
@@ -301,7 +374,7 @@ impl FioStream {
             let block = self.chance.evenly(file.blocks[direction]);
             return Drawn::Request(Draw { direction, start: file.region.start + block * self.align[direction], bytes });
         }
-        self.next_in_full()
+        self.next_in_full(around)
     }
 
     /// Brings the counts up to date with what was drawn of a plain pattern.
@@ -322,8 +395,15 @@ impl FioStream {
         ((left - 1) / bytes).min(self.limits.requests - self.issued.iter().sum::<u64>() - 1)
     }
 
-    fn next_in_full(&mut self) -> Drawn {
+    fn next_in_full(&mut self, around: &mut Around<'_>) -> Drawn {
         self.count_drawn();
+        if let Some(asking) = self.asking.take() {
+            match self.put(asking, around) {
+                Found::Request(draw) => return self.taken(asking.file, draw),
+                Found::Held(drawn) => return drawn,
+                Found::Nothing => self.files[asking.file].done = true,
+            }
+        }
         if self.over() {
             return self.end();
         }
@@ -346,14 +426,23 @@ impl FioStream {
             if self.pattern.direction == Direction::TrimWrite {
                 direction = self.files[file].of_pair();
             }
-            if let Some(draw) = self.request(file, direction) {
-                self.account(file, &draw);
-                self.unmarked = false;
-                return Drawn::Request(draw);
+            if self.nothing_to_read(file, around) {
+                direction = WRITE;
             }
-            self.files[file].done = true;
+            match self.request(file, direction, around) {
+                Found::Request(draw) => return self.taken(file, draw),
+                Found::Held(drawn) => return drawn,
+                Found::Nothing => self.files[file].done = true,
+            }
         }
         self.end_pass()
+    }
+
+    #[inline]
+    fn taken(&mut self, file: usize, draw: Draw) -> Drawn {
+        self.account(file, &draw);
+        self.unmarked = false;
+        Drawn::Request(draw)
     }
 
     #[inline]
@@ -548,9 +637,22 @@ impl FioStream {
         }
     }
 
-    /// A request in `file`; nothing when the file has no more.
+    /// A request in `file`.
     #[inline]
-    fn request(&mut self, index: usize, direction: usize) -> Option<Draw> {
+    fn request(&mut self, index: usize, direction: usize, around: &mut Around<'_>) -> Found {
+        if self.pattern.zoned.is_none() {
+            return self.request_at(index, direction).map_or(Found::Nothing, Found::Request);
+        }
+        self.leave_zone(index, direction, around);
+        match self.asking_for(index, direction) {
+            Some(asking) => self.put(asking, around),
+            None => Found::Nothing,
+        }
+    }
+
+    /// The same where its place is where it was drawn; nothing when the file has no more.
+    #[inline]
+    fn request_at(&mut self, index: usize, direction: usize) -> Option<Draw> {
         if self.pattern.strided.is_some() {
             self.change_zone(index, direction);
         }
@@ -560,11 +662,20 @@ impl FioStream {
             let (start, bytes) = (file.last[TRIM], file.next[TRIM] - file.last[TRIM]);
             return Some(Draw { direction, start: file.region.start + start, bytes });
         }
+        let (place, bytes) = self.draw_place(index, direction)?;
+        let file = &self.files[index];
+        let start = file.region.start + place + file.zone;
+        let bytes = if self.unmarked { bytes } else { self.mark(index, direction, place, bytes)? };
+        Some(Draw { direction, start, bytes })
+    }
+
+    /// A place from the zone's start, and how many bytes.
+    #[inline]
+    fn draw_place(&mut self, index: usize, direction: usize) -> Option<(u64, u64)> {
         let (place, random, marks) = self.place(index, direction)?;
         // fio forgets to mark what follows a place in sequence that failed.
         self.unmarked |= !marks;
-        let file = &mut self.files[index];
-        let start = place + file.zone;
+        let file = &self.files[index];
         let by = if !self.pattern.sizes_by_randomness {
             direction
         } else if random {
@@ -572,13 +683,117 @@ impl FioStream {
         } else {
             READ
         };
-        let mut bytes = self.sizes[by].draw(file.region.bytes.checked_sub(start)?)?;
-        if !self.unmarked && self.mapped {
-            let unit = self.sizes[direction].min;
-            let address = file.address.as_mut()?;
-            bytes = address.take(place / unit, bytes, unit);
+        let room = file.region.bytes.checked_sub(place + file.zone)?;
+        let bytes = match file.ground {
+            // fio does not ask whether what has one size fits into the part.
+            Some(_) if room > 0 && self.sizes[by].is_fixed() => self.sizes[by].min,
+            _ => self.sizes[by].draw(room)?,
+        };
+        Some((place, bytes))
+    }
+
+    /// Marks so many bytes in the map, where there is one; how many of them were free.
+    #[inline]
+    fn mark(&mut self, index: usize, direction: usize, place: u64, bytes: u64) -> Option<u64> {
+        if !self.mapped {
+            return Some(bytes);
         }
-        Some(Draw { direction, start: file.region.start + start, bytes })
+        let unit = self.sizes[direction].min;
+        Some(self.files[index].address.as_mut()?.take(place / unit, bytes, unit))
+    }
+
+    /// A request in a file with zones as it is drawn.
+    fn asking_for(&mut self, index: usize, direction: usize) -> Option<Asking> {
+        let (place, bytes) = self.draw_place(index, direction)?;
+        let file = &self.files[index];
+        let marked = (!self.unmarked).then_some(place);
+        let in_file = file.ground?.base + file.zone + place;
+        Some(Asking { file: index, ask: Ask::new(direction, in_file, bytes, self.sizes[direction].min), marked })
+    }
+
+    /// Puts a request into the zones.
+    fn put(&mut self, mut asking: Asking, around: &mut Around<'_>) -> Found {
+        let Asking { file: index, marked, .. } = asking;
+        let (Some(zoned), Some(ground)) = (&self.pattern.zoned, self.files[index].ground) else {
+            return Found::Nothing;
+        };
+        let file = &self.files[index];
+        let reach = Reach { from: ground.base + file.zone, bytes: file.region.bytes, zones: ground.zones };
+        let by = Asker { worker: self.worker, in_flight: around.in_flight, random: self.random };
+        let space = around.spaces.of(ground.space);
+        match space.adjust(&mut asking.ask, &reach, zoned, by, &mut self.opened) {
+            Answer::End => return Found::Nothing,
+            Answer::Go => {}
+            Answer::Drain | Answer::Wait if self.asking.replace(asking).is_some() => {
+                unreachable!("one is asked for at a time")
+            }
+            Answer::Drain => return Found::Held(Drawn::Drain),
+            Answer::Wait => return Found::Held(Drawn::Wait),
+        }
+        let Ask { direction, place, bytes, .. } = asking.ask;
+        let held = self.holds(direction);
+        let bytes = match marked {
+            Some(drawn) => self.mark(index, direction, drawn, bytes),
+            None => Some(bytes),
+        };
+        let Some(bytes) = bytes.filter(|bytes| place + bytes <= ground.whole.bytes) else { return Found::Nothing };
+        if held {
+            around.spaces.of(ground.space).issued(direction, place, bytes, self.worker);
+        }
+        Found::Request(Draw { direction, start: ground.whole.start + place, bytes })
+    }
+
+    /// Whether requests of a direction hold their zones.
+    fn holds(&self, direction: usize) -> bool {
+        self.pattern.zoned.as_ref().is_some_and(|zoned| direction == WRITE || !zoned.beyond)
+    }
+
+    /// fio saw a request of this place ended: in zones it holds one no more.
+    pub(crate) fn ended(&mut self, read: bool, lba: u64, sectors: u32, spaces: &mut Spaces) {
+        let (start, bytes) = (lba * SECTOR, u64::from(sectors) * SECTOR);
+        if !self.holds(if read { READ } else { WRITE }) {
+            return;
+        }
+        let within = |ground: &Ground| (ground.whole.start..ground.whole.start + ground.whole.bytes).contains(&start);
+        if let Some(ground) = self.files.iter().filter_map(|file| file.ground).find(within) {
+            spaces.ended(ground.space, !read, start - ground.whole.start, bytes, &mut self.opened);
+        }
+    }
+
+    /// Mixed reads and writes: a write instead of a read as long as nothing is written.
+    fn nothing_to_read(&mut self, index: usize, around: &mut Around<'_>) -> bool {
+        let Some(zoned) = &self.pattern.zoned else { return false };
+        let (mixed, writes) = (self.pattern.direction == Direction::Mixed, self.pattern.direction.triple()[WRITE]);
+        let file = &mut self.files[index];
+        let Some(Ground { space, base, zones, .. }) = file.ground else { return false };
+        let space = around.spaces.of(space);
+        if core::mem::take(&mut file.fresh) && writes {
+            let reach = Reach { from: base + file.zone, bytes: file.region.bytes, zones };
+            space.count(&reach, zoned.reset_every);
+        }
+        mixed && !zoned.beyond && space.is_empty()
+    }
+
+    /// In sequence: goes on behind what a zone cannot hold, and leaves zones out.
+    fn leave_zone(&mut self, index: usize, direction: usize, around: &mut Around<'_>) {
+        let file = &mut self.files[index];
+        let (Some(zoned), Some(ground), false) = (&self.pattern.zoned, file.ground, self.random) else { return };
+        let space = around.spaces.of(ground.space);
+        let next = ground.base + file.next[direction];
+        let behind = space.past_capacity(next).filter(|_| direction == WRITE);
+        if let Some(behind) = behind {
+            file.next[WRITE] = behind - ground.base;
+        }
+        let done = behind.is_some() || space.done(next, direction, zoned.beyond);
+        if zoned.skip == 0 || !(self.zone_bytes >= zoned.size || done) {
+            return;
+        }
+        self.zone_bytes = 0;
+        file.zone += zoned.size + zoned.skip;
+        if ground.base + file.zone >= ground.whole.bytes {
+            file.zone = 0;
+        }
+        file.next[direction] = file.zone;
     }
 
     /// A place from the zone's start, whether it counts as random, and whether it is marked in the map.
@@ -649,11 +864,13 @@ impl FioStream {
         if file.next[direction] >= end && self.time_based && single {
             file.next[direction] = file.zone;
         }
-        if file.next[direction] >= end {
+        // In zones the file goes on behind the part: there a place is found, and then none of it is used.
+        if file.next[direction] >= file.ground.map_or(end, |ground| ground.whole.bytes - ground.base) {
             return None;
         }
         let Some(Modifier::Skip(skip)) = self.pattern.modifier else {
-            return Some(file.next[direction] - file.zone);
+            // Zones left out in one direction may leave the other behind: fio's file ends there.
+            return file.next[direction].checked_sub(file.zone);
         };
         // Backwards from the end of all, also in a zone.
         if file.next[direction] == file.zone && file.zone > 0 && skip < 0 {
@@ -721,6 +938,7 @@ impl File {
     fn clear(&mut self, seeds: &Seeds) {
         self.next = [self.zone; 3];
         self.last = [NOWHERE; 3];
+        self.fresh = true;
         if let Some(address) = &mut self.address {
             address.clear(seeds);
         }
@@ -754,6 +972,7 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let odd = pattern.syncs.any()
         || pattern.backlog.is_some()
         || pattern.strided.is_some()
+        || pattern.zoned.is_some()
         || pattern.modifier.is_some()
         || pattern.sizes_by_randomness;
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);

@@ -15,8 +15,8 @@ use super::{Engine, FioPattern};
 pub(crate) enum Seen {
     /// A sync.
     Sync,
-    /// A request: whether it was a read; the number of a write that is to be read back, or 0.
-    Request { read: bool, number: u32 },
+    /// A request: whether it was a read, and its place; the number of a write that is to be read back, or 0.
+    Request { read: bool, number: u32, lba: u64, sectors: u32 },
 }
 
 /// What is done and not seen yet, and whether fio looks.
@@ -47,7 +47,8 @@ impl Reaping {
     pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaping> {
         let engine = pattern.engine;
         let plain = engine == Engine { kind: engine.kind, ..Engine::default() };
-        let matters = !plain || pattern.syncs.any() || pattern.backlog.is_some() || pattern.flush_at_end;
+        let zoned = pattern.zoned.is_some();
+        let matters = !plain || pattern.syncs.any() || pattern.backlog.is_some() || pattern.flush_at_end || zoned;
         let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
         let engine = Engine { most: engine.most.max(engine.least), low, ..engine };
         (depth > 1 && matters).then(|| Reaping { engine, depth, unseen: VecDeque::new(), wait: None, issued: false })
@@ -61,6 +62,11 @@ impl Reaping {
     /// Something is done.
     pub(crate) fn done(&mut self, seen: Seen) {
         self.unseen.push_back(seen);
+    }
+
+    /// How many are done and not seen.
+    pub(crate) fn unseen(&self) -> u32 {
+        self.unseen.len() as u32
     }
 
     /// The next that fio sees.

@@ -44,6 +44,11 @@ impl Sizes {
         Sizes { min, max, rule, multiple, random }
     }
 
+    /// Whether all are of one size.
+    pub(crate) fn is_fixed(&self) -> bool {
+        matches!(self.rule, Rule::Fixed)
+    }
+
     /// Starts the stream again from `random`.
     pub(crate) fn restart(&mut self, random: Tausworthe) {
         self.random = random;

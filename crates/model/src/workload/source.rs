@@ -23,6 +23,7 @@ use super::check::{self, WorkloadError};
 use super::fio::Draw;
 use super::flow::Flows;
 use super::worker::{Answered, Issue, Poll, Purpose, Quick, Running};
+use super::zoned::Spaces;
 use super::{Job, Window};
 use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, SECTOR, Source, Status};
 use crate::rng::Seed;
@@ -48,6 +49,8 @@ pub struct Workload {
     first: u16,
     /// Who waits for whom.
     flows: Flows,
+    /// The zones of its files.
+    spaces: Spaces,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +60,7 @@ struct Slot {
     intended: Instant,
     issued: Instant,
     op: Op,
+    lba: u64,
     sectors: u32,
 }
 
@@ -75,7 +79,7 @@ impl Workload {
             let first = slots.len() as u32;
             free.push((first..first + worker.depth).rev().collect());
             let (purpose, intended, issued) = (Purpose::Plain, Instant::ZERO, Instant::ZERO);
-            let empty = Slot { worker: index as u16, purpose, intended, issued, op: Op::Flush, sectors: 0 };
+            let empty = Slot { worker: index as u16, purpose, intended, issued, op: Op::Flush, lba: 0, sectors: 0 };
             slots.resize(slots.len() + worker.depth as usize, empty);
         }
         let of_stage = |stage: &u32| {
@@ -83,8 +87,10 @@ impl Workload {
             (0..job.workers.len() as u16).filter(of).collect()
         };
         let numbered = job.workers.iter().enumerate();
+        let mut spaces = Spaces::new(job);
+        let running = |(index, worker)| Running::new(worker, index as u16, limits, seed, &mut spaces);
         Ok(Workload {
-            workers: numbered.map(|(index, worker)| Running::new(worker, index as u16, limits, seed)).collect(),
+            workers: numbered.map(running).collect(),
             slots,
             free,
             ready: VecDeque::with_capacity(job.workers.len()),
@@ -94,6 +100,7 @@ impl Workload {
             active: 0,
             first: 0,
             flows: Flows::new(job),
+            spaces,
         })
     }
 
@@ -104,13 +111,33 @@ impl Workload {
         let of = &job.workers[usize::from(worker)];
         let only = Job { name: job.name.clone(), workers: alloc::vec![of.clone()] };
         let mut alone = Workload::new(&only, limits, seed)?;
-        alone.workers = alloc::vec![Running::new(of, worker, limits, seed)];
+        alone.workers = alloc::vec![Running::new(of, worker, limits, seed, &mut alone.spaces)];
         Ok(Workload { first: worker, ..alone })
     }
 
     /// By worker: the time for which it counts, until `now` where it has not ended; nothing where it has not begun.
     pub fn windows(&self, now: Instant) -> Vec<Option<Window>> {
         self.workers.iter().map(|worker| worker.window(now)).collect()
+    }
+
+    /// A worker that waits for a completion is asked again.
+    fn wake(&mut self, index: u16) {
+        if core::mem::take(&mut self.blocked[usize::from(index)]) {
+            self.ready.push_back(index);
+        }
+        self.wake_of_zones();
+    }
+
+    /// Those that wait for a zone, where one may have become free.
+    fn wake_of_zones(&mut self) {
+        if !self.spaces.released() {
+            return;
+        }
+        for (other, worker) in (0..).zip(&self.workers) {
+            if worker.waits_for_zone() && core::mem::take(&mut self.blocked[usize::from(other)]) {
+                self.ready.push_back(other);
+            }
+        }
     }
 
     fn begin_stage(&mut self, now: Instant) -> bool {
@@ -148,7 +175,9 @@ impl Workload {
                 }
                 continue;
             }
-            match self.workers[usize::from(index)].poll(now) {
+            let polled = self.workers[usize::from(index)].poll(now, &mut self.spaces);
+            self.wake_of_zones();
+            match polled {
                 Poll::Issue(issue) => {
                     self.rotate();
                     self.ready.extend(self.flows.issued(index));
@@ -179,7 +208,7 @@ impl Workload {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
         self.slots[tag as usize] =
-            Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, sectors };
+            Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, lba, sectors };
         Request { tag, unit: 0, origin: self.first + index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
     }
 
@@ -192,7 +221,7 @@ impl Workload {
         let slot = &mut self.slots[tag as usize];
         let pair = matches!(slot.purpose, Purpose::Pair(_)) && issue.tag.is_some();
         if !pair {
-            (slot.op, slot.sectors, slot.issued) = (issue.op, issue.sectors, now);
+            (slot.op, slot.lba, slot.sectors, slot.issued) = (issue.op, issue.lba, issue.sectors, now);
         }
         slot.purpose = issue.purpose;
         slot.intended = issue.intended;
@@ -236,7 +265,7 @@ impl Source for Workload {
     #[inline]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
         let slot = &self.slots[completion.tag as usize];
-        let &Slot { worker: index, purpose, intended, issued, op, sectors } = slot;
+        let &Slot { worker: index, purpose, intended, issued, op, lba, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
         let done = completion.status == Status::Done;
         if !done {
@@ -250,14 +279,12 @@ impl Source for Workload {
             let worker = self.first + index;
             return if counts { Counted::In { worker, intended, served: None } } else { Counted::Out };
         }
-        let answered = Answered { tag: completion.tag, purpose, intended, done, read: op == Op::Read };
-        if worker.complete(now, &answered) {
+        let answered = Answered { tag: completion.tag, purpose, intended, done, read: op == Op::Read, lba, sectors };
+        if worker.complete(now, &answered, &mut self.spaces) {
             self.free[usize::from(index)].push(completion.tag);
         }
         let counts = worker.counts(intended, completion.finished);
-        if core::mem::take(&mut self.blocked[usize::from(index)]) {
-            self.ready.push_back(index);
-        }
+        self.wake(index);
         // A write that a flush of its own follows does not count: the flush does.
         if !counts || (matches!(purpose, Purpose::Pair(_)) && done) {
             return Counted::Out;

@@ -18,11 +18,12 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use super::arrival::{Arrival, Thinking, Thought};
-use super::fio::{Draw, Drawn, FioStream, READ, Sync, WRITE};
+use super::fio::{Around, Draw, Drawn, FioStream, READ, Sync, WRITE};
 use super::iometer::IometerStream;
 use super::reaping::{Reaping, Seen};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::written::Written;
+use super::zoned::Spaces;
 use super::{EngineKind, FioPattern, Pattern, Window, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
@@ -148,6 +149,10 @@ pub(crate) struct Running {
     ramping: bool,
     /// A flush is under way that holds back what comes later.
     flushing: bool,
+    /// Nothing is issued before all in flight has ended.
+    draining: bool,
+    /// Another worker's request is in the zone that it needs.
+    zone_taken: bool,
     /// Syncs are calls, not requests among others.
     calls: bool,
     flush_at_end: bool,
@@ -184,13 +189,14 @@ enum Follow {
 impl Running {
     /// Worker `index` of a job that was checked. Streams differ by `seed`; 0 leaves those of fio and Iometer as the
     /// job has them.
-    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed) -> Running {
+    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut Spaces) -> Running {
         let run = if seed.0 == 0 { 0 } else { seed.numbered("workload", index.into()).next_u64() };
         let sector = u64::from(limits.logical);
         let stream = match &worker.pattern {
             Pattern::Fio(fio) => {
                 let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
-                Stream::Fio(Box::new(FioStream::new(fio, sector, seeds, worker.time_based)))
+                let stream = FioStream::new(fio, sector, seeds, worker.time_based).grounded(index, spaces);
+                Stream::Fio(Box::new(stream))
             }
             Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
         };
@@ -213,6 +219,8 @@ impl Running {
             end: Instant::FAR,
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
+            draining: false,
+            zone_taken: false,
             calls: fio.is_none_or(|fio| worker.depth == 1 || fio.engine.kind != EngineKind::AllQueued),
             flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
             files: fio.map_or(0, |fio| fio.files.len() as u32),
@@ -244,7 +252,7 @@ impl Running {
         let paced = self.arrival.is_some() || self.thinking.is_some() || self.flows;
         let durable = self.flush_at_end || self.through != Through::Cache || self.reaping.is_some();
         let draws = match &self.stream {
-            Stream::Fio(fio) => !fio.syncs(),
+            Stream::Fio(fio) => !fio.syncs() && !fio.is_zoned(),
             Stream::Iometer(iometer) => iometer.only_draws(),
         };
         self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
@@ -261,7 +269,8 @@ impl Running {
             return Quick::Wait;
         }
         let drawn = match &mut self.stream {
-            Stream::Fio(fio) => fio.next(),
+            // It has no zones.
+            Stream::Fio(fio) => fio.next(&mut Around { spaces: &mut Spaces::default(), in_flight: 0 }),
             Stream::Iometer(iometer) => Drawn::Request(iometer.next().draw),
         };
         match drawn {
@@ -269,7 +278,7 @@ impl Running {
                 self.in_flight += 1;
                 Quick::Draw(draw)
             }
-            Drawn::Sync(_) => unreachable!("a worker with syncs does not cruise"),
+            Drawn::Sync(_) | Drawn::Drain | Drawn::Wait => unreachable!("a worker with syncs or zones does not cruise"),
             ended => {
                 self.cruising = false;
                 self.phase = Phase::Settling { again: ended == Drawn::Pass, verify: false };
@@ -327,28 +336,47 @@ impl Running {
 
     /// What to do at `now`.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant) -> Poll {
+    pub(crate) fn poll(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
         if let Some((tag, follow)) = self.follow.pop_front() {
             return Poll::Issue(self.go_on(now, tag, follow));
         }
-        if self.in_flight >= self.depth || !self.reap() {
+        self.zone_taken = false;
+        if self.draining && !self.drained(spaces) {
+            return Poll::Wait;
+        }
+        if self.in_flight >= self.depth || !self.reap(spaces) {
             return Poll::Wait;
         }
         match self.phase {
-            Phase::Running => self.run(now),
+            Phase::Running => self.run(now, spaces),
             Phase::Waiting if now < self.begin => Poll::At(self.begin),
             Phase::Waiting => {
                 self.phase = Phase::Running;
-                self.run(now)
+                self.run(now, spaces)
             }
-            Phase::Settling { again, verify } => self.settle(now, again, verify),
-            Phase::Verifying { again } => self.verify(now, again),
+            Phase::Settling { again, verify } => self.settle(now, again, verify, spaces),
+            Phase::Verifying { again } => self.verify(now, again, spaces),
             Phase::Ended => Poll::Ended,
         }
     }
 
+    /// Whether all in flight has ended; then it has seen that.
+    fn drained(&mut self, spaces: &mut Spaces) -> bool {
+        if self.in_flight > 0 {
+            return false;
+        }
+        self.see_all(spaces);
+        self.draining = false;
+        true
+    }
+
+    /// Whether it is asked again when another worker's request has ended.
+    pub(crate) fn waits_for_zone(&self) -> bool {
+        self.zone_taken
+    }
+
     /// Looks at what is done, as fio does; false where it waits for more.
-    fn reap(&mut self) -> bool {
+    fn reap(&mut self, spaces: &mut Spaces) -> bool {
         let all = self.phase != Phase::Running;
         loop {
             let Some(reaping) = &mut self.reaping else { return true };
@@ -357,35 +385,38 @@ impl Running {
                 return self.flushing || !reaping.waits();
             }
             match reaping.take() {
-                Some(seen) => self.see(seen),
+                Some(seen) => self.see(seen, spaces),
                 None => return true,
             }
         }
     }
 
     /// fio sees that a request is done.
-    fn see(&mut self, seen: Seen) {
+    fn see(&mut self, seen: Seen, spaces: &mut Spaces) {
         if let Stream::Fio(fio) = &mut self.stream {
             fio.saw(seen == Seen::Sync);
+            if let Seen::Request { read, lba, sectors, .. } = seen {
+                fio.ended(read, lba, sectors, spaces);
+            }
         }
-        if let (Seen::Request { read, number }, Some(written)) = (seen, &mut self.written) {
+        if let (Seen::Request { read, number, .. }, Some(written)) = (seen, &mut self.written) {
             written.saw(read, number);
         }
     }
 
     /// It sees all that is done, because it sleeps.
-    fn see_all(&mut self) {
+    fn see_all(&mut self, spaces: &mut Spaces) {
         while let Some(seen) = self.reaping.as_mut().and_then(Reaping::take) {
-            self.see(seen);
+            self.see(seen, spaces);
         }
     }
 
     #[inline]
-    fn run(&mut self, now: Instant) -> Poll {
+    fn run(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
         if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
             let thought = thinking.ask(now, self.in_flight);
             if !matches!(thought, Thought::Issue) {
-                self.see_all();
+                self.see_all(spaces);
             }
             match thought {
                 Thought::Issue => {}
@@ -396,7 +427,7 @@ impl Running {
         }
         if now >= self.end {
             self.pending = None;
-            return self.settle(now, false, false);
+            return self.settle(now, false, false, spaces);
         }
         if self.ramping && now >= self.ramp_end {
             self.leave_ramp();
@@ -412,7 +443,7 @@ impl Running {
             self.pending = None;
             return self.issue(issue);
         }
-        self.draw(now)
+        self.draw(now, spaces)
     }
 
     fn leave_ramp(&mut self) {
@@ -428,9 +459,9 @@ impl Running {
     }
 
     #[inline]
-    fn draw(&mut self, now: Instant) -> Poll {
+    fn draw(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
         match &mut self.stream {
-            Stream::Fio(_) => self.draw_fio(now),
+            Stream::Fio(_) => self.draw_fio(now, spaces),
             Stream::Iometer(iometer) => {
                 let transaction = iometer.next();
                 let due = now + transaction.delay;
@@ -446,7 +477,7 @@ impl Running {
     }
 
     #[inline]
-    fn draw_fio(&mut self, now: Instant) -> Poll {
+    fn draw_fio(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
         let Stream::Fio(fio) = &mut self.stream else {
             return Poll::Ended;
         };
@@ -464,13 +495,15 @@ impl Running {
             match gate(arrival, fio, direction, now) {
                 Ok(due) => intended = due.unwrap_or(now),
                 Err(due) => {
-                    self.see_all();
+                    self.see_all(spaces);
                     return self.until(due);
                 }
             }
         }
         loop {
-            let drawn = fio.next();
+            let Stream::Fio(fio) = &mut self.stream else { return Poll::Ended };
+            let in_flight = self.in_flight + self.reaping.as_ref().map_or(0, Reaping::unseen);
+            let drawn = fio.next(&mut Around { spaces, in_flight });
             return match drawn {
                 Drawn::Request(draw) => {
                     if let Some(arrival) = &mut self.arrival {
@@ -485,8 +518,17 @@ impl Running {
                     continue;
                 }
                 Drawn::Sync(Sync::Flush) => Poll::Issue(self.flush(now, self.calls)),
-                Drawn::Pass => self.settle(now, true, true),
-                Drawn::End => self.settle(now, false, true),
+                Drawn::Pass => self.settle(now, true, true, spaces),
+                Drawn::End => self.settle(now, false, true, spaces),
+                Drawn::Drain | Drawn::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
+                    self.see_all(spaces);
+                    continue;
+                }
+                Drawn::Drain | Drawn::Wait => {
+                    // What it has itself does not hold up whoever holds it up.
+                    (self.draining, self.zone_taken) = (true, drawn == Drawn::Wait);
+                    Poll::Wait
+                }
             };
         }
     }
@@ -522,20 +564,20 @@ impl Running {
     }
 
     /// Everything in flight is let finish, the last flush is sent; then what follows.
-    fn settle(&mut self, now: Instant, again: bool, verify: bool) -> Poll {
+    fn settle(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut Spaces) -> Poll {
         self.phase = Phase::Settling { again, verify };
         self.cruising = false;
         if self.in_flight > 0 {
             return Poll::Wait;
         }
-        self.see_all();
+        self.see_all(spaces);
         if let Some(flush) = self.flush_at_end(now) {
             return Poll::Issue(flush);
         }
         if verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
-            return self.verify(now, again);
+            return self.verify(now, again, spaces);
         }
-        self.next_pass(now, again)
+        self.next_pass(now, again, spaces)
     }
 
     /// The flush of the next file at the end of a pass. There is none where a sync came last.
@@ -550,7 +592,7 @@ impl Running {
         (left > 0).then(|| self.flush(now, true))
     }
 
-    fn verify(&mut self, now: Instant, again: bool) -> Poll {
+    fn verify(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> Poll {
         self.phase = Phase::Verifying { again };
         let ended = now >= self.end;
         let next = self.written.as_mut().filter(|_| !ended).and_then(|written| written.next(true));
@@ -563,10 +605,10 @@ impl Running {
         if self.in_flight > 0 {
             return Poll::Wait;
         }
-        self.next_pass(now, again && !ended)
+        self.next_pass(now, again && !ended, spaces)
     }
 
-    fn next_pass(&mut self, now: Instant, again: bool) -> Poll {
+    fn next_pass(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> Poll {
         if let Some(written) = &mut self.written {
             written.clear();
         }
@@ -580,7 +622,7 @@ impl Running {
         };
         if more {
             self.phase = Phase::Running;
-            return self.run(now);
+            return self.run(now, spaces);
         }
         self.phase = Phase::Ended;
         self.ended = Some(now);
@@ -665,7 +707,7 @@ impl Running {
 
     /// A request completed at `now`, well or not. True when its tag is free; else something follows under it.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Instant, of: &Answered) -> bool {
+    pub(crate) fn complete(&mut self, now: Instant, of: &Answered, spaces: &mut Spaces) -> bool {
         match of.purpose {
             Purpose::Pair(number) if of.done => self.follow.push_back((of.tag, Follow::Flush(of.intended, number))),
             Purpose::Ask { direction, bytes } if now < self.end => {
@@ -679,7 +721,7 @@ impl Running {
                     (_, Some(thinking)) => thinking.completed(),
                     _ => {}
                 }
-                self.answered(of);
+                self.answered(of, spaces);
                 return true;
             }
         }
@@ -688,19 +730,20 @@ impl Running {
 
     /// What is done is seen: of a call, and where nothing depends on it, at once.
     #[inline]
-    fn answered(&mut self, of: &Answered) {
+    fn answered(&mut self, of: &Answered, spaces: &mut Spaces) {
+        let (lba, sectors) = (of.lba, of.sectors);
         let seen = match of.purpose {
             Purpose::Compute => return,
             Purpose::Flush => Seen::Sync,
             Purpose::Kept(number) | Purpose::Pair(number) | Purpose::Forced(number) => {
-                Seen::Request { read: false, number }
+                Seen::Request { read: false, number, lba, sectors }
             }
-            Purpose::Plain | Purpose::Ask { .. } => Seen::Request { read: of.read, number: 0 },
+            Purpose::Plain | Purpose::Ask { .. } => Seen::Request { read: of.read, number: 0, lba, sectors },
         };
         let call = seen == Seen::Sync && core::mem::take(&mut self.flushing);
         match &mut self.reaping {
             Some(reaping) if !call => reaping.done(seen),
-            _ => self.see(seen),
+            _ => self.see(seen, spaces),
         }
     }
 }
@@ -715,6 +758,9 @@ pub(crate) struct Answered {
     pub(crate) done: bool,
     /// It is a read.
     pub(crate) read: bool,
+    /// Its first sector, and how many.
+    pub(crate) lba: u64,
+    pub(crate) sectors: u32,
 }
 
 /// What a pattern that verifies keeps of its writes.

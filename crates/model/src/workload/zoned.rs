@@ -1,0 +1,489 @@
+//! fio's `zonemode=zbd` on drives without zones: zones with write pointers that fio keeps itself.
+//!
+//! A file is cut into zones of one size, all empty at first. A write goes to the write pointer of the zone that its drawn
+//! place lies in, or of an open one where no more may be open; a zone that is full is emptied and written again. A read
+//! goes where something was written. Emptying a zone asks nothing of the drive. Workers on one file have its zones in
+//! common: a zone with a request in flight is its worker's until that is over.
+//!
+//! What must wait, for the worker's own requests or for another's, is asked again later ([`Ask`] remembers how far it
+//! came). Not here: which place is drawn, the map of blocks, sizes. Source: fio 3.33, `zbd.c`, with its names in comments.
+
+use alloc::vec::Vec;
+
+use super::fio::{READ, WRITE};
+use super::{Job, Pattern, Zoned};
+
+/// Millionths in one.
+const MILLION: u128 = 1_000_000;
+
+/// All files with zones of a job, by their first byte on the device.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spaces {
+    all: Vec<Space>,
+    /// A request in them was seen ended since it was last asked.
+    released: bool,
+}
+
+impl Spaces {
+    /// Those of a job's workers.
+    pub(crate) fn new(job: &Job) -> Spaces {
+        let mut spaces: Vec<Space> = Vec::new();
+        for worker in &job.workers {
+            let Pattern::Fio(pattern) = &worker.pattern else { continue };
+            for (file, zoned) in
+                pattern.zoned.iter().flat_map(|zoned| zoned.files.iter().map(move |file| (file, zoned)))
+            {
+                if spaces.iter().all(|space| space.start != file.start) {
+                    spaces.push(Space::new(file.start, file.bytes, zoned));
+                }
+            }
+        }
+        Spaces { all: spaces, released: false }
+    }
+
+    /// Whether a request in them was seen ended since this was last asked.
+    pub(crate) fn released(&mut self) -> bool {
+        core::mem::take(&mut self.released)
+    }
+
+    /// The place of the file that begins here.
+    pub(crate) fn find(&self, start: u64) -> usize {
+        self.all.iter().position(|space| space.start == start).expect("every file of a zoned job has its zones")
+    }
+
+    /// The zones at a place.
+    pub(crate) fn of(&mut self, place: usize) -> &mut Space {
+        &mut self.all[place]
+    }
+
+    /// A request there has ended.
+    pub(crate) fn ended(&mut self, place: usize, write: bool, byte: u64, bytes: u64, opened: &mut u32) {
+        self.all[place].ended(write, byte, bytes, opened);
+        self.released = true;
+    }
+}
+
+/// One zone.
+#[derive(Clone, Copy, Debug, Default)]
+struct Zone {
+    /// Bytes written from its beginning on.
+    written: u64,
+    open: bool,
+    /// It is emptied before the next write.
+    reset: bool,
+    /// Requests in flight, all of this worker.
+    held: u32,
+    holder: u16,
+}
+
+/// The zones of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Space {
+    /// Where the file begins on the device.
+    start: u64,
+    size: u64,
+    capacity: u64,
+    zones: Vec<Zone>,
+    most_open: usize,
+    /// Numbers of open zones in the order of their opening; what was moved up stays behind the last, as in fio's array.
+    open: Vec<usize>,
+    opened: usize,
+    /// Bytes in zones.
+    with_data: u64,
+    /// Writes until a zone is emptied.
+    left: u32,
+}
+
+/// The part of a file that a worker uses, in bytes from the file's beginning.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Where it begins; `zoneskip` moves it.
+    pub(crate) from: u64,
+    pub(crate) bytes: u64,
+    /// Its first zone, and the one behind its last.
+    pub(crate) zones: [usize; 2],
+}
+
+impl Reach {
+    /// fio's `is_valid_offset`.
+    fn has(&self, place: u64) -> bool {
+        place.wrapping_sub(self.from) < self.bytes
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub(crate) worker: u16,
+    /// Its requests in flight.
+    pub(crate) in_flight: u32,
+    /// Its places are random.
+    pub(crate) random: bool,
+}
+
+/// A request to be put into the zones, and how far that came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask {
+    pub(crate) direction: usize,
+    /// First byte in the file.
+    pub(crate) place: u64,
+    pub(crate) bytes: u64,
+    /// The smallest block of its direction.
+    pub(crate) least: u64,
+    step: Step,
+    zone: usize,
+    /// Another look for a zone to open, after all in flight has ended.
+    again: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Begin,
+    /// The zone is full: another is opened.
+    Open,
+    /// A zone was found.
+    Found,
+    /// It is to be emptied.
+    Empty,
+}
+
+/// What comes of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// It goes where [`Ask`] has it now.
+    Go,
+    /// There is no place for it.
+    End,
+    /// To be asked again when all of the worker's requests have ended.
+    Drain,
+    /// To be asked again when a request of another worker has ended.
+    Wait,
+}
+
+impl Ask {
+    pub(crate) fn new(direction: usize, place: u64, bytes: u64, least: u64) -> Ask {
+        Ask { direction, place, bytes, least, step: Step::Begin, zone: 0, again: true }
+    }
+}
+
+impl Space {
+    fn new(start: u64, bytes: u64, zoned: &Zoned) -> Space {
+        let zones = bytes.div_ceil(zoned.size) as usize;
+        let most_open = zoned.most_open as usize;
+        Space {
+            start,
+            size: zoned.size,
+            capacity: zoned.capacity,
+            zones: alloc::vec![Zone::default(); zones],
+            most_open,
+            open: alloc::vec![0; most_open + 1],
+            opened: 0,
+            with_data: 0,
+            left: u32::MAX,
+        }
+    }
+
+    /// The zone of a byte; past the last one the number of zones.
+    pub(crate) fn zone(&self, place: u64) -> usize {
+        ((place / self.size) as usize).min(self.zones.len())
+    }
+
+    /// Whether nothing is written in the zones.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.with_data == 0
+    }
+
+    fn begin(&self, zone: usize) -> u64 {
+        zone as u64 * self.size
+    }
+
+    /// Whether another block does not fit into a zone.
+    fn full(&self, zone: usize, least: u64) -> bool {
+        self.zones[zone].written + least > self.capacity
+    }
+
+    /// Whether another worker has requests in flight there.
+    fn locked(&self, zone: usize, worker: u16) -> bool {
+        let zone = &self.zones[zone];
+        zone.held > 0 && zone.holder != worker
+    }
+
+    /// fio's `zbd_file_reset`: a file is opened, or a pass begins.
+    pub(crate) fn count(&mut self, reach: &Reach, every: u32) {
+        let [first, last] = reach.zones;
+        self.with_data = self.zones[first..last].iter().map(|zone| zone.written).sum();
+        self.left = if every == 0 { u32::MAX } else { every };
+    }
+
+    /// fio's `setup_zbd_zone_mode`, first part: where writing in sequence goes on behind what a zone cannot hold.
+    pub(crate) fn past_capacity(&self, next: u64) -> Option<u64> {
+        let zone = self.zone(next);
+        let jumps = zone < self.zones.len() && self.capacity < self.size && next >= self.begin(zone) + self.capacity;
+        jumps.then(|| self.begin(zone + 1))
+    }
+
+    /// Its second part: whether the zone at `next` is done, so that zones are skipped.
+    pub(crate) fn done(&self, next: u64, direction: usize, beyond: bool) -> bool {
+        let zone = self.zone(next);
+        let written = self.zones.get(zone).map_or(0, |zone| zone.written);
+        zone == self.zones.len() || (direction == READ && !beyond && next >= self.begin(zone) + written)
+    }
+
+    /// fio's `zbd_adjust_block`. `opened` counts the zones that the worker has open.
+    pub(crate) fn adjust(
+        &mut self,
+        ask: &mut Ask,
+        reach: &Reach,
+        zoned: &Zoned,
+        by: Asker,
+        opened: &mut u32,
+    ) -> Answer {
+        match ask.direction {
+            READ if zoned.beyond => Answer::Go,
+            READ => self.read(ask, reach, by),
+            _ => self.write(ask, reach, zoned, by, opened),
+        }
+    }
+
+    fn read(&self, ask: &mut Ask, reach: &Reach, by: Asker) -> Answer {
+        let (own, least) = (self.zone(ask.place), ask.least);
+        if self.locked(own, by.worker) {
+            return Answer::Wait;
+        }
+        let ends = |zone: usize| self.begin(zone) + self.zones[zone].written;
+        let mut zone = own;
+        if self.zones[own].written < least || (!by.random && ask.place + least > ends(own)) {
+            zone = match self.with_data_near(own, least, reach, by) {
+                Ok(Some(found)) => found,
+                Ok(None) => return Answer::End,
+                Err(()) => return Answer::Wait,
+            };
+            if !by.random {
+                ask.place = self.begin(zone);
+            }
+        }
+        let written = self.zones[zone].written;
+        if written <= ask.bytes {
+            ask.place = self.begin(zone);
+        } else if by.random {
+            let within = (ask.place - self.begin(own)) % (written - ask.bytes) / least * least;
+            ask.place = self.begin(zone) + within;
+        }
+        ask.bytes = ask.bytes.min(ends(zone) - ask.place) / least * least;
+        Answer::Go
+    }
+
+    /// fio's `zbd_find_zone`: the next zone that holds so many bytes; of random places the nearest.
+    fn with_data_near(&self, zone: usize, least: u64, reach: &Reach, by: Asker) -> Result<Option<usize>, ()> {
+        let [first, last] = reach.zones;
+        let holds = |zone: usize| match self.locked(zone, by.worker) {
+            true => Err(()),
+            false => Ok(self.zones[zone].written >= least),
+        };
+        for step in 1.. {
+            let (up, down) = (zone + step, zone.checked_sub(step).filter(|down| *down >= first));
+            if up >= last && (down.is_none() || !by.random) {
+                break;
+            }
+            if up < last && holds(up)? {
+                return Ok(Some(up));
+            }
+            if let Some(down) = down.filter(|_| by.random)
+                && holds(down)?
+            {
+                return Ok(Some(down));
+            }
+        }
+        Ok(None)
+    }
+
+    fn write(&mut self, ask: &mut Ask, reach: &Reach, zoned: &Zoned, by: Asker, opened: &mut u32) -> Answer {
+        loop {
+            let more = match ask.step {
+                Step::Begin => self.begin_write(ask, reach, zoned, by, opened),
+                Step::Open => self.open_other(ask, reach, zoned, by, opened),
+                Step::Found => self.take_turn(ask, reach, zoned, by),
+                Step::Empty => return self.at_pointer(ask, reach, by),
+            };
+            if let Some(answer) = more {
+                return answer;
+            }
+        }
+    }
+
+    /// The zone of the place, where it is open or may be; else one that is open (`zbd_convert_to_open_zone`).
+    fn begin_write(
+        &mut self,
+        ask: &mut Ask,
+        reach: &Reach,
+        zoned: &Zoned,
+        by: Asker,
+        opened: &mut u32,
+    ) -> Option<Answer> {
+        if ask.bytes > self.size {
+            return Some(Answer::End);
+        }
+        ask.zone = self.zone(ask.place);
+        if self.locked(ask.zone, by.worker) {
+            return Some(Answer::Wait);
+        }
+        if self.open(ask.zone, zoned, opened) {
+            ask.step = Step::Found;
+            return None;
+        }
+        let [first, last] = reach.zones;
+        let picked = (u128::from(ask.place - reach.from) * self.opened as u128 / u128::from(reach.bytes)) as usize;
+        ask.zone = self.open[picked].clamp(first, last - 1);
+        if self.opened > 0 {
+            let places = (picked..self.opened).chain(0..picked);
+            let candidate = places.map(|place| self.open[place]).find(|zone| (first..last).contains(zone));
+            let Some(candidate) = candidate else { return Some(Answer::End) };
+            ask.zone = candidate;
+            if self.locked(candidate, by.worker) {
+                return Some(Answer::Wait);
+            }
+            if !self.full(candidate, ask.least) {
+                ask.step = Step::Found;
+                return None;
+            }
+        }
+        ask.step = Step::Open;
+        let of_worker = zoned.most_open_of_worker;
+        let waits = self.opened == last - first
+            || (self.most_open > 0 && self.opened == self.most_open)
+            || (of_worker > 0 && *opened == of_worker);
+        (waits && by.in_flight > 0).then_some(Answer::Drain)
+    }
+
+    /// The next zone that may be opened, else an open one with room; else once more when all in flight has ended.
+    fn open_other(
+        &mut self,
+        ask: &mut Ask,
+        reach: &Reach,
+        zoned: &Zoned,
+        by: Asker,
+        opened: &mut u32,
+    ) -> Option<Answer> {
+        let [first, last] = reach.zones;
+        let mut zone = ask.zone;
+        for _ in 0..reach.bytes / self.size {
+            zone += 1;
+            if zone >= last || !reach.has(self.begin(zone)) {
+                zone = first;
+            }
+            if self.locked(zone, by.worker) {
+                return Some(Answer::Wait);
+            }
+            if !self.zones[zone].open && self.open(zone, zoned, opened) {
+                (ask.zone, ask.step) = (zone, Step::Found);
+                return None;
+            }
+        }
+        for place in 0..self.opened {
+            let other = self.open[place];
+            if !(first..last).contains(&other) {
+                continue;
+            }
+            zone = other;
+            if self.locked(zone, by.worker) {
+                return Some(Answer::Wait);
+            }
+            if !self.full(zone, ask.least) {
+                (ask.zone, ask.step) = (zone, Step::Found);
+                return None;
+            }
+        }
+        let others = self.zones.iter().any(|zone| zone.held > 0 && zone.holder != by.worker);
+        if !others && by.in_flight == 0 && !ask.again {
+            return Some(Answer::End);
+        }
+        (ask.zone, ask.again) = (zone, others || by.in_flight > 0);
+        match () {
+            () if by.in_flight > 0 => Some(Answer::Drain),
+            () if others => Some(Answer::Wait),
+            () => None,
+        }
+    }
+
+    /// Past the threshold every so many writes a zone is emptied.
+    fn take_turn(&mut self, ask: &mut Ask, reach: &Reach, zoned: &Zoned, by: Asker) -> Option<Answer> {
+        let much = u128::from(self.with_data) * MILLION >= u128::from(reach.bytes) * u128::from(zoned.reset_threshold);
+        if zoned.reset_every > 0 && much {
+            self.left = self.left.saturating_sub(1);
+            if self.left == 0 {
+                self.left = zoned.reset_every;
+                self.zones[ask.zone].reset = true;
+            }
+        }
+        ask.step = Step::Empty;
+        let empties = self.zones[ask.zone].reset || self.full(ask.zone, ask.least);
+        (empties && by.in_flight > 0).then_some(Answer::Drain)
+    }
+
+    /// Empties the zone where it has to be, and puts the write at its pointer.
+    fn at_pointer(&mut self, ask: &mut Ask, reach: &Reach, by: Asker) -> Answer {
+        if self.locked(ask.zone, by.worker) {
+            return Answer::Wait;
+        }
+        let full = self.full(ask.zone, ask.least);
+        let zone = &mut self.zones[ask.zone];
+        if zone.reset || full {
+            zone.reset = false;
+            self.with_data = self.with_data.saturating_sub(zone.written);
+            zone.written = 0;
+        }
+        let written = zone.written;
+        ask.place = self.begin(ask.zone) + written;
+        ask.bytes = ask.bytes.min(self.capacity.saturating_sub(written)) / ask.least * ask.least;
+        if reach.has(ask.place) && ask.bytes > 0 { Answer::Go } else { Answer::End }
+    }
+
+    /// fio's `zbd_open_zone`: whether a zone is open, or was opened.
+    fn open(&mut self, zone: usize, zoned: &Zoned, opened: &mut u32) -> bool {
+        if self.most_open == 0 {
+            return true;
+        }
+        if self.zones[zone].open {
+            return self.zones[zone].written < self.capacity;
+        }
+        let of_worker = zoned.most_open_of_worker;
+        if (of_worker > 0 && *opened >= of_worker) || self.opened >= self.most_open {
+            return false;
+        }
+        self.open[self.opened] = zone;
+        self.opened += 1;
+        *opened += 1;
+        self.zones[zone].open = true;
+        true
+    }
+
+    /// A request is issued there (`zbd_queue_io`).
+    pub(crate) fn issued(&mut self, direction: usize, place: u64, bytes: u64, worker: u16) {
+        let index = self.zone(place);
+        let within = place - self.begin(index);
+        let zone = &mut self.zones[index];
+        (zone.held, zone.holder) = (zone.held + 1, worker);
+        if direction == WRITE {
+            let end = (within + bytes).min(self.capacity);
+            self.with_data += end.saturating_sub(zone.written);
+            zone.written = end;
+        }
+    }
+
+    /// It has ended (`zbd_put_io`): a full zone is closed.
+    fn ended(&mut self, write: bool, place: u64, bytes: u64, opened: &mut u32) {
+        let index = self.zone(place);
+        let within = place - self.begin(index);
+        let zone = &mut self.zones[index];
+        zone.held = zone.held.saturating_sub(1);
+        if !write || !zone.open || within + bytes < self.capacity {
+            return;
+        }
+        zone.open = false;
+        if let Some(at) = self.open[..self.opened].iter().position(|open| *open == index) {
+            self.open.copy_within(at + 1.., at);
+            self.opened -= 1;
+            *opened = opened.saturating_sub(1);
+        }
+    }
+}
