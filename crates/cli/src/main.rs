@@ -8,6 +8,7 @@ mod exit;
 mod files;
 mod fio_output;
 mod interrupt;
+mod iolog;
 mod log;
 mod output;
 mod planned;

@@ -20,6 +20,8 @@
 //! | `draw` | sizes and places of requests: `bssplit`, `random_distribution` |
 //! | `layout` | files on the drive |
 //! | `build` | settings and layout to the model's job |
+//! | `logged` | `write_iolog`: whose requests go into which log |
+//! | `replay` | `read_iolog`: a log is played instead |
 //! | `real` | what options mean, or are refused for, on a real file |
 
 mod arithmetic;
@@ -28,9 +30,11 @@ mod draw;
 mod engines;
 mod layout;
 mod lines;
+mod logged;
 mod number;
 mod options;
 mod real;
+mod replay;
 mod settings;
 mod value;
 
@@ -39,7 +43,9 @@ use seekwise_model::workload::Job;
 
 use crate::diagnostic::Diagnostic;
 use lines::RawSection;
+pub use logged::LogOf;
 pub use real::{Hint, Opened};
+pub use replay::Replayed;
 use settings::Settings;
 
 /// What a job file may refer to outside itself.

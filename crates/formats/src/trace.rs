@@ -37,7 +37,7 @@ use self::fields::Line;
 pub use self::fields::{TIMES, Units, name_of};
 use self::order::Order;
 pub use self::packed::{Input, unpacked};
-pub use self::sniff::{HEAD, Recognised, recognise};
+pub use self::sniff::{HEAD, Recognised, is_replayed, recognise};
 use crate::diagnostic::Diagnostic;
 
 /// A format.
@@ -230,8 +230,22 @@ pub struct Reading {
     pub device: Option<String>,
     /// Of fio's log of version 2; nothing: [`Wait::Absolute`] where no `wait` is less than one before.
     pub wait: Option<Wait>,
+    /// Of fio's log of version 2 or 3: as fio replays it.
+    pub placed: Option<Placed>,
     /// Requests among which order is made.
     pub window: usize,
+}
+
+/// Where the requests of a log go that is read as fio replays it: its instants are the sums of the spans that fio waits,
+/// so that what goes back waits for nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// All go to this one file or device (`replay_redirect`).
+    pub redirect: Option<String>,
+    /// Places are divided by it (`replay_scale`); at least 1.
+    pub scale: u64,
+    /// Then brought down to a multiple of it (`replay_align`); at least 1.
+    pub align: u64,
 }
 
 /// Requests among which order is made where nothing else is said: 4 MB of them.
@@ -240,7 +254,8 @@ pub const WINDOW: usize = 1 << 16;
 impl Default for Reading {
     fn default() -> Reading {
         let (event, window) = (Event::Queued, WINDOW);
-        Reading { format: None, event, time: None, address: None, length: None, device: None, wait: None, window }
+        let placed = None;
+        Reading { format: None, event, time: None, address: None, length: None, device: None, wait: None, placed, window }
     }
 }
 
@@ -513,7 +528,10 @@ fn rows(format: Format, mut inputs: Vec<(String, Box<dyn BufRead + Send>)>, read
         Format::Spc => Lines::boxed(file, input, spc::Spc(units)),
         Format::Disksim => Lines::boxed(file, input, disksim::Ascii(units)),
         Format::Validation => Lines::boxed(file, input, disksim::Validation::new(units)),
-        Format::Iolog => Lines::boxed(file, input, iolog::Iolog::new(units, reading.wait.unwrap_or(Wait::Absolute))),
+        Format::Iolog => {
+            let wait = reading.wait.unwrap_or(Wait::Absolute);
+            Lines::boxed(file, input, iolog::Iolog::new(units, wait, reading.placed.clone()))
+        }
         Format::Alibaba => Lines::boxed(file, input, alibaba::Alibaba(units)),
         Format::Tencent => Lines::boxed(file, input, tencent::Tencent::new(units)),
         Format::Biosnoop => Lines::boxed(file, input, biosnoop::Biosnoop::new(units)),

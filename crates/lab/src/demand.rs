@@ -10,7 +10,6 @@ use seekwise_model::files::scene::SceneSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::Loop;
 use seekwise_model::workload::{Blocks, FioPattern, Pattern, Worker};
 use seekwise_targets::clock::Clock;
 use seekwise_targets::place::{RunError, Target};
@@ -119,7 +118,7 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
         let all = trace.how.speed.played(trace.span).nanos();
         let end = trace.how.until.map_or(all, |until| all.min(until.nanos()));
         // In a closed loop the device says how long it takes.
-        let by_instants = !matches!(trace.how.mode, Loop::Closed(_));
+        let by_instants = trace.how.mode.by_instants();
         return (by_instants.then_some(end as f64 / 1e9), Some(trace.requests));
     }
     if let Some(scene) = work.scene() {

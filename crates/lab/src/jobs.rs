@@ -8,6 +8,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::Setting;
+use seekwise_formats::trace::keys::Asked as TraceKeys;
 use seekwise_formats::{fio, iometer};
 use seekwise_model::block::Limits;
 use seekwise_model::files::buffered::{BufferedSpec, Opening};
@@ -249,6 +250,8 @@ pub struct Loaded {
     pub beside: Vec<FlashSpec>,
     /// Of a fio job on a real file: how each worker has it.
     pub opened: Option<Vec<fio::Opened>>,
+    /// Of a fio job: logs of its requests that it asks for.
+    pub logs: Vec<fio::LogOf>,
     /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
@@ -256,7 +259,7 @@ pub struct Loaded {
 impl Loaded {
     /// Without a page cache, on the drive alone.
     fn bare(job: Work, origin: Origin, warnings: Vec<Diagnostic>) -> Loaded {
-        Loaded { job, origin, system: Vec::new(), beside: Vec::new(), opened: None, warnings }
+        Loaded { job, origin, system: Vec::new(), beside: Vec::new(), opened: None, logs: Vec::new(), warnings }
     }
 }
 
@@ -524,23 +527,64 @@ fn fio_job(
         ..fio::Context::bare()
     };
     let file = fio::parse(name, text, &context)?;
+    if let Some(replayed) = file.replay()? {
+        let refused = if asked.real { file.refused_on_a_file() } else { Vec::new() };
+        return if refused.is_empty() { replayed_log(name, sectors, inputs, asked, replayed) } else { Err(refused) };
+    }
+    let mut loaded = laid_out(name, sectors, asked, file)?;
+    let unwritten = |log: &fio::LogOf| {
+        let (file, line) = &log.place;
+        Diagnostic::at(file, *line, "the log is written by `seekwise run`, and not here").key(WRITE_IOLOG)
+    };
+    loaded.warnings.extend(loaded.logs.iter().map(unwritten));
+    loaded.warnings.dedup();
+    Ok(loaded)
+}
+
+/// The log that a fio job plays.
+fn replayed_log(
+    name: &str,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    asked: &Asked<'_>,
+    replayed: fio::Replayed,
+) -> Result<Loaded, Vec<Diagnostic>> {
+    if let Some((key, _)) = asked.trace.iter().find(|(key, _)| *key != "trace.map") {
+        let fault = Diagnostic::at(name, 0, "the job says how its log is read and played").key(*key);
+        return Err(vec![fault.expected("trace.map alone")]);
+    }
+    let map = TraceKeys::of(name, asked.trace.iter().copied()).map_err(|fault| vec![fault])?.map;
+    let heeded = Heeded { depth: asked.depth, runtime: asked.runtime, limits: asked.limits };
+    let (spec, traced) = trace::replay(&replayed, map, sectors, inputs, heeded).map_err(|fault| vec![fault])?;
+    let loaded = Loaded::bare(Work::Trace(spec), Origin::Trace(Box::new(traced)), replayed.warnings);
+    Ok(Loaded { opened: Some(replayed.opened), ..loaded })
+}
+
+/// The key of warnings about logs that a job asks for.
+pub const WRITE_IOLOG: &str = "write_iolog";
+
+/// A fio job on its place, with its logs.
+fn laid_out(name: &str, sectors: u64, asked: &Asked<'_>, file: fio::JobFile) -> Result<Loaded, Vec<Diagnostic>> {
     if let (true, [(key, _), ..]) = (asked.real, asked.scene) {
         let fault = Diagnostic::at(name, 0, "a real file has the system's own page cache").key(*key);
         return Err(vec![fault.expected("real.direct=false, or direct=0 in the job")]);
     }
     if asked.real {
         let (job, opened, warnings) = file.real_job(sectors)?;
+        let logs = file.logs(sectors)?;
         let loaded = Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings);
-        return Ok(Loaded { opened: Some(opened), ..loaded });
+        return Ok(Loaded { opened: Some(opened), logs, ..loaded });
     }
     let Some((system, mut settings)) = Scene::system_of_job(name, asked.scene)? else {
         let (job, warnings) = file.job(sectors)?;
-        return Ok(Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings));
+        let logs = file.logs(sectors)?;
+        return Ok(Loaded { logs, ..Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings) });
     };
     let (job, workers, warnings) = file.cached_job(sectors)?;
+    let logs = file.logs(sectors)?;
     settings.push(opened(&workers));
     let job = Work::Cached(Box::new((job, BufferedSpec { system, workers })));
-    Ok(Loaded { system: settings, ..Loaded::bare(job, Origin::Fio(Box::new(file)), warnings) })
+    Ok(Loaded { system: settings, logs, ..Loaded::bare(job, Origin::Fio(Box::new(file)), warnings) })
 }
 
 /// How the workers' files are opened, as a setting: two jobs that differ in it are not the same.

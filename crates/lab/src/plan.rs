@@ -10,6 +10,7 @@ mod real;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
 use seekwise_formats::duration::Duration;
+use seekwise_formats::fio::LogOf;
 use seekwise_formats::keys::JOB;
 use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::scene::Scene;
@@ -58,6 +59,8 @@ pub struct Prepared {
     pub origin: Origin,
     /// What the readers of both had to say.
     pub warnings: Vec<Diagnostic>,
+    /// Of a fio job: logs of its requests that it asks for.
+    pub logs: Vec<LogOf>,
 }
 
 /// Keys that set a variable of a fio job: `${NAME}` is the value of `job.env.NAME`.
@@ -131,7 +134,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     let asked = Asked { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
     let sectors = space(file, cell, target.sectors())?;
     let loaded = crate::jobs::load_with(name, sectors, inputs, &asked);
-    let Loaded { mut job, origin, system, beside, opened, mut warnings } =
+    let Loaded { mut job, origin, system, beside, opened, logs, mut warnings } =
         loaded.map_err(|faults| if is_real { faults.into_iter().map(longer).collect() } else { faults })?;
     put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
@@ -170,7 +173,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         _ => {}
     }
     let hash = made::hash(settings.iter());
-    Ok(Prepared { target, settings, hash, job, origin, warnings })
+    Ok(Prepared { target, settings, hash, job, origin, warnings, logs })
 }
 
 /// Puts the devices of a scene beside a modelled stack.

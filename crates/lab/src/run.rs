@@ -15,8 +15,8 @@ use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::Window;
 use seekwise_model::workload::recorded::Compared;
+use seekwise_model::workload::{Tell, Window};
 use seekwise_targets::live::Receipt;
 use seekwise_targets::place::{Cost, DEVICE, FILE, RunError, Target};
 use seekwise_targets::sim;
@@ -623,19 +623,41 @@ pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Recor
     measure_first(u64::MAX, target, work, seed, watch)
 }
 
+/// The same, telling of each request of a job's workers as it is issued.
+pub fn measure_telling(
+    target: &Target,
+    work: &Work,
+    seed: u64,
+    tell: Option<&Tell>,
+    watch: impl FnMut(&Record),
+) -> Result<Measured, RunError> {
+    measure_all(u64::MAX, target, work, seed, tell, watch)
+}
+
 /// The same, ended after `most` requests.
 pub fn measure_first(
     most: u64,
     target: &Target,
     work: &Work,
     seed: u64,
+    watch: impl FnMut(&Record),
+) -> Result<Measured, RunError> {
+    measure_all(most, target, work, seed, None, watch)
+}
+
+fn measure_all(
+    most: u64,
+    target: &Target,
+    work: &Work,
+    seed: u64,
+    tell: Option<&Tell>,
     mut watch: impl FnMut(&Record),
 ) -> Result<Measured, RunError> {
     let (groups, due) = (work.groups(), work.due());
     let mut recorder = Recorder::new(&groups).with_due(&due);
     let mut stretches = Stretch::between(target, &groups, &due);
     let mut look = matches!(target.place(), FILE | DEVICE).then(|| Watch::new(&groups));
-    let outcome = target.run_work(work, most, Seed(seed), &mut |record| {
+    let outcome = target.run_work(work, most, Seed(seed), tell, &mut |record| {
         recorder.take(record);
         if let Some(look) = &mut look {
             look.take(record);

@@ -13,13 +13,14 @@ use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::fio::Replayed;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::{Asked, Map, loop_word};
 use seekwise_formats::trace::survey::{Survey, survey};
 use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reading, Recognised};
 use seekwise_model::block::{Limits, SECTOR};
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{How, Loop, Row};
+use seekwise_model::workload::trace::{How, Loop, Replay, Row, Stall};
 use seekwise_targets::work::trace::{Feed, TraceSpec};
 
 use self::ahead::Ahead;
@@ -62,6 +63,47 @@ pub fn load(
 ) -> Result<Option<(TraceSpec, Traced)>, Diagnostic> {
     let Some(open) = is_trace(name, inputs, keys)? else { return Ok(None) };
     let asked = Asked::of(name, keys.iter().copied())?;
+    played(name, open, asked, sectors, inputs, heeded).map(Some)
+}
+
+/// The log that a fio job plays. Job files come from others: what is no plain file is not opened, and what is no log of
+/// fio's is not read beyond its first lines.
+pub fn replay(
+    replayed: &Replayed,
+    map: Map,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    heeded: Heeded<'_>,
+) -> Result<(TraceSpec, Traced), Diagnostic> {
+    let (name, (file, line)) = (&*replayed.path, &replayed.place);
+    let fault = |why: String| Diagnostic::at(file, *line, format!("`{name}` {why}")).key("read_iolog");
+    let Some(open) = inputs.opener() else {
+        return Err(fault("is not kept beside its results, and is not opened here".to_owned()));
+    };
+    let unread = |why: io::Error| fault(format!("cannot be read: {why}"));
+    if !std::fs::metadata(name).map_err(unread)?.is_file() {
+        return Err(fault("is no plain file".to_owned()).expected("a log of fio's, version 2 or 3"));
+    }
+    let mut head = Vec::new();
+    if let Some((_, part)) = open(name).map_err(unread)?.into_iter().next() {
+        part.take(HEAD).read_to_end(&mut head).map_err(unread)?;
+    }
+    if !trace::is_replayed(&head) {
+        let expected = format!("one of version 2 or 3, as fio asks; `seekwise run {name}` plays traces of other forms");
+        return Err(fault("is no log that fio plays".to_owned()).expected(expected));
+    }
+    let runtime = heeded.runtime.or(replayed.runtime);
+    played(name, open, Asked { map, ..replayed.asked.clone() }, sectors, inputs, Heeded { runtime, ..heeded })
+}
+
+fn played(
+    name: &str,
+    open: OpenParts,
+    asked: Asked,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    heeded: Heeded<'_>,
+) -> Result<(TraceSpec, Traced), Diagnostic> {
     let touched = asked.map == Map::Compact;
     let survey =
         inputs.survey(name, &asked.reading, touched, &|| survey(&|| parts(name, open), &asked.reading, touched))?;
@@ -77,7 +119,7 @@ pub fn load(
     };
     let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
     let spec = TraceSpec { name: name.to_owned(), how, requests, writes, trims, span, open: Arc::new(opened) };
-    Ok(Some((spec, Traced { survey, asked, sectors })))
+    Ok((spec, Traced { survey, asked, sectors }))
 }
 
 /// Whether it is a trace, and then how it is opened.
@@ -116,13 +158,14 @@ fn parts(name: &str, open: OpenParts) -> Result<Vec<Part>, Diagnostic> {
 /// How it is played, where it can be.
 fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result<How, Diagnostic> {
     let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).key(key);
+    let deep = |depth: &str| match depth.parse() {
+        Ok(depth) if (1..=65_535).contains(&depth) => Ok(depth),
+        _ => Err(fault("job.depth", &format!("`{depth}` does not fit")).expected("from 1 to 65535")),
+    };
     let mode = match (asked.mode, heeded.depth) {
-        (Loop::Closed(one), None) => Loop::Closed(one),
-        (Loop::Closed(_), Some(depth)) => match depth.parse() {
-            Ok(depth) if (1..=65_535).contains(&depth) => Loop::Closed(depth),
-            _ => return Err(fault("job.depth", &format!("`{depth}` does not fit")).expected("from 1 to 65535")),
-        },
         (mode, None) => mode,
+        (Loop::Closed(_), Some(depth)) => Loop::Closed(deep(depth)?),
+        (Loop::Replay(replay), Some(depth)) => Loop::Replay(Replay { depth: deep(depth)?, ..replay }),
         (_, Some(_)) => {
             let wrong = fault("job.depth", "a trace has no depth but in a closed loop");
             return Err(wrong.expected("trace.loop=closed beside it"));
@@ -133,7 +176,7 @@ fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result
             let wrong = fault("trace.speed", "a closed loop goes by no instants");
             return Err(wrong.expected("trace.loop=open or dependent with it"));
         }
-        Loop::Closed(_) => {}
+        Loop::Closed(_) | Loop::Replay(_) => {}
         Loop::Dependent if survey.responses == 0 => {
             let title = survey.format.known().title;
             let why = format!("it does not say when requests were over, and has no dependencies to keep: {title}");
@@ -141,6 +184,13 @@ fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result
         }
         Loop::Open | Loop::Dependent => survey.instants_fit(name, &asked.reading)?,
     }
+    // A log of version 2 says until when it waits, one of version 3 for how long.
+    let mode = match mode {
+        Loop::Replay(Replay { depth, stall: Stall::Recorded, calls }) if survey.met.waits > 0 => {
+            Loop::Replay(Replay { depth, stall: Stall::Instant, calls })
+        }
+        mode => mode,
+    };
     let until = heeded.runtime.map(|runtime| Instant::ZERO + runtime);
     Ok(How { mode, speed: asked.speed, until })
 }
@@ -219,6 +269,17 @@ pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
     ];
     match how.mode {
         Loop::Closed(depth) => told.push(("job.depth", depth.to_string())),
+        Loop::Replay(Replay { depth, stall, calls }) => {
+            let waits = match stall {
+                Stall::Recorded => "distances",
+                Stall::Instant => "instants",
+                Stall::None => "nothing",
+            };
+            let syncs = if calls { "syncs called" } else { "syncs queued" };
+            told.push(("job.depth", depth.to_string()));
+            told.push(("trace.replay", format!("{waits} waited for, {syncs}")));
+            told.push(("trace.speed", format!("{}", f64::from(how.speed.thousandths) / 1e3)));
+        }
         _ => told.push(("trace.speed", format!("{}", f64::from(how.speed.thousandths) / 1e3))),
     }
     let end = how.until.map_or("until it ends".to_owned(), |until| format!("{} s", until.nanos() as f64 / 1e9));

@@ -27,6 +27,7 @@ pub mod replay;
 mod size;
 mod source;
 mod tausworthe;
+mod telling;
 pub mod trace;
 mod worker;
 mod written;
@@ -35,6 +36,7 @@ mod zoned;
 pub use check::{Fault, WorkloadError};
 pub use source::Workload;
 pub use tausworthe::DEFAULT_SEED;
+pub use telling::Tell;
 
 /// What is done: all its workers.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -20,13 +20,13 @@ use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::WorkloadError;
+use seekwise_model::workload::{Tell, WorkloadError};
 
 use self::remote::{Live, Remote};
 use crate::clock::Clock;
 use crate::live::Receipt;
 use crate::real::bench::{Bench, changed};
-use crate::real::threads;
+use crate::real::threads::{self, Doing};
 use crate::real::usage::{System, Thread, Usage};
 use crate::real::{self, Handle, Wanted};
 use crate::work::{Issuer, Work};
@@ -328,22 +328,25 @@ impl Target {
         }
     }
 
-    /// Runs `work`, each worker of a job on a thread of its own where the place is one for that.
+    /// Runs `work`, each worker of a job on a thread of its own where the place is one for that; `tell` is told of each
+    /// request of a job's workers.
     pub fn run_work(
         &self,
         work: &Work,
         most: u64,
         seed: Seed,
+        tell: Option<&Tell>,
         recorder: &mut impl FnMut(&Record),
     ) -> Result<Outcome<Issuer>, RunError> {
+        let source = || work.logged(seed, tell.cloned());
         match (self, work) {
             (Target::Real(place), _) => stood(&**place, || match work {
                 Work::Job(job) if place.is_threaded() && most == u64::MAX => {
-                    threads::run(&**place, job, seed, recorder)
+                    threads::run(&Doing { place: &**place, job, seed, tell }, recorder)
                 }
-                _ => alone(&**place, work.source(seed), most, seed, recorder),
+                _ => alone(&**place, source(), most, seed, recorder),
             }),
-            (Target::Sim(_), _) => self.run(work.source(seed), most, seed, recorder),
+            (Target::Sim(_), _) => self.run(source(), most, seed, recorder),
         }
     }
 }

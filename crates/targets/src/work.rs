@@ -13,7 +13,7 @@ use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::recorded::{Compared, Play, Session};
-use seekwise_model::workload::{Direction, Job, Pattern, Rate, Window, Worker, Workload};
+use seekwise_model::workload::{Direction, Job, Pattern, Rate, Tell, Window, Worker, Workload};
 
 use self::trace::{Achieved, Playing, TraceSpec};
 use crate::place::RunError;
@@ -141,11 +141,17 @@ impl Work {
 
     /// The source of its requests, once it is known what it runs on.
     pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        self.logged(seed, None)
+    }
+
+    /// The same, telling of each request of a job's workers.
+    pub fn logged(&self, seed: Seed, tell: Option<Tell>) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?)),
+            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.telling(tell))),
             Work::Cached(cached) => {
                 let (job, spec) = &**cached;
-                Ok(Issuer::Buffered(Box::new(Buffered::new(Workload::new(job, limits, seed)?, spec, limits))))
+                let workload = Workload::new(job, limits, seed)?.telling(tell);
+                Ok(Issuer::Buffered(Box::new(Buffered::new(workload, spec, limits))))
             }
             Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
             Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source(limits)?))),

@@ -11,9 +11,10 @@ use std::slice::from_ref;
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::demand::extent;
 use seekwise_lab::inputs::Taken;
+use seekwise_lab::jobs::WRITE_IOLOG;
 use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::{Cell, Prepared};
-use seekwise_lab::run::{Measured, Response, RunRecord, SCHEMA, measure};
+use seekwise_lab::run::{Measured, Response, RunRecord, SCHEMA, measure_telling};
 use seekwise_lab::trace::certificate;
 use seekwise_model::record::Record;
 use seekwise_model::time::Span;
@@ -28,6 +29,7 @@ use crate::exit::{Answer, Failure, Outcome};
 use crate::files::{self, spoken};
 use crate::fio_output;
 use crate::interrupt::{self, Keeping};
+use crate::iolog::{self, Iologs};
 use crate::log::{Log, Of};
 use crate::output::{admit, csv_cell, quoted, say, shown_json};
 use crate::progress::Progress;
@@ -41,21 +43,29 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     check(args, format)?;
     let cell = target::cell(&args.job, &args.on)?;
     let inputs = files::inputs();
-    let prepared = target::prepare(&cell, &inputs)?;
+    let mut prepared = target::prepare(&cell, &inputs)?;
+    // Here they are written.
+    prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
     warn(&prepared.warnings);
     of_workers(format, &prepared)?;
     let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed: args.on.seed };
     bounds.admit(&plan)?;
+    if args.force && args.out.is_none() && args.log.is_none() && prepared.logs.is_empty() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
+    }
     args.log.as_deref().map(|log| admit(log, args.force)).transpose()?;
+    iolog::admit_all(&prepared.logs, args.force)?;
     let kept = args.out.as_deref().map(|out| Kept::begin(args, cell, &prepared, inputs.taken(), out)).transpose()?;
     let measured = prepared.target.is_measured();
     let of = Of { job: spoken(&args.job), target: spoken(&args.on.target), seed: args.on.seed, measured };
     let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
+    let iologs = Iologs::create(&prepared.logs)?;
     let far = Far::new(&prepared);
     let mut count = 0u64;
     let mut failure: Option<Failure> = None;
     let mut slow = args.slow.map(|least| SlowOnes::new(Span::from_nanos(least.nanos)));
-    let measured = measure(&prepared.target, &prepared.job, args.on.seed, |record| {
+    let tell = iologs.tell();
+    let measured = measure_telling(&prepared.target, &prepared.job, args.on.seed, tell.as_ref(), |record| {
         count += 1;
         if count.is_multiple_of(FAR_STEP) {
             far.at(count, record);
@@ -67,7 +77,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
             failure = log.take(record).err();
         }
     })?;
-    drop(far);
+    drop((far, tell));
     if let Some(failure) = failure {
         return Err(failure);
     }
@@ -75,6 +85,7 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
     if let Some(log) = log {
         log.finish()?;
     }
+    iologs.finish()?;
     let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
     let record = measured.record(spoken(&args.on.target), spoken(&args.job), args.on.seed, warnings);
     let record = RunRecord { cell_hash: prepared.hash.clone(), trace: certificate(&prepared, &measured), ..record };
@@ -121,9 +132,6 @@ fn show(
 fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
     if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
         return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
-    }
-    if args.force && args.out.is_none() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it"));
     }
     if args.slow.is_some() && !matches!(format, Format::Text | Format::Json) {
         return Err(Failure::new("--slow: a list has no place in this form; expected text or json"));

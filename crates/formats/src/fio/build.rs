@@ -14,7 +14,7 @@ use super::engines::Runs;
 use super::layout::{self, Clone, Plan};
 use super::number::Amount;
 use super::real::{Hint, Opened};
-use super::settings::{Settings, ZONING};
+use super::settings::{REPLAYING, Settings, ZONING};
 use super::{JobFile, Origin, Section};
 use crate::diagnostic::Diagnostic;
 
@@ -53,6 +53,9 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     if files > MOST_FILES {
         let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).key("nrfiles")]);
+    }
+    if let Some(section) = file.sections.iter().position(|section| section.settings.read_iolog.is_some()) {
+        return Err(vec![file.at(section, "read_iolog", "it plays a log, which takes the place of a job here")]);
     }
     if !cached {
         buffered(file, &mut found.warnings);
@@ -161,7 +164,7 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
 }
 
 /// All clones in fio's order: of each section the first, then the others from the last to the second.
-fn clones(file: &JobFile) -> Vec<Clone> {
+pub(super) fn clones(file: &JobFile) -> Vec<Clone> {
     let mut clones: Vec<Clone> = Vec::new();
     let (mut stage, mut group_id, mut group) = (0, 0, 0);
     let mut reported: Option<u32> = None;
@@ -229,6 +232,7 @@ fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
     let mut check = Check { file, index, settings, found };
     let depth = check.depth();
     let time_based = check.time_based();
+    check.no_replay();
     let pace = check.pace();
     let pattern = Pattern::Fio(check.pattern(time_based));
     Worker {
@@ -514,6 +518,13 @@ impl Check<'_> {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
         (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zones[0], skip })
+    }
+
+    /// What is said of a log that is played, where none is.
+    fn no_replay(&mut self) {
+        for key in REPLAYING.into_iter().filter(|key| self.settings.place(key).is_some()) {
+            self.warn(key, "without read_iolog it does nothing, as in fio");
+        }
     }
 
     /// `zonemode=zbd`, without the files: a capacity not given is the size.

@@ -36,8 +36,10 @@ pub(super) struct Clone {
 pub(super) struct Plan {
     /// The part of each file in use.
     pub(super) files: Vec<Region>,
-    /// The whole files.
+    /// The whole files, and their names.
     pub(super) wholes: Vec<Region>,
+    /// See [`Plan::wholes`].
+    pub(super) names: Vec<String>,
     /// Bytes of one pass.
     pub(super) bytes: u64,
     /// Bytes of the parts that are left over because they are no whole zones.
@@ -100,6 +102,7 @@ pub(super) fn lay_out(
     let plan = |sized: Sized| Plan {
         files: sized.parts.iter().map(region).collect(),
         wholes: sized.parts.iter().map(whole).collect(),
+        names: sized.parts.iter().map(|part| targets[part.0].name.clone()).collect(),
         bytes: sized.bytes,
         cut: sized.cut,
     };

@@ -58,8 +58,9 @@ const ALONE: Fate = Harmless("it does nothing without the option it belongs to, 
 const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
 
 // Why an option is refused.
-const TRACE: Fate =
-    Refused("a job does not replay a log in this version; `seekwise run LOG` plays the log by itself", &[]);
+const MERGED: Fate = Refused("traces are not merged in this version", &[]);
+const SKIPPED: Fate = Refused("it leaves requests out of blktrace's traces, and no log of fio's", &["none"]);
+const CHUNKED: Fate = Harmless("a log is always read while it is played");
 const LATENCY: Fate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
 const DATA_PLACEMENT: Fate = Refused("data placement is a matter of flash devices", &[]);
 const FLOOR: Fate = Refused("a job is not stopped for falling below a rate in this version", &[]);
@@ -274,16 +275,16 @@ pub(super) const OPTIONS: &[Known] = &[
     o("trim_backlog", "", Int(0, VAST), ALONE),
     o("trim_backlog_batch", "", Int(0, MANY), ALONE),
     // Traces.
-    o("write_iolog", "", Text, LOG),
-    o("read_iolog", "", Text, TRACE),
-    o("read_iolog_chunked", "", Switch, ALONE),
-    o("replay_no_stall", "", Switch, ALONE),
-    o("replay_redirect", "", Text, ALONE),
-    o("replay_scale", "", Int(0, MANY), ALONE),
-    o("replay_align", "", Int(0, MANY), ALONE),
-    o("replay_time_scale", "", Int(1, MANY), ALONE),
-    o("replay_skip", "", Text, ALONE),
-    o("merge_blktrace_file", "", Text, TRACE),
+    o("write_iolog", "", Text, Honoured),
+    o("read_iolog", "", Text, Honoured),
+    o("read_iolog_chunked", "", Switch, CHUNKED),
+    o("replay_no_stall", "", Switch, Honoured),
+    o("replay_redirect", "", Text, Honoured),
+    o("replay_scale", "", Int(0, MANY), Honoured),
+    o("replay_align", "", Int(0, MANY), Honoured),
+    o("replay_time_scale", "", Int(1, 1_000_000), Honoured),
+    o("replay_skip", "", Text, SKIPPED),
+    o("merge_blktrace_file", "", Text, MERGED),
     o("merge_blktrace_scalars", "", Decimals(1_000_000), ALONE),
     o("merge_blktrace_iters", "", Decimals(1_000_000), ALONE),
     // The host.

@@ -90,7 +90,7 @@ const ENGINES: &[(&str, &str)] = &[
 impl JobFile {
     /// Lays the job out on a file of this many sectors, with how each worker has it.
     pub fn real_job(&self, sectors: u64) -> Result<(Job, Vec<Opened>, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut errors: Vec<Diagnostic> = self.given().filter_map(refusal).collect();
+        let mut errors = self.refused_on_a_file();
         for section in &self.sections {
             let engine = section.settings.engine;
             if let Some((_, why)) = ENGINES.iter().find(|(name, _)| *name == engine) {
@@ -113,8 +113,13 @@ impl JobFile {
         Ok((job, build::opened(self), warnings))
     }
 
+    /// Options that change what is measured on a real file, and that nothing is done about.
+    pub fn refused_on_a_file(&self) -> Vec<Diagnostic> {
+        self.given().filter_map(refusal).collect()
+    }
+
     /// All options as they are given, those for all sections first.
-    fn given(&self) -> impl Iterator<Item = &Given> {
+    pub(super) fn given(&self) -> impl Iterator<Item = &Given> {
         self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
     }
 

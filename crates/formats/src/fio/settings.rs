@@ -74,6 +74,11 @@ pub(super) struct Settings {
     pub(super) stonewall: bool,
     pub(super) new_group: bool,
     pub(super) group_reporting: bool,
+    /// The log that it plays.
+    pub(super) read_iolog: Option<String>,
+    pub(super) replay: Replaying,
+    /// Where its requests are written down.
+    pub(super) write_iolog: Option<String>,
     /// `cmdprio_percentage` and `cmdprio_class`; 0 is the class not given.
     pub(super) priority: [[u64; 3]; 2],
     // Durability.
@@ -103,6 +108,33 @@ pub(super) struct Settings {
     pub(super) flow: [u32; 3],
     /// Where each option was last given.
     places: BTreeMap<&'static str, (String, usize)>,
+}
+
+/// How a log is played.
+#[derive(Clone, Debug)]
+pub(super) struct Replaying {
+    pub(super) no_stall: bool,
+    pub(super) redirect: Option<String>,
+    /// `replay_time_scale`, in percent.
+    pub(super) time_scale: u32,
+    /// `replay_scale` and `replay_align`; 0: as recorded.
+    pub(super) scale: u64,
+    pub(super) align: u64,
+}
+
+impl Default for Replaying {
+    fn default() -> Replaying {
+        Replaying { no_stall: false, redirect: None, time_scale: 100, scale: 0, align: 0 }
+    }
+}
+
+/// Its options.
+pub(super) const REPLAYING: [&str; 5] =
+    ["replay_no_stall", "replay_redirect", "replay_time_scale", "replay_scale", "replay_align"];
+
+/// Whether an option shapes what a job asks.
+pub(super) fn shapes(name: &str) -> bool {
+    options::find(name).is_some_and(|known| matches!(known.fate, Fate::Honoured))
 }
 
 /// What `zonemode=zbd` alone heeds.
@@ -203,6 +235,9 @@ impl Default for Settings {
             stonewall: false,
             new_group: false,
             group_reporting: false,
+            read_iolog: None,
+            replay: Replaying::default(),
+            write_iolog: None,
             priority: [[0; 3]; 2],
             direct: false,
             write_through: false,
@@ -329,9 +364,23 @@ impl Settings {
             "offset_align" => self.offset_align = Some(value.number()),
             "number_ios" => self.number_ios = value.number(),
             "fill_device" => self.fill_device = value.on(),
-            _ => return Ok(false),
+            "write_iolog" => self.write_iolog = Some(value.text()),
+            _ => return Ok(self.set_replay(name, value)),
         }
         Ok(true)
+    }
+
+    fn set_replay(&mut self, name: &str, value: &Value) -> bool {
+        match name {
+            "read_iolog" => self.read_iolog = Some(value.text()),
+            "replay_no_stall" => self.replay.no_stall = value.on(),
+            "replay_redirect" => self.replay.redirect = Some(value.text()),
+            "replay_time_scale" => self.replay.time_scale = value.number() as u32,
+            "replay_scale" => self.replay.scale = value.number(),
+            "replay_align" => self.replay.align = value.number(),
+            _ => return false,
+        }
+        true
     }
 
     fn set_shape(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
@@ -533,7 +582,7 @@ fn keep(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
 }
 
 /// Names between colons; `\:` is a colon in a name.
-fn names(text: &str) -> Result<Vec<String>, Fault> {
+pub(super) fn names(text: &str) -> Result<Vec<String>, Fault> {
     let mut names = vec![String::new()];
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

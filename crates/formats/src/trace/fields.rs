@@ -75,12 +75,25 @@ impl Line<'_> {
     /// A run of sectors of at least one.
     #[inline]
     pub fn extent(&self, keys: [&str; 2], words: [&[u8]; 2], units: &Units) -> Result<Extent, Diagnostic> {
+        self.extent_of(keys, words, units, |start| start)
+    }
+
+    /// The same, from another byte than the one that is written.
+    #[inline]
+    pub fn extent_of(
+        &self,
+        keys: [&str; 2],
+        words: [&[u8]; 2],
+        units: &Units,
+        moved: impl Fn(u64) -> u64,
+    ) -> Result<Extent, Diagnostic> {
         let (address, length) = (self.whole(keys[0], words[0])?, self.whole(keys[1], words[1])?);
         if length == 0 {
             return Err(self.wrong(keys[1], words[1], "at least 1"));
         }
         let start = address.checked_mul(units.address);
         let start = start.ok_or_else(|| self.wrong(keys[0], words[0], "an address below 16 EiB"))?;
+        let start = moved(start);
         let bytes = length.checked_mul(units.length);
         let bytes = bytes.ok_or_else(|| self.wrong(keys[1], words[1], "a length below 2 TiB"))?;
         extent(start, bytes).ok_or_else(|| {

@@ -10,7 +10,7 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, blanks, commas, shown, whole};
-use super::{Parse, Raw, Sink, Wait};
+use super::{Parse, Placed, Raw, Sink, Wait};
 use crate::diagnostic::Diagnostic;
 
 /// What begins the first line of version 2 and 3.
@@ -33,13 +33,29 @@ pub(super) struct Iolog {
     units: Units,
     wait: Wait,
     version: Option<Version>,
-    /// The present of version 2.
+    /// The present: of a replay the sum of what fio waits.
     now: u64,
+    /// As fio replays it.
+    placed: Option<Placed>,
+    /// Of a replay: the instant of the line before.
+    before: u64,
 }
 
 impl Iolog {
-    pub fn new(units: Units, wait: Wait) -> Iolog {
-        Iolog { units, wait, version: None, now: 0 }
+    pub fn new(units: Units, wait: Wait, placed: Option<Placed>) -> Iolog {
+        Iolog { units, wait, version: None, now: 0, placed, before: 0 }
+    }
+
+    /// The present at a line of version 3. fio waits from the instant of the line before, where that is not 0.
+    fn at(&mut self, instant: u64) {
+        if self.placed.is_none() {
+            self.now = instant;
+            return;
+        }
+        if self.before > 0 {
+            self.now += instant.saturating_sub(self.before);
+        }
+        self.before = instant;
     }
 
     fn one(&self, line: &Line<'_>, sink: &mut Sink) -> Result<(), Diagnostic> {
@@ -82,13 +98,18 @@ impl Iolog {
                 return Err(fault.nearest_to(&shown(action), ACTIONS));
             }
         };
-        let device = sink.devices.place(line, file)?;
+        let redirect = self.placed.as_ref().and_then(|placed| placed.redirect.as_deref());
+        let device = sink.devices.place(line, redirect.map_or(file, str::as_bytes))?;
         let raw = Raw { at: self.now, op, device, line: line.number, ..Raw::default() };
         if op == Op::Flush {
             sink.put(raw);
             return Ok(());
         }
-        let extent = line.extent(["offset", "length"], [offset, length], &self.units)?;
+        let moved = |start: u64| match &self.placed {
+            Some(Placed { scale, align, .. }) => (start / scale) & !(align - 1),
+            None => start,
+        };
+        let extent = line.extent_of(["offset", "length"], [offset, length], &self.units, moved)?;
         sink.put(Raw { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
         Ok(())
     }
@@ -102,6 +123,10 @@ impl Iolog {
             Wait::Relative => self.now.checked_add(span),
         };
         let next = next.ok_or_else(|| line.wrong("wait", word, "a log that ends some day"))?;
+        if next < self.now && self.placed.is_some() {
+            // It is over by then.
+            return Ok(());
+        }
         if next < self.now {
             return Err(line.wrong("wait", word, WAITS));
         }
@@ -134,7 +159,7 @@ impl Parse for Iolog {
             _ if count > 5 => return Err(line.values(count, "instant file action offset length")),
             Version::Two => self.action(line, words, sink)?,
             Version::Three => {
-                self.now = line.time("instant", words[0], self.units.time)?;
+                self.at(line.time("instant", words[0], self.units.time)?);
                 self.action(line, &words[1..], sink)?;
             }
         }

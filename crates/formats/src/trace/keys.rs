@@ -95,6 +95,7 @@ pub fn loop_word(mode: Loop) -> &'static str {
         Loop::Open => "open",
         Loop::Closed(_) => "closed",
         Loop::Dependent => "dependent",
+        Loop::Replay(_) => "replay",
     }
 }
 

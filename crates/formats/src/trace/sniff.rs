@@ -47,6 +47,12 @@ pub fn recognise(head: &[u8]) -> Recognised {
     lines.iter().find_map(|line| head_of_table(line)).unwrap_or(Recognised::Not)
 }
 
+/// Whether it is a log that fio 3.33 replays: of its version 2 or 3.
+#[must_use]
+pub fn is_replayed(head: &[u8]) -> bool {
+    iolog::HEADS.iter().any(|known| head.starts_with(known))
+}
+
 /// The format of a trace that begins so.
 pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
     let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");

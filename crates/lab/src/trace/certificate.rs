@@ -103,7 +103,7 @@ pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certifica
     let played = achieved.played;
     let seconds = |span: Span| span.nanos() as f64 / 1e9;
     let moved = (survey.reads + survey.writes).max(1);
-    let by_instants = !matches!(asked.mode, Loop::Closed(_));
+    let by_instants = asked.mode.by_instants();
     Some(Certificate {
         format: survey.format.known().word.to_owned(),
         requests: survey.requests,

@@ -22,6 +22,7 @@ use core::cmp::Reverse;
 use super::check::{self, WorkloadError};
 use super::fio::Draw;
 use super::flow::Flows;
+use super::telling::Tell;
 use super::worker::{Answered, Issue, Poll, Purpose, Quick, Running};
 use super::zoned::Spaces;
 use super::{Job, Window};
@@ -51,6 +52,7 @@ pub struct Workload {
     flows: Flows,
     /// The zones of its files.
     spaces: Spaces,
+    tell: Option<Tell>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +103,7 @@ impl Workload {
             first: 0,
             flows: Flows::new(job),
             spaces,
+            tell: None,
         })
     }
 
@@ -113,6 +116,12 @@ impl Workload {
         let mut alone = Workload::new(&only, limits, seed)?;
         alone.workers = alloc::vec![Running::new(of, worker, limits, seed, &mut alone.spaces)];
         Ok(Workload { first: worker, ..alone })
+    }
+
+    /// The same, telling of each request.
+    #[must_use]
+    pub fn telling(self, tell: Option<Tell>) -> Workload {
+        Workload { tell, ..self }
     }
 
     /// By worker: the time for which it counts, until `now` where it has not ended; nothing where it has not begun.
@@ -209,7 +218,12 @@ impl Workload {
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
         self.slots[tag as usize] =
             Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, lba, sectors };
-        Request { tag, unit: 0, origin: self.first + index, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
+        let flags = Flags::NONE;
+        let request = Request { tag, unit: 0, origin: self.first + index, op, flags, lba, sectors, stamp: 0 };
+        if let Some(tell) = &self.tell {
+            tell.tell(now, &request);
+        }
+        request
     }
 
     #[inline]
@@ -225,7 +239,7 @@ impl Workload {
         }
         slot.purpose = issue.purpose;
         slot.intended = issue.intended;
-        Request {
+        let request = Request {
             tag,
             unit: 0,
             origin: self.first + index,
@@ -234,7 +248,12 @@ impl Workload {
             lba: issue.lba,
             sectors: issue.sectors,
             stamp: 0,
+        };
+        let part = matches!(issue.purpose, Purpose::Forced(_) | Purpose::Compute);
+        if let Some(tell) = self.tell.as_ref().filter(|_| !part) {
+            tell.tell(now, &request);
         }
+        request
     }
 }
 

@@ -44,6 +44,38 @@ pub enum Loop {
     Closed(u32),
     /// When all are over that had ended before.
     Dependent,
+    /// As fio replays its logs.
+    Replay(Replay),
+}
+
+/// How fio replays a log: each row no sooner than its recorded distance from the one before, as that was issued here, and no
+/// more than so many outstanding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replay {
+    /// Rows outstanding at most.
+    pub depth: u32,
+    /// What is waited for.
+    pub stall: Stall,
+    /// A flush is a call, which holds back all later rows.
+    pub calls: bool,
+}
+
+/// What a replay waits for beside the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stall {
+    /// The recorded distance from the row before: what the device holds up is not made up for.
+    Recorded,
+    /// The recorded instant: what the device holds up is made up for (`wait` of version 2).
+    Instant,
+    /// Nothing (`replay_no_stall`).
+    None,
+}
+
+impl Loop {
+    /// Whether its rows go by their recorded instants at all.
+    pub fn by_instants(self) -> bool {
+        !matches!(self, Loop::Closed(_) | Loop::Replay(Replay { stall: Stall::None, .. }))
+    }
 }
 
 /// How much faster than it was recorded: recorded time is divided by it.
@@ -120,6 +152,8 @@ pub struct Trace<I> {
     off: Span,
     played: Played,
     ends: Ends,
+    /// The tag of a flush that holds back what follows.
+    holding: Option<u32>,
 }
 
 /// A row under way.
@@ -156,6 +190,7 @@ impl<I: Iterator<Item = Row>> Trace<I> {
             off: Span::ZERO,
             played: Played::default(),
             ends: Ends::default(),
+            holding: None,
         }
     }
 
@@ -186,6 +221,13 @@ impl<I: Iterator<Item = Row>> Trace<I> {
             Loop::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
             Loop::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
             Loop::Dependent => self.ends.due(row.at, self.how.speed),
+            Loop::Replay(Replay { depth, .. }) if self.holding.is_some() || self.outstanding() >= depth as usize => None,
+            Loop::Replay(Replay { stall: Stall::None, .. }) => Some(now),
+            Loop::Replay(Replay { stall: Stall::Instant, .. }) => Some(Instant::ZERO + self.how.speed.played(row.at)),
+            Loop::Replay(_) => {
+                let distance = row.at.saturating_sub(self.played.recorded);
+                Some(self.played.last + self.how.speed.played(distance))
+            }
         }
     }
 
@@ -195,6 +237,7 @@ impl<I: Iterator<Item = Row>> Trace<I> {
         let recorded = Instant::ZERO + self.how.speed.played(row.at);
         self.off = match self.how.mode {
             Loop::Open => now.since(due.max(self.full_until).min(now)),
+            Loop::Replay(_) => now.since(due.min(now)),
             Loop::Closed(_) | Loop::Dependent => now.max(recorded).since(now.min(recorded)),
         };
         self.behind = due < self.full_until;
@@ -227,10 +270,14 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
             return Next::At(due);
         }
         self.count(&row, due, now);
+        // fio counts from the issue.
+        let due = if matches!(self.how.mode, Loop::Replay(_)) { now } else { due };
         let tag = self.free.pop().unwrap_or_else(|| {
             self.flying.push(NOTHING);
             self.flying.len() as u32 - 1
         });
+        let calls = matches!(self.how.mode, Loop::Replay(Replay { calls: true, .. }));
+        self.holding = (row.op == Op::Flush && calls).then_some(tag);
         let wanted = row.ended.filter(|_| self.how.mode == Loop::Dependent);
         let end = wanted.map(|ended| self.ends.begin(ended));
         let forced = (row.fua && !self.fua).then_some(row.sectors);
@@ -252,6 +299,7 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
             return Counted::Out;
         }
         self.free.push(completion.tag);
+        self.holding = self.holding.filter(|tag| *tag != completion.tag);
         if let Some(end) = end {
             self.ends.over(end, completion.finished);
         }
@@ -378,6 +426,30 @@ mod tests {
         let (records, _) = play(&rows(), how(Loop::Closed(1)));
         for pair in records.windows(2) {
             assert_eq!(pair[1].completion.submitted, pair[0].completion.finished);
+        }
+    }
+
+    #[test]
+    fn a_replay_keeps_distances_and_depth_and_flushes_that_are_calls_hold_it() {
+        let replay = |depth, stall, calls| how(Loop::Replay(Replay { depth, stall, calls }));
+        // Longer apart than a request takes: distances are as recorded, and a delay is not made up for.
+        let (records, _) = play(&rows(), replay(1, Stall::Recorded, false));
+        for pair in records.windows(2) {
+            assert_eq!(pair[1].intended.since(pair[0].intended), Span::from_millis(50));
+        }
+        let (records, played) = play(&rows(), replay(4, Stall::None, false));
+        assert!(played.last < Instant::ZERO + Span::from_millis(1_000), "nothing is waited for");
+        let most = |at: &Record| records.iter().filter(|it| it.intended <= at.intended && it.completion.finished > at.intended);
+        assert!(records.iter().all(|record| most(record).count() <= 4), "four at most");
+        // A late device: by distances all that follows is late too, by instants it catches up.
+        let late = [row(0, 0, 0), row(1, 0, 4_000), row(60_000, 0, 100)];
+        let at = |stall| play(&late, replay(1, stall, false)).0[2].intended;
+        assert!(at(Stall::Recorded) > Instant::ZERO + Span::from_millis(60));
+        assert_eq!(at(Stall::Instant), Instant::ZERO + Span::from_millis(60));
+        let flush = [row(0, 0, 0), Row { op: Op::Flush, sectors: 0, ..row(0, 0, 0) }, row(0, 0, 8)];
+        for (calls, held) in [(true, true), (false, false)] {
+            let (records, _) = play(&flush, replay(8, Stall::None, calls));
+            assert_eq!(records[2].intended >= records[1].completion.finished, held);
         }
     }
 

@@ -14,7 +14,7 @@ use seekwise_model::engine::fingerprint::Stream;
 use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::{Job, Workload};
+use seekwise_model::workload::{Job, Tell, Workload};
 
 use super::usage::{System, Thread, Usage};
 use crate::clock::Clock;
@@ -39,13 +39,19 @@ struct Ended {
     troubles: Vec<String>,
 }
 
+/// What is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Doing<'a> {
+    pub(crate) place: &'a dyn Place,
+    pub(crate) job: &'a Job,
+    pub(crate) seed: Seed,
+    /// Who is told of each request.
+    pub(crate) tell: Option<&'a Tell>,
+}
+
 /// Runs a job.
-pub(crate) fn run(
-    place: &dyn Place,
-    job: &Job,
-    seed: Seed,
-    recorder: &mut impl FnMut(&Record),
-) -> Result<Outcome<Issuer>, RunError> {
+pub(crate) fn run(doing: &Doing<'_>, recorder: &mut impl FnMut(&Record)) -> Result<Outcome<Issuer>, RunError> {
+    let job = doing.job;
     let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
     stages.sort_unstable();
     stages.dedup();
@@ -55,8 +61,8 @@ pub(crate) fn run(
     for stage in stages {
         let workers: Vec<u16> = (0u16..).zip(&job.workers).filter(|(_, it)| it.stage == stage).map(|it| it.0).collect();
         match workers[..] {
-            [only] => ended.push((only, one(place, job, only, seed, &clock, || (), recorder)?)),
-            _ => ended.extend(several(place, job, &workers, seed, &clock, recorder)?),
+            [only] => ended.push((only, one(doing, only, &clock, || (), recorder)?)),
+            _ => ended.extend(several(doing, &workers, &clock, recorder)?),
         }
     }
     ended.sort_by_key(|(worker, _)| *worker);
@@ -66,10 +72,8 @@ pub(crate) fn run(
 
 /// Several workers, each on a thread.
 fn several(
-    place: &dyn Place,
-    job: &Job,
+    doing: &Doing<'_>,
     workers: &[u16],
-    seed: Seed,
     clock: &Clock,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Vec<(u16, Ended)>, RunError> {
@@ -83,7 +87,7 @@ fn several(
                 let ready = || {
                     gate.wait();
                 };
-                one(place, job, worker, seed, clock, ready, &mut |record| bundle.take(record))
+                one(doing, worker, clock, ready, &mut |record| bundle.take(record))
             };
             (worker, scope.spawn(run))
         };
@@ -124,18 +128,17 @@ impl Drop for Bundle {
 
 /// One worker, on the thread that calls; `ready` returns when it may begin.
 fn one(
-    place: &dyn Place,
-    job: &Job,
+    doing: &Doing<'_>,
     worker: u16,
-    seed: Seed,
     clock: &Clock,
     ready: impl FnOnce(),
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Ended, RunError> {
+    let Doing { place, job, seed, tell } = *doing;
     let device = place.open_for(worker, seed);
     ready();
     // Job and place are checked as wholes: what holds of all holds of one.
-    let source = |limits: &Limits| Ok(Workload::alone(job, worker, limits, seed)?);
+    let source = |limits: &Limits| Ok(Workload::alone(job, worker, limits, seed)?.telling(tell.cloned()));
     let engine = join(device?, source, u64::MAX)?;
     let (from, began) = (Thread::now(), clock.now());
     let engine = crank(engine, clock, recorder)?;

@@ -1,0 +1,103 @@
+//! `write_iolog`: which worker's requests go into which log, and what its files are called there.
+//!
+//! It writes nothing; [`LogOf::line`] says what stands in a line. Source: fio 3.33, `iolog.c` (version 3 of its logs).
+
+use seekwise_model::block::{Op, Request, SECTOR};
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::Region;
+
+use super::build;
+use super::{JobFile, layout};
+use crate::diagnostic::Diagnostic;
+
+/// The longest name that fio reads from a log.
+const LONGEST: usize = 255;
+
+/// The log of one worker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogOf {
+    /// Its worker.
+    pub worker: u16,
+    /// Where it is to be written, as the job file says it.
+    pub path: String,
+    /// File and line that say so.
+    pub place: (String, usize),
+    /// The names of its files, and where they lie on the device.
+    files: Vec<(String, Region)>,
+    /// Its syncs are of the data alone.
+    data_only: bool,
+}
+
+impl JobFile {
+    /// The logs that the job asks for, of files laid out on a drive of this many sectors, where it is a job there.
+    pub fn logs(&self, device_sectors: u64) -> Result<Vec<LogOf>, Vec<Diagnostic>> {
+        let clones = build::clones(self);
+        if self.sections.iter().all(|section| section.settings.write_iolog.is_none()) {
+            return Ok(Vec::new());
+        }
+        let mut errors = Vec::new();
+        let plans = layout::lay_out(self, &clones, device_sectors.saturating_mul(SECTOR), &mut Vec::new(), &mut errors);
+        let mut logs: Vec<LogOf> = Vec::new();
+        for ((worker, clone), plan) in (0..).zip(&clones).zip(plans) {
+            let settings = &self.sections[clone.section].settings;
+            let (Some(path), Some(plan)) = (&settings.write_iolog, plan) else { continue };
+            let refuse = |message: String| self.at(clone.section, "write_iolog", message);
+            let files: Vec<(String, Region)> = plan.names.into_iter().zip(plan.wholes).collect();
+            if logs.iter().any(|log| log.path == *path) {
+                let fault = refuse(format!("`{path}` is the log of another worker too, and fio mixes their lines up"));
+                errors.push(fault.expected("a log for each worker: a job of its own for each, with numjobs=1"));
+                continue;
+            }
+            let blank = |name: &String| name.contains(char::is_whitespace) || name.len() > LONGEST;
+            if let Some((name, _)) = files.iter().find(|(name, _)| blank(name)) {
+                errors.push(refuse(format!("fio does not read the file's name `{name}` from a log")));
+            }
+            let place = settings.place("write_iolog").cloned().unwrap_or_default();
+            let data_only = settings.syncs.fdatasync > 0 && settings.syncs.fsync == 0;
+            logs.push(LogOf { worker, path: path.clone(), place, files, data_only });
+        }
+        errors.dedup();
+        if errors.is_empty() { Ok(logs) } else { Err(errors) }
+    }
+}
+
+impl LogOf {
+    /// How the log begins: its version, and its files.
+    pub fn head(&self) -> String {
+        let of = |action: &str| self.files.iter().map(|(name, _)| format!("0 {name} {action}\n")).collect::<String>();
+        format!("fio version 3 iolog\n{}{}", of("add"), of("open"))
+    }
+
+    /// The line of a request that was issued at an instant, from `base` on; nothing of what fio has no line for.
+    pub fn line(&self, base: Instant, at: Instant, request: &Request) -> Option<String> {
+        let action = match request.op {
+            Op::Read => "read",
+            Op::Write | Op::WriteZeroes => "write",
+            Op::Trim => "trim",
+            Op::Flush if self.data_only => "datasync",
+            Op::Flush => "sync",
+            Op::Compute => return None,
+        };
+        let (start, bytes) = (request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
+        let within = |region: &Region| (region.start..region.start + region.bytes).contains(&start);
+        let at = micros(at.since(base));
+        // A sync is one of any file: the drive is asked for all.
+        let (name, region) = match request.op {
+            Op::Flush => self.files.first()?,
+            _ => self.files.iter().find(|(_, region)| within(region))?,
+        };
+        let place = if request.op == Op::Flush { 0 } else { start - region.start };
+        Some(format!("{at} {name} {action} {place} {bytes}\n"))
+    }
+
+    /// How it ends, at an instant.
+    pub fn tail(&self, base: Instant, at: Instant) -> String {
+        let at = micros(at.since(base));
+        self.files.iter().map(|(name, _)| format!("{at} {name} close\n")).collect()
+    }
+}
+
+/// Of the first request 1: a replay by fio takes an instant of 0 for none, and lets the second follow at once.
+fn micros(since: Span) -> u64 {
+    since.nanos() / 1_000 + 1
+}

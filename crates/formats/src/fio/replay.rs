@@ -1,0 +1,172 @@
+//! `read_iolog`: a job that plays a log of requests instead of drawing them, with fio's keys for it.
+//!
+//! It reads no log: [`crate::trace`] does. A log plays alone: the job is the only one of its file. What shapes requests
+//! that are drawn does nothing, as in fio, and is warned of; what fio does to a replay and this version does not is refused.
+
+use seekwise_model::time::Span;
+use seekwise_model::workload::trace::{Loop, Replay, Speed, Stall};
+
+use super::engines::Runs;
+use super::{Given, JobFile, Opened, build, settings};
+use crate::diagnostic::Diagnostic;
+use crate::trace::keys::Asked;
+use crate::trace::{Format, Placed, Reading};
+
+/// What a replay heeds, beside options that are a label or change nothing anyway.
+const HEEDED: &[&str] = &[
+    "read_iolog",
+    "replay_redirect",
+    "replay_no_stall",
+    "replay_time_scale",
+    "replay_align",
+    "replay_scale",
+    "name",
+    "ioengine",
+    "iodepth",
+    "direct",
+    "buffered",
+    "runtime",
+    "invalidate",
+    "continue_on_error",
+    "kb_base",
+];
+
+/// What fio does to a replay as well.
+const REFUSED: &[&str] = &[
+    "numjobs",
+    "thinktime",
+    "ramp_time",
+    "time_based",
+    "startdelay",
+    "sync",
+    "writefua",
+    "end_fsync",
+    "fsync_on_close",
+    "verify",
+    "verify_backlog",
+    "iodepth_low",
+    "iodepth_batch_complete_min",
+    "iodepth_batch_complete_max",
+    "serialize_overlap",
+    "io_submit_mode",
+    "flow",
+    "cmdprio_percentage",
+];
+
+/// Values that ask for nothing.
+const NEUTRAL: [&str; 4] = ["0", "1", "none", "inline"];
+
+/// A log to be played.
+#[derive(Clone, Debug)]
+pub struct Replayed {
+    /// Its path, as the job file says it.
+    pub path: String,
+    /// File and line that say so.
+    pub place: (String, usize),
+    /// How it is read and played.
+    pub asked: Asked,
+    /// Nothing is issued after so long.
+    pub runtime: Option<Span>,
+    /// How a real file is opened for it.
+    pub opened: Vec<Opened>,
+    /// What the reader has to say.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl JobFile {
+    /// The log that the job plays, where it plays one.
+    pub fn replay(&self) -> Result<Option<Replayed>, Vec<Diagnostic>> {
+        let Some(index) = self.sections.iter().position(|section| section.settings.read_iolog.is_some()) else {
+            return Ok(None);
+        };
+        let settings = &self.sections[index].settings;
+        let mut errors: Vec<Diagnostic> = Vec::new();
+        if self.sections.len() > 1 {
+            let fault = self.at(index, "read_iolog", "a log is played alone in this version");
+            errors.push(fault.expected("it as the only job of its file"));
+        }
+        let refused = |given: &&Given| {
+            let neutral = NEUTRAL.contains(&given.value.as_str()) && (given.name == "numjobs" || given.value != "1");
+            let batch = given.name.starts_with("iodepth_batch_complete") && given.value == "1";
+            REFUSED.contains(&given.name.as_str()) && !neutral && !batch
+        };
+        let refusal = |given: &Given| {
+            let fault = Diagnostic::at(&given.file, given.line, "of a log that is played it is not in this version");
+            fault.key(&given.name).expected("the option taken out")
+        };
+        errors.extend(self.given().filter(refused).map(refusal));
+        let paths = settings::names(settings.read_iolog.as_deref().unwrap_or("")).unwrap_or_default();
+        let [path] = &paths[..] else {
+            let fault = self.at(index, "read_iolog", format!("{} logs are named", paths.len()));
+            errors.push(fault.expected("one: the others are those of clones, which are not in this version"));
+            return Err(errors);
+        };
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        let nothing = |given: &&Given| {
+            settings::shapes(&given.name) && ![HEEDED, REFUSED].concat().contains(&given.name.as_str())
+        };
+        let note = |given: &Given| {
+            Diagnostic::at(&given.file, given.line, "it does nothing where a log is played, as in fio").key(&given.name)
+        };
+        let warnings = self.warnings.iter().cloned().chain(self.given().filter(nothing).map(note)).collect();
+        let place = settings.place("read_iolog").cloned().unwrap_or_default();
+        let runtime = (settings.runtime > 0).then(|| Span::from_nanos(settings.runtime));
+        let (path, opened) = (path.clone(), build::opened(self));
+        Ok(Some(Replayed { path, place, asked: self.asked(index), runtime, opened, warnings }))
+    }
+
+    fn asked(&self, index: usize) -> Asked {
+        let settings = &self.sections[index].settings;
+        let own = &settings.replay;
+        let engine = settings.engine();
+        let one = engine.runs == Runs::Synchronous || (engine.name == "null" && settings.iodepth == 1);
+        let calls = one || matches!(engine.name, "libaio" | "windowsaio");
+        let depth = if one { 1 } else { settings.iodepth };
+        let stall = if own.no_stall { Stall::None } else { Stall::Recorded };
+        // 100 is as recorded, 200 twice as fast.
+        let thousandths = own.time_scale.saturating_mul(10).max(1);
+        let placed = Placed { redirect: own.redirect.clone(), scale: own.scale.max(1), align: own.align.max(1) };
+        let reading = Reading { format: Some(Format::Iolog), placed: Some(placed), ..Reading::default() };
+        let mode = Loop::Replay(Replay { depth, stall, calls });
+        Asked { reading, mode, speed: Speed { thousandths }, ..Asked::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fio::{Context, parse};
+
+    fn replay(lines: &str) -> Result<Replayed, String> {
+        let file = parse("j.fio", &format!("[a]\nread_iolog=log\n{lines}\n"), &Context::bare());
+        let file = file.map_err(|faults| faults[0].to_string())?;
+        file.replay().map(|found| found.expect("it plays a log")).map_err(|faults| faults[0].to_string())
+    }
+
+    #[test]
+    fn keys_of_a_replay_say_how_it_is_read_and_played() {
+        let plain = replay("ioengine=libaio\niodepth=8\nruntime=3\nbs=8k").unwrap();
+        assert_eq!(plain.asked.mode, Loop::Replay(Replay { depth: 8, stall: Stall::Recorded, calls: true }));
+        assert_eq!((plain.path.as_str(), plain.runtime), ("log", Some(Span::from_secs(3))));
+        let said: Vec<String> = plain.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["j.fio:6: `bs`: it does nothing where a log is played, as in fio"]);
+        let keys = "replay_no_stall=1\nreplay_time_scale=50\nreplay_scale=4\nreplay_align=4k\nreplay_redirect=/dev/sdc";
+        let asked = replay(keys).unwrap().asked;
+        assert_eq!(asked.mode, Loop::Replay(Replay { depth: 1, stall: Stall::None, calls: true }));
+        assert_eq!(asked.speed.thousandths, 500);
+        let placed = Placed { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
+        assert_eq!(asked.reading.placed, Some(placed));
+    }
+
+    #[test]
+    fn what_is_not_played_is_refused_by_name() {
+        for key in ["thinktime=5", "numjobs=2", "verify=md5", "sync=1", "iodepth_batch_complete_min=4", "replay_skip=read"] {
+            let said = replay(key).unwrap_err();
+            assert!(said.contains(&format!("`{}`", key.split('=').next().unwrap())), "{said}");
+        }
+        assert!(replay("numjobs=1\nverify=0\niodepth_batch_complete_min=1").is_ok());
+        assert!(replay("[b]\nsize=1m").unwrap_err().contains("played alone"));
+    }
+}
