@@ -255,7 +255,17 @@ impl Default for Reading {
     fn default() -> Reading {
         let (event, window) = (Event::Queued, WINDOW);
         let placed = None;
-        Reading { format: None, event, time: None, address: None, length: None, device: None, wait: None, placed, window }
+        Reading {
+            format: None,
+            event,
+            time: None,
+            address: None,
+            length: None,
+            device: None,
+            wait: None,
+            placed,
+            window,
+        }
     }
 }
 

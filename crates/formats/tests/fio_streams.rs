@@ -55,6 +55,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         write_through: false,
         strided: None,
         zoned: None,
+        done_for_good: false,
         sizes_alike: false,
         verify: false,
         backlog: None,

@@ -223,6 +223,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         write_through: false,
         strided: None,
         zoned: None,
+        done_for_good: false,
         sizes_alike: false,
         verify: false,
         backlog: None,

@@ -45,6 +45,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         write_through: false,
         strided: None,
         zoned: None,
+        done_for_good: false,
         sizes_alike: false,
         verify: false,
         backlog: None,

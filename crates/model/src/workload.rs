@@ -226,6 +226,9 @@ pub struct FioPattern {
     pub zoned: Option<Zoned>,
     /// Reads and writes draw their sizes alike (`verify`, whether anything is read back or not).
     pub sizes_alike: bool,
+    /// Files that are done count as such in later passes too, so that there is none once all were (`do_verify=0`, whether
+    /// anything is verified or not, where passes are neither counted nor timed).
+    pub done_for_good: bool,
     /// Reads back what it wrote, when done (`verify` with `do_verify`).
     pub verify: bool,
     /// Reads some of it back on the way, where it verifies.

@@ -378,6 +378,7 @@ impl Check<'_> {
             strided: self.strided(),
             zoned: self.zoned(),
             sizes_alike: settings.verify[0],
+            done_for_good: !settings.verify[1] && settings.loops == 1 && !time_based,
             verify: writes && self.verify(time_based),
             backlog: settings.backlog(),
             engine: self.engine(),

@@ -162,7 +162,9 @@ mod tests {
 
     #[test]
     fn what_is_not_played_is_refused_by_name() {
-        for key in ["thinktime=5", "numjobs=2", "verify=md5", "sync=1", "iodepth_batch_complete_min=4", "replay_skip=read"] {
+        for key in
+            ["thinktime=5", "numjobs=2", "verify=md5", "sync=1", "iodepth_batch_complete_min=4", "replay_skip=read"]
+        {
             let said = replay(key).unwrap_err();
             assert!(said.contains(&format!("`{}`", key.split('=').next().unwrap())), "{said}");
         }

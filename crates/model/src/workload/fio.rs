@@ -153,6 +153,8 @@ pub(crate) struct FioStream {
     chooser: Tausworthe,
     files: Vec<File>,
     file: usize,
+    /// Files that are done, also before where that is for good.
+    finished: usize,
     /// Requests until the next random place.
     run: u32,
     zone_bytes: u64,
@@ -223,6 +225,7 @@ impl FioStream {
             chooser: Tausworthe::new(seeds.of(Purpose::File), long),
             files: Vec::new(),
             file: 0,
+            finished: 0,
             run: 1,
             zone_bytes: 0,
             issued: [0; 3],
@@ -401,7 +404,7 @@ impl FioStream {
             match self.put(asking, around) {
                 Found::Request(draw) => return self.taken(asking.file, draw),
                 Found::Held(drawn) => return drawn,
-                Found::Nothing => self.files[asking.file].done = true,
+                Found::Nothing => self.finish(asking.file),
             }
         }
         if self.over() {
@@ -432,10 +435,16 @@ impl FioStream {
             match self.request(file, direction, around) {
                 Found::Request(draw) => return self.taken(file, draw),
                 Found::Held(drawn) => return drawn,
-                Found::Nothing => self.files[file].done = true,
+                Found::Nothing => self.finish(file),
             }
         }
         self.end_pass()
+    }
+
+    /// A file has no more.
+    fn finish(&mut self, file: usize) {
+        self.files[file].done = true;
+        self.finished += 1;
     }
 
     #[inline]
@@ -453,11 +462,12 @@ impl FioStream {
         } else {
             self.in_sequence(0, direction)
         };
-        let file = &mut self.files[0];
-        let Some(place) = place.filter(|place| place + bytes <= file.region.bytes) else {
-            file.done = true;
+        let room = self.files[0].region.bytes;
+        let Some(place) = place.filter(|place| place + bytes <= room) else {
+            self.finish(0);
             return self.end_pass();
         };
+        let file = &mut self.files[0];
         file.next[direction] = place + bytes;
         self.issued[direction] += 1;
         self.pass_bytes += bytes;
@@ -562,6 +572,9 @@ impl FioStream {
         self.pass_bytes = 0;
         self.zone_bytes = 0;
         self.mix_until = 0;
+        if !self.pattern.done_for_good {
+            self.finished = 0;
+        }
         if self.pattern.file_service == FileService::Sequential {
             // The file in turn was closed: the next begins.
             self.file = (self.file + 1) % self.files.len();
@@ -609,13 +622,13 @@ impl FioStream {
     /// The file of the next request; nothing when all are done.
     #[inline]
     fn pick(&mut self) -> Option<usize> {
-        if let [only] = &self.files[..] {
-            return (!only.done).then_some(0);
-        }
-        if self.files.iter().all(|file| file.done) {
-            return None;
+        if let [_] = &self.files[..] {
+            return (self.finished == 0).then_some(0);
         }
         let count = self.files.len();
+        if self.finished >= count {
+            return None;
+        }
         loop {
             let file = match self.pattern.file_service {
                 FileService::Random => self.chooser.below(count as u64) as usize,
@@ -973,6 +986,7 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
         || pattern.backlog.is_some()
         || pattern.strided.is_some()
         || pattern.zoned.is_some()
+        || pattern.done_for_good
         || pattern.modifier.is_some()
         || pattern.sizes_by_randomness;
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);

@@ -221,7 +221,9 @@ impl<I: Iterator<Item = Row>> Trace<I> {
             Loop::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
             Loop::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
             Loop::Dependent => self.ends.due(row.at, self.how.speed),
-            Loop::Replay(Replay { depth, .. }) if self.holding.is_some() || self.outstanding() >= depth as usize => None,
+            Loop::Replay(Replay { depth, .. }) if self.holding.is_some() || self.outstanding() >= depth as usize => {
+                None
+            }
             Loop::Replay(Replay { stall: Stall::None, .. }) => Some(now),
             Loop::Replay(Replay { stall: Stall::Instant, .. }) => Some(Instant::ZERO + self.how.speed.played(row.at)),
             Loop::Replay(_) => {
@@ -439,7 +441,9 @@ mod tests {
         }
         let (records, played) = play(&rows(), replay(4, Stall::None, false));
         assert!(played.last < Instant::ZERO + Span::from_millis(1_000), "nothing is waited for");
-        let most = |at: &Record| records.iter().filter(|it| it.intended <= at.intended && it.completion.finished > at.intended);
+        let most = |at: &Record| {
+            records.iter().filter(|it| it.intended <= at.intended && it.completion.finished > at.intended)
+        };
         assert!(records.iter().all(|record| most(record).count() <= 4), "four at most");
         // A late device: by distances all that follows is late too, by instants it catches up.
         let late = [row(0, 0, 0), row(1, 0, 4_000), row(60_000, 0, 100)];

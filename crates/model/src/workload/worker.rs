@@ -513,10 +513,21 @@ impl Running {
                     issue.flags = issue.flags.with(self.draw_priority(draw.direction));
                     self.issue(issue)
                 }
-                Drawn::Sync(Sync::FileRange) => {
-                    fio.saw(true);
-                    continue;
-                }
+                Drawn::Sync(Sync::FileRange) => match &mut self.reaping {
+                    // It takes its place among the requests, and is done at once.
+                    Some(reaping) if !self.calls => {
+                        reaping.issued();
+                        reaping.done(Seen::Sync);
+                        match self.reap(spaces) {
+                            true => continue,
+                            false => Poll::Wait,
+                        }
+                    }
+                    _ => {
+                        fio.saw(true);
+                        continue;
+                    }
+                },
                 Drawn::Sync(Sync::Flush) => Poll::Issue(self.flush(now, self.calls)),
                 Drawn::Pass => self.settle(now, true, true, spaces),
                 Drawn::End => self.settle(now, false, true, spaces),
