@@ -141,6 +141,15 @@ fn placed(job: &Drawn, request: &Request) -> Entry {
     (request.op, usize::MAX, start, u64::from(request.sectors) * 512)
 }
 
+/// A stream in which what was offered again and again stands once.
+fn settled(job: &Drawn, stream: &[Entry]) -> Vec<Entry> {
+    let mut stream = stream.to_vec();
+    if job.doubled {
+        stream.dedup();
+    }
+    stream
+}
+
 /// What came of one job.
 enum Outcome {
     Equal {
@@ -162,6 +171,9 @@ fn compare(number: u64, job: &Drawn) -> Outcome {
         Ok(ours) => ours,
         Err(said) => return Outcome::Refused(said),
     };
+    let offered =
+        |streams: &[Vec<Entry>]| -> Vec<Vec<Entry>> { streams.iter().map(|stream| settled(job, stream)).collect() };
+    let (fio, ours) = (offered(&fio), offered(&ours));
     for (thread, (fio, ours)) in fio.iter().zip(&ours).enumerate() {
         // A thread that time ends has ended somewhere.
         let tail = fio.iter().rev().take_while(|entry| job.timed && entry.0 == Op::Flush).count();

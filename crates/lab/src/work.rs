@@ -305,8 +305,8 @@ fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String
 
 /// With one in flight, and where no sync hangs on when fio looks, all engines are one.
 fn engine(engine: Engine, depth: u32, hangs: bool) -> String {
-    let Engine { kind, least, most, low } = engine;
-    if depth == 1 || (!hangs && engine == (Engine { kind, ..Engine::default() })) {
+    let Engine { kind, least, most, low, batch } = engine;
+    if depth == 1 || (!hangs && engine == (Engine { kind, batch, ..Engine::default() })) {
         return "as each completes".to_owned();
     }
     let kind = match kind {
@@ -315,7 +315,8 @@ fn engine(engine: Engine, depth: u32, hangs: bool) -> String {
         EngineKind::AllQueued => "requests and syncs queued",
     };
     let low = if low == 0 { "the depth".to_owned() } else { low.to_string() };
-    format!("{kind}; {least} to {most} taken back down to {low}")
+    let batch = if batch > 1 { format!(", handed over by {batch}") } else { String::new() };
+    format!("{kind}{batch}; {least} to {most} taken back down to {low}")
 }
 
 const fn direction(direction: Direction) -> &'static str {

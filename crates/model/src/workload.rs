@@ -291,12 +291,15 @@ pub struct Engine {
     pub most: u32,
     /// Goes on taking back until no more are in flight (`iodepth_low`); 0: the depth.
     pub low: u32,
+    /// Requests are handed over so many at a time (`iodepth_batch`). They reach the device at once here; but a sync that is a
+    /// call waits for those that are not handed over yet, and for one to be taken back.
+    pub batch: u32,
 }
 
 impl Default for Engine {
     /// One at a time, as it comes.
     fn default() -> Engine {
-        Engine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0 }
+        Engine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0, batch: 1 }
     }
 }
 

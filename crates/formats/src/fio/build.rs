@@ -497,7 +497,9 @@ impl Check<'_> {
             _ => EngineKind::AllQueued,
         };
         let [least, most, low] = settings.batches;
-        Engine { kind, least, most: most.max(least), low }
+        // What is not given, or more than there may be, is the depth.
+        let batch = if settings.batch == 0 { settings.iodepth } else { settings.batch.min(settings.iodepth) };
+        Engine { kind, least, most: most.max(least), low, batch }
     }
 
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.

@@ -53,7 +53,7 @@ const CACHE: Fate = Harmless("the page cache (`pagecache.mib`) takes no such hin
 const FILES: Fate = Harmless("files are laid out on the drive before the run, and nothing is created or removed");
 const VERIFY: Fate = Harmless("how fio checks what it reads back makes no difference to the drive");
 const ZONED: Fate = Harmless("drives here have no limit of open zones of their own");
-const AT_ONCE: Fate = Harmless("here requests reach the drive at once, so batches change nothing");
+const AT_ONCE: Fate = Harmless("here requests reach the drive at once");
 const ALONE: Fate = Harmless("it does nothing without the option it belongs to, which is refused by itself");
 const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
 

@@ -68,6 +68,8 @@ pub(super) struct Settings {
     pub(super) iodepth: u32,
     /// `iodepth_batch_complete_min` and `_max`, and `iodepth_low`.
     pub(super) batches: [u32; 3],
+    /// `iodepth_batch`.
+    pub(super) batch: u32,
     pub(super) serialize_overlap: bool,
     pub(super) offload: bool,
     pub(super) numjobs: u32,
@@ -229,6 +231,7 @@ impl Default for Settings {
             zoned: Zoning::default(),
             iodepth: 1,
             batches: [1, 0, 0],
+            batch: 1,
             serialize_overlap: false,
             offload: false,
             numjobs: 1,
@@ -288,6 +291,10 @@ impl Settings {
             Fate::Harmless(reason) if name == "sync_file_range" => {
                 self.syncs.file_range = file_range(&value)?;
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
+            }
+            Fate::Harmless(reason) if name == "iodepth_batch" => {
+                self.batch = value.number() as u32;
+                notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
             Fate::Refused(reason, neutral) => {

@@ -13,6 +13,8 @@ pub(crate) struct Drawn {
     pub(crate) timed: bool,
     /// Its files are there before: fio cuts only such into zones.
     pub(crate) there: bool,
+    /// fio logs what its engine puts off each time that it is offered.
+    pub(crate) doubled: bool,
 }
 
 impl Drawn {
@@ -62,7 +64,8 @@ enum Engine {
 /// The job of this seed.
 pub(crate) fn job(seed: u64) -> Drawn {
     let mut chance = Chance(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
-    let mut drawn = Drawn { text: String::new(), threads: 0, files: Vec::new(), timed: false, there: false };
+    let mut drawn =
+        Drawn { text: String::new(), threads: 0, files: Vec::new(), timed: false, there: false, doubled: false };
     let sections = if chance.one_in(4) { 2 + chance.below(2) } else { 1 };
     for number in 0..sections {
         let mut section = Section { chance: &mut chance, lines: Vec::new(), random: false, zoned: false };
@@ -91,15 +94,15 @@ impl Section<'_> {
             7 => Engine::NullDeep,
             _ => Engine::Aio,
         };
-        self.engine(engine);
+        self.engine(engine, drawn);
         let rw = self.direction(engine);
         let gaps = self.lines.iter().any(|line| line.starts_with("rw=") && line.contains(':')) && !self.random;
         let writes = !["read", "trim", "randread", "randtrim"].contains(&rw);
         self.blocks(rw);
         let files = self.files(rw, engine, gaps, drawn);
         self.places(rw, files);
-        // A second pass of the null engine in batches logs what it puts off twice.
-        if self.chance.one_in(4) && engine != Engine::NullDeep {
+        if self.chance.one_in(4) {
+            drawn.doubled |= engine == Engine::NullDeep;
             self.ends(files);
         }
         if self.chance.below(5) < 4 {
@@ -113,8 +116,7 @@ impl Section<'_> {
         {
             self.verify();
         }
-        // With several in flight fio pauses by the clock when it looks.
-        if self.chance.one_in(24) && matches!(engine, Engine::Null | Engine::Calls) {
+        if self.chance.one_in(24) && engine != Engine::NullDeep {
             // A thousand requests or so, however fast the machine is.
             self.say("time_based=1\nruntime=1\nthinktime=1000");
             drawn.timed = true;
@@ -127,7 +129,7 @@ impl Section<'_> {
         let _ = writeln!(drawn.text, "[j{number}]\n{}", self.lines.join("\n"));
     }
 
-    fn engine(&mut self, engine: Engine) {
+    fn engine(&mut self, engine: Engine, drawn: &mut Drawn) {
         match engine {
             Engine::Null => self.say("ioengine=null"),
             Engine::Calls => self.say("ioengine=psync"),
@@ -147,6 +149,11 @@ impl Section<'_> {
                         let most = least + self.chance.below(depth);
                         self.say(format!("iodepth_batch_complete_max={most}"));
                     }
+                }
+                if self.chance.one_in(3) {
+                    let batch = 1 + self.chance.below(depth);
+                    self.say(format!("iodepth_batch={batch}"));
+                    drawn.doubled |= batch > 1;
                 }
                 if self.chance.one_in(3) {
                     let low = 1 + self.chance.below(depth);

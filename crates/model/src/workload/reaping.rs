@@ -30,6 +30,8 @@ pub(crate) struct Reaping {
     wait: Option<Wait>,
     /// It has just issued: where it takes back after each request.
     issued: bool,
+    /// Requests that are not handed over yet.
+    queued: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,17 +48,37 @@ impl Reaping {
     /// Nothing is done yet; none where nothing depends on when fio looks.
     pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaping> {
         let engine = pattern.engine;
-        let plain = engine == Engine { kind: engine.kind, ..Engine::default() };
+        let plain = engine == Engine { kind: engine.kind, batch: engine.batch, ..Engine::default() };
         let zoned = pattern.zoned.is_some();
         let matters = !plain || pattern.syncs.any() || pattern.backlog.is_some() || pattern.flush_at_end || zoned;
         let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
         let engine = Engine { most: engine.most.max(engine.least), low, ..engine };
-        (depth > 1 && matters).then(|| Reaping { engine, depth, unseen: VecDeque::new(), wait: None, issued: false })
+        (depth > 1 && matters).then(|| Reaping {
+            engine,
+            depth,
+            unseen: VecDeque::new(),
+            wait: None,
+            issued: false,
+            queued: 0,
+        })
     }
 
-    /// A request was issued.
-    pub(crate) fn issued(&mut self) {
+    /// A request was issued, to be handed over with others; or a sync was, which is a call.
+    pub(crate) fn issued(&mut self, call: bool) {
         self.issued = true;
+        self.queued += u32::from(!call);
+        if self.queued >= self.engine.batch {
+            self.queued = 0;
+        }
+    }
+
+    /// Whether a sync that is a call is put off: requests are handed over first, and some taken back.
+    pub(crate) fn puts_off(&mut self) -> bool {
+        if core::mem::take(&mut self.queued) == 0 {
+            return false;
+        }
+        self.wait = Some(Wait { full: false, least: u32::MAX, taking: 0 });
+        true
     }
 
     /// Something is done.
@@ -97,7 +119,10 @@ impl Reaping {
                 return false;
             }
             Some(wait) => wait,
-            None if begins => self.wait.insert(Wait { full: held >= self.depth, least: u32::MAX, taking: 0 }),
+            None if begins => {
+                self.queued = 0;
+                self.wait.insert(Wait { full: held >= self.depth, least: u32::MAX, taking: 0 })
+            }
             None => return false,
         };
         let least = self.engine.least.min(held).max(1);

@@ -151,6 +151,8 @@ pub(crate) struct Running {
     flushing: bool,
     /// Nothing is issued before all in flight has ended.
     draining: bool,
+    /// A sync comes next, whatever came since it was drawn.
+    put_off: bool,
     /// Another worker's request is in the zone that it needs.
     zone_taken: bool,
     /// Syncs are calls, not requests among others.
@@ -220,6 +222,7 @@ impl Running {
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
             draining: false,
+            put_off: false,
             zone_taken: false,
             calls: fio.is_none_or(|fio| worker.depth == 1 || fio.engine.kind != EngineKind::AllQueued),
             flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
@@ -481,6 +484,9 @@ impl Running {
         let Stream::Fio(fio) = &mut self.stream else {
             return Poll::Ended;
         };
+        if core::mem::take(&mut self.put_off) {
+            return Poll::Issue(self.flush(now, true));
+        }
         let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
         if let Some((lba, sectors)) = backlog.and_then(Written::due) {
             let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
@@ -516,7 +522,7 @@ impl Running {
                 Drawn::Sync(Sync::FileRange) => match &mut self.reaping {
                     // It takes its place among the requests, and is done at once.
                     Some(reaping) if !self.calls => {
-                        reaping.issued();
+                        reaping.issued(false);
                         reaping.done(Seen::Sync);
                         match self.reap(spaces) {
                             true => continue,
@@ -528,6 +534,13 @@ impl Running {
                         continue;
                     }
                 },
+                Drawn::Sync(Sync::Flush) if self.calls && self.reaping.as_mut().is_some_and(Reaping::puts_off) => {
+                    self.put_off = true;
+                    match self.reap(spaces) {
+                        true => self.draw_fio(now, spaces),
+                        false => Poll::Wait,
+                    }
+                }
                 Drawn::Sync(Sync::Flush) => Poll::Issue(self.flush(now, self.calls)),
                 Drawn::Pass => self.settle(now, true, true, spaces),
                 Drawn::End => self.settle(now, false, true, spaces),
@@ -652,7 +665,7 @@ impl Running {
             };
         }
         if let Some(reaping) = &mut self.reaping {
-            reaping.issued();
+            reaping.issued(false);
         }
         if let Some(thinking) = &mut self.thinking {
             thinking.issued();
@@ -686,7 +699,7 @@ impl Running {
         self.in_flight += 1;
         self.flushing = holds;
         if let Some(reaping) = &mut self.reaping {
-            reaping.issued();
+            reaping.issued(holds);
         }
         let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Flush);
         Issue { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
