@@ -418,7 +418,7 @@ fn workers_of_a_flow_keep_their_shares() {
 /// By hand, of depth 4 with batches of two down to two: four go out, then as soon as two are done two follow.
 #[test]
 fn what_is_done_is_taken_back_in_batches() {
-    let engine = Engine { kind: EngineKind::SyncsHold, least: 2, most: 2, low: 2 };
+    let engine = Engine { kind: EngineKind::SyncsHold, least: 2, most: 2, low: 2, batch: 1 };
     let mut job = one(FioPattern { engine, ..fio(Direction::Read, 0, 8 * 4096) });
     job.workers[0].depth = 4;
     let at: Vec<u64> = run(&job, Span::from_micros(10)).issued.iter().map(|issued| issued.at.nanos() / 1000).collect();

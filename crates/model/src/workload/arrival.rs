@@ -7,6 +7,7 @@
 //! exponential to 2^-32 ns, and their mean is the rate's to within 10^-8. fio's first Poisson request comes at
 //! once, here after a gap.
 
+use super::fio::FioStream;
 use super::fixed;
 use super::{Pace, Process, Rate, Think};
 use crate::rng::{Rng, Seed};
@@ -103,6 +104,34 @@ impl Clock {
                 self.elapsed += (gap * (u128::from(amount) * self.each)) >> 32;
             }
         }
+    }
+}
+
+/// Whether a direction's rate lets it go at `now`: since when it is due, or when it will be. A mixed job turns to
+/// the other direction when that one is behind, or due sooner.
+pub(crate) fn gate(
+    arrival: &Arrival,
+    fio: &mut FioStream,
+    direction: usize,
+    now: Instant,
+) -> Result<Option<Instant>, Instant> {
+    let wait = |direction: usize| arrival.due(direction).filter(|&due| due > now);
+    let Some(due) = wait(direction) else {
+        return Ok(arrival.due(direction));
+    };
+    let Some(other) = fio.other(direction) else {
+        return Err(due);
+    };
+    match wait(other) {
+        None => {
+            fio.turn(other);
+            Ok(arrival.due(other))
+        }
+        Some(sooner) if sooner < due => {
+            fio.turn(other);
+            Err(sooner)
+        }
+        Some(_) => Err(due),
     }
 }
 

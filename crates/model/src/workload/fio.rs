@@ -7,14 +7,19 @@
 //! Where it departs on purpose: a request never reaches past the part of the file in use; a run with gaps or backwards
 //! (`rw=read:-8k`) goes as fio's does in a file used from its beginning; an `io_size` of just the files' size counts as none.
 
+mod grounded;
+mod passes;
+
 use alloc::vec::Vec;
 
 use super::address::{Address, Chance, Space};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
-use super::zoned::{Answer, Ask, Asker, Reach, Spaces};
-use super::{Blocks, Direction, EngineKind, FileService, FioPattern, Generator, Modifier, Region, Syncs};
-use crate::block::{Op, SECTOR};
+use super::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region, Syncs};
+use crate::block::Op;
+pub(crate) use grounded::Around;
+use grounded::{Asking, Found, Ground};
+use passes::PassLimits;
 
 /// Index of a direction in fio's triples.
 pub(crate) const READ: usize = 0;
@@ -93,42 +98,6 @@ struct File {
     fresh: bool,
 }
 
-/// The zones that a file is a part of.
-#[derive(Clone, Copy, Debug)]
-struct Ground {
-    space: usize,
-    /// The whole file.
-    whole: Region,
-    /// Where the part begins in it.
-    base: u64,
-    /// The part's first zone, and the one behind its last.
-    zones: [usize; 2],
-}
-
-/// A request that waits for its place in a zone.
-#[derive(Clone, Copy, Debug)]
-struct Asking {
-    file: usize,
-    ask: Ask,
-    /// The drawn place, which is marked in the map; nothing: none is.
-    marked: Option<u64>,
-}
-
-/// What comes of a request in a file.
-enum Found {
-    Request(Draw),
-    /// It is asked for again later.
-    Held(Drawn),
-    /// The file has no more.
-    Nothing,
-}
-
-/// What a stream is asked among: the zones of all files of the job, and how many of its requests are in flight.
-pub(crate) struct Around<'a> {
-    pub(crate) spaces: &'a mut Spaces,
-    pub(crate) in_flight: u32,
-}
-
 /// One thread's generator.
 #[derive(Clone, Debug)]
 pub(crate) struct FioStream {
@@ -175,14 +144,6 @@ pub(crate) struct FioStream {
     /// Zones that it has open.
     opened: u32,
     asking: Option<Asking>,
-}
-
-/// Where a job and a pass end.
-#[derive(Clone, Copy, Debug, Default)]
-struct PassLimits {
-    requests: u64,
-    bytes: u64,
-    pass: u64,
 }
 
 /// The common case, one file, one direction, one size, in which nothing is left to decide but the place.
@@ -279,19 +240,6 @@ impl FioStream {
         });
         let (next, last) = ([0; 3], [NOWHERE; 3]);
         File { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
-    }
-
-    /// As worker of this number, in the zones of its job.
-    pub(crate) fn grounded(mut self, worker: u16, spaces: &mut Spaces) -> FioStream {
-        self.worker = worker;
-        for (file, whole) in self.files.iter_mut().zip(self.pattern.zoned.iter().flat_map(|zoned| &zoned.files)) {
-            let space = spaces.find(whole.start);
-            let base = file.region.start - whole.start;
-            let zone = |place| spaces.of(space).zone(place);
-            let zones = [base, base + file.region.bytes].map(zone);
-            file.ground = Some(Ground { space, whole: *whole, base, zones });
-        }
-        self
     }
 
     /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
@@ -476,97 +424,6 @@ impl FioStream {
         Drawn::Request(Draw { direction, start: file.region.start + place, bytes })
     }
 
-    /// Where the job and its passes end. `io_size` makes no pass longer, save that of random writes without a map.
-    fn ends(&self) -> PassLimits {
-        let pattern = &self.pattern;
-        let loops = u64::from(pattern.loops);
-        let pairs = if pattern.direction == Direction::TrimWrite { 2 } else { 1 };
-        let writes = pattern.direction.triple()[WRITE];
-        let free = writes && self.random && !pattern.random_map;
-        let pass = if free { self.size.max(pattern.bytes) } else { self.size };
-        // What is read back on the way counts as well.
-        let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
-        PassLimits {
-            requests: match pattern.requests {
-                Some(limit) if !self.time_based => limit.saturating_mul(loops * pairs),
-                _ => u64::MAX,
-            },
-            bytes: if self.time_based { u64::MAX } else { pattern.bytes.saturating_mul(loops) },
-            pass: match pattern.engine.kind {
-                EngineKind::OneAtATime => u64::MAX,
-                _ if self.time_based && !pattern.verify => u64::MAX,
-                _ => pass.saturating_mul(pairs),
-            },
-        }
-    }
-
-    /// All the bytes or requests of the job are issued.
-    #[inline]
-    fn over(&self) -> bool {
-        self.bytes >= self.limits.bytes || self.counted_out()
-    }
-
-    /// All the requests of the job are issued.
-    #[inline]
-    fn counted_out(&self) -> bool {
-        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
-    }
-
-    /// Bytes were read back.
-    pub(crate) fn read_back(&mut self, bytes: u64) {
-        self.moved += bytes;
-        self.read_back += 1;
-        if self.pattern.backlog.is_some() {
-            self.pass_bytes += bytes;
-        }
-    }
-
-    /// The bytes of a pass are issued.
-    #[inline]
-    fn pass_over(&self) -> bool {
-        self.pass_bytes >= self.limits.pass
-    }
-
-    /// All is issued. With passes left fio begins one more, in which nothing happens but its end.
-    fn end(&mut self) -> Drawn {
-        self.passes += 1;
-        if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
-            return Drawn::Pass;
-        }
-        Drawn::End
-    }
-
-    fn end_pass(&mut self) -> Drawn {
-        self.passes += 1;
-        match self.pass_bytes {
-            0 => Drawn::End,
-            // What is read back first counts.
-            _ if !self.pattern.verify && self.last_pass() => Drawn::End,
-            _ => Drawn::Pass,
-        }
-    }
-
-    /// The next pass begins, if there is one.
-    pub(crate) fn begin_pass(&mut self) -> bool {
-        let more = !(self.pattern.verify && self.last_pass());
-        if more {
-            self.restart();
-        }
-        more
-    }
-
-    /// Whether no pass follows: all are done, and of what `io_size` asks no whole request is left.
-    fn last_pass(&self) -> bool {
-        let limit = self.pattern.bytes;
-        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
-        let all_done = self.files.iter().all(|file| file.done);
-        !self.time_based
-            && self.passes >= self.pattern.loops
-            && (limit.saturating_sub(self.moved) < largest
-                || (all_done && limit == self.size && !self.pattern.verify)
-                || self.counted_out())
-    }
-
     /// The start of a pass.
     fn restart(&mut self) {
         self.pass_bytes = 0;
@@ -713,100 +570,6 @@ impl FioStream {
         }
         let unit = self.sizes[direction].min;
         Some(self.files[index].address.as_mut()?.take(place / unit, bytes, unit))
-    }
-
-    /// A request in a file with zones as it is drawn.
-    fn asking_for(&mut self, index: usize, direction: usize) -> Option<Asking> {
-        let (place, bytes) = self.draw_place(index, direction)?;
-        let file = &self.files[index];
-        let marked = (!self.unmarked).then_some(place);
-        let in_file = file.ground?.base + file.zone + place;
-        Some(Asking { file: index, ask: Ask::new(direction, in_file, bytes, self.sizes[direction].min), marked })
-    }
-
-    /// Puts a request into the zones.
-    fn put(&mut self, mut asking: Asking, around: &mut Around<'_>) -> Found {
-        let Asking { file: index, marked, .. } = asking;
-        let (Some(zoned), Some(ground)) = (&self.pattern.zoned, self.files[index].ground) else {
-            return Found::Nothing;
-        };
-        let file = &self.files[index];
-        let reach = Reach { from: ground.base + file.zone, bytes: file.region.bytes, zones: ground.zones };
-        let by = Asker { worker: self.worker, in_flight: around.in_flight, random: self.random };
-        let space = around.spaces.of(ground.space);
-        match space.adjust(&mut asking.ask, &reach, zoned, by, &mut self.opened) {
-            Answer::End => return Found::Nothing,
-            Answer::Go => {}
-            Answer::Drain | Answer::Wait if self.asking.replace(asking).is_some() => {
-                unreachable!("one is asked for at a time")
-            }
-            Answer::Drain => return Found::Held(Drawn::Drain),
-            Answer::Wait => return Found::Held(Drawn::Wait),
-        }
-        let Ask { direction, place, bytes, .. } = asking.ask;
-        let held = self.holds(direction);
-        let bytes = match marked {
-            Some(drawn) => self.mark(index, direction, drawn, bytes),
-            None => Some(bytes),
-        };
-        let Some(bytes) = bytes.filter(|bytes| place + bytes <= ground.whole.bytes) else { return Found::Nothing };
-        if held {
-            around.spaces.of(ground.space).issued(direction, place, bytes, self.worker);
-        }
-        Found::Request(Draw { direction, start: ground.whole.start + place, bytes })
-    }
-
-    /// Whether requests of a direction hold their zones.
-    fn holds(&self, direction: usize) -> bool {
-        self.pattern.zoned.as_ref().is_some_and(|zoned| direction == WRITE || !zoned.beyond)
-    }
-
-    /// fio saw a request of this place ended: in zones it holds one no more.
-    pub(crate) fn ended(&mut self, read: bool, lba: u64, sectors: u32, spaces: &mut Spaces) {
-        let (start, bytes) = (lba * SECTOR, u64::from(sectors) * SECTOR);
-        if !self.holds(if read { READ } else { WRITE }) {
-            return;
-        }
-        let within = |ground: &Ground| (ground.whole.start..ground.whole.start + ground.whole.bytes).contains(&start);
-        if let Some(ground) = self.files.iter().filter_map(|file| file.ground).find(within) {
-            spaces.ended(ground.space, !read, start - ground.whole.start, bytes, &mut self.opened);
-        }
-    }
-
-    /// Mixed reads and writes: a write instead of a read as long as nothing is written.
-    fn nothing_to_read(&mut self, index: usize, around: &mut Around<'_>) -> bool {
-        let Some(zoned) = &self.pattern.zoned else { return false };
-        let (mixed, writes) = (self.pattern.direction == Direction::Mixed, self.pattern.direction.triple()[WRITE]);
-        let file = &mut self.files[index];
-        let Some(Ground { space, base, zones, .. }) = file.ground else { return false };
-        let space = around.spaces.of(space);
-        if core::mem::take(&mut file.fresh) && writes {
-            let reach = Reach { from: base + file.zone, bytes: file.region.bytes, zones };
-            space.count(&reach, zoned.reset_every);
-        }
-        mixed && !zoned.beyond && space.is_empty()
-    }
-
-    /// In sequence: goes on behind what a zone cannot hold, and leaves zones out.
-    fn leave_zone(&mut self, index: usize, direction: usize, around: &mut Around<'_>) {
-        let file = &mut self.files[index];
-        let (Some(zoned), Some(ground), false) = (&self.pattern.zoned, file.ground, self.random) else { return };
-        let space = around.spaces.of(ground.space);
-        let next = ground.base + file.next[direction];
-        let behind = space.past_capacity(next).filter(|_| direction == WRITE);
-        if let Some(behind) = behind {
-            file.next[WRITE] = behind - ground.base;
-        }
-        let done = behind.is_some() || space.done(next, direction, zoned.beyond);
-        if zoned.skip == 0 || !(self.zone_bytes >= zoned.size || done) {
-            return;
-        }
-        self.zone_bytes = 0;
-        file.zone += zoned.size + zoned.skip;
-        if ground.base + file.zone >= ground.whole.bytes {
-            file.zone = 0;
-        }
-        file.next[direction] = file.zone;
     }
 
     /// A place from the zone's start, whether it counts as random, and whether it is marked in the map.

@@ -17,7 +17,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::arrival::{Arrival, Thinking, Thought};
+use super::arrival::{Arrival, Thinking, Thought, gate};
 use super::fio::{Around, Draw, Drawn, FioStream, READ, Sync, WRITE};
 use super::iometer::IometerStream;
 use super::reaping::{Reaping, Seen};
@@ -519,20 +519,9 @@ impl Running {
                     issue.flags = issue.flags.with(self.draw_priority(draw.direction));
                     self.issue(issue)
                 }
-                Drawn::Sync(Sync::FileRange) => match &mut self.reaping {
-                    // It takes its place among the requests, and is done at once.
-                    Some(reaping) if !self.calls => {
-                        reaping.issued(false);
-                        reaping.done(Seen::Sync);
-                        match self.reap(spaces) {
-                            true => continue,
-                            false => Poll::Wait,
-                        }
-                    }
-                    _ => {
-                        fio.saw(true);
-                        continue;
-                    }
+                Drawn::Sync(Sync::FileRange) => match self.file_range(spaces) {
+                    true => continue,
+                    false => Poll::Wait,
                 },
                 Drawn::Sync(Sync::Flush) if self.calls && self.reaping.as_mut().is_some_and(Reaping::puts_off) => {
                     self.put_off = true;
@@ -554,6 +543,21 @@ impl Running {
                     Poll::Wait
                 }
             };
+        }
+    }
+
+    /// A sync of a range of the page cache: queued, it is done at once. False: fio waits for more to be done.
+    fn file_range(&mut self, spaces: &mut Spaces) -> bool {
+        match &mut self.reaping {
+            Some(reaping) if !self.calls => {
+                reaping.issued(false);
+                reaping.done(Seen::Sync);
+                self.reap(spaces)
+            }
+            _ => {
+                self.see(Seen::Sync, spaces);
+                true
+            }
         }
     }
 
@@ -791,27 +795,4 @@ pub(crate) struct Answered {
 fn written(fio: &FioPattern) -> Written {
     let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::Generator::Lfsr;
     Written::new(map, fio.backlog)
-}
-
-/// Whether a direction's rate lets it go at `now`: since when it is due, or when it will be. A mixed job turns to
-/// the other direction when that one is behind, or due sooner.
-fn gate(arrival: &Arrival, fio: &mut FioStream, direction: usize, now: Instant) -> Result<Option<Instant>, Instant> {
-    let wait = |direction: usize| arrival.due(direction).filter(|&due| due > now);
-    let Some(due) = wait(direction) else {
-        return Ok(arrival.due(direction));
-    };
-    let Some(other) = fio.other(direction) else {
-        return Err(due);
-    };
-    match wait(other) {
-        None => {
-            fio.turn(other);
-            Ok(arrival.due(other))
-        }
-        Some(sooner) if sooner < due => {
-            fio.turn(other);
-            Err(sooner)
-        }
-        Some(_) => Err(due),
-    }
 }

@@ -1,0 +1,105 @@
+//! Where a job and its passes end: by bytes, by requests, by files that are done.
+
+use super::{Drawn, FioStream, READ, TRIM, WRITE};
+use crate::workload::{Direction, EngineKind};
+
+/// Where a job and a pass end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PassLimits {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+    pub(super) pass: u64,
+}
+
+impl FioStream {
+    /// Where the job and its passes end. `io_size` makes no pass longer, save that of random writes without a map.
+    pub(super) fn ends(&self) -> PassLimits {
+        let pattern = &self.pattern;
+        let loops = u64::from(pattern.loops);
+        let pairs = if pattern.direction == Direction::TrimWrite { 2 } else { 1 };
+        let writes = pattern.direction.triple()[WRITE];
+        let free = writes && self.random && !pattern.random_map;
+        let pass = if free { self.size.max(pattern.bytes) } else { self.size };
+        // What is read back on the way counts as well.
+        let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
+        PassLimits {
+            requests: match pattern.requests {
+                Some(limit) if !self.time_based => limit.saturating_mul(loops * pairs),
+                _ => u64::MAX,
+            },
+            bytes: if self.time_based { u64::MAX } else { pattern.bytes.saturating_mul(loops) },
+            pass: match pattern.engine.kind {
+                EngineKind::OneAtATime => u64::MAX,
+                _ if self.time_based && !pattern.verify => u64::MAX,
+                _ => pass.saturating_mul(pairs),
+            },
+        }
+    }
+
+    /// All the bytes or requests of the job are issued.
+    #[inline]
+    pub(super) fn over(&self) -> bool {
+        self.bytes >= self.limits.bytes || self.counted_out()
+    }
+
+    /// All the requests of the job are issued.
+    #[inline]
+    fn counted_out(&self) -> bool {
+        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
+    }
+
+    /// Bytes were read back.
+    pub(crate) fn read_back(&mut self, bytes: u64) {
+        self.moved += bytes;
+        self.read_back += 1;
+        if self.pattern.backlog.is_some() {
+            self.pass_bytes += bytes;
+        }
+    }
+
+    /// The bytes of a pass are issued.
+    #[inline]
+    pub(super) fn pass_over(&self) -> bool {
+        self.pass_bytes >= self.limits.pass
+    }
+
+    /// All is issued. With passes left fio begins one more, in which nothing happens but its end.
+    pub(super) fn end(&mut self) -> Drawn {
+        self.passes += 1;
+        if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
+            return Drawn::Pass;
+        }
+        Drawn::End
+    }
+
+    pub(super) fn end_pass(&mut self) -> Drawn {
+        self.passes += 1;
+        match self.pass_bytes {
+            0 => Drawn::End,
+            // What is read back first counts.
+            _ if !self.pattern.verify && self.last_pass() => Drawn::End,
+            _ => Drawn::Pass,
+        }
+    }
+
+    /// The next pass begins, if there is one.
+    pub(crate) fn begin_pass(&mut self) -> bool {
+        let more = !(self.pattern.verify && self.last_pass());
+        if more {
+            self.restart();
+        }
+        more
+    }
+
+    /// Whether no pass follows: all are done, and of what `io_size` asks no whole request is left.
+    fn last_pass(&self) -> bool {
+        let limit = self.pattern.bytes;
+        let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
+        let all_done = self.files.iter().all(|file| file.done);
+        !self.time_based
+            && self.passes >= self.pattern.loops
+            && (limit.saturating_sub(self.moved) < largest
+                || (all_done && limit == self.size && !self.pattern.verify)
+                || self.counted_out())
+    }
+}
