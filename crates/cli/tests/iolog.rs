@@ -46,7 +46,8 @@ fn fio(folder: &Path, args: &[&str]) -> Option<String> {
 fn a_written_log_is_fios_own_and_fio_plays_it() {
     let (ours, theirs) = (folder(JOB), folder(JOB));
     run(ours.path(), &[]).done();
-    assert_eq!(asked(ours.path(), "a.log").len(), 200 + 5, "five syncs among 80 writes or so");
+    let requests = |line: &&String| !line.contains(" sync ");
+    assert_eq!(asked(ours.path(), "a.log").iter().filter(requests).count(), 200);
     if fio(theirs.path(), &["j.fio"]).is_none() {
         return eprintln!("skipped: fio 3.33 is wanted beside ours");
     }
@@ -82,7 +83,7 @@ fn a_log_is_written_below_the_current_folder_and_replaces_nothing_unasked() {
     }
     let two = folder(&JOB.replace("b.log", "a.log"));
     assert!(run(two.path(), &[]).err.contains("is the log of another worker too"));
-    let compared = seekwise(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2", "--dry-run"]);
+    let compared = seekwise(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2"]);
     assert!(compared.err.contains("written by `seekwise run`"), "{}", compared.err);
 }
 
