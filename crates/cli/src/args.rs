@@ -17,7 +17,7 @@ use seekwise_formats::trace::FORMATS;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::draw::Draw;
 use seekwise_model::time::Span;
-use seekwise_targets::place::PLACES;
+use seekwise_os::places::PLACES;
 
 pub use self::crash::Crash;
 pub use self::fit::Fit;

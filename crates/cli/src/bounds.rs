@@ -6,6 +6,7 @@ use std::thread::available_parallelism;
 use seekwise_lab::demand;
 use seekwise_lab::plan::Prepared;
 use seekwise_lab::study::is_measured;
+use seekwise_os::clock::Clock;
 
 use crate::exit::Failure;
 use crate::output::say;
@@ -121,9 +122,9 @@ impl Bounds {
 /// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
 pub fn forecast(plan: &Plan<'_>) -> Result<f64, Failure> {
     let step = plan.cells.len().div_ceil(PROBED);
-    let mut took = Vec::new();
+    let (mut took, clock) = (Vec::new(), Clock::start());
     for cell in plan.cells.iter().step_by(step.max(1)) {
-        took.push(demand::forecast(&cell.target, &cell.job, plan.seed)?);
+        took.push(demand::forecast(&cell.target, &cell.job, plan.seed, &|| clock.seconds())?);
     }
     let mean = took.iter().sum::<f64>() / took.len().max(1) as f64;
     Ok(mean * plan.runs as f64 * plan.times as f64 * plan.cells.len() as f64)

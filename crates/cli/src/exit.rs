@@ -48,8 +48,8 @@ impl From<crate::results::FolderError> for Failure {
     }
 }
 
-impl From<seekwise_targets::place::RunError> for Failure {
-    fn from(error: seekwise_targets::place::RunError) -> Failure {
+impl From<seekwise_run::outcome::RunError> for Failure {
+    fn from(error: seekwise_run::outcome::RunError) -> Failure {
         Failure::new(error)
     }
 }

@@ -12,6 +12,7 @@ use seekwise_formats::scene::Scene;
 use seekwise_formats::trace::{HEAD, Part, unpacked};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::trace;
+use seekwise_os::places::PLACES;
 
 use crate::exit::Failure;
 
@@ -57,7 +58,7 @@ fn short(name: &str) -> io::Result<Vec<u8>> {
 
 /// What a plan is read from: files, and traces that are opened and not read whole.
 pub fn inputs() -> Inputs<'static> {
-    Inputs::today(&text).opening(parts)
+    Inputs::today(&text).opening(parts).with_places(PLACES)
 }
 
 /// A trace's parts, opened and unpacked: the file, or of blktrace's files, one for each processor, all that lie beside it.

@@ -14,7 +14,7 @@ use seekwise_lab::run::Measured;
 use seekwise_lab::run::real::{Latencies, Real};
 use seekwise_lab::stats::{Histogram, Kind, Summary};
 use seekwise_model::workload::Worker;
-use seekwise_targets::real::usage::{Disk, Thread};
+use seekwise_run::usage::{Disk, Thread};
 
 /// The document.
 pub fn write(prepared: &Prepared, measured: &Measured) -> String {

@@ -145,7 +145,7 @@ pub fn stop() -> ! {
     }
     now.undo.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
-    seekwise_targets::real::settings::put_back_own();
+    seekwise_os::real::settings::put_back_own();
     crate::output::say(now.words());
     // `now` is held until the end: nothing is written any more.
     std::process::exit(crate::exit::STOPPED.into())

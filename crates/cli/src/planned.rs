@@ -10,6 +10,7 @@ use seekwise_lab::made::{MadeFrom, Program};
 use seekwise_lab::plan::draw::Draw;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::run::RunRecord;
+use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, Plan};
 use crate::exit::Failure;
@@ -149,7 +150,8 @@ fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Plan
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells = made.cells.into_iter().map(|made| made.cell).collect();
-    let mut planned = prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(files::parts))?;
+    let mut planned =
+        prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(files::parts).with_places(PLACES))?;
     planned.made.seeds = made.seeds;
     Ok(planned)
 }

@@ -5,7 +5,8 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
 use seekwise_lab::{catalogue, jobs};
 use seekwise_model::stack::Stack;
-use seekwise_targets::place::{self, Of};
+use seekwise_os::places::PLACES;
+use seekwise_run::place::{self, Of};
 
 use crate::args::On;
 use crate::exit::Failure;
@@ -44,8 +45,8 @@ fn destroy(on: &On) -> Result<Option<(String, String)>, Failure> {
             plan::DESTROY
         )));
     }
-    match place::named(&on.target) {
-        Some((place::Kind { of: Of::Path(_) | Of::Address(_), .. }, _)) => {
+    match place::named(PLACES, &on.target) {
+        Some((place::Kind { of: Of::File(_) | Of::Device(_) | Of::Address(_), .. }, _)) => {
             Ok(Some((plan::DESTROY.to_owned(), name.clone())))
         }
         _ => Err(Failure::new(format!(
@@ -142,7 +143,7 @@ pub fn study(
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
 fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
-    if let Some((kind, rest)) = place::named(name) {
+    if let Some((kind, rest)) = place::named(PLACES, name) {
         return match (&kind.of, rest) {
             (Of::Stack(_), Some(stack)) => {
                 let mut settings = target(stack)?;
@@ -152,7 +153,7 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
                 settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
             }
-            (Of::Nothing(_), None) | (Of::Address(_) | Of::Path(_), Some(_)) => {
+            (Of::Nothing(_), None) | (Of::Address(_) | Of::File(_) | Of::Device(_), Some(_)) => {
                 Ok(vec![(plan::PLACE.to_owned(), name.to_owned())])
             }
             _ => Err(Failure::new(format!("{name}: expected {}", kind.form))),

@@ -22,7 +22,7 @@ use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::below_array;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::work::Issuer;
+use seekwise_run::work::Issuer;
 
 const HOUR: Span = Span::from_secs(3600);
 /// Percentiles are drawn one for each of these.

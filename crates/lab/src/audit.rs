@@ -1,4 +1,4 @@
-//! What the instants of a flush audit ([`seekwise_targets::audit`]) say of a disk: whether it turns, whether a flush waits
+//! What the instants of a flush audit ([`seekwise_os::audit`]) say of a disk: whether it turns, whether a flush waits
 //! for the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
 //!
 //! It rests on one fact of mechanics (`lattice`): what is written to one place ends at one angle of the spindle. That alone
@@ -10,7 +10,7 @@ mod lattice;
 mod signs;
 
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Elsewhere, SCATTERED, Timings, Took};
+use seekwise_run::audit::{Elsewhere, SCATTERED, Timings, Took};
 use serde::Serialize;
 
 pub use self::lattice::{Lattice, SPEEDS};

@@ -18,8 +18,9 @@ use seekwise_model::workload::{
     Blocks, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Repeat,
     Syncs, Worker,
 };
-use seekwise_targets::place::{RunError, Target};
-use seekwise_targets::work::Work;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
@@ -70,7 +71,7 @@ enum Load {
         job: Work,
     },
     Trace {
-        target: Target,
+        stack: Stack,
         rows: Vec<Row>,
         requests: u64,
     },
@@ -93,11 +94,11 @@ impl Workload {
                 let measured = measure_first(*most, target, job, SEED, |_| {})?;
                 Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
             }
-            Load::Trace { target, rows, requests } => {
+            Load::Trace { stack, rows, requests } => {
                 let mut recorder = Recorder::new(&[0]);
                 for pass in 0..requests.div_ceil(ROWS) {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
-                    replay(target, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
+                    replay(stack, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
                 }
                 let requests = recorder.finish(&[]).all().tally.ios();
                 Ok(Ran { requests, stream_hash: hash(rows) })
@@ -123,7 +124,7 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     let random = |depth| reads(100, 4096, depth, requests, sectors);
     let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
-    let trace = Load::Trace { target: fcfs.clone().into(), rows: trace(ROWS.min(requests), sectors), requests };
+    let trace = Load::Trace { stack: fcfs.clone(), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack: Stack, job| {
         let load = Load::Job { most: u64::MAX, target: stack.into(), job: Work::Job(job) };
         Workload { key, what, server: false, load }

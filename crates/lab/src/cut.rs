@@ -38,9 +38,11 @@ use seekwise_model::files::scene::Closing;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::place::{RunError, Target};
-use seekwise_targets::sim::{self, Ending, Witness};
-use seekwise_targets::work::Work;
+use seekwise_model::witness::Witness;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Target;
+use seekwise_run::sim::{self, Ending};
+use seekwise_run::work::Work;
 use serde::Serialize;
 
 use self::blame::{Blamed, blamed};

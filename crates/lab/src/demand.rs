@@ -12,9 +12,9 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::trace::Loop;
 use seekwise_model::workload::{Blocks, FioPattern, Pattern, Worker};
-use seekwise_targets::clock::Clock;
-use seekwise_targets::place::{RunError, Target};
-use seekwise_targets::work::Work;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
 
 /// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
 const PROGRAM: u64 = 64 << 20;
@@ -50,7 +50,7 @@ pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = pages.saturating_add(cached_pages(work));
     let trace = if let Work::Trace(_) = work { TRACE } else { 0 };
-    let buffers = if let Target::Real(place) = target { place.memory() } else { 0 };
+    let buffers = if let Target::Measured(place) = target { place.memory() } else { 0 };
     let workers = workers.saturating_add(trace).saturating_add(buffers);
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
@@ -140,19 +140,19 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
 }
 
 /// Wall seconds that one run will take: what the job says where the clock is the wall's; else the first requests are run,
-/// and what they took is stretched over the rest.
-pub fn forecast(target: &Target, work: &Work, seed: u64) -> Result<f64, RunError> {
+/// and what they took by `seconds`, a clock, is stretched over the rest.
+pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f64) -> Result<f64, RunError> {
     if target.is_measured() {
         return Ok(extent(work).0.unwrap_or(0.0));
     }
-    let clock = Clock::start();
-    let outcome = target.run(work.source(Seed(seed)), PROBE, Seed(seed), &mut |_| ())?;
-    let took = clock.seconds();
+    let began = seconds();
+    let outcome = target.run(work, PROBE, Seed(seed), &mut |_| ())?;
+    let took = seconds() - began;
     if outcome.issued < PROBE {
         return Ok(took);
     }
-    let (seconds, requests) = extent(work);
-    let by_time = seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
+    let (virtual_seconds, requests) = extent(work);
+    let by_time = virtual_seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
     let by_requests = requests.map(|all| outcome.issued as f64 / all as f64);
     // It ends at whichever comes first.
     let done = by_time.into_iter().chain(by_requests).fold(0.0, f64::max);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::trace::Reading;
 use seekwise_formats::trace::survey::Survey;
+use seekwise_run::place::Kind;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -92,6 +93,8 @@ pub struct Inputs<'a> {
     read: Option<&'a Read<'a>>,
     /// Nothing: no trace is opened.
     open: Option<OpenParts>,
+    /// Places in real time that a plan may name.
+    places: &'static [Kind],
     taken: RefCell<Taken>,
     /// By name and way of reading.
     surveys: RefCell<Vec<(String, Arc<Survey>)>>,
@@ -100,18 +103,29 @@ pub struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
     pub fn today(read: &'a Read<'a>) -> Inputs<'a> {
-        Inputs { read: Some(read), open: None, taken: RefCell::default(), surveys: RefCell::default() }
+        Inputs { read: Some(read), open: None, places: &[], taken: RefCell::default(), surveys: RefCell::default() }
     }
 
     /// What was kept, and nothing else.
     pub fn kept(taken: Taken) -> Inputs<'static> {
-        Inputs { read: None, open: None, taken: RefCell::new(taken), surveys: RefCell::default() }
+        Inputs { read: None, open: None, places: &[], taken: RefCell::new(taken), surveys: RefCell::default() }
     }
 
     /// The same, with an opener of traces.
     #[must_use]
     pub fn opening(self, open: OpenParts) -> Inputs<'a> {
         Inputs { open: Some(open), ..self }
+    }
+
+    /// The same, with places in real time.
+    #[must_use]
+    pub fn with_places(self, places: &'static [Kind]) -> Inputs<'a> {
+        Inputs { places, ..self }
+    }
+
+    /// Places in real time that a plan may name.
+    pub fn places(&self) -> &'static [Kind] {
+        self.places
     }
 
     /// How traces are opened.

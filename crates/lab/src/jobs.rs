@@ -16,7 +16,7 @@ use seekwise_model::stack::Change;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 use crate::inputs::{Inputs, Role};
 use crate::trace::{self, Heeded, Traced};

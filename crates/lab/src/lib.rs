@@ -54,3 +54,11 @@ pub mod study;
 pub mod trace;
 pub mod validate;
 pub mod work;
+
+/// In a browser nothing is drawn from the system: every draw here has a seed.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+fn unseeded(_: &mut [u8]) -> Result<(), getrandom::Error> {
+    Err(getrandom::Error::UNSUPPORTED)
+}
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+getrandom::register_custom_getrandom!(unseeded);

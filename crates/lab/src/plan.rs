@@ -21,10 +21,10 @@ use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_targets::place::{self, Of, PLACES, Target};
-use seekwise_targets::real::{Engine, Handle};
-use seekwise_targets::sim;
-use seekwise_targets::work::Work;
+use seekwise_run::handle::{Engine, Handle};
+use seekwise_run::place::{self, Of, Target};
+use seekwise_run::sim;
+use seekwise_run::work::Work;
 use serde::{Deserialize, Serialize};
 
 use self::real::Keys;
@@ -126,7 +126,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
     let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
     let (limits, depth) = (target.limits(), cell.value("job.depth"));
-    let is_real = matches!(&target, Target::Real(place) if real::is_real(&place.called()));
+    let is_real = target.has_handles();
     let (limits, real) = (Some(&limits), is_real);
     let asked = Asked { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
     let sectors = space(file, cell, target.sectors())?;
@@ -139,14 +139,18 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(below);
-    if is_real {
-        let (handles, said) = Keys::of(file, cell)?.handles(opened.as_deref()).map_err(|why| unfit(file, why))?;
+    if let Target::Measured(place) = &target
+        && place.has_handles()
+    {
+        let ring = || place.ring();
+        let (handles, said) =
+            Keys::of(file, cell)?.handles(opened.as_deref(), &ring).map_err(|why| unfit(file, why))?;
         warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
         warnings.extend(one_at_a_time(file, &mut job, &handles));
         fit(file, &mut target, &job, &handles)?;
         settings.extend(real::settings(&handles));
     }
-    if let Target::Real(place) = &target
+    if let Target::Measured(place) = &target
         && job.writes()
     {
         place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
@@ -160,8 +164,8 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
             settings.extend(work::of_session(session, sectors));
             match &mut target {
                 Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
-                Target::Real(_) if orders.is_empty() => {}
-                Target::Real(_) => {
+                Target::Measured(_) if orders.is_empty() => {}
+                Target::Measured(_) => {
                     let fault = Diagnostic::at(name, 0, "in it power is cut or a setting changed").key("job");
                     return Err(vec![fault.expected("a modelled disk in virtual time to play it on")]);
                 }
@@ -177,11 +181,11 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
 fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result<(), Vec<Diagnostic>> {
     match target {
         Target::Sim(stack) => stack.beside = devices,
-        Target::Real(place) if !devices.is_empty() => {
+        Target::Measured(place) if !devices.is_empty() => {
             let wrong = Diagnostic::at(job, 0, format!("`{}` has no device beside it", place.name())).key("device");
             return Err(vec![wrong.expected("a modelled stack")]);
         }
-        Target::Real(_) => {}
+        Target::Measured(_) => {}
     }
     Ok(())
 }
@@ -208,9 +212,9 @@ fn unfit(file: &str, why: String) -> Vec<Diagnostic> {
 
 /// Makes a real file ready for the job.
 fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Result<(), Vec<Diagnostic>> {
-    let Target::Real(place) = &*target else { return Ok(()) };
+    let Target::Measured(place) = &*target else { return Ok(()) };
     if let Some(fitted) = place.fitted(job, handles).map_err(|why| unfit(file, why))? {
-        *target = Target::Real(fitted);
+        *target = Target::Measured(fitted);
     }
     Ok(())
 }
@@ -233,18 +237,12 @@ fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagn
 /// The place in real time called `name`, with its settings; the keys of a stack are those of a place that has one.
 fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
     let fits = |(kind, address): &(&place::Kind, Option<&str>)| {
-        address.is_some() == matches!(kind.of, Of::Address(_) | Of::Path(_))
+        address.is_some() == matches!(kind.of, Of::Address(_) | Of::File(_) | Of::Device(_))
     };
-    let Some((kind, address)) = place::named(name).filter(fits) else {
+    let Some((kind, address)) = place::named(inputs.places(), name).filter(fits) else {
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
-        let known = || std::iter::once(sim::NAME).chain(PLACES.iter().map(|kind| kind.name));
-        let whole = |name| match name {
-            "nbd" => "nbd:ADDRESS",
-            place::FILE => "file:PATH",
-            place::DEVICE => "device:PATH",
-            name => name,
-        };
-        let expected = known().map(whole);
+        let known = || std::iter::once(sim::NAME).chain(inputs.places().iter().map(|kind| kind.name));
+        let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::Kind::whole));
         return Err(vec![fault.expected(expected.collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
     };
     let setting = Setting {
@@ -261,13 +259,13 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
             return Err(vec![fault.expected("the same settings throughout: a run in real time has no changes")]);
         }
         settings.insert(0, setting);
-        return Ok((Target::Real(made(stack)), settings, warnings));
+        return Ok((Target::Measured(made(stack)), settings, warnings));
     }
-    let is_path = matches!(kind.of, Of::Path(_));
+    let is_path = matches!(kind.of, Of::File(_) | Of::Device(_));
     let keys = Keys::of(file, cell)?;
     let other = |key: &&String| {
         let of_place = match kind.of {
-            Of::Path(_) => key.starts_with(real::REAL_KEYS),
+            Of::File(_) | Of::Device(_) => key.starts_with(real::REAL_KEYS),
             Of::Address(_) => *key == DESTROY,
             _ => false,
         };
@@ -284,10 +282,12 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
         Of::Address(made) => {
             made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).key(PLACE)])?
         }
-        Of::Path(made) => made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?,
+        Of::File(made) | Of::Device(made) => {
+            made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?
+        }
         Of::Stack(_) => unreachable!("it was returned above"),
     };
-    Ok((Target::Real(place), vec![setting], Vec::new()))
+    Ok((Target::Measured(place), vec![setting], Vec::new()))
 }
 
 /// A target, its settings, and what its reader had to say.
@@ -309,7 +309,7 @@ fn modelled(
 
 /// The profile of a built-in drive, or a profile's file.
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
-    let known = catalogue::names().chain(PLACES.iter().map(|kind| kind.name));
+    let known = catalogue::names().chain(inputs.places().iter().map(|kind| kind.name));
     let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
     inputs.text(Role::Drive, name).map_err(absent)
 }

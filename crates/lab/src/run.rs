@@ -17,11 +17,12 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Window;
 use seekwise_model::workload::recorded::Compared;
-use seekwise_targets::live::Receipt;
-use seekwise_targets::place::{Cost, DEVICE, FILE, RunError, Target};
-use seekwise_targets::sim;
-use seekwise_targets::work::trace::Achieved;
-use seekwise_targets::work::{Issuer, Work};
+use seekwise_run::outcome::{Cost, RunError};
+use seekwise_run::place::Target;
+use seekwise_run::receipt::Receipt;
+use seekwise_run::sim;
+use seekwise_run::work::trace::Achieved;
+use seekwise_run::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
@@ -634,8 +635,8 @@ pub fn measure_first(
     let (groups, due) = (work.groups(), work.due());
     let mut recorder = Recorder::new(&groups).with_due(&due);
     let mut stretches = Stretch::between(target, &groups, &due);
-    let mut look = matches!(target.place(), FILE | DEVICE).then(|| Watch::new(&groups));
-    let outcome = target.run_work(work, most, Seed(seed), &mut |record| {
+    let mut look = target.has_handles().then(|| Watch::new(&groups));
+    let outcome = target.run(work, most, Seed(seed), &mut |record| {
         recorder.take(record);
         if let Some(look) = &mut look {
             look.take(record);

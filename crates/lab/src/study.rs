@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::{Figure, Metric, Whose};
 use seekwise_formats::study::{Compare, Study};
-use seekwise_targets::place::RunError;
+use seekwise_run::outcome::RunError;
 
 use crate::cut;
 use crate::made::MadeFrom;

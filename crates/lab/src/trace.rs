@@ -20,7 +20,7 @@ use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reading, Recognis
 use seekwise_model::block::{Limits, SECTOR};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::trace::{How, Loop, Row};
-use seekwise_targets::work::trace::{Feed, TraceSpec};
+use seekwise_run::work::trace::{Feed, TraceSpec};
 
 use self::ahead::Ahead;
 pub use self::certificate::{Certificate, Off, certificate};

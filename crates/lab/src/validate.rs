@@ -14,7 +14,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Replay, Row, Timing};
-use seekwise_targets::place::{RunError, Target};
+use seekwise_run::outcome::RunError;
+use seekwise_run::sim;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::stats::demerit::demerit;
@@ -139,13 +140,13 @@ pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnost
 
 /// Plays `rows`; a record's stamp, less 1, is the index of its row.
 pub fn replay(
-    target: &Target,
+    stack: &Stack,
     rows: &[Row],
     timing: Timing,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
-    target.run(|_| Ok(Replay::new(rows, timing)), u64::MAX, seed, recorder).map(drop)
+    sim::run(stack, |_| Ok(Replay::new(rows, timing)), u64::MAX, seed, recorder).map(drop)
 }
 
 /// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive does not do is an
@@ -169,7 +170,7 @@ pub fn play(
         }
         recorder(record);
     };
-    replay(&Stack::bare(profile.clone()).into(), &trace.rows, timing, seed, &mut record)
+    replay(&Stack::bare(profile.clone()), &trace.rows, timing, seed, &mut record)
         .map_err(|error| Diagnostic::at(file, 0, error.to_string()))?;
     if let Some((row, status)) = refused {
         let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);

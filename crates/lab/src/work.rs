@@ -377,7 +377,7 @@ mod tests {
     use super::*;
     use crate::inputs::Inputs;
     use crate::jobs;
-    use seekwise_targets::work::Work;
+    use seekwise_run::work::Work;
 
     fn told(text: &str, key: &str) -> Option<String> {
         let read = |_: &str| Ok(text.to_owned());

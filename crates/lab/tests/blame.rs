@@ -18,7 +18,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::{Change, Layer, Stack};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 fn drivers(stack: &mut Stack) -> impl Iterator<Item = &mut DriverSpec> {
     stack.layers.iter_mut().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })

@@ -14,16 +14,16 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, Op, Request, SECTOR, Status};
 use seekwise_model::engine::Engine;
+use seekwise_model::history::{Data, Event, History, Mark};
 use seekwise_model::record::{Effort, Parts, Record};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
+use seekwise_model::witness::{Watched, Witness};
 use seekwise_model::workload::{Job, Workload};
-use seekwise_targets::bytes::Bytes;
-use seekwise_targets::history::{Data, Event, History, Mark};
-use seekwise_targets::sim::{Watched, Witness};
-use seekwise_targets::work::Work;
+use seekwise_os::bytes::Bytes;
+use seekwise_run::work::Work;
 
 /// What a write brings: its number in each sector.
 fn data(request: &Request) -> Data {

@@ -22,8 +22,8 @@ use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
-use seekwise_targets::sim;
-use seekwise_targets::work::Work;
+use seekwise_run::sim;
+use seekwise_run::work::Work;
 
 /// Counts sector by sector.
 fn count(log: &Log, at: Instant, found: &Found) -> Cut {

@@ -11,7 +11,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing::{Layer, Small};
 use seekwise_model::time::Span;
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 /// What may go wrong with a cut.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,12 +3,13 @@
 
 mod really;
 #[cfg(unix)]
-#[path = "../../targets/tests/served/mod.rs"]
+#[path = "../../os/tests/served/mod.rs"]
 mod server;
 
 use really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_lab::crash::served;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
+use seekwise_model::history::Data;
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::queue::{Discipline, Policy};
@@ -16,14 +17,14 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing;
 use seekwise_model::time::Instant;
+use seekwise_model::witness::{Watched, Witness};
 use seekwise_model::workload::{Job, Pattern};
-use seekwise_targets::bytes::Bytes;
-use seekwise_targets::history::Data;
-use seekwise_targets::live::content::Content;
+use seekwise_os::bytes::Bytes;
+use seekwise_os::live::content::Content;
 #[cfg(unix)]
-use seekwise_targets::live::{Disk, Plan};
-use seekwise_targets::sim::{self, Watched, Witness};
-use seekwise_targets::work::Work;
+use seekwise_os::live::{Disk, Plan};
+use seekwise_run::sim;
+use seekwise_run::work::Work;
 #[cfg(unix)]
 use server::Server;
 

@@ -16,6 +16,8 @@
 //! | [`files`] | what programs do with files, as block requests: volumes |
 //! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
+//! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
+//! | [`history`] | all that passed a disk at work, with the data of its writes |
 //! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
 
 #![no_std]
@@ -27,6 +29,7 @@ pub mod drive;
 pub mod engine;
 pub mod files;
 pub mod flash;
+pub mod history;
 pub mod host;
 pub mod queue;
 pub mod recency;
@@ -37,4 +40,5 @@ pub mod stack;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
+pub mod witness;
 pub mod workload;

@@ -28,13 +28,13 @@ const ROOMS: [(&str, &[&str]); 15] = [
 const IMPURE: [&str; 9] = ["std", "f64", "f32", "unsafe", "println", "print", "eprintln", "dbg", "static"];
 
 /// The one file that reads real time.
-const CLOCK: &str = "crates/targets/src/clock.rs";
+const CLOCK: &str = "crates/os/src/clock.rs";
 
 /// What reads a clock, or waits for one.
 const TIMES: [&str; 3] = ["Instant::now", "SystemTime", "thread::sleep"];
 
 /// The one file that may hold unsafe code.
-const UNSAFE: &str = "crates/targets/src/real/uring.rs";
+const UNSAFE: &str = "crates/os/src/real/uring.rs";
 
 /// Runs the rules.
 pub fn check(files: &[Text], faults: &mut Vec<String>) {

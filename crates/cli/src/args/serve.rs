@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use seekwise_formats::duration::Duration;
-use seekwise_targets::live::attendance;
-use seekwise_targets::serve::Address;
+use seekwise_os::serve::Address;
+use seekwise_run::receipt::attendance;
 
 use super::{key_value, name, seed};
 

@@ -3,7 +3,7 @@
 //! their hash is printed beside them.
 
 use seekwise_lab::bench::{TOGETHER, workloads};
-use seekwise_targets::clock::Clock;
+use seekwise_os::clock::Clock;
 use serde_json::json;
 
 use super::{print, print_json};

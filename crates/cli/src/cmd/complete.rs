@@ -13,7 +13,7 @@ use seekwise_formats::program::programs;
 use seekwise_formats::stack::layers;
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::{catalogue, jobs};
-use seekwise_targets::place::PLACES;
+use seekwise_os::places::PLACES;
 
 use super::print;
 use crate::args::{self, Cli, Shell};

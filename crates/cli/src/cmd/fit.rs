@@ -13,7 +13,7 @@ use seekwise_lab::fit::search::Effort;
 use seekwise_lab::fit::sources::{self, Named};
 use seekwise_lab::fit::{self, parameter, report, write};
 use seekwise_lab::inputs::sha256;
-use seekwise_targets::clock::Clock;
+use seekwise_os::clock::Clock;
 
 use super::{print, print_json, warn};
 use crate::args;

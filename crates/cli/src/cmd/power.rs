@@ -4,9 +4,9 @@ use std::path::Path;
 
 use seekwise_formats::diagnostic::is_same;
 use seekwise_formats::keys::{Entry, sections, unknown};
-use seekwise_targets::live::Said;
-use seekwise_targets::serve::send;
-use seekwise_targets::sim::{UNCHANGEABLE, UNFIT};
+use seekwise_os::live::Said;
+use seekwise_os::serve::send;
+use seekwise_run::sim::{UNCHANGEABLE, UNFIT};
 
 use super::{print, print_json};
 use crate::args::{self, Supply};

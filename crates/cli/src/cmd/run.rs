@@ -17,7 +17,7 @@ use seekwise_lab::run::{Measured, Response, RunRecord, SCHEMA, measure};
 use seekwise_lab::trace::certificate;
 use seekwise_model::record::Record;
 use seekwise_model::time::Span;
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 use self::slow::SlowOnes;
 use self::text::{Wanted, text};

@@ -10,18 +10,20 @@ use std::thread;
 use seekwise_formats::recording;
 use seekwise_lab::crash::served;
 use seekwise_model::block::{Device, SECTOR};
+use seekwise_model::history::Judge;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::bytes::{Bytes, Platters};
-use seekwise_targets::history::Judge;
-use seekwise_targets::live::ways::{Door, Measured};
-use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder, Room};
-use seekwise_targets::nbd::Export;
-use seekwise_targets::null::{Answering, Null};
+use seekwise_os::bytes::{Bytes, Platters};
+use seekwise_os::live::ways::Measured;
+use seekwise_os::live::{Disk, Inbox, Message, Passed, Plan, Recorder, Room};
+use seekwise_os::nbd::Export;
+use seekwise_os::null::{Answering, Null};
 #[cfg(target_os = "linux")]
-use seekwise_targets::serve::fuse::Folder;
-use seekwise_targets::serve::{Address, Doors, FILE, path_cost, serve as serve_to};
+use seekwise_os::serve::fuse::Folder;
+use seekwise_os::serve::{Address, Doors, FILE, path_cost, serve as serve_to};
+use seekwise_run::receipt::Receipt;
+use seekwise_run::receipt::ways::Door;
 use serde_json::json;
 
 use super::{print, print_json, warn};
@@ -168,8 +170,8 @@ impl Mounted {
 
 /// A note of what is left where this is killed: it goes when the disk has ended.
 #[cfg(target_os = "linux")]
-fn note(args: &args::Serve, control: Option<&Path>) -> seekwise_targets::kernel::debris::Note {
-    use seekwise_targets::kernel::debris::{Made, Note};
+fn note(args: &args::Serve, control: Option<&Path>) -> seekwise_os::kernel::debris::Note {
+    use seekwise_os::kernel::debris::{Made, Note};
     let disk =
         args.nbd.as_ref().and_then(|address| if let Address::Unix(path) = address { Some(&**path) } else { None });
     let sockets = [disk, control].into_iter().flatten().map(|path| Made::Socket(path.to_owned()));

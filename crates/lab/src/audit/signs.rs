@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 
 use seekwise_model::time::Instant;
-use seekwise_targets::audit::{Elsewhere, Timings};
+use seekwise_run::audit::{Elsewhere, Timings};
 use serde::Serialize;
 
 use super::lattice::{self, HOLDS, TIGHT};

@@ -2,7 +2,7 @@
 
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Beside, Elsewhere, Overwrite, Round, Timings, Took};
+use seekwise_run::audit::{Beside, Elsewhere, Overwrite, Round, Timings, Took};
 
 use super::{Certainty, Judgement, Verdict, evidence, judge};
 
@@ -18,7 +18,7 @@ struct Rules<'a> {
     places: Option<u64>,
 }
 
-/// The audit of such a disk, as [`seekwise_targets::audit::measure`] asks it.
+/// The audit of such a disk, as [`seekwise_run::audit::measure`] asks it.
 fn audited(rules: Rules<'_>) -> Judgement {
     judge(&timings(rules))
 }

@@ -22,7 +22,7 @@ use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
-use seekwise_targets::place::RunError;
+use seekwise_run::outcome::RunError;
 use serde::Serialize;
 
 use self::arithmetic::{Expected, Figures, Law};

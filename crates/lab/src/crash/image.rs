@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use seekwise_model::history::{History, Left, Part};
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{History, Left, Part};
 
 use super::writes::{Write, Writes};
 use crate::cut::files::Overlay;

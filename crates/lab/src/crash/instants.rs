@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use seekwise_model::block::{LandingKind, Op, Status};
+use seekwise_model::history::{Event, History};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::history::{Event, History};
 use serde::Serialize;
 
 /// Why there.

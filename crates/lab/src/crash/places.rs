@@ -2,7 +2,7 @@
 
 use seekwise_formats::ext4::{Layout, Read};
 use seekwise_model::block::SECTOR;
-use seekwise_targets::history::History;
+use seekwise_model::history::History;
 
 use super::image::Lost;
 

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use seekwise_model::block::assurance::Assurance;
+use seekwise_model::history::{Event, History, Judge, Left};
 use seekwise_model::stack::{Change, Layer, Stack};
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{Event, History, Judge, Left};
 
 use super::image::after_cuts;
 use crate::cut::terms::Terms;

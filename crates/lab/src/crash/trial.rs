@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_targets::history::History;
 
 use super::image::{Image, Lost, after_cuts};
 use super::instants::{Why, choose};
@@ -232,7 +232,7 @@ impl Maker {
         stop: Arc<AtomicBool>,
         history: &History,
     ) -> Maker {
-        use seekwise_targets::history::Mark;
+        use seekwise_model::history::Mark;
         let said = history.marks.iter().filter(|(_, mark)| matches!(mark, Mark::Said(_))).map(|it| it.0).collect();
         Maker {
             instants: instants.into_iter(),

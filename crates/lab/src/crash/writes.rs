@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 
 use seekwise_model::block::{Flags, Op, Status};
+use seekwise_model::history::{Event, History};
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{Event, History};
 
 use crate::cut::runs::Run;
 

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
 use seekwise_model::files::note::{Note, Notes};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::sim::Witness;
+use seekwise_model::witness::Witness;
 
 use super::curve::Curve;
 use super::files::report::Losses;

@@ -15,7 +15,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Row, Timing};
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 use super::data::{Part, counts};
 use super::slope::{Simulated, Target};

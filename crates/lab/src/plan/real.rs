@@ -5,8 +5,7 @@ use seekwise_formats::dotted::size;
 use seekwise_formats::fio::{Hint, Opened};
 use seekwise_formats::keys::REAL;
 use seekwise_formats::stack::Setting;
-use seekwise_targets::place::{DEVICE, FILE};
-use seekwise_targets::real::{Engine, Handle, Wanted, ring_is_there};
+use seekwise_run::handle::{Engine, Handle, Wanted};
 
 use super::Cell;
 
@@ -78,9 +77,13 @@ impl Keys {
         Some(())
     }
 
-    /// How each worker has the file: as the job says, then as the keys say, then as this kernel can; and what is to be said
-    /// of that. Without workers, one for all.
-    pub fn handles(&self, opened: Option<&[Opened]>) -> Result<(Vec<Handle>, Option<String>), String> {
+    /// How each worker has the file: as the job says, then as the keys say, then as this kernel can (`ring`); and what is to
+    /// be said of that. Without workers, one for all.
+    pub fn handles(
+        &self,
+        opened: Option<&[Opened]>,
+        ring: &dyn Fn() -> Result<(), String>,
+    ) -> Result<(Vec<Handle>, Option<String>), String> {
         let mut handles: Vec<Handle> = match opened {
             Some(opened) => opened.iter().map(handle).collect(),
             None => vec![Handle::default()],
@@ -93,7 +96,7 @@ impl Keys {
             handle.invalidate = self.drop.unwrap_or(handle.invalidate);
         }
         let rings = |handles: &[Handle]| handles.iter().any(|handle| handle.engine == Engine::Ring);
-        let Some(why) = Some(()).filter(|()| rings(&handles)).and_then(|()| ring_is_there().err()) else {
+        let Some(why) = Some(()).filter(|()| rings(&handles)).and_then(|()| ring().err()) else {
             return Ok((handles, None));
         };
         if self.engine == Some(Engine::Ring) {
@@ -138,9 +141,4 @@ pub fn settings(handles: &[Handle]) -> Vec<Setting> {
             Hint::Sequential => "sequential",
         }),
     ]
-}
-
-/// Whether a place is one of these.
-pub fn is_real(name: &str) -> bool {
-    matches!(name.split_once(':'), Some((FILE | DEVICE, _)))
 }

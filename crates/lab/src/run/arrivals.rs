@@ -3,7 +3,7 @@
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Rate, Window};
-use seekwise_targets::work::{Work, rates};
+use seekwise_run::work::{Work, rates};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::summary::{Kind, Run};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use seekwise_model::files::scene::Trouble;
 use seekwise_model::workload::Window;
-use seekwise_targets::work::{Issuer, Work};
+use seekwise_run::work::{Issuer, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::histogram::Histogram;

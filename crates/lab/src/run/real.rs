@@ -4,8 +4,8 @@
 use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::real::bench::Bench;
-use seekwise_targets::real::usage::Usage;
+use seekwise_run::testbed::Bench;
+use seekwise_run::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::{Cpu, Response};

@@ -5,9 +5,9 @@ use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
 use seekwise_model::workload::recorded::{Entry, Session};
-use seekwise_targets::place::Target;
-use seekwise_targets::work::Work;
-use seekwise_targets::work::trace::TraceSpec;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
+use seekwise_run::work::trace::TraceSpec;
 
 /// In words, one line each, of a run that ended at `end`.
 pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant) -> Vec<String> {

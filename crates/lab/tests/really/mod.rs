@@ -19,9 +19,9 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
+use seekwise_model::witness::{Watched, Witness};
 use seekwise_model::workload::{Job, Workload};
-use seekwise_targets::sim::{Watched, Witness};
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 /// One write or flush as its client saw it. Numbers count the client's doings.
 #[derive(Clone, Copy, Debug)]

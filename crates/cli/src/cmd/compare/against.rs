@@ -12,6 +12,7 @@ use seekwise_lab::stats::{Histogram, Interval, mean_interval};
 use seekwise_lab::study::record;
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
+use seekwise_os::places::PLACES;
 use serde_json::{Value, json};
 
 use super::super::{print, print_json, warn};
@@ -59,7 +60,7 @@ const FIGURES: [Figure; 7] = [
 
 /// Predicts, measures, and says both.
 pub fn against(args: &args::Compare, drive: &str, bounds: &Bounds, json: bool) -> Outcome {
-    let inputs = Inputs::today(&files::text);
+    let inputs = Inputs::today(&files::text).with_places(PLACES);
     let [measured, predicted] = sides(args, drive, &inputs)?;
     warn(measured.warnings.iter().chain(&predicted.warnings));
     for side in [&measured, &predicted] {

@@ -4,8 +4,10 @@
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::run::measure;
 use seekwise_model::rng::Seed;
-use seekwise_targets::place::{self, DEVICE, Of};
-use seekwise_targets::real::{Wanted, length};
+use seekwise_os::places::PLACES;
+use seekwise_os::real::length;
+use seekwise_run::handle::Wanted;
+use seekwise_run::place::{self, Of};
 use serde_json::json;
 
 use super::super::{print, print_json};
@@ -17,7 +19,7 @@ use crate::target;
 /// Says how long it will take.
 pub fn dry_run(args: &args::Compare, key: &str, values: &[String], drive: &str, json: bool) -> Outcome {
     let space = space(&args.on)?;
-    let inputs = Inputs::today(&files::text);
+    let inputs = Inputs::today(&files::text).with_places(PLACES);
     let mut seconds = Vec::new();
     for value in values {
         let mut set: Vec<(String, String)> = args.on.set.clone();
@@ -58,12 +60,12 @@ pub fn dry_run(args: &args::Compare, key: &str, values: &[String], drive: &str, 
 
 /// Bytes of the file or device that is to be measured; nothing where it is a modelled disk.
 fn space(on: &On) -> Result<Option<u64>, Failure> {
-    match place::named(&on.target) {
-        Some((kind, Some(path))) if matches!(kind.of, Of::Path(_)) => {
+    match place::named(PLACES, &on.target) {
+        Some((kind, Some(path))) if matches!(kind.of, Of::File(_) | Of::Device(_)) => {
             let layout = on.set.iter().find(|(key, _)| key == "real.layout");
             let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::size(value));
             let wanted = Wanted { layout: bytes, ..Wanted::default() };
-            let bytes = length(path, kind.name == DEVICE, &wanted).map_err(Failure::new)?;
+            let bytes = length(path, matches!(kind.of, Of::Device(_)), &wanted).map_err(Failure::new)?;
             Ok(Some(bytes / 4096 * 4096))
         }
         Some(_) => Err(Failure::new(format!(

@@ -7,8 +7,8 @@ use seekwise_formats::diagnostic::{Diagnostic, nearest};
 use seekwise_formats::recipe::{self, Recipe};
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
-use seekwise_targets::kernel::debris::FOLDER;
-use seekwise_targets::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
+use seekwise_os::kernel::debris::FOLDER;
+use seekwise_os::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
 use serde_json::json;
 
 use crate::args;

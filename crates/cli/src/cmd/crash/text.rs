@@ -9,7 +9,7 @@ use seekwise_lab::crash::verdict::{Finding, Verdict};
 use seekwise_lab::cut::blame;
 use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
-use seekwise_targets::kernel::pages::Unflushed;
+use seekwise_os::kernel::pages::Unflushed;
 use serde_json::{Value, json};
 
 use super::Report;

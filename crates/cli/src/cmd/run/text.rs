@@ -5,8 +5,8 @@ use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 use seekwise_model::time::Span;
 use seekwise_model::workload::recorded::Compared;
-use seekwise_targets::live::Receipt;
-use seekwise_targets::null::Null;
+use seekwise_os::null::Null;
+use seekwise_run::receipt::Receipt;
 
 use super::{histogram, trace};
 use crate::exit::Failure;

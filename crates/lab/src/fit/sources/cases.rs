@@ -7,8 +7,8 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::time::Span;
-use seekwise_targets::place::Target;
-use seekwise_targets::work::Work;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
 use serde::Deserialize;
 use toml::Spanned;
 
