@@ -8,8 +8,7 @@ use seekwise_lab::plan::Prepared;
 use seekwise_lab::study::is_measured;
 use seekwise_os::clock::Clock;
 
-use crate::exit::Failure;
-use crate::output::say;
+use crate::error::Error;
 
 /// Memory where the system does not say how much there is.
 const UNKNOWN: u64 = 4 << 30;
@@ -66,12 +65,12 @@ impl Bounds {
 
     /// Answers the number of cores on which `plan` keeps within the memory; says it where the plan takes long. An error
     /// where not even one run at a time fits.
-    pub fn admit(&self, plan: &Plan<'_>) -> Result<usize, Failure> {
+    pub fn admit(&self, plan: &Plan<'_>) -> Result<usize, Error> {
         let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
         let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
         let measured = is_measured(plan.cells);
         if measured && plan.threads > 1 {
-            say("note: runs that are measured come one after another, whatever --threads says");
+            log::info!("runs that are measured come one after another, whatever --threads says");
         }
         let wanted = match plan.threads {
             _ if measured => 1,
@@ -81,10 +80,10 @@ impl Bounds {
         let cores = wanted.min(usize::try_from(runs).unwrap_or(usize::MAX)).max(1);
         let fits = |cores: &usize| demand::of_plan(most, *cores as u64, runs) <= self.memory;
         let Some(within) = (1..=cores).rev().find(fits) else {
-            return Err(Failure::new(self.refusal(demand::of_plan(most, 1, runs))));
+            return Err(Error::new(self.refusal(demand::of_plan(most, 1, runs))));
         };
         if within < cores {
-            say(format!("note: on {within} of {cores} cores, so as to keep within {} of memory", size(self.memory)));
+            log::info!("on {within} of {cores} cores, so as to keep within {} of memory", size(self.memory));
         }
         self.warn_of_time(plan, runs, within)?;
         Ok(if within < cores { within } else { plan.threads })
@@ -95,7 +94,7 @@ impl Bounds {
         format!("this may take up to {} of memory; the limit is {} ({whose})", size(bytes), size(self.memory))
     }
 
-    fn warn_of_time(&self, plan: &Plan<'_>, runs: u64, cores: usize) -> Result<(), Failure> {
+    fn warn_of_time(&self, plan: &Plan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
         let times = plan.runs as f64 * plan.times as f64;
         let short = |cell: &Prepared| {
             let (seconds, requests) = demand::extent(&cell.job);
@@ -107,20 +106,21 @@ impl Bounds {
         }
         let seconds = forecast(plan)? / cores as f64;
         if seconds > LONG {
-            let how = if seconds > VERY_LONG { "warning" } else { "note" };
+            let how = if seconds > VERY_LONG { log::Level::Warn } else { log::Level::Info };
             let what = if runs == 1 { "1 run will".to_owned() } else { format!("{runs} runs will") };
-            say(format!(
-                "{how}: {what} take about {} here, as their first requests do; a shorter runtime or fewer runs bound it, and \
+            log::log!(
+                how,
+                "{what} take about {} here, as their first requests do; a shorter runtime or fewer runs bound it, and \
                  it can be stopped at any time",
                 wall(seconds)
-            ));
+            );
         }
         Ok(())
     }
 }
 
 /// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
-pub fn forecast(plan: &Plan<'_>) -> Result<f64, Failure> {
+pub fn forecast(plan: &Plan<'_>) -> Result<f64, Error> {
     let step = plan.cells.len().div_ceil(PROBED);
     let (mut took, clock) = (Vec::new(), Clock::start());
     for cell in plan.cells.iter().step_by(step.max(1)) {

@@ -26,8 +26,9 @@ use seekwise_lab::made::MadeFrom;
 use seekwise_lab::made::parts::MadeOfParts;
 use seekwise_lab::run::RunRecord;
 
-use crate::interrupt::hold;
-use crate::output::{quoted, say, write_whole};
+use crate::shell::quoted;
+use crate::unfinished::hold;
+use crate::whole::write_whole;
 use sums::SUMS;
 
 const STUDY: &str = "study.toml";
@@ -150,10 +151,10 @@ pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
 fn checked(folder: &Path, study: &str, made: &str) -> Result<bool, FolderError> {
     let sealed = sums::check(folder, &[(STUDY, study), (MADE, made)])?;
     if !sealed {
-        say(format!(
-            "warning: {} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
+        log::warn!(
+            "{} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
             folder.display()
-        ));
+        );
     }
     Ok(sealed)
 }
@@ -291,7 +292,7 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
         if holds(folder) { fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))? } else { Vec::new() };
     let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-    say(format!("note: the results in {} ({runs}) are replaced", folder.display()));
+    log::info!("the results in {} ({runs}) are replaced", folder.display());
     let _now = hold();
     [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
 }

@@ -14,7 +14,7 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::trace;
 use seekwise_os::places::PLACES;
 
-use crate::exit::Failure;
+use crate::error::Error;
 
 /// The name of standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -25,10 +25,10 @@ pub fn spoken(name: &str) -> &str {
 }
 
 /// Two things that a command reads cannot both be on standard input.
-pub fn one_standard_input(names: &[&str]) -> Result<(), Failure> {
+pub fn one_standard_input(names: &[&str]) -> Result<(), Error> {
     match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
         0 | 1 => Ok(()),
-        _ => Err(Failure::new("-: standard input can be read for one of them only; expected a file for the other")),
+        _ => Err(Error::new("-: standard input can be read for one of them only; expected a file for the other")),
     }
 }
 
@@ -108,7 +108,7 @@ pub fn is_trace(path: &str) -> bool {
 }
 
 /// The text of a file that must be there, and hold something.
-pub fn read(path: &str) -> Result<String, Failure> {
+pub fn read(path: &str) -> Result<String, Error> {
     text(path).and_then(something).map_err(|error| unreadable(path, &error))
 }
 
@@ -120,7 +120,7 @@ fn something(text: String) -> io::Result<String> {
 }
 
 /// The text of a file that may not be there: `None` only when nothing of that name exists.
-pub fn find(path: &str) -> Result<Option<String>, Failure> {
+pub fn find(path: &str) -> Result<Option<String>, Error> {
     match text(path).and_then(something) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(path, &error)),
@@ -128,8 +128,8 @@ pub fn find(path: &str) -> Result<Option<String>, Failure> {
     }
 }
 
-fn unreadable(path: &str, error: &io::Error) -> Failure {
-    Failure::new(format!("{path}: cannot be read: {error}"))
+fn unreadable(path: &str, error: &io::Error) -> Error {
+    Error::new(format!("{path}: cannot be read: {error}"))
 }
 
 /// What a file is, as far as its own words tell.
@@ -178,13 +178,13 @@ impl Kind {
 }
 
 /// An error where a file is of another kind than is wanted: its reader would find every line of it wrong.
-pub fn expect(name: &str, text: &str, wanted: &[Kind]) -> Result<(), Failure> {
+pub fn expect(name: &str, text: &str, wanted: &[Kind]) -> Result<(), Error> {
     match Kind::of(text).filter(|kind| !wanted.contains(kind)) {
         None => Ok(()),
         Some(kind) => {
             let (what, does) = kind.words(name);
             let wanted: Vec<&str> = wanted.iter().map(|kind| kind.words(name).0).collect();
-            Err(Failure::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
+            Err(Error::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
         }
     }
 }

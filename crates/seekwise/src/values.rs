@@ -1,14 +1,14 @@
 //! The values that `--vary` names: a list, and ranges of whole numbers in it.
 
-use crate::exit::Failure;
+use crate::error::Error;
 
 /// The most values that a range may stand for: each is a cell with all its runs.
 const MOST: usize = 1000;
 
 /// The values in order: `A,B,C` as they stand; `1..32` doubled from the first as far as the last; `1..9:2` in steps of
 /// two. Ends that are no whole numbers make no range: they are a value as it stands, such as a path.
-pub fn of(key: &str, text: &str) -> Result<Vec<String>, Failure> {
-    let fault = |why: String| Failure::new(format!("--vary {key}={text}: {why}"));
+pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
+    let fault = |why: String| Error::new(format!("--vary {key}={text}: {why}"));
     let mut values: Vec<String> = Vec::new();
     for word in text.split(',').map(str::trim) {
         let more = match range(word) {
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<String>, String> {
-        of("k", text).map_err(|fault| fault.0.join("\n"))
+        of("k", text).map_err(|fault| fault.to_string())
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 use seekwise_lab::inputs::sha256;
 
 use super::FolderError;
-use crate::output::write_whole;
+use crate::whole::write_whole;
 
 /// The file of sums.
 pub const SUMS: &str = "sums.txt";

@@ -8,7 +8,6 @@ use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex};
 
 use super::{STANDARD_INPUT, spoken};
-use crate::output::say;
 
 /// Bytes that are kept in memory: no text of a job, a scene or a stack is nearly as long, and a trace gains nothing by it.
 const IN_MEMORY: u64 = 8 << 20;
@@ -81,7 +80,7 @@ fn read(name: &str) -> io::Result<Kept> {
         return keep(File::open(name)?, name);
     }
     if io::stdin().is_terminal() {
-        say("note: reading standard input, until Ctrl-D");
+        log::info!("reading standard input, until Ctrl-D");
     }
     keep(io::stdin().lock(), name)
 }
@@ -93,11 +92,11 @@ fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
         return Ok(Kept::Memory(bytes.into()));
     }
     let folder = std::env::temp_dir();
-    say(format_args!(
-        "note: a trace is read more than once: what comes on {} is kept in a temporary file in {}",
+    log::info!(
+        "a trace is read more than once: what comes on {} is kept in a temporary file in {}",
         spoken(name),
         folder.display()
-    ));
+    );
     let file = tempfile::tempfile_in(&folder).and_then(|mut file| {
         file.write_all(&bytes)?;
         io::copy(&mut input, &mut file)?;

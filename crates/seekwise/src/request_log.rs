@@ -2,7 +2,7 @@
 //!
 //! What each column holds stands in the file itself, as key-value metadata: `column.NAME` is its unit and its meaning
 //! (`parquet-cli meta`, DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what
-//! made the file. Written as all files are ([`crate::output`]).
+//! made the file. Written as all files are ([`crate::whole`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use seekwise_lab::made::Program;
 use seekwise_model::block::{Op, Status};
 use seekwise_model::record::{Part, Record};
 
-use crate::exit::Failure;
-use crate::output::Output;
+use crate::error::Error;
+use crate::whole::Output;
 
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
@@ -107,11 +107,11 @@ pub struct Log {
 
 impl Log {
     /// Begins a log that is to be `path`.
-    pub fn create(path: &Path, of: &Of<'_>) -> Result<Log, Failure> {
+    pub fn create(path: &Path, of: &Of<'_>) -> Result<Log, Error> {
         let columns = columns(of.measured);
         let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
-        let file = Output::create(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+        let file = Output::create(path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(of.metadata(&columns)))
@@ -122,7 +122,7 @@ impl Log {
     }
 
     /// Adds a request.
-    pub fn take(&mut self, record: &Record) -> Result<(), Failure> {
+    pub fn take(&mut self, record: &Record) -> Result<(), Error> {
         let (request, completion) = (&record.request, &record.completion);
         let op = match request.op {
             Op::Read => 0,
@@ -150,7 +150,7 @@ impl Log {
         if self.columns[0].len() == ROWS { self.write_rows() } else { Ok(()) }
     }
 
-    fn write_rows(&mut self) -> Result<(), Failure> {
+    fn write_rows(&mut self) -> Result<(), Error> {
         let Log { path, writer, columns, .. } = self;
         let mut write = || -> Result<(), ParquetError> {
             let mut group = writer.next_row_group()?;
@@ -167,18 +167,18 @@ impl Log {
     }
 
     /// Completes the file and puts it in its place.
-    pub fn finish(mut self) -> Result<(), Failure> {
+    pub fn finish(mut self) -> Result<(), Error> {
         if !self.columns[0].is_empty() {
             self.write_rows()?;
         }
         let file = self.writer.into_inner().map_err(|error| failed(&self.path, &error))?;
-        file.finish().map_err(|error| Failure::new(format!("{}: {error}", self.path.display())))
+        file.finish().map_err(|error| Error::new(format!("{}: {error}", self.path.display())))
     }
 }
 
-fn failed(path: &Path, error: &ParquetError) -> Failure {
+fn failed(path: &Path, error: &ParquetError) -> Error {
     match error {
-        ParquetError::External(why) => Failure::new(format!("{}: {why}", path.display())),
-        _ => Failure::new(format!("{}: {error}", path.display())),
+        ParquetError::External(why) => Error::new(format!("{}: {why}", path.display())),
+        _ => Error::new(format!("{}: {error}", path.display())),
     }
 }

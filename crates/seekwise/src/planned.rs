@@ -13,9 +13,8 @@ use seekwise_lab::run::RunRecord;
 use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, Plan};
-use crate::exit::Failure;
-use crate::files;
-use crate::output::say;
+use crate::error::Error;
+use crate::reading;
 use crate::results::{self, Kept, Results};
 
 /// A study with its plan.
@@ -61,8 +60,8 @@ impl Opening<'_> {
         &self,
         name: &str,
         text: &str,
-        plan: impl FnOnce() -> Result<Planned, Failure>,
-    ) -> Result<Opened, Failure> {
+        plan: impl FnOnce() -> Result<Planned, Error>,
+    ) -> Result<Opened, Error> {
         let folder = self.folder;
         if !(self.resume && results::holds(folder)) {
             return self.begin(plan()?);
@@ -70,57 +69,57 @@ impl Opening<'_> {
         let kept = results::kept(folder)?;
         let changed = |what: &str, lines: &str| {
             let head = format!("{}: cannot go on, for {what}; use another --out", folder.display());
-            Err(Failure::new(format!("{head}\n{lines}")))
+            Err(Error::new(format!("{head}\n{lines}")))
         };
         if kept.study != text {
             return changed("it holds the results of another study", &difference(name, &kept.study, text));
         }
-        let changes = kept.made.inputs.changes(&files::text);
+        let changes = kept.made.inputs.changes(&reading::text);
         if !changes.differ.is_empty() {
             return changed("what made its results has changed since", &changes.differ.join("\n"));
         }
         for gone in changes.gone {
-            say(format!("note: {gone}; going on with the text kept in {}", folder.display()));
+            log::info!("{gone}; going on with the text kept in {}", folder.display());
         }
         self.go_on(kept)
     }
 
     /// Opens results for what the folder `of` keeps: in another folder anew, in itself to go on.
-    pub fn of_folder(&self, of: &Path) -> Result<Opened, Failure> {
+    pub fn of_folder(&self, of: &Path) -> Result<Opened, Error> {
         let kept = results::kept(of)?;
         if self.resume && same_place(of, self.folder) {
             return self.go_on(kept);
         }
         if self.resume && results::holds(self.folder) {
-            return Err(Failure::new("--resume with a result folder goes on in that folder: --out must name it too"));
+            return Err(Error::new("--resume with a result folder goes on in that folder: --out must name it too"));
         }
         let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
         let hashes = |made: &MadeFrom| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
         if before.program != planned.made.program {
             let than = if hashes(&before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
-            say(format!("warning: made by {}; this is {}{than}", before.program, planned.made.program));
+            log::warn!("made by {}; this is {}{than}", before.program, planned.made.program);
         }
         self.begin(planned)
     }
 
-    fn begin(&self, planned: Planned) -> Result<Opened, Failure> {
+    fn begin(&self, planned: Planned) -> Result<Opened, Error> {
         let threads = self.admit(&planned)?;
         let results = Results::begin(self.folder, &planned.text, &planned.made, self.force)?;
         Ok(Opened { planned, results, done: Vec::new(), threads })
     }
 
     /// Goes on with what the folder holds, from what it keeps.
-    fn go_on(&self, kept: Kept) -> Result<Opened, Failure> {
+    fn go_on(&self, kept: Kept) -> Result<Opened, Error> {
         let folder = self.folder;
         let made = kept.made.clone();
         if made.program != Program::this() {
             let (before, this) = (&made.program, Program::this());
             let why = format!("its results were made by {before}, and this is {this}");
-            return Err(Failure::new(format!("{}: cannot go on, for {why}; use another --out", folder.display())));
+            return Err(Error::new(format!("{}: cannot go on, for {why}; use another --out", folder.display())));
         }
         let planned = plan_kept(folder, kept.clone())?;
         if planned.made != made {
-            return Err(Failure::new(format!("{}: its made-from.json does not fit what it keeps", folder.display())));
+            return Err(Error::new(format!("{}: its made-from.json does not fit what it keeps", folder.display())));
         }
         let threads = self.admit(&planned)?;
         let (results, done) = Results::go_on(folder, &kept)?;
@@ -128,7 +127,7 @@ impl Opening<'_> {
     }
 
     /// Whether a plan keeps within the bounds, and on how many cores.
-    fn admit(&self, planned: &Planned) -> Result<usize, Failure> {
+    fn admit(&self, planned: &Planned) -> Result<usize, Error> {
         self.bounds.admit(&extent(&planned.study, &planned.prepared, self.threads))
     }
 }
@@ -146,26 +145,26 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 /// Prepares what `folder` keeps, from the texts that it keeps.
-fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Planned, Failure> {
+fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Planned, Error> {
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells = made.cells.into_iter().map(|made| made.cell).collect();
     let mut planned =
-        prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(files::parts).with_places(PLACES))?;
+        prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(reading::parts).with_places(PLACES))?;
     planned.made.seeds = made.seeds;
     Ok(planned)
 }
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
-pub fn plan_file(name: &str, text: &str) -> Result<Planned, Failure> {
+pub fn plan_file(name: &str, text: &str) -> Result<Planned, Error> {
     let placed = |fault| placed(name, text, fault);
     plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
 /// Reads and prepares a study with every figure that is inferred as `draw` has it.
-pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Failure> {
+pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Error> {
     let study = parse(name, text)?;
-    let inputs = files::inputs();
+    let inputs = reading::inputs();
     let cells = plan::cells(&study);
     let cells = cells.iter().map(|cell| draw.of_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
     Ok(prepare(name, text.to_owned(), study, cells, &inputs)?)
@@ -175,7 +174,7 @@ pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Failure
 pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = plan::cells(&study);
-    prepare(name, text, study, cells, &files::inputs())
+    prepare(name, text, study, cells, &reading::inputs())
 }
 
 /// Prepares these cells of a study; what cannot be run or judged is told here.

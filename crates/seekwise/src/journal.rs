@@ -13,16 +13,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::args;
-use crate::exit::Failure;
-use crate::interrupt::hold;
-use crate::output::quoted;
+use crate::error::Error;
+use crate::unfinished::hold;
 
 /// An open journal.
 pub struct Journal {
     path: PathBuf,
     lines: Mutex<File>,
-    failure: Mutex<Option<Failure>>,
+    failure: Mutex<Option<Error>>,
 }
 
 /// Answers by their questions.
@@ -30,14 +28,14 @@ type Known = BTreeMap<String, Vec<f64>>;
 
 impl Journal {
     /// The journal beside `out`, with what is known already.
-    pub fn open(out: &Path, hash: &str, args: &args::Fit) -> Result<(Journal, Known), Failure> {
+    pub fn open(out: &Path, hash: &str, resume: bool, force: bool) -> Result<(Journal, Known), Error> {
         let mut path = OsString::from(out.as_os_str());
         path.push(".journal");
         let path = PathBuf::from(path);
-        let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()));
-        let known = match (fs::read_to_string(&path), args.resume) {
+        let wrong = |why: String| Error::new(format!("{}: {why}", path.display()));
+        let known = match (fs::read_to_string(&path), resume) {
             (Ok(text), true) => read(&text, hash).map_err(wrong)?,
-            (Ok(_), false) if !args.force => {
+            (Ok(_), false) if !force => {
                 return Err(wrong("a fit was interrupted; --resume goes on with it, --force begins anew".to_owned()));
             }
             (Err(error), true) => return Err(wrong(format!("there is nothing to go on with: {error}"))),
@@ -48,7 +46,7 @@ impl Journal {
         known.iter().for_each(|(question, answer)| text.push_str(&line(question, answer)));
         fs::write(&path, text).map_err(|error| wrong(error.to_string()))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| wrong(error.to_string()))?;
-        hold().keep_points(&path, known.len() as u64, again());
+        hold().count(known.len() as u64);
         Ok((Journal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
     }
 
@@ -59,35 +57,23 @@ impl Journal {
         match lines.write_all(line(question, answer).as_bytes()) {
             Ok(()) => now.count(1),
             Err(error) => {
-                let failure = Failure::new(format!("{}: {error}", self.path.display()));
+                let failure = Error::new(format!("{}: {error}", self.path.display()));
                 self.failure.lock().expect("no holder panics").get_or_insert(failure);
             }
         }
     }
 
     /// Why it could not be written.
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<Error> {
         self.failure.lock().expect("no holder panics").take()
     }
 
     /// The result is there.
     pub fn done(self) {
-        let mut now = hold();
-        now.keep_nothing();
+        let _now = hold();
         // One that stays is found by the next fit, which says so.
         let _ = fs::remove_file(&self.path);
     }
-}
-
-/// The command that goes on.
-fn again() -> String {
-    let words: Vec<String> = std::env::args().collect();
-    let resume = words.iter().any(|word| word == "--resume");
-    let mut line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    if !resume {
-        line.push("--resume".to_owned());
-    }
-    line.join(" ")
 }
 
 fn line(question: &str, answer: &[f64]) -> String {
