@@ -3,6 +3,7 @@
 mod crash;
 mod fit;
 mod fold;
+mod former;
 mod real;
 mod serve;
 mod sheet;
@@ -22,8 +23,9 @@ use seekwise_targets::place::PLACES;
 pub use self::crash::Crash;
 pub use self::fit::Fit;
 pub use self::fold::asked;
+pub use self::former::{FormerPower, FormerServed, FormerSet};
 pub use self::real::FlushAudit;
-pub use self::serve::{Power, Serve, Served, Set, Supply};
+pub use self::serve::{Disk, Order, Power, Serve, Served, Set, Supply};
 pub use self::sheet::Sheet;
 
 /// A laboratory for hard-disk stacks.
@@ -211,7 +213,7 @@ Examples:
   seekwise serve barracuda-7200.7-ncq --fuse /mnt/disk --base debian.img
   seekwise serve cheetah-15k.4 --nbd unix:/tmp/disk --record session.csv
   seekwise run session.csv --on cheetah-15k.4
-  seekwise power cut --at /tmp/disk.control
+  seekwise disk power cut --control /tmp/disk.control
 
 It serves until Ctrl-C or until the command of --run has ended, and then says how well the clock kept up with the model.
 Whoever runs --run finds the address in SEEKWISE_URI and the socket for orders in SEEKWISE_CONTROL. Exit code 1: with
@@ -232,17 +234,24 @@ before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. Wh
 
 Exit code 1: something was lost after a promise, or is corrupt.")]
     Crash(Crash),
-    /// Cut the power of a disk that is served, switch it off in order, or on.
-    #[command(
-        after_help = "Examples:\n  seekwise power cut --at /tmp/disk.control\n  seekwise power on --at /tmp/disk.control"
-    )]
-    Power(Power),
-    /// Change a setting of a disk that is served.
-    #[command(after_help = "Example:\n  seekwise set driver.flush=drop --at /tmp/disk.control")]
-    Set(Set),
-    /// What a disk that is served did so far.
-    #[command(after_help = "Example:\n  seekwise status --at /tmp/disk.control")]
-    Status(Served),
+    /// Order or ask a disk that is served: its status, a setting, its power, its link.
+    #[command(after_help = "\
+Examples:
+  seekwise disk status --control /tmp/disk.control
+  seekwise disk set driver.flush=drop --control /tmp/disk.control
+  seekwise disk power cut --control /tmp/disk.control
+
+`seekwise serve` names the socket for orders, and the command of its --run finds it in SEEKWISE_CONTROL.")]
+    Disk(Disk),
+    /// As `disk power` and `disk reset-link` were called.
+    #[command(hide = true)]
+    Power(FormerPower),
+    /// As `disk set` was called.
+    #[command(hide = true)]
+    Set(FormerSet),
+    /// As `disk status` was called.
+    #[command(hide = true)]
+    Status(FormerServed),
     /// Say by timing alone whether a flush waits for the medium.
     #[command(after_help = real::FLUSH_AUDIT)]
     FlushAudit(FlushAudit),

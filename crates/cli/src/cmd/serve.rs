@@ -60,7 +60,7 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     let places = places.collect::<Vec<_>>().join(" and ");
     say(format!("Serving {}, {:.1} GB, at {places}", spoken(&args.target), bytes as f64 / 1e9));
     if let Some(control) = &control {
-        say(format!("Orders: seekwise power cut --at {}", control.display()));
+        say(format!("Orders: seekwise disk power cut --control {}", control.display()));
     }
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
     let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
@@ -122,7 +122,7 @@ impl Served {
 fn fits(stack: &Stack) -> Result<(), Failure> {
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
-            "`{}` changes during a run, and nothing is run here; expected `seekwise set {}={}` when it is time",
+            "`{}` changes during a run, and nothing is run here; expected `seekwise disk set {}={}` when it is time",
             change.key, change.key, change.value
         )));
     }
