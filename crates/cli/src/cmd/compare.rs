@@ -27,7 +27,7 @@ use crate::args::{self, Form};
 use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::interrupt;
-use crate::output::{admit, quoted, say, write_picture};
+use crate::output::{quoted, say};
 use crate::planned::{self, Opened, Opening, Planned};
 use crate::progress::Progress;
 use crate::screen;
@@ -40,9 +40,9 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         return against::against(args, drive, bounds, json);
     }
     let format = form(args.format, json)?;
-    args.svg.as_deref().map(|path| admit(path, args.force)).transpose()?;
-    if args.force && args.out.is_none() && args.svg.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out or --svg beside it"));
+    args.pictures.admit(args.force)?;
+    if args.force && args.out.is_none() && !args.pictures.any() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out, --svg or --png beside it"));
     }
     let vary = args.vary.as_ref().expect("there without --against");
     let key = vary.0.as_str();
@@ -59,9 +59,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         Compared { key, values: &values, runs: args.runs, evidence: &evidence, findings: evidence.findings().0 };
     answer.check()?;
     let again = args.out.as_ref().map_or_else(|| command(args, vary), |out| study::again(out));
-    if let Some(path) = &args.svg {
-        write_picture(path, &comparison::svg(&answer.picture()))?;
-    }
+    args.pictures.write(|| comparison::svg(&answer.picture()))?;
     match format {
         Form::Json => print_json(&answer.json()?)?,
         Form::Markdown => print(&answer.markdown(&command(args, vary)))?,

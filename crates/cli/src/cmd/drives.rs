@@ -14,7 +14,6 @@ use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files::{self, Kind};
-use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen;
 
@@ -37,10 +36,8 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
     warn(drive.warnings());
-    if let Some(path) = &args.svg {
-        admit(path, args.force)?;
-        write_picture(path, &picture(&sheet))?;
-    }
+    args.pictures.admit(args.force)?;
+    args.pictures.write(|| picture(&sheet))?;
     if json {
         print_json(&sheet)?;
     } else {

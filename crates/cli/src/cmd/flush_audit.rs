@@ -14,7 +14,7 @@ use serde_json::json;
 use super::{print, print_json, warn};
 use crate::args::FlushAudit;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::{admit, say, write_picture};
+use crate::output::say;
 use crate::progress::Progress;
 use crate::screen;
 use crate::tables;
@@ -29,7 +29,7 @@ const COLUMNS: usize = 90;
 
 /// Runs the command.
 pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
-    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
+    args.pictures.admit(args.force)?;
     let opened = open(args)?;
     let Opened { mut subject, on, held, bench } = opened;
     let progress = Progress::unknown("steps");
@@ -47,10 +47,7 @@ pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
     warn(bench.changes());
     let judgement = judge(&timings);
     let points = evidence(&timings);
-    if let Some(path) = &args.svg {
-        let (width, height) = PICTURE;
-        write_picture(path, &plot::svg(&picture(&points), width, height))?;
-    }
+    args.pictures.write(|| plot::svg(&picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print(&text(&on, &judgement, &points))?,

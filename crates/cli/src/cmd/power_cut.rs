@@ -15,7 +15,6 @@ use crate::args;
 use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files::{self, spoken};
-use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
 use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
@@ -41,7 +40,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     let cells = from_ref(&prepared);
     let cuts = if runs == 1 { args.cuts } else { 1 };
     bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: args.on.seed })?;
-    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
+    args.pictures.admit(args.force)?;
     let progress = Progress::unknown(if runs == 1 { "requests" } else { "runs" });
     let report = judge(stack, &prepared.job, args.on.seed, &when, &|done, of| {
         of.iter().for_each(|&of| progress.length(of));
@@ -50,10 +49,7 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     drop(progress);
     something(&when, &report)?;
     let title = target::title(&args.job, &args.on);
-    if let Some(path) = &args.svg {
-        let caption = format!("{title}: what a power cut would lose, moment by moment");
-        write_picture(path, &plot::svg(&caption, &report))?;
-    }
+    args.pictures.write(|| plot::svg(&format!("{title}: what a power cut would lose, moment by moment"), &report))?;
     if json {
         let mut value = serde_json::to_value(&report).expect("a report has no keys but strings");
         value["target"] = spoken(&args.on.target).into();

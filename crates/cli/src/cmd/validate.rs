@@ -13,7 +13,7 @@ use crate::args::{self, Replay};
 use crate::exit::{Answer, Failure, Outcome};
 use crate::files::{self, Kind, spoken};
 use crate::log::{Log, Of};
-use crate::output::{admit, say, write_picture};
+use crate::output::{admit, say};
 use crate::progress::Progress;
 use crate::screen::{self, wrapped};
 use crate::tables::{Table, choose, figures_from, table};
@@ -26,8 +26,8 @@ const SHARES: [(f64, &str); 7] =
 /// Runs the command.
 pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     choose(&mut headed().each_mut(), &args.columns.names)?;
-    if args.force && args.svg.is_none() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --svg or --log beside it"));
+    if args.force && !args.pictures.any() && args.log.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --svg, --png or --log beside it"));
     }
     files::one_standard_input(&[&args.trace, &args.drive])?;
     target::once(&args.set)?;
@@ -38,9 +38,7 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     let drive = drive(&args.drive, &args.set)?;
     let samples = play(args, &trace, &drive.profile()?)?;
     let found = samples.errors();
-    if let Some(path) = &args.svg {
-        write_picture(path, &plot::svg(&drive.title, &samples))?;
-    }
+    args.pictures.write(|| plot::svg(&drive.title, &samples))?;
     if json {
         print_json(&found)?;
     } else {
@@ -57,9 +55,8 @@ fn play(args: &args::Validate, trace: &Trace, profile: &Profile) -> Result<Sampl
     };
     // Said before a log is begun.
     validate::fits(&args.trace, trace, profile)?;
-    for path in args.svg.iter().chain(&args.log) {
-        admit(path, args.force)?;
-    }
+    args.pictures.admit(args.force)?;
+    args.log.as_deref().map_or(Ok(()), |path| admit(path, args.force))?;
     let of = Of { job: spoken(&args.trace), target: spoken(&args.drive), seed: args.seed, measured: false };
     let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
     let mut failure: Option<Failure> = None;
