@@ -53,8 +53,8 @@ function pace({ arrivals }: Cell): [string, string, string][] {
       : asked_mb_per_s !== null
         ? `asked ${quantity(asked_mb_per_s, "MB/s")}, reached ${number(reached_mb_per_s)}`
         : `${quantity(reached_iops, "requests/s")} came at instants of their own`;
-  const mean = backlog_max_ms === 0 ? "" : `, in the mean ${quantity(backlog_mean_ms, "ms")}`;
-  return [["longest backlog", quantity(backlog_max_ms, "ms"), `${asked}${mean}`]];
+  const mean = backlog_max_ms === 0 ? "" : `in the mean ${quantity(backlog_mean_ms, "ms")}; `;
+  return [["longest backlog", quantity(backlog_max_ms, "ms"), `${mean}${asked}`]];
 }
 
 /** The main figures of a report that has one cell only. */

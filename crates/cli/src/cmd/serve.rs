@@ -15,7 +15,7 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_targets::bytes::{Bytes, Platters};
 use seekwise_targets::history::Judge;
-use seekwise_targets::live::ways::{Door, Measured};
+use seekwise_targets::live::ways::Measured;
 use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder, Room};
 use seekwise_targets::nbd::Export;
 use seekwise_targets::null::{Answering, Null};
@@ -334,17 +334,7 @@ fn machine(receipt: &Receipt) -> String {
         if receipt.precedence { "" } else { ", without precedence (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.losses() {
-        let way = if loss.door == Door::Network { "connection" } else { "file" };
-        let by = if loss.by_the_kernel { ", by the kernel's count of the loop device" } else { "" };
-        let slow = loss.slow.map_or(String::new(), |(modelled, added)| {
-            format!("; in the slowest hundredth {} us and {} us", micros(Some(modelled)), micros(Some(added)))
-        });
-        text.push_str(&format!(
-            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the {way}{by}: {:.1} % of what a client waits for{slow}.\n",
-            micros(Some(loss.modelled)),
-            micros(Some(loss.added)),
-            100.0 * loss.share()
-        ));
+        text.push_str(&format!("{}\n", loss.sentence()));
     }
     if let Some(words) = receipt.attendance.words() {
         text.push_str(&words);

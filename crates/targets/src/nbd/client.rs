@@ -22,6 +22,7 @@ use super::Wire;
 use super::wire::{self, Reader, answer, can, error, info, option};
 use crate::clock::{AWAKE, Clock, give_up_precedence};
 use crate::live::Receipt;
+use crate::live::ways::Counted;
 use crate::place::{RunError, Timed, uncontrolled};
 
 /// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
@@ -64,6 +65,8 @@ struct Flying {
     submitted: Instant,
     /// Bytes that come with its reply.
     bytes: usize,
+    /// A read or a write.
+    moves: bool,
 }
 
 /// A client of an export.
@@ -88,6 +91,8 @@ pub struct Client {
     gone: bool,
     /// For the server did not answer.
     silent: bool,
+    /// Reads and writes that went well, as they took here.
+    counted: Counted,
     /// What is done when the run is over.
     ending: Option<Ending>,
 }
@@ -125,7 +130,7 @@ fn timespec(span: Span) -> Timespec {
 }
 
 /// Ends what is behind a connection.
-type Ending = Box<dyn FnOnce() -> io::Result<Receipt>>;
+type Ending = Box<dyn FnOnce(Counted) -> io::Result<Receipt>>;
 
 impl Client {
     /// Agrees with a server upon the export `name`.
@@ -148,12 +153,13 @@ impl Client {
             now: Instant::ZERO,
             gone: false,
             silent: false,
+            counted: Counted::default(),
             ending: None,
         })
     }
 
-    /// When the run is over, `ending` is done.
-    pub fn and_then(self, ending: impl FnOnce() -> io::Result<Receipt> + 'static) -> Client {
+    /// When the run is over, `ending` is done; it is told what reads and writes took.
+    pub fn and_then(self, ending: impl FnOnce(Counted) -> io::Result<Receipt> + 'static) -> Client {
         Client { ending: Some(Box::new(ending)), ..self }
     }
 
@@ -258,8 +264,12 @@ impl Client {
     }
 
     fn answer(&mut self, flying: Flying, status: Status) {
-        let Flying { tag, submitted, .. } = flying;
+        let Flying { tag, submitted, moves, .. } = flying;
         let (finished, mut parts) = (self.now, Parts::default());
+        if moves && status == Status::Done {
+            self.counted.requests += 1;
+            self.counted.took += finished.since(submitted);
+        }
         // What happens behind the connection is not seen from here.
         parts.add(Part::Queue, finished.since(submitted));
         self.done.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
@@ -325,7 +335,8 @@ impl Timed for Client {
 
     fn end(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         give_up_precedence();
-        let ended = self.ending.take().map(|ending| ending()).transpose();
+        let counted = self.counted;
+        let ended = self.ending.take().map(|ending| ending(counted)).transpose();
         ended.map_err(|error| RunError::Unfit(error.to_string()))
     }
 }
@@ -350,7 +361,8 @@ impl Device for Client {
             Op::Compute => None,
         };
         let bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
-        let flying = Flying { tag: request.tag, submitted: now, bytes };
+        let moves = matches!(request.op, Op::Read | Op::Write);
+        let flying = Flying { tag: request.tag, submitted: now, bytes, moves };
         let refused = match command {
             _ if self.gone => Some(Status::Aborted),
             // Nothing is volatile where nothing can be flushed.
