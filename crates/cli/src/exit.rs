@@ -42,8 +42,14 @@ impl From<Diagnostic> for Failure {
     }
 }
 
-impl From<crate::results::FolderError> for Failure {
-    fn from(error: crate::results::FolderError) -> Failure {
+impl From<seekwise::Error> for Failure {
+    fn from(error: seekwise::Error) -> Failure {
+        Failure(error.lines())
+    }
+}
+
+impl From<seekwise::results::FolderError> for Failure {
+    fn from(error: seekwise::results::FolderError) -> Failure {
         Failure::new(error)
     }
 }

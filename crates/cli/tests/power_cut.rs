@@ -212,14 +212,14 @@ fn a_sector_under_the_head_ends_as_the_profile_says() {
 #[test]
 fn a_picture_is_written_on_request() {
     let folder = folder();
-    let said = cut(folder.path(), "w.fio", &["--cuts", "10", "--svg", "risk.svg"]);
+    let said = cut(folder.path(), "w.fio", &["--cuts", "10", "--svg", "risk.svg", "--png", "risk.png"]);
     assert!(said.err.contains("Picture: risk.svg"), "{}", said.err);
     let picture = fs::read_to_string(folder.path().join("risk.svg")).unwrap();
     for part in ["<svg", "w.fio on cheetah-15k.4: what a power cut would lose", "time, s", "KiB", ">\nmean", ">\nmost"]
     {
         assert!(picture.contains(part), "{part}");
     }
-    assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.svg", "w.fio"]);
+    assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.png", "risk.svg", "w.fio"]);
 }
 
 #[test]

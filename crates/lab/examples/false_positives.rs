@@ -68,7 +68,8 @@ fn main() -> ExitCode {
 /// Prints the table by metric; false where an interval excludes 1 surely more often than promised.
 fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
     println!(
-        "\n| metric | job | pairs | intervals without 1 | 95 % interval | false verdicts |\n|---|---|---|---|---|---|"
+        "\n| metric | job | pairs | of these the same on both sides | intervals without 1 | 95 % interval | false verdicts \
+         |\n|---|---|---|---|---|---|---|"
     );
     let mut kept = true;
     for metric in METRICS {
@@ -79,13 +80,15 @@ fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
             if judged.is_empty() {
                 continue;
             }
+            // Where chance has no part in a figure there is nothing to be wrong about.
+            let same = judged.iter().filter(|it| it.ratio.low == 1.0 && it.ratio.high == 1.0).count();
             let excluded = judged.iter().filter(|it| it.ratio.low > 1.0 || it.ratio.high < 1.0).count();
             let wrong = judged.iter().filter(|it| matches!(it.verdict, Verdict::Faster | Verdict::Slower)).count();
             let (n, share) = (judged.len(), |count: usize| 100.0 * count as f64 / judged.len() as f64);
             let (low, high) = wilson(excluded, n);
             kept &= low <= ALPHA;
             println!(
-                "| `{metric}` | {} at depth {depth} | {n} | {:.1} % | {:.1} to {:.1} % | {:.1} % |",
+                "| `{metric}` | {} at depth {depth} | {n} | {same} | {:.1} % | {:.1} to {:.1} % | {:.1} % |",
                 job.trim_end_matches(".fio"),
                 share(excluded),
                 100.0 * low,

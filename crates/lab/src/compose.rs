@@ -8,7 +8,7 @@ use seekwise_formats::study::{Compare, Study};
 use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
 use crate::made::{MadeFrom, Program, differences};
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
-use crate::run::{Cpu, Response, RunRecord, pooled};
+use crate::run::{Arrivals, Cpu, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
 use crate::work;
@@ -320,6 +320,7 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         elapsed_s: mean(|run| run.elapsed_s),
         operations: operations(evidence, cell),
         cpu: processor(runs),
+        arrivals: arrivals(runs),
         flags,
     }
 }
@@ -350,6 +351,21 @@ fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
         ios_per_cpu_second: mean(|cpu| cpu.ios_per_cpu_second),
         iops_per_percent: mean(|cpu| cpu.iops_per_percent),
         mb_per_s_per_percent: mean(|cpu| cpu.mb_per_s_per_percent),
+    })
+}
+
+/// What came at instants of its own; nothing where some run had no such request.
+fn arrivals(runs: &[&RunRecord]) -> Option<report::Arrivals> {
+    let all: Vec<Arrivals> = runs.iter().map(|run| run.arrivals).collect::<Option<_>>()?;
+    let mean = |value: fn(&Arrivals) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
+    let first = all.first()?;
+    Some(report::Arrivals {
+        asked_iops: first.asked_iops.map(|_| mean(|run| run.asked_iops.unwrap_or(0.0))),
+        asked_mb_per_s: first.asked_bytes_per_s.map(|_| mean(|run| run.asked_bytes_per_s.unwrap_or(0.0) / 1e6)),
+        reached_iops: mean(|run| run.reached_iops),
+        reached_mb_per_s: mean(|run| run.reached_bytes_per_s / 1e6),
+        backlog_mean_ms: mean(|run| run.backlog_ms.mean),
+        backlog_max_ms: all.iter().map(|run| run.backlog_ms.max).fold(0.0, f64::max),
     })
 }
 

@@ -1,7 +1,10 @@
-//! Curves in a terminal (braille) and as SVG. Two crates draw; this room gives them axes, units and titles. Between two
+//! Curves in a terminal (braille), as SVG and as PNG. Two crates draw, a third makes pixels of SVG; this room gives them axes, units and titles. Between two
 //! points nothing is known of a curve: they are drawn as points.
 
 pub mod comparison;
+mod png;
+
+pub use self::png::png;
 
 use plotters::prelude::*;
 use textplots::{Chart, Plot, Shape};

@@ -260,6 +260,8 @@ pub struct Cell {
     pub operations: Vec<Operations>,
     /// What the processor had of it, where one is modelled.
     pub cpu: Option<Processor>,
+    /// What came at instants of its own: by a rate, or of a trace.
+    pub arrivals: Option<Arrivals>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
 }
@@ -307,6 +309,23 @@ pub struct Processor {
     pub iops_per_percent: f64,
     /// MB/s for each percent.
     pub mb_per_s_per_percent: f64,
+}
+
+/// What came at instants of its own in a cell, whatever the device did: means over its runs, and the longest of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Arrivals {
+    /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
+    pub asked_iops: Option<f64>,
+    /// MB/s that it asks for, likewise.
+    pub asked_mb_per_s: Option<f64>,
+    /// Requests a second that were done of those that were due.
+    pub reached_iops: f64,
+    /// Their MB/s.
+    pub reached_mb_per_s: f64,
+    /// How long the mean request that was due waited to be issued.
+    pub backlog_mean_ms: f64,
+    /// The longest such wait.
+    pub backlog_max_ms: f64,
 }
 
 /// The first counted requests of a cell's first run, and what the arms did meanwhile. Columns, a place in each for a

@@ -211,6 +211,11 @@ impl Disk {
         self
     }
 
+    /// The ways to it are measured here.
+    pub(crate) fn measuring(self, measured: Measured) -> Disk {
+        Disk { measured, ..self }
+    }
+
     /// Where the ways to it are measured.
     pub fn measured(&self) -> Measured {
         self.measured.clone()

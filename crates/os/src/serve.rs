@@ -30,9 +30,13 @@ use seekwise_model::time::Span;
 
 use self::hall::Hall;
 #[cfg(unix)]
+use self::hall::beside;
+#[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
-use crate::clock::Clock;
+use crate::clock::{Clock, take_precedence};
+#[cfg(unix)]
+use crate::live::ways::{Measured, Probe, there_and_back};
 #[cfg(unix)]
 use crate::live::{Connection, Message};
 use crate::live::{Disk, Inbox, Order, Said, inbox};
@@ -43,6 +47,7 @@ use crate::nbd::{self, Export, Wire, pair};
 use crate::nbd::{Line, negotiate};
 #[cfg(unix)]
 use crate::real_time::Timed;
+use seekwise_run::receipt::ways::{Counted, Door as Way, Ends};
 use seekwise_run::receipt::{PathCost, Receipt};
 
 /// What a disk is called in a folder of the system's.
@@ -340,10 +345,22 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
 #[cfg(unix)]
 pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
     let export = Export::of(&stack.build(seed).limits(0), stack.profile.name.clone());
-    let (stack, path) = (stack.clone(), path_cost()?);
-    let begin = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path);
-    let (client, inbox, running) = within(export, begin)?;
-    Ok(client.and_then(move || {
+    let (stack, path, measured) = (stack.clone(), path_cost()?, Measured::default());
+    let told = measured.clone();
+    let begin = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path).measuring(told);
+    let (client, inbox, running) = within(export.clone(), begin)?;
+    let mut near = beside(pair()?, &export, &inbox)?;
+    let mut begun = false;
+    let probe = Probe::begin(measured.clone(), Way::Network, move || {
+        // As the run's client has it, beside which this one goes.
+        if !std::mem::replace(&mut begun, true) {
+            take_precedence();
+        }
+        there_and_back(&mut near)
+    });
+    Ok(client.and_then(move |far| {
+        drop(probe);
+        measured.write(|ways| ways.client = Some(Ends { far, near: Counted::from(&ways.network) }));
         // It may have ended by itself: then it says why.
         let _ = inbox.send(Message::Stop);
         running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))

@@ -8,7 +8,7 @@ use seekwise_model::record::DriveLog;
 use seekwise_model::time::{Instant, Span};
 
 use self::attendance::Attendance;
-use self::ways::{Door, Way, Ways};
+use self::ways::{Door, Ends, Way, Ways};
 
 /// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
 /// machine cannot tell from the path there ([`Receipt::late`]).
@@ -261,12 +261,15 @@ impl Receipt {
                     .zip(slow(&way.late))
                     .map(|((model, path), late)| (model, path + late)),
             };
-            let device = self.ways.device.filter(|device| door == Door::File && device.is_alone());
-            let added = match device {
-                Some(device) => device.mean().saturating_sub(device.modelled_mean()),
-                None => way.path.mean()? + late,
+            let (ends, other) = match door {
+                Door::Network => (self.ways.client, Witness::Client),
+                Door::File => (self.ways.device, Witness::Kernel),
             };
-            Some(Loss { door, by_the_kernel: device.is_some(), modelled, added, slow })
+            let (by, added) = match ends.filter(Ends::is_alone) {
+                Some(ends) => (other, ends.added()),
+                None => (Witness::Probe, way.path.mean()? + late),
+            };
+            Some(Loss { door, by, modelled, added, slow })
         };
         doors.into_iter().filter_map(of).collect()
     }
@@ -360,13 +363,24 @@ impl Receipt {
     }
 }
 
+/// Who says what requests took at the other end of a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// A client of our own, which goes the way beside those who use it.
+    Probe,
+    /// The kernel, of a loop device on the file.
+    Kernel,
+    /// The client itself: a run in this program.
+    Client,
+}
+
 /// What a client waits for beside the model, through a door; by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
     /// Which.
     pub door: Door,
-    /// The kernel's own count of a loop device says so, not a client of our own.
-    pub by_the_kernel: bool,
+    /// Who says so.
+    pub by: Witness,
     /// The model's mean response.
     pub modelled: Span,
     /// What comes to that in the mean.
@@ -396,10 +410,10 @@ impl Loss {
         if self.modelled < SOME {
             return None;
         }
-        let way = match (self.door, self.by_the_kernel) {
+        let way = match (self.door, self.by) {
             (Door::Network, _) => "over its connection",
-            (Door::File, false) => "through the file",
-            (Door::File, true) => "through the loop device, as the kernel counts it",
+            (Door::File, Witness::Kernel) => "through the loop device, as the kernel counts it",
+            (Door::File, _) => "through the file",
         };
         let micros = |span: Span| span.nanos() / 1000;
         let told = |share: f64, which: &str, modelled: Span, added: Span| {
@@ -413,6 +427,27 @@ impl Loss {
         }
         let (modelled, added) = self.slow.filter(|_| self.slow_share() > Some(LOST_SLOW))?;
         Some(told(share(modelled, added), "99th percentile", modelled, added))
+    }
+
+    /// What was measured, in a sentence.
+    pub fn sentence(&self) -> String {
+        let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
+        let way = if self.door == Door::Network { "connection" } else { "file" };
+        let by = match self.by {
+            Witness::Probe => "",
+            Witness::Kernel => ", by the kernel's count of the loop device",
+            Witness::Client => ", by the run's own clock",
+        };
+        let slow = self.slow.map_or(String::new(), |(modelled, added)| {
+            format!("; in the slowest hundredth {} us and {} us", micros(modelled), micros(added))
+        });
+        format!(
+            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the \
+             {way}{by}: {:.1} % of what a client waits for{slow}.",
+            micros(self.modelled),
+            micros(self.added),
+            100.0 * self.share()
+        )
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
@@ -445,7 +480,7 @@ fn share(modelled: Span, added: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::ways::Device;
+    use super::ways::Counted;
     use super::*;
 
     fn at(micros: u64) -> Instant {
@@ -526,13 +561,33 @@ mod tests {
         (0..100).for_each(|_| way.late.add(Span::ZERO));
         way.path.add(Span::from_micros(2));
         assert_eq!(receipt.bottleneck(), None);
-        let (requests, came) = (100, 100);
-        let (took, modelled) = (Span::from_micros(30_000), Span::from_micros(20_000));
-        receipt.ways.device = Some(Device { requests, took, came, modelled });
+        let counted = |requests, micros| Counted { requests, took: Span::from_micros(micros) };
+        receipt.ways.device = Some(Ends { far: counted(100, 30_000), near: counted(100, 20_000) });
         let why = receipt.bottleneck().unwrap();
         assert!(why.starts_with("33 % of a client's mean response through the loop device, as the kernel"), "{why}");
-        receipt.ways.device = Some(Device { requests: 50, took, came, modelled });
+        receipt.ways.device = Some(Ends { far: counted(50, 30_000), near: counted(100, 20_000) });
         assert_eq!(receipt.bottleneck(), None, "others used the file too");
+    }
+
+    #[test]
+    fn what_a_runs_own_client_waited_for_counts_and_not_what_a_probe_found() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        let way = receipt.ways.of(Door::Network);
+        (0..100).for_each(|_| way.modelled.add(Span::from_micros(1000)));
+        (0..100).for_each(|_| way.late.add(Span::ZERO));
+        (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
+        assert_eq!(receipt.bottleneck(), None);
+        let counted = |micros| Counted { requests: 100, took: Span::from_micros(100 * micros) };
+        receipt.ways.client = Some(Ends { far: counted(1250), near: counted(1000) });
+        let why = receipt.bottleneck().unwrap();
+        assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
+        let [loss] = receipt.losses()[..] else { panic!() };
+        assert_eq!((loss.by, loss.added), (Witness::Client, Span::from_micros(250)));
+        assert!(
+            loss.sentence().contains("and 250 us beside it on the way through the connection, by the run's own clock")
+        );
+        receipt.ways.client = Some(Ends { far: counted(1030), near: counted(1000) });
+        assert_eq!(receipt.bottleneck(), None);
     }
 
     #[test]

@@ -30,6 +30,12 @@ impl Error {
         self.cancelled
     }
 
+    /// One text for each fault.
+    pub fn lines(&self) -> Vec<String> {
+        let text = |fault: &Diagnostic| if fault.file.is_empty() { fault.message.clone() } else { fault.to_string() };
+        self.diagnostics.iter().map(text).collect()
+    }
+
     /// The faults.
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
@@ -38,14 +44,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, diagnostic) in self.diagnostics.iter().enumerate() {
-            let end = if index > 0 { "\n" } else { "" };
-            match diagnostic.file.is_empty() {
-                true => write!(f, "{end}{}", diagnostic.message)?,
-                false => write!(f, "{end}{diagnostic}")?,
-            }
-        }
-        Ok(())
+        f.write_str(&self.lines().join("\n"))
     }
 }
 

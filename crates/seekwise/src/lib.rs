@@ -30,19 +30,28 @@
 //! | [`values`] | values of a setting, as a list or ranges |
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
 //! | [`against`] | a prediction against a measurement |
+//! | [`dry_run`](mod@dry_run) | how long a comparison will take |
 //! | [`power_cut`] | what power cuts would lose |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
+//! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
 //! | [`journal`] | what a fit has tried |
 //! | [`fit`](mod@fit) | a profile from what was measured |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | [`fio_output`] | a run as fio's JSON |
 
+pub mod against;
 pub mod bounds;
+pub mod claims;
+pub mod compare;
+pub mod dry_run;
 pub mod error;
 pub mod fio_output;
+pub mod fit;
 pub mod journal;
+mod logging;
 pub mod observer;
 pub mod planned;
+pub mod power_cut;
 pub mod reading;
 #[cfg(feature = "parquet")]
 pub mod request_log;
@@ -52,6 +61,7 @@ pub mod setup;
 pub mod shell;
 pub mod study;
 pub mod unfinished;
+pub mod validate;
 pub mod values;
 pub mod whole;
 

@@ -56,12 +56,7 @@ pub struct Opened {
 impl Opening<'_> {
     /// Opens results for the study `text`: with `resume`, on from what the folder holds, which must have been made of
     /// the same; else for what `plan` makes.
-    pub fn open(
-        &self,
-        name: &str,
-        text: &str,
-        plan: impl FnOnce() -> Result<Planned, Error>,
-    ) -> Result<Opened, Error> {
+    pub fn open(&self, name: &str, text: &str, plan: impl FnOnce() -> Result<Planned, Error>) -> Result<Opened, Error> {
         let folder = self.folder;
         if !(self.resume && results::holds(folder)) {
             return self.begin(plan()?);

@@ -15,15 +15,12 @@ use seekwise_run::work::Work;
 
 use crate::bounds::{Bounds, Plan};
 use crate::error::Error;
+use crate::logging::RequestLog;
 use crate::observer::Observer;
 use crate::reading::{self, spoken};
-#[cfg(feature = "parquet")]
-use crate::request_log::{Log, Of};
 use crate::results::Results;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
-#[cfg(feature = "parquet")]
-use crate::whole::admit;
 
 /// What is wanted of a run beside its record.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +95,13 @@ impl<'a> Runnable<'a> {
         let seed = setup.seed;
         let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
         options.bounds.admit(&plan)?;
-        let mut log = RequestLog::create(setup, options, &prepared)?;
+        let mut log = RequestLog::create(
+            (&setup.job, &setup.target),
+            seed,
+            options.log,
+            options.force,
+            prepared.target.is_measured(),
+        )?;
         let kept = options.out.map(|out| Folder::begin(setup, options, cell, &prepared, taken, out)).transpose()?;
         let mut progress = Progress::begin(&prepared, observer);
         let measured = measure(&prepared.target, &prepared.job, seed, |record| {
@@ -164,56 +167,6 @@ impl<'a> Progress<'a> {
             let seconds = record.completion.finished.nanos() / 1_000_000_000;
             self.observer.at(if self.by_time { seconds } else { self.count });
         }
-    }
-}
-
-/// The log of all requests, where one is wanted.
-#[cfg(feature = "parquet")]
-struct RequestLog {
-    log: Option<Log>,
-    failure: Option<Error>,
-}
-
-#[cfg(feature = "parquet")]
-impl RequestLog {
-    fn create(setup: &Setup, options: &Options<'_>, prepared: &Prepared) -> Result<RequestLog, Error> {
-        let Some(path) = options.log else { return Ok(RequestLog { log: None, failure: None }) };
-        admit(path, options.force)?;
-        let (job, target, measured) = (spoken(&setup.job), spoken(&setup.target), prepared.target.is_measured());
-        let log = Log::create(path, &Of { job, target, seed: setup.seed, measured })?;
-        Ok(RequestLog { log: Some(log), failure: None })
-    }
-
-    #[inline]
-    fn take(&mut self, record: &Record) {
-        if let (Some(log), None) = (&mut self.log, &self.failure) {
-            self.failure = log.take(record).err();
-        }
-    }
-
-    fn finish(self) -> Result<(), Error> {
-        self.failure.map_or(Ok(()), Err)?;
-        self.log.map_or(Ok(()), Log::finish)
-    }
-}
-
-/// None: the feature `parquet` is off.
-#[cfg(not(feature = "parquet"))]
-struct RequestLog;
-
-#[cfg(not(feature = "parquet"))]
-impl RequestLog {
-    fn create(_: &Setup, options: &Options<'_>, _: &Prepared) -> Result<RequestLog, Error> {
-        match options.log {
-            Some(_) => Err(Error::new("a log of requests needs the feature `parquet`, which this build is without")),
-            None => Ok(RequestLog),
-        }
-    }
-
-    fn take(&mut self, _: &Record) {}
-
-    fn finish(self) -> Result<(), Error> {
-        Ok(())
     }
 }
 

@@ -270,9 +270,7 @@ fn is_job(name: &str) -> Result<(), Error> {
 pub fn once(set: &[(String, String)]) -> Result<(), Error> {
     let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
     match set.iter().enumerate().find(twice) {
-        Some((_, (key, value))) => {
-            Err(Error::new(format!("--set {key}={value}: `{key}` is set twice; expected once")))
-        }
+        Some((_, (key, value))) => Err(Error::new(format!("--set {key}={value}: `{key}` is set twice; expected once"))),
         None => Ok(()),
     }
 }

@@ -48,7 +48,7 @@ impl<'a> Options<'a> {
         Options { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0 }
     }
 
-    fn opening(&self) -> Opening<'_> {
+    pub(crate) fn opening(&self) -> Opening<'_> {
         let &Options { folder, resume, force, ref bounds, threads } = self;
         Opening { folder, resume, force, bounds, threads }
     }
@@ -93,28 +93,50 @@ pub enum Outcome {
     Review(review::Reviewed),
 }
 
-/// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
-pub fn study(name: &str, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
-    let folder = Path::new(name);
-    let opening = options.opening();
-    let opened = match results::says(folder) {
-        true => match results::kept_review(folder)? {
-            Some(kept) => return review::run_review(&kept.text, name, Some(folder), options, observer).map(Outcome::Review),
-            None => opening.of_folder(folder)?,
-        },
-        false => {
-            let (name, text) = named(name)?;
-            if Review::looks_like(&text) {
-                return review::run_review(&text, &name, None, options, observer).map(Outcome::Review);
-            }
-            opening.open(&name, &text, || planned::plan_file(&name, &text))?
-        }
-    };
-    finished(opened, options.folder, observer).map(|studied| Outcome::Study(Box::new(studied)))
+/// A study or a review whose results are opened: what it will be can be looked at first.
+pub enum Begun {
+    /// A study.
+    Study(Box<Opened>),
+    /// A review.
+    Review(review::Begun),
 }
 
-/// Runs what is not done of an opened study, and makes its page.
-pub fn finished(opened: Opened, folder: &Path, observer: &dyn Observer) -> Result<Studied, Error> {
+/// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
+pub fn study(name: &str, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
+    open(name, options)?.finish(options, observer)
+}
+
+/// Plans a study or a review and opens its results.
+pub fn open(name: &str, options: &Options<'_>) -> Result<Begun, Error> {
+    let folder = Path::new(name);
+    let opening = options.opening();
+    if results::says(folder) {
+        return match results::kept_review(folder)? {
+            Some(kept) => review::Begun::open(&kept.text, name, Some(folder), options).map(Begun::Review),
+            None => Ok(Begun::Study(Box::new(opening.of_folder(folder)?))),
+        };
+    }
+    let (name, text) = named(name)?;
+    if Review::looks_like(&text) {
+        return review::Begun::open(&text, &name, None, options).map(Begun::Review);
+    }
+    Ok(Begun::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text))?)))
+}
+
+impl Begun {
+    /// Runs what is not done, and makes the page.
+    pub fn finish(self, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
+        match self {
+            Begun::Study(opened) => {
+                finished(*opened, options.folder, observer).map(|studied| Outcome::Study(Box::new(studied)))
+            }
+            Begun::Review(begun) => begun.finish(options, observer).map(Outcome::Review),
+        }
+    }
+}
+
+/// Runs what is not done of an opened study.
+pub fn ran(opened: Opened, observer: &dyn Observer) -> Result<(Planned, Vec<RunRecord>), Error> {
     let Opened { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let mut count = done.len() as u64;
@@ -123,8 +145,13 @@ pub fn finished(opened: Opened, folder: &Path, observer: &dyn Observer) -> Resul
         count += 1;
         observer.at(count);
     })?;
-    let page = write_report(&planned.study, &planned.made, &records, folder)?;
-    let Planned { study, made, .. } = planned;
+    Ok((planned, records))
+}
+
+/// The same, and its page.
+pub fn finished(opened: Opened, folder: &Path, observer: &dyn Observer) -> Result<Studied, Error> {
+    let (Planned { study, made, .. }, records) = ran(opened, observer)?;
+    let page = write_report(&study, &made, &records, folder)?;
     let studied = Studied { study, made, records, page };
     something(&studied.evidence())?;
     Ok(studied)

@@ -9,8 +9,8 @@ use serde_json::json;
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Outcome};
-use crate::files;
 use crate::tables;
+use seekwise::reading;
 
 /// Runs the command.
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
@@ -19,7 +19,7 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     tables::choose(&mut [&mut table], &args.columns.names)?;
     let mut rows = Vec::new();
     let mut together = (0, 0.0, 0);
-    for workload in workloads(&args.drive, args.requests, &files::inputs())? {
+    for workload in workloads(&args.drive, args.requests, &reading::inputs())? {
         let clock = Clock::start();
         let ran = workload.run()?;
         let seconds = clock.seconds();

@@ -78,7 +78,7 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
     let bounds = Bounds { limit: Duration::from_nanos(args.limit.nanos), stop };
     let base = plan.base(folder, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
-    say(format!("Running the workload on {}", crate::files::spoken(&plan.target)));
+    say(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
     let session = Session {
         stack: &plan.stack,
         seed: Seed(args.seed),

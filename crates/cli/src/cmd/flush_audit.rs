@@ -18,11 +18,11 @@ use serde_json::json;
 use super::{print, print_json, warn};
 use crate::args::FlushAudit;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::{admit, say, write_picture};
+use crate::output::say;
 use crate::progress::Progress;
 use crate::screen;
 use crate::tables;
-use crate::target;
+use seekwise::setup;
 
 /// Pixels of the picture.
 const PICTURE: (u32, u32) = (760, 400);
@@ -33,7 +33,7 @@ const COLUMNS: usize = 90;
 
 /// Runs the command.
 pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
-    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
+    args.pictures.admit(args.force)?;
     let opened = open(args)?;
     let Opened { mut subject, on, held, bench } = opened;
     let progress = Progress::unknown("steps");
@@ -51,10 +51,7 @@ pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
     warn(bench.changes());
     let judgement = judge(&timings);
     let points = evidence(&timings);
-    if let Some(path) = &args.svg {
-        let (width, height) = PICTURE;
-        write_picture(path, &plot::svg(&picture(&points), width, height))?;
-    }
+    args.pictures.write(|| plot::svg(&picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print(&text(&on, &judgement, &points))?,
@@ -86,7 +83,7 @@ fn open(args: &FlushAudit) -> Result<Opened, Failure> {
     if let (None, Some((kind, rest))) = (path, place::named(PLACES, name)) {
         let found: (Box<dyn RealTime>, bool) = match (&kind.of, rest) {
             (Of::Address(_), Some(address)) => (Box::new(Remote::connect(address).map_err(Failure::new)?), true),
-            (Of::Stack(_), Some(stack)) => (Box::new(Live::new(target::stack(stack, &args.set)?.0)), false),
+            (Of::Stack(_), Some(stack)) => (Box::new(Live::new(setup::stack(stack, &args.set)?.0)), false),
             _ => return Err(Failure::new(format!("{name}: has no medium; expected a folder, a device or a drive"))),
         };
         return at_place(args, found.0.as_ref(), found.1);
@@ -106,7 +103,7 @@ fn open(args: &FlushAudit) -> Result<Opened, Failure> {
 
 fn modelled(args: &FlushAudit) -> Result<Opened, Failure> {
     nothing_else(args, "a modelled disk")?;
-    let (stack, warnings) = target::stack(&args.target, &args.set)?;
+    let (stack, warnings) = setup::stack(&args.target, &args.set)?;
     warn(&warnings);
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
@@ -132,7 +129,7 @@ fn nothing_else(args: &FlushAudit, of: &str) -> Result<(), Failure> {
 #[cfg(unix)]
 fn at_place(args: &FlushAudit, place: &dyn RealTime, remote: bool) -> Result<Opened, Failure> {
     if remote {
-        target::nothing_set(&args.set)?;
+        setup::nothing_set(&args.set)?;
         place.may_write(args.destroy.as_deref()).map_err(Failure::new)?;
         if args.size.is_some() {
             return Err(Failure::new("--size: an export has its own; expected a folder with it"));
@@ -197,7 +194,7 @@ impl Held {
     #[cfg(target_os = "linux")]
     fn of(args: &FlushAudit, path: &Path) -> Result<Held, Failure> {
         use seekwise_os::real::settings::{KEYS, Settings, put_back};
-        target::once(&args.set)?;
+        setup::once(&args.set)?;
         let mut settings = Settings::default();
         for (key, value) in &args.set {
             let Some(below) = key.strip_prefix("real.") else {

@@ -12,8 +12,9 @@ use seekwise_lab::{catalogue, jobs};
 use super::print;
 use crate::args::{self, Template};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::{admit, say, write_whole};
+use crate::output::say;
 use crate::screen;
+use seekwise::whole::{admit, write_whole};
 
 /// The study that `init study` writes, under this name.
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");

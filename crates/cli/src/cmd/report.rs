@@ -1,12 +1,12 @@
 //! `seekwise report`: makes a result folder's report again from what the folder keeps, and from nothing else.
 
-use seekwise_formats::study::parse;
+use seekwise::results::{self, KeptReview};
+use seekwise::study::again_from;
+use seekwise::study::review::again_from_review;
 
 use super::study::{Said, finish, review};
-use super::warn;
 use crate::args;
 use crate::exit::Outcome;
-use crate::results::{self, KeptReview};
 
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
@@ -14,12 +14,7 @@ pub fn report(args: &args::Report, json: bool) -> Outcome {
     if results::says(&args.folder)
         && let Some(KeptReview { text, made }) = results::kept_review(&args.folder)?
     {
-        return review::report_again(&args.folder, &text, &made, said);
+        return review::finish(&again_from_review(&args.folder, &text, &made)?, said);
     }
-    let kept = results::kept(&args.folder)?;
-    let mut study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
-    seekwise_lab::study::judge(&mut study, &kept.made);
-    let records = results::records(&args.folder, &kept)?;
-    warn(&kept.made.warnings);
-    finish(&study, &kept.made, &records, &args.folder, said)
+    finish(&again_from(&args.folder)?, &args.folder, said)
 }

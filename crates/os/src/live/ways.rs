@@ -2,7 +2,7 @@
 //!
 //! A client's end cannot be seen from here, so a client of our own goes the same way all the while (`probe`): through the same
 //! kind of connection, to the disk's thread and back, past the model. Of a kernel's disk on the file the kernel itself says how long requests
-//! took it ([`Ways::device`](seekwise_run::receipt::ways::Ways)). Only what is measured while others are answered counts: a machine that sleeps wakes up late.
+//! took it ([`Ways::device`]); where the only client is a run in this program, it says so of all of its own ([`Ways::client`]). Only what is measured while others are answered counts: a machine that sleeps wakes up late.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

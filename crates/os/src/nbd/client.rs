@@ -24,6 +24,7 @@ use crate::clock::{AWAKE, Clock, give_up_precedence};
 use crate::real_time::{Timed, uncontrolled};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
+use seekwise_run::receipt::ways::Counted;
 
 /// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;
@@ -65,6 +66,8 @@ struct Flying {
     submitted: Instant,
     /// Bytes that come with its reply.
     bytes: usize,
+    /// A read or a write.
+    moves: bool,
 }
 
 /// A client of an export.
@@ -89,6 +92,8 @@ pub struct Client {
     gone: bool,
     /// For the server did not answer.
     silent: bool,
+    /// Reads and writes that went well, as they took here.
+    counted: Counted,
     /// What is done when the run is over.
     ending: Option<Ending>,
 }
@@ -126,7 +131,7 @@ fn timespec(span: Span) -> Timespec {
 }
 
 /// Ends what is behind a connection.
-type Ending = Box<dyn FnOnce() -> io::Result<Receipt>>;
+type Ending = Box<dyn FnOnce(Counted) -> io::Result<Receipt>>;
 
 impl Client {
     /// Agrees with a server upon the export `name`.
@@ -149,12 +154,13 @@ impl Client {
             now: Instant::ZERO,
             gone: false,
             silent: false,
+            counted: Counted::default(),
             ending: None,
         })
     }
 
-    /// When the run is over, `ending` is done.
-    pub fn and_then(self, ending: impl FnOnce() -> io::Result<Receipt> + 'static) -> Client {
+    /// When the run is over, `ending` is done; it is told what reads and writes took.
+    pub fn and_then(self, ending: impl FnOnce(Counted) -> io::Result<Receipt> + 'static) -> Client {
         Client { ending: Some(Box::new(ending)), ..self }
     }
 
@@ -259,8 +265,12 @@ impl Client {
     }
 
     fn answer(&mut self, flying: Flying, status: Status) {
-        let Flying { tag, submitted, .. } = flying;
+        let Flying { tag, submitted, moves, .. } = flying;
         let (finished, mut parts) = (self.now, Parts::default());
+        if moves && status == Status::Done {
+            self.counted.requests += 1;
+            self.counted.took += finished.since(submitted);
+        }
         // What happens behind the connection is not seen from here.
         parts.add(Part::Queue, finished.since(submitted));
         self.done.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
@@ -326,7 +336,8 @@ impl Timed for Client {
 
     fn end(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         give_up_precedence();
-        let ended = self.ending.take().map(|ending| ending()).transpose();
+        let counted = self.counted;
+        let ended = self.ending.take().map(|ending| ending(counted)).transpose();
         ended.map_err(|error| RunError::Unfit(error.to_string()))
     }
 }
@@ -351,7 +362,8 @@ impl Device for Client {
             Op::Compute => None,
         };
         let bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
-        let flying = Flying { tag: request.tag, submitted: now, bytes };
+        let moves = matches!(request.op, Op::Read | Op::Write);
+        let flying = Flying { tag: request.tag, submitted: now, bytes, moves };
         let refused = match command {
             _ if self.gone => Some(Status::Aborted),
             // Nothing is volatile where nothing can be flushed.

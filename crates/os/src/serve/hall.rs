@@ -199,6 +199,18 @@ impl Ordering {
     }
 }
 
+/// One end of this connection, whose other end the disk has as that of a client of our own.
+pub(super) fn beside(
+    (near, far): (Box<dyn Wire>, Box<dyn Wire>),
+    export: &Export,
+    inbox: &Inbox,
+) -> io::Result<Box<dyn Wire>> {
+    far.without_waiting()?;
+    let line = Line::new(export.clone(), Negotiated::default());
+    let _ = inbox.send(Message::Client(Box::new(Connection { wire: far, line, ours: true })));
+    Ok(near)
+}
+
 impl Hall {
     /// With these doors.
     pub(super) fn new(
@@ -217,10 +229,7 @@ impl Hall {
     /// A client of our own that goes the way of those who come, where they can: over a connection of the same kind.
     pub(super) fn probe(&self, measured: Measured) -> io::Result<Option<Probe>> {
         let Some(door) = &self.clients else { return Ok(None) };
-        let (mut near, far) = door.alike()?;
-        far.without_waiting()?;
-        let line = Line::new(self.export.clone(), Negotiated::default());
-        let _ = self.inbox.send(Message::Client(Box::new(Connection { wire: far, line, ours: true })));
+        let mut near = beside(door.alike()?, &self.export, &self.inbox)?;
         Ok(Some(Probe::begin(measured, Way::Network, move || there_and_back(&mut near))))
     }
 

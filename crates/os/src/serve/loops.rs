@@ -7,7 +7,7 @@ use std::time::Duration;
 use seekwise_model::time::Span;
 
 use crate::live::ways::Measured;
-use seekwise_run::receipt::ways::{Device, Door, Way};
+use seekwise_run::receipt::ways::{Counted, Door, Ends};
 
 /// How often the kernel is asked.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
@@ -19,30 +19,12 @@ pub(super) struct Follows {
     since: Option<(PathBuf, Counted, Counted)>,
 }
 
-/// Requests, and their time in all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counted {
-    requests: u64,
-    took: Span,
-}
-
-impl Counted {
-    fn since(self, before: Counted) -> Counted {
-        let requests = self.requests.saturating_sub(before.requests);
-        Counted { requests, took: self.took.saturating_sub(before.took) }
-    }
-
-    /// Reads and writes of a block device, from the text of its `stat`: each has four numbers, requests first and milliseconds last
-    /// (Linux, `Documentation/block/stat.rst`).
-    fn parse(stat: &str) -> Option<Counted> {
-        let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
-        let [reads, _, _, reading, writes, _, _, writing, ..] = numbers[..] else { return None };
-        Some(Counted { requests: reads + writes, took: Span::from_millis(reading + writing) })
-    }
-
-    fn of(way: &Way) -> Counted {
-        Counted { requests: way.modelled.count(), took: way.modelled.total() }
-    }
+/// Reads and writes of a block device, from the text of its `stat`: each has four numbers, requests first and milliseconds last
+/// (Linux, `Documentation/block/stat.rst`).
+fn parse(stat: &str) -> Option<Counted> {
+    let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let [reads, _, _, reading, writes, _, _, writing, ..] = numbers[..] else { return None };
+    Some(Counted { requests: reads + writes, took: Span::from_millis(reading + writing) })
 }
 
 impl Follows {
@@ -58,22 +40,19 @@ impl Follows {
 
     /// Looks once. Nothing where no device is there, or none any more.
     fn looked(&mut self, measured: &Measured) -> Option<()> {
-        let now = measured.write(|ways| Counted::of(ways.of(Door::File)));
+        let now = measured.write(|ways| Counted::from(&*ways.of(Door::File)));
         if self.since.is_none() {
             self.since = device_on(&self.file).and_then(|device| Some((device.clone(), counted(&device)?, now)));
         }
         let (device, first, came) = self.since.as_ref()?;
-        let there = counted(device)?;
-        let (there, came) = (there.since(*first), now.since(*came));
-        let (requests, took) = (there.requests, there.took);
-        let device = Device { requests, took, came: came.requests, modelled: came.took };
-        measured.write(|ways| ways.device = Some(device));
+        let ends = Ends { far: counted(device)?.since(*first), near: now.since(*came) };
+        measured.write(|ways| ways.device = Some(ends));
         Some(())
     }
 }
 
 fn counted(device: &Path) -> Option<Counted> {
-    Counted::parse(&fs::read_to_string(device.join("stat")).ok()?)
+    parse(&fs::read_to_string(device.join("stat")).ok()?)
 }
 
 /// The loop device on this file, as the system's folder of it.
@@ -93,8 +72,8 @@ mod tests {
     #[test]
     fn the_kernels_counts_are_read() {
         let stat = "     100        1      800      250       50        0      400      150        0      300      400        0";
-        let counted = Counted::parse(stat).unwrap();
+        let counted = parse(stat).unwrap();
         assert_eq!(counted, Counted { requests: 150, took: Span::from_millis(400) });
-        assert_eq!(Counted::parse("1 2 3"), None);
+        assert_eq!(parse("1 2 3"), None);
     }
 }

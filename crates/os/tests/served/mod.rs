@@ -15,8 +15,8 @@ use seekwise_os::live::{Disk, Inbox, Message, Plan};
 use seekwise_os::nbd::Export;
 use seekwise_os::nbd::wire::{self, HEAD, Reader, option};
 use seekwise_os::null::Answering;
-use seekwise_run::receipt::Receipt;
 use seekwise_os::serve::{Address, Doors, send, serve};
+use seekwise_run::receipt::Receipt;
 
 pub const READ: u16 = 0;
 pub const WRITE: u16 = 1;

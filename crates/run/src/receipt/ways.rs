@@ -24,33 +24,53 @@ pub struct Way {
     pub path: Lateness,
 }
 
-/// What a kernel's disk on the file took for requests, beside what the model did meanwhile.
+/// Reads and writes, and their time in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Device {
-    /// Requests of the kernel's disk, and their time in all.
+pub struct Counted {
+    /// How many.
     pub requests: u64,
-    /// See [`Device::requests`].
+    /// All of them together.
     pub took: Span,
-    /// Reads and writes that came to the file, and the model's time for them.
-    pub came: u64,
-    /// See [`Device::came`].
-    pub modelled: Span,
 }
 
-impl Device {
-    /// Nobody else uses the file: as many came to it as the kernel's disk had, within a tenth, for that may part them otherwise.
-    pub fn is_alone(&self) -> bool {
-        self.requests > 0 && self.came > 0 && self.requests.abs_diff(self.came) <= self.came / 10
+impl Counted {
+    /// What came to it since.
+    pub fn since(self, before: Counted) -> Counted {
+        let requests = self.requests.saturating_sub(before.requests);
+        Counted { requests, took: self.took.saturating_sub(before.took) }
     }
 
-    /// The mean of the kernel's.
-    pub fn mean(&self) -> Span {
+    /// Their mean.
+    pub fn mean(self) -> Span {
         Span::from_nanos(self.took.nanos() / self.requests.max(1))
     }
+}
 
-    /// The mean of the model's.
-    pub fn modelled_mean(&self) -> Span {
-        Span::from_nanos(self.modelled.nanos() / self.came.max(1))
+impl From<&Way> for Counted {
+    fn from(way: &Way) -> Counted {
+        Counted { requests: way.modelled.count(), took: way.modelled.total() }
+    }
+}
+
+/// A way as both of its ends count what goes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ends {
+    /// Whoever asks: a kernel's disk on the file, or a run's client.
+    pub far: Counted,
+    /// What came to the disk, and the model's time for it.
+    pub near: Counted,
+}
+
+impl Ends {
+    /// Nobody else goes this way: as many came as were asked, within a tenth, for a kernel may part them otherwise.
+    pub fn is_alone(&self) -> bool {
+        let (asked, came) = (self.far.requests, self.near.requests);
+        asked > 0 && came > 0 && asked.abs_diff(came) <= came / 10
+    }
+
+    /// What comes to the model's mean on the way.
+    pub fn added(&self) -> Span {
+        self.far.mean().saturating_sub(self.near.mean())
     }
 }
 
@@ -62,7 +82,9 @@ pub struct Ways {
     /// Of the file.
     pub file: Way,
     /// Of a kernel's disk on the file, where there is one.
-    pub device: Option<Device>,
+    pub device: Option<Ends>,
+    /// Of a run's client in this program, where it is the only one of the network's.
+    pub client: Option<Ends>,
 }
 
 impl Ways {

@@ -51,38 +51,47 @@ impl Reviewed {
     }
 }
 
-/// Runs the review `text`; with `from`, from what that folder keeps of its parts.
-pub fn run_review(
-    text: &str,
-    name: &str,
-    from: Option<&Path>,
-    options: &Options<'_>,
-    observer: &dyn Observer,
-) -> Result<Reviewed, Error> {
-    let review = Review::parse(name, text)?;
-    let out = options.folder;
-    results::admit_review(out, text, options.resume, options.force)?;
-    let opened = review.part.iter().map(|part| open(part, from, options)).collect::<Result<Vec<_>, _>>()?;
-    let made = review.part.iter().map(Part::folder).zip(opened.iter().map(|opened| &opened.planned.made));
-    let made = MadeOfParts::new(text, made);
-    results::say_review(out, text, &made)?;
-    let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
-    observer.begin(Some(opened.iter().map(|opened| runs(&opened.planned)).sum()), count, "runs");
-    let mut parts = Vec::new();
-    for (part, Opened { planned, results, done, threads }) in review.part.iter().zip(opened) {
-        observer.doing(part.folder());
-        warn(&planned.made.warnings);
-        let records = run(&planned, &Earlier::default(), results, done, threads, observer, &mut || {
-            count += 1;
-            observer.at(count);
-        })?;
-        let page = write_report(&planned.study, &planned.made, &records, &out.join(part.folder()))?;
-        let Planned { study, made, .. } = planned;
-        let studied = Studied { study, made, records, page };
-        something(&studied.evidence())?;
-        parts.push(studied);
+/// A review whose parts are opened.
+pub struct Begun {
+    review: Review,
+    made: MadeOfParts,
+    opened: Vec<Opened>,
+}
+
+impl Begun {
+    /// Plans the parts of the review `text`; with `from`, from what that folder keeps of them.
+    pub fn open(text: &str, name: &str, from: Option<&Path>, options: &Options<'_>) -> Result<Begun, Error> {
+        let review = Review::parse(name, text)?;
+        let out = options.folder;
+        results::admit_review(out, text, options.resume, options.force)?;
+        let opened = review.part.iter().map(|part| open(part, from, options)).collect::<Result<Vec<_>, _>>()?;
+        let made = review.part.iter().map(Part::folder).zip(opened.iter().map(|opened| &opened.planned.made));
+        let made = MadeOfParts::new(text, made);
+        results::say_review(out, text, &made)?;
+        Ok(Begun { review, made, opened })
     }
-    finish(review, &made, parts, out)
+
+    /// Runs what is not done, part by part, and makes the pages.
+    pub fn finish(self, options: &Options<'_>, observer: &dyn Observer) -> Result<Reviewed, Error> {
+        let Begun { review, made, opened } = self;
+        let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
+        observer.begin(Some(opened.iter().map(|opened| runs(&opened.planned)).sum()), count, "runs");
+        let mut parts = Vec::new();
+        for (part, Opened { planned, results, done, threads }) in review.part.iter().zip(opened) {
+            observer.doing(part.folder());
+            warn(&planned.made.warnings);
+            let records = run(&planned, &Earlier::default(), results, done, threads, observer, &mut || {
+                count += 1;
+                observer.at(count);
+            })?;
+            let page = write_report(&planned.study, &planned.made, &records, &options.folder.join(part.folder()))?;
+            let Planned { study, made, .. } = planned;
+            let studied = Studied { study, made, records, page };
+            something(&studied.evidence())?;
+            parts.push(studied);
+        }
+        finish(review, &made, parts, options.folder)
+    }
 }
 
 /// Makes the pages of a review's folder again from what it keeps.

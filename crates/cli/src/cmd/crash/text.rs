@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::Report;
 use super::plan::Plan;
 use crate::args;
-use crate::files::spoken;
 use crate::screen::{self, wrapped};
 use crate::tables;
+use seekwise::reading::spoken;
 
 /// Lost writes that are named one by one.
 pub const NAMED: usize = 12;

@@ -170,7 +170,7 @@ fn kept_up(receipt: &Receipt) -> String {
         receipt.late,
         receipt.lateness.count(),
         receipt.stalls.count,
-    )
+    ) + &receipt.losses().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.
