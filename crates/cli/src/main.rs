@@ -6,6 +6,7 @@ mod cmd;
 mod exit;
 mod interrupt;
 mod output;
+mod pictures;
 mod progress;
 mod screen;
 mod tables;

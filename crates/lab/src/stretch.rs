@@ -8,7 +8,7 @@ use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_run::sim::{Followed, follow};
+use seekwise_run::sim::follow::{Followed, follow};
 
 use crate::inputs::Inputs;
 use crate::made::{MadeFrom, Program};

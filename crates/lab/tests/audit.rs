@@ -11,7 +11,8 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::audit::{Act, Modelled, Subject, Took, measure};
+use seekwise_run::audit::subject::Modelled;
+use seekwise_run::audit::{Act, Subject, Took, measure};
 
 const SEEDS: u64 = 10;
 

@@ -18,7 +18,8 @@ use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
 
 use crate::clock::Clock;
-use crate::real_time::{Measured, RealTime, Timed};
+use crate::measured::Measured;
+use crate::real_time::{RealTime, Timed};
 
 /// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
 const BYTES: u64 = 250 << 30;
@@ -172,7 +173,7 @@ impl Device for Answering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real_time::alone;
+    use crate::measured::alone;
     use seekwise_model::record::Record;
     use seekwise_model::workload::replay::{Replay, Row, Timing};
     use seekwise_run::work::Work;

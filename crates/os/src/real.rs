@@ -17,9 +17,7 @@
 //! | [`probe`] | whether a device may be written |
 //! | [`settings`] | settings of a device for a run, and what they were before |
 //! | `system` | what the kernel tells of its devices |
-//! | `threads` | a thread a worker |
 //! | `uring` | the kernel's ring: the one file with `unsafe` code |
-//! | [`usage`] | processor time and disks, by the kernel's accounts |
 
 pub mod bench;
 #[cfg(target_os = "linux")]
@@ -42,10 +40,8 @@ pub mod probe;
 pub mod settings;
 #[cfg(target_os = "linux")]
 mod system;
-pub(crate) mod threads;
 #[cfg(target_os = "linux")]
 mod uring;
-pub mod usage;
 
 use std::sync::Arc;
 

@@ -15,9 +15,10 @@ use seekwise_run::place::Place;
 
 #[cfg(unix)]
 use crate::clock::take_precedence;
+use crate::measured::Measured;
 #[cfg(unix)]
 use crate::nbd::Client;
-use crate::real_time::{Measured, RealTime, Timed};
+use crate::real_time::{RealTime, Timed};
 use crate::serve::Uri;
 #[cfg(unix)]
 use crate::serve::alone;

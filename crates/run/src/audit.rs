@@ -11,8 +11,6 @@ pub mod subject;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
 
-pub use self::subject::Modelled;
-
 /// Bytes of a block: the physical sector of today's disks, and a page.
 pub const BLOCK: u64 = 4096;
 

@@ -1,6 +1,6 @@
 //! Runs a source on a modelled stack in virtual time: jumps from timeout to timeout.
 
-mod follow;
+pub mod follow;
 
 use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
 use seekwise_model::engine::Engine;
@@ -10,7 +10,6 @@ use seekwise_model::stack::{Change, POWER, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::witness::{Watched, Witness};
 
-pub use self::follow::{Followed, follow};
 use crate::outcome::{Outcome, RunError, join, part};
 
 /// The place's name in records.

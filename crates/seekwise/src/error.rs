@@ -5,8 +5,6 @@ use std::fmt;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_run::outcome::RunError;
 
-use crate::results::FolderError;
-
 /// One or more faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -59,12 +57,6 @@ impl From<Vec<Diagnostic>> for Error {
 impl From<Diagnostic> for Error {
     fn from(diagnostic: Diagnostic) -> Error {
         Error::from(vec![diagnostic])
-    }
-}
-
-impl From<FolderError> for Error {
-    fn from(error: FolderError) -> Error {
-        Error::new(error)
     }
 }
 

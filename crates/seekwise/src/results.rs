@@ -26,6 +26,7 @@ use seekwise_lab::made::MadeFrom;
 use seekwise_lab::made::parts::MadeOfParts;
 use seekwise_lab::run::RunRecord;
 
+use crate::error::Error;
 use crate::shell::quoted;
 use crate::unfinished::hold;
 use crate::whole::write_whole;
@@ -72,6 +73,12 @@ pub enum FolderError {
     Line(PathBuf, usize, String),
     /// A line is not as it was written.
     Changed(PathBuf, usize, String),
+}
+
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Error {
+        Error::new(error)
+    }
 }
 
 impl std::fmt::Display for FolderError {

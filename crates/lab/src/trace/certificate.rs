@@ -6,7 +6,7 @@ use seekwise_formats::trace::{Format, Wait, name_of};
 use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
 use seekwise_model::workload::trace::Loop;
-use seekwise_run::receipt::Lateness;
+use seekwise_run::receipt::lateness::Lateness;
 use serde::{Deserialize, Serialize};
 
 use super::Traced;

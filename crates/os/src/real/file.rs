@@ -19,7 +19,8 @@ use super::device::{Called, Ringed, Shape};
 use super::path::{self, Found, Kind, Mode};
 use super::settings::{Held, Settings};
 use super::{DEVICE, FILE, MOST_THREADS, probe, ring_is_there, uring};
-use crate::real_time::{Measured, RealTime, Standing, Timed};
+use crate::measured::Measured;
+use crate::real_time::{RealTime, Standing, Timed};
 
 /// Requests of a scene or a session in flight, at most.
 const SCENE_DEPTH: u32 = 128;

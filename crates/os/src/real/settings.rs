@@ -11,8 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::system::{Node, Number, System};
+use crate::kernel::debris::folders;
 use kept::Kept;
-pub(crate) use kept::folders;
 pub use kept::{Restored, restore};
 
 /// The keys, without `real.`, and what each takes.
@@ -74,7 +74,7 @@ impl Settings {
 
     /// Sets the disk that `path` names or lies on, until what is handed back is dropped.
     pub fn apply(&self, path: &Path) -> Result<Held, String> {
-        self.apply_in(path, &System::here(), &kept::folders())
+        self.apply_in(path, &System::here(), &folders())
     }
 
     fn apply_in(&self, path: &Path, system: &System, folders: &[PathBuf]) -> Result<Held, String> {
@@ -203,7 +203,7 @@ impl Drop for Held {
 /// Puts back all that this program has set: for whoever ends it in the middle of a run.
 pub fn put_back_own() {
     let own = |record: &PathBuf| kept::is_own(record, &System::here());
-    kept::records(&kept::folders()).iter().filter(|record| own(record)).for_each(|record| {
+    kept::records(&folders()).iter().filter(|record| own(record)).for_each(|record| {
         // Its file stays where it fails: `restore` says why.
         let _ = put_back(record);
     });

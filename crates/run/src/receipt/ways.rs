@@ -2,7 +2,7 @@
 
 use seekwise_model::time::Span;
 
-use super::Lateness;
+use super::lateness::Lateness;
 
 /// Which way a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::trace::{How, Loop, Played, Row, Trace};
 
 use crate::outcome::RunError;
-use crate::receipt::Lateness;
+use crate::receipt::lateness::Lateness;
 
 /// Where the rows of a trace come from.
 pub trait Feed: Send {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::system::{Node, System};
 use super::{Change, value, write};
+use crate::kernel::debris::folders;
 
 const TITLE: &str = "seekwise settings 1";
 
@@ -33,12 +34,6 @@ pub struct Restored {
     pub said: Vec<String>,
     /// Something could not be put back.
     pub failed: bool,
-}
-
-/// Where such files lie: what is there is gone when the machine starts anew.
-pub(crate) fn folders() -> Vec<PathBuf> {
-    let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
-    std::iter::once(PathBuf::from("/run")).chain(own.map(PathBuf::from)).map(|folder| folder.join("seekwise")).collect()
 }
 
 fn boot(system: &System) -> String {

@@ -19,7 +19,7 @@ use seekwise_run::outcome::{Cost, Outcome, RunError, join, part};
 use seekwise_run::usage::{Thread, Usage};
 use seekwise_run::work::Issuer;
 
-use super::usage::{System, of_this_thread};
+use crate::accounts::{System, of_this_thread};
 use crate::clock::Clock;
 use crate::real_time::{RealTime, crank};
 
