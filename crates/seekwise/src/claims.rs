@@ -494,7 +494,7 @@ mod tests {
 
     #[test]
     fn every_carried_claim_has_its_paragraph() {
-        let page = include_str!("../../../../docs/claims.md");
+        let page = include_str!("../../../docs/claims.md");
         for (name, claim) in carried_claims() {
             let heading = format!("\n### {}: ", claim.id);
             let paragraph =
