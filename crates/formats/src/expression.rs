@@ -108,7 +108,6 @@ pub enum Node {
 
 /// What two numbers come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Operator {
     Plus,
     Minus,
@@ -118,7 +117,6 @@ pub enum Operator {
 
 /// How two values stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Order {
     Below,
     AtMost,
@@ -144,7 +142,6 @@ impl Order {
 
 /// What some numbers come to, run by run; `Low`, `High` and `Deviation` over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Function {
     Abs,
     Log2,
@@ -157,7 +154,6 @@ pub enum Function {
 
 /// What many cells come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Reduction {
     Max,
     Min,

@@ -267,7 +267,6 @@ pub struct Cell {
 /// Mean milliseconds a request spent in each part, named as [`seekwise_model::record::Part`] names them. The parts
 /// add up to the mean response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is the part of the same name, which is documented there")]
 pub struct Anatomy {
     pub processor: f64,
     pub driver: f64,
