@@ -123,7 +123,6 @@ pub struct Request {
     pub origin: u16,
     pub op: Op,
     pub flags: Flags,
-    /// The first sector.
     pub lba: u64,
     /// In sectors; 0 for a flush.
     pub sectors: u32,
@@ -161,7 +160,6 @@ pub enum Status {
 /// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// That of the request.
     pub tag: u32,
     pub status: Status,
     /// When the device accepted the request.
@@ -258,7 +256,6 @@ pub struct Landing {
     /// The drive of an array; 0 without an array.
     pub member: u32,
     pub role: Role,
-    /// The first sector.
     pub lba: u64,
     pub sectors: u32,
     /// The stamp of the write that brought the data; for parity, that of the last write that it covers; 0 for a
@@ -285,7 +282,6 @@ pub enum CutSector {
     Finished,
     /// The old content stays.
     Old,
-    /// It cannot be read.
     Unreadable,
 }
 
@@ -296,7 +292,6 @@ pub enum Control<'a> {
     PowerCut,
     /// An orderly power-off. The device decides what to do before it stops.
     PowerOff,
-    /// The supply returns.
     PowerOn,
     /// Abort everything in flight; the cache stays.
     Reset,
@@ -444,7 +439,6 @@ pub enum Next {
     At(Instant),
     /// Nothing before one of the source's requests completes.
     Completion,
-    /// Nothing more.
     Done,
 }
 
@@ -454,14 +448,11 @@ pub struct Served {
     /// The worker in whose statistics it counts.
     pub worker: u16,
     pub op: Op,
-    /// The first sector.
     pub lba: u64,
     pub sectors: u32,
     /// When it was due.
     pub intended: Instant,
-    /// When it was issued.
     pub issued: Instant,
-    /// When it was done.
     pub finished: Instant,
     /// How much of the time since its issue was computing.
     pub computed: Span,
@@ -516,9 +507,7 @@ pub enum Counted {
 /// A write made durable by a flush of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forced {
-    /// The write's operation.
     pub op: Op,
-    /// The write's size.
     pub sectors: u32,
     /// When the write was issued, before its flush.
     pub issued: Instant,

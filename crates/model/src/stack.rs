@@ -79,9 +79,7 @@ pub enum Layer {
     Channel(u32),
     /// A SCSI bus that the drives of an array share.
     Scsi(ScsiSpec),
-    /// Several drives as one.
     Array(ArraySpec),
-    /// The operating system's driver.
     Driver(DriverSpec),
     /// A driver's cache of the whole disk in host memory.
     Accelerator(AcceleratorSpec),

@@ -64,7 +64,6 @@ use crate::time::Span;
 pub struct Small {
     /// How tracks follow one another.
     pub order: Order,
-    /// Surfaces.
     pub heads: u32,
     /// Cylinders and slots per track of each zone, from the outside in.
     pub zones: Vec<(u32, u32)>,
@@ -89,12 +88,9 @@ pub struct Small {
     pub protected: bool,
     /// Broken promises.
     pub faults: Faults,
-    /// The buffer.
     pub cache: Cache,
     pub firmware: Firmware,
-    /// Fixed costs.
     pub overhead: Overhead,
-    /// The interface.
     pub link: Link,
     /// Places that are hard to read.
     pub weak: Vec<Weak>,

@@ -63,19 +63,16 @@ pub struct Worker {
     pub time_based: bool,
     /// The most requests in flight.
     pub depth: u32,
-    /// When it issues.
     pub pace: Pace,
     /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer's workers do, and fio's with
     /// `continue_on_error`. Otherwise it ends at the first failure, once everything in flight has ended.
     pub survives: [bool; 2],
-    /// What it issues.
     pub pattern: Pattern,
 }
 
 /// When requests are issued. The default is a closed loop: at once, up to the depth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pace {
-    /// Pauses between blocks.
     pub think: Option<Think>,
     /// For reads, writes and trims.
     pub rate: [Option<Rate>; 3],
@@ -121,7 +118,6 @@ pub enum Rate {
 /// How a rate spaces its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Process {
-    /// Evenly.
     #[default]
     Linear,
     /// By exponential gaps, as far as the depth allows.
@@ -160,7 +156,6 @@ pub enum Direction {
     Read,
     Write,
     Trim,
-    /// Reads and writes, mixed.
     Mixed,
     /// A trim, then a write at the same place.
     TrimWrite,
@@ -204,7 +199,6 @@ pub struct FioPattern {
     pub seed: u64,
     /// Which of the streams repeat.
     pub repeat: Repeat,
-    /// Syncs between the requests.
     pub syncs: Syncs,
     /// Flushes each file at the end of a pass (`end_fsync`, `fsync_on_close`). A file that is done before the others is
     /// not flushed separately.
@@ -312,7 +306,6 @@ pub enum Modifier {
 /// Sizes of requests in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// All the same.
     Fixed(u64),
     /// `bsrange`: uniform between the two; multiples of the first unless `unaligned`.
     Range {
@@ -415,7 +408,6 @@ pub struct Strided {
 #[derive(Clone, Debug, PartialEq)]
 pub struct IometerPattern {
     pub spec: AccessSpec,
-    /// Where on the device.
     pub area: Region,
     /// The seed of the worker's generator, which draws the lines.
     pub worker_seed: u64,

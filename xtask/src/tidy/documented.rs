@@ -98,7 +98,8 @@ fn field(code: &str) -> Option<&str> {
     let (before, _) = code.split_once(": ")?;
     let name = before.rsplit(' ').next()?;
     let visible = before.strip_suffix(name)?.trim_end();
-    (visible.is_empty() || visible.starts_with("pub")).then_some(name)
+    let narrow = visible.starts_with("pub(") && visible.ends_with(')');
+    (narrow || ["", "pub"].contains(&visible)).then_some(name)
 }
 
 /// The name of the variant that a line declares.
@@ -185,6 +186,7 @@ mod tests {
             ("In sectors.", "pub size: u32,"),
             ("The stack, drive first.", "pub stack: Stack,"),
             ("Adds.", "fn adds() {"),
+            ("A volume.", "pub fn at(&self, volume: u8) -> &Volume {"),
             ("Hits.", "let hits = 1;"),
         ] {
             assert_eq!(with(comment, declared), 0, "{comment}");

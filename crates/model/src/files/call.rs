@@ -41,7 +41,6 @@ pub enum Call {
     List(File),
     /// Creates an empty file in a directory; [`Returned::file`] is the file.
     Create { directory: File, name: Name },
-    /// Creates an empty directory.
     CreateDirectory {
         /// The parent directory.
         directory: File,
@@ -72,7 +71,6 @@ pub enum Call {
         file: File,
         /// The new directory.
         directory: File,
-        /// The new name.
         name: Name,
     },
     /// Deletes a file or an empty directory.

@@ -15,7 +15,6 @@ use crate::time::Instant;
 pub enum Note {
     /// A file from before the run is about to be used for the first time.
     There(File, There),
-    /// A thread calls.
     Called(Thread, Call),
     /// A call returned: the file that it created, and whether it succeeded.
     Returned(Thread, Option<File>, bool),
@@ -23,11 +22,9 @@ pub enum Note {
     Began(Thread, u16, u32),
     /// The operation relies on bytes that another thread wrote: the first byte, and how many.
     Relies(u16, u32, File, u64, u64),
-    /// An operation ended.
     Ended(Thread, u16, u32),
     /// Pages of this volume changed.
     Changed(u8, Vec<Change>),
-    /// A write is issued.
     Issued(Issued),
     /// The last program that the scene waits for has ended.
     Over,
@@ -41,7 +38,6 @@ pub struct Issued {
     pub volume: u8,
     /// The step that it belongs to.
     pub step: Step,
-    /// The first sector.
     pub lba: u64,
     pub sectors: u32,
 }

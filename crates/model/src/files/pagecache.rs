@@ -36,7 +36,6 @@ enum State {
     Inactive,
     /// Clean; used again.
     Active,
-    /// Differs from the drive.
     Dirty,
     /// On its way to the drive.
     Writing,

@@ -64,11 +64,9 @@ pub enum Act {
     Began(u32),
     /// The operation relies on these bytes of a file (the first, and how many), which another thread wrote for it.
     Relies(u32, File, u64, u64),
-    /// Ends an operation.
     Ended(u32),
     /// Waits until another thread of the program has acted.
     Park,
-    /// Ends the thread.
     Over,
 }
 
@@ -87,7 +85,6 @@ pub trait Program: fmt::Debug {
 /// A kind of program, with its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Copies or moves files.
     Copy(CopySpec),
     /// Reads files.
     Scan(ScanSpec),
@@ -99,11 +96,8 @@ pub enum Doing {
     Registry(RegistrySpec),
     /// Moves chunks of files.
     Defragment(DefragmentSpec),
-    /// Saves documents.
     Document(DocumentSpec),
-    /// Posts records.
     Records(RecordsSpec),
-    /// Uses a scratch file.
     Scratch(ScratchSpec),
     /// Plays made-up requests.
     Playback(PlaybackSpec),

@@ -52,7 +52,6 @@ pub struct ProgramPlan {
 pub struct SceneSpec {
     pub name: String,
     pub system: SystemSpec,
-    /// How partitions are aligned.
     pub alignment: Alignment,
     /// The capabilities of the devices beside the drive: units 1, 2, … Their sectors follow the drive's.
     pub beside: Vec<Limits>,
@@ -91,16 +90,13 @@ pub enum Unfit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     pub program: u16,
-    /// When it began.
     pub began: Instant,
-    /// When it ended.
     pub ended: Instant,
 }
 
 /// What kept a program from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// A call was refused.
     Refused(Refused),
     /// A request of a call failed.
     Failed,
@@ -151,9 +147,7 @@ struct Durability {
 struct Flying {
     /// Its thread.
     origin: u16,
-    /// Its unit.
     unit: u8,
-    /// When it was issued.
     issued: Instant,
     /// For a write that a flush follows: its sectors. The flag tells whether the flush is on its way.
     forced: Option<u32>,

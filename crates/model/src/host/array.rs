@@ -61,9 +61,7 @@ pub enum Balance {
     /// An idle member, else the one whose last command ended nearest; of equals the first. As md's RAID 1 does for
     /// rotating drives (`read_balance` in `drivers/md/raid1.c`).
     Nearest,
-    /// In turn.
     RoundRobin,
-    /// The first available.
     First,
 }
 

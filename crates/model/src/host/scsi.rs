@@ -59,7 +59,6 @@ struct Wanting {
     rank: u32,
     /// How long it needs the bus.
     span: Span,
-    /// It has lost.
     lost: bool,
 }
 

@@ -25,13 +25,9 @@ use crate::time::{Instant, Span};
 /// A fault of [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// [`Faults::ignores_fua`].
     IgnoresFua,
-    /// [`Faults::early_flush`].
     EarlyFlush,
-    /// [`Faults::forgets_on_power_off`].
     ForgetsOnPowerOff,
-    /// [`Faults::caches_when_off`].
     CachesWhenOff,
 }
 

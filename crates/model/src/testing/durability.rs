@@ -65,7 +65,6 @@ impl Promise {
 /// How the power failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// At once.
     Cut,
     /// In order, and the device was left alone until it was done.
     Off,

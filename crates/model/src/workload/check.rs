@@ -32,7 +32,6 @@ pub enum Fault {
     Workers,
     /// A depth of 0.
     Depth,
-    /// It would never end.
     Endless,
     /// It would take more than a century.
     TooLong,

@@ -308,9 +308,7 @@ pub(crate) enum Purpose {
     Sizes = 0,
     /// Read or write.
     Mix = 4,
-    /// Which file.
     File = 5,
-    /// Which block.
     Block = 6,
     /// Random or sequential (all three directions start alike).
     Randomness = 10,

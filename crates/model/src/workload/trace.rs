@@ -77,7 +77,6 @@ impl Speed {
 pub struct How {
     /// When rows are issued.
     pub mode: Loop,
-    /// How fast.
     pub speed: Speed,
     /// Nothing is issued from here on; `None`: until the trace ends.
     pub until: Option<Instant>,

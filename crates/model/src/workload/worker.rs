@@ -45,7 +45,6 @@ pub(crate) enum Purpose {
     Forced(u32),
     /// An Iometer request with a reply in the other direction.
     Ask {
-        /// The request's direction.
         direction: u8,
         /// Bytes of the reply.
         bytes: u32,
@@ -57,7 +56,6 @@ pub(crate) enum Purpose {
 pub(crate) struct Issue {
     pub(crate) op: Op,
     pub(crate) flags: Flags,
-    /// The first sector.
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
     /// When it was due.
@@ -69,7 +67,6 @@ pub(crate) struct Issue {
 
 /// What a worker has at an instant.
 pub(crate) enum Poll {
-    /// This request, now.
     Issue(Issue),
     /// Nothing before this instant.
     At(Instant),
@@ -81,7 +78,6 @@ pub(crate) enum Poll {
 
 /// The short answer of a worker.
 pub(crate) enum Quick {
-    /// Issue this.
     Draw(Draw),
     /// Nothing before one of its requests completes.
     Wait,
@@ -711,7 +707,6 @@ pub(crate) struct Answered {
     pub(crate) intended: Instant,
     /// Without an error.
     pub(crate) done: bool,
-    /// It is a read.
     pub(crate) read: bool,
 }
 

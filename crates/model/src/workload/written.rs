@@ -21,7 +21,6 @@ struct Piece {
 /// The pieces, in the order in which they are read back.
 #[derive(Clone, Debug)]
 enum Order {
-    /// As they were written.
     Written(VecDeque<Piece>),
     /// By first sector; none overlaps another.
     Placed(BTreeMap<u64, Piece>),

@@ -19,7 +19,6 @@ pub struct BootSpec {
     pub volume: u8,
     /// The system's files.
     pub set: FileSet,
-    /// How many phases.
     pub phases: u32,
     /// Reads in a phase.
     pub reads: u32,

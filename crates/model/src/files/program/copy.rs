@@ -132,7 +132,6 @@ struct Side {
     from: u64,
     /// The writer's copy.
     target: Option<File>,
-    /// The acts to come.
     acts: Acts,
     /// A block is being read.
     reading: bool,

@@ -17,7 +17,6 @@ pub struct DocumentSpec {
     pub bytes: u64,
     /// Bytes in a write.
     pub block: u64,
-    /// How many saves.
     pub saves: u32,
     /// How the files are opened.
     pub handle: Handle,

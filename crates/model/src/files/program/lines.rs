@@ -38,7 +38,6 @@ impl Acts {
 
 /// What [`Script::more`] sees.
 pub(super) struct Seen<'a> {
-    /// The present instant.
     pub(super) now: Instant,
     /// The result of the last call; `None` at the beginning.
     pub(super) returned: Option<&'a Returned>,

@@ -23,7 +23,6 @@ pub struct RecordsSpec {
     pub table: u64,
     /// Bytes in an index.
     pub index: u64,
-    /// How many records.
     pub records: u32,
     /// Records in a transaction; 1 for no transactions.
     pub transaction: u32,

@@ -16,7 +16,6 @@ pub struct ScratchSpec {
     pub volume: u8,
     /// The size of the scratch file.
     pub bytes: u64,
-    /// How many strokes.
     pub strokes: u32,
     /// Bytes that each stroke saves, contiguously.
     pub run: u64,

@@ -9,7 +9,6 @@ use crate::rng::Rng;
 /// A set of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSet {
-    /// How many files.
     pub files: u32,
     /// The size of all files together.
     pub bytes: u64,

@@ -13,7 +13,6 @@ pub enum Fact {
     Unlisted(FileId),
     /// Its record (of `$MFT`, its inode) is in use.
     Recorded,
-    /// Its record is free.
     Unrecorded,
     /// Its length is this.
     Sized(u64),

@@ -128,7 +128,7 @@ impl Fat32 {
     }
 
     /// Prepares for a metadata change. NT marks a clean volume dirty in its boot sector, and goes on when that is on
-    /// the medium; both systems clear a bit of FAT[1] (specification, ClnShutBitMask).
+    /// the medium; both systems clear a bit of the entry FAT\[1\] (specification, ClnShutBitMask).
     fn change(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) -> u64 {
         let number = contents.changes.next();
         if !self.marked {
@@ -196,7 +196,7 @@ impl Fat32 {
         }
     }
 
-    /// Marks the volume clean: FAT[1] in both tables, then boot sector and FSInfo in one write through to the medium.
+    /// Marks the volume clean: FAT\[1\] in both tables, then boot sector and FSInfo in one write through to the medium.
     fn mark_clean(&mut self, contents: &mut Contents, plan: &mut Plan) {
         contents.pages.touch(self.table, 1, Role::Fat(0), contents.changes.next());
         let dirty = contents.pages.take_if(|role| role == Role::Fat(0));

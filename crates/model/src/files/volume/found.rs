@@ -117,7 +117,6 @@ struct Places {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct There {
     directory: Option<FileId>,
-    /// Its length.
     pub bytes: u64,
     places: Places,
 }

@@ -24,7 +24,6 @@ pub enum Role {
     FsInfo,
     /// A file allocation table: copy 0 or 1.
     Fat(u8),
-    /// Records of NTFS's `$MFT`.
     MftRecords,
     /// `$MFT`'s own bitmap of records.
     MftBitmap,

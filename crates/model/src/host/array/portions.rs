@@ -57,7 +57,6 @@ pub(super) struct Portion {
     /// Data that it read are missing: start again.
     pub again: bool,
     pub begun: bool,
-    /// Its writes have begun.
     pub writing: bool,
     pub live: bool,
 }

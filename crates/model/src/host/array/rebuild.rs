@@ -47,7 +47,6 @@ impl Rebuild {
 pub struct Progress {
     /// When the last rebuild began.
     pub began: Option<Instant>,
-    /// When it ended.
     pub ended: Option<Instant>,
     /// Sectors of the new drive that are rebuilt.
     pub sectors: u64,
