@@ -6,7 +6,7 @@
 //! | a read that is cached as a whole | ends after `hit` |
 //! | another read | goes down, and its data are kept; after a sequential read the cache may read ahead, if nothing else is in flight |
 //! | a write | ends after `hit`, as soon as there is room |
-//! | with FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes down after its sectors' dirty data; overlapping requests wait |
+//! | with FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes down after its sectors' dirty data; others wait |
 //! | a flush | goes down once everything that was dirty is written, or ends after `hit` if flushes are dropped |
 //!
 //! Dirty data are written in runs of neighbours, the longest dirty first: one run at a time when nothing has been in
