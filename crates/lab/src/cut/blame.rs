@@ -16,7 +16,6 @@ pub struct Blamed {
     pub level: String,
     /// The setting, a dotted key.
     pub setting: String,
-    /// Its value.
     pub value: String,
 }
 

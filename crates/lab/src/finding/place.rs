@@ -30,7 +30,6 @@ pub struct Place {
     /// For each axis, the index of the level.
     pub at: Vec<usize>,
     pub outcome: Outcome,
-    /// Its ratio.
     pub ratio: f64,
 }
 

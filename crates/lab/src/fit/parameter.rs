@@ -45,7 +45,6 @@ pub enum Marked {
 /// The values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
-    /// Numbers.
     Number(Range),
     /// One of these; a point has its index in the list.
     Choice(Vec<String>),

@@ -1,4 +1,4 @@
-//! The keys of real files and devices, `real.…`: how a cell's job has the file, whatever the job says itself.
+//! The keys of real files and devices, `real.…`: how a cell's job opens the file, whatever the job says itself.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::size;
@@ -10,7 +10,7 @@ use seekwise_targets::real::{Engine, Handle, Wanted, ring_is_there};
 
 use super::Cell;
 
-/// What all keys begin with.
+/// The prefix of all keys.
 pub const REAL_KEYS: &str = "real.";
 
 /// What the keys of a cell ask for.
@@ -24,7 +24,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those of a cell; `file` names the study in errors.
+    /// The keys of a cell; `file` names the study in errors.
     pub fn of(file: &str, cell: &Cell) -> Result<Keys, Vec<Diagnostic>> {
         let mut keys = Keys::default();
         for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
@@ -41,7 +41,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Nothing where the value is none of the key's.
+    /// Takes a key; `None` if the value does not fit it.
     fn take(&mut self, key: &str, value: &str) -> Option<()> {
         let flag = |value: &str| match value {
             "true" | "on" | "1" => Some(true),
@@ -68,7 +68,7 @@ impl Keys {
                     _ => return None,
                 };
             }
-            // What a disk can be set to is the place's to say.
+            // The place knows the settings of its disk.
             "real.scheduler" | "real.write_cache" | "real.queue_depth" => {
                 self.wanted.settings.push((key.strip_prefix(REAL_KEYS)?.to_owned(), value.to_owned()));
             }
@@ -78,8 +78,8 @@ impl Keys {
         Some(())
     }
 
-    /// How each worker has the file: as the job says, then as the keys say, then as this kernel can; and what is to be said
-    /// of that. Without workers, one for all.
+    /// How each worker opens the file: as the job says, then as the keys say, then as this kernel can; with a warning,
+    /// if any. Without workers, one handle for all.
     pub fn handles(&self, opened: Option<&[Opened]>) -> Result<(Vec<Handle>, Option<String>), String> {
         let mut handles: Vec<Handle> = match opened {
             Some(opened) => opened.iter().map(handle).collect(),
@@ -118,7 +118,7 @@ fn handle(opened: &Opened) -> Handle {
     }
 }
 
-/// How the workers have the file, as settings.
+/// How the workers open the file, as settings.
 pub fn settings(handles: &[Handle]) -> Vec<Setting> {
     let each = |key: &str, word: fn(&Handle) -> &'static str| {
         let mut words: Vec<&str> = handles.iter().map(word).collect();
@@ -140,7 +140,7 @@ pub fn settings(handles: &[Handle]) -> Vec<Setting> {
     ]
 }
 
-/// Whether a place is one of these.
+/// True if a place is one of these.
 pub fn is_real(name: &str) -> bool {
     matches!(name.split_once(':'), Some((FILE | DEVICE, _)))
 }

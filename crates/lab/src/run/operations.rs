@@ -1,4 +1,4 @@
-//! What programs did: operations counted, by program.
+//! The operations of programs, counted by program.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct OperationRecord {
     pub count: u64,
     /// How many a second, from the program's beginning to its end.
     pub per_s: f64,
-    /// How long they took; nothing where none ended.
+    /// `None` if none ended.
     #[serde(deserialize_with = "Response::kept")]
     pub response_ms: Option<Response>,
 }

@@ -73,6 +73,7 @@ pub struct Mounts<'a> {
 }
 
 impl<'a> Mounts<'a> {
+    /// The volumes of a scene after a cut.
     pub fn new(ledgers: &'a [Ledger], seen: Seen<'a>) -> Mounts<'a> {
         Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(seen)).collect(), found: RefCell::default() }
     }
