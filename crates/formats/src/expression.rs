@@ -108,6 +108,7 @@ pub enum Node {
 
 /// What two numbers come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
 pub enum Operator {
     Plus,
     Minus,
@@ -117,6 +118,7 @@ pub enum Operator {
 
 /// How two values stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
 pub enum Order {
     Below,
     AtMost,
@@ -142,6 +144,7 @@ impl Order {
 
 /// What some numbers come to, run by run; `Low`, `High` and `Deviation` over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
 pub enum Function {
     Abs,
     Log2,
@@ -154,6 +157,7 @@ pub enum Function {
 
 /// What many cells come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "their names say it")]
 pub enum Reduction {
     Max,
     Min,

@@ -1,6 +1,7 @@
-//! Documentation. Public items have it: functions, types, traits and what they demand, constants, modules. Fields and
-//! variants have it only where their names do not say it, which is the author's judgement; that a comment says nothing
-//! but the name is checked here. The program's own crate, `cli`, is nobody's library and is free of the first rule.
+//! Documentation. Public items have it: functions, types, traits and what they demand, constants, modules. Methods of
+//! types that are not public are free of this rule, and so is the crate `cli`, which is a program and no library. Fields
+//! and variants have documentation only if it adds to their names. The author decides; this rule finds comments that
+//! only repeat a name.
 
 use super::Text;
 use super::source::{code, without_tests};
@@ -41,25 +42,46 @@ fn items(file: &Text, code: &str, faults: &mut Vec<String>) {
 
 /// The public items and what public traits demand: their lines, from 0, and names.
 fn public(code: &str) -> Vec<(usize, &str)> {
+    let hidden: Vec<&str> = code.lines().filter_map(hidden).collect();
     let mut found = Vec::new();
     let mut depth = 0;
-    let mut demanded_at = None;
+    let (mut demanded_at, mut hidden_at) = (usize::MAX, usize::MAX);
     for (number, line) in code.lines().enumerate() {
         let declaration = line.trim_start();
-        let demanded = (demanded_at == Some(depth)).then_some(declaration);
-        let public = declaration.strip_prefix("pub ").or(demanded);
+        let demanded = (demanded_at == depth).then_some(declaration);
+        let public = declaration.strip_prefix("pub ").or(demanded).filter(|_| depth < hidden_at);
         if let Some((kind, name)) = public.and_then(item) {
             found.push((number, name));
             if kind == "trait" {
-                demanded_at = Some(depth + 1);
+                demanded_at = depth + 1;
             }
         }
+        if subject(declaration).is_some_and(|name| hidden.contains(&name)) {
+            hidden_at = depth + 1;
+        }
         depth = (depth + line.matches('{').count()).saturating_sub(line.matches('}').count());
-        if line.contains('}') && demanded_at.is_some_and(|inside| depth < inside) {
-            demanded_at = None;
+        if line.contains('}') {
+            let still = |inside: usize| if depth < inside { usize::MAX } else { inside };
+            (demanded_at, hidden_at) = (still(demanded_at), still(hidden_at));
         }
     }
     found
+}
+
+/// The name of the type that a line declares, if it is not public.
+fn hidden(line: &str) -> Option<&str> {
+    let declaration = line.trim_start();
+    let declaration =
+        declaration.strip_prefix("pub(").map_or(declaration, |rest| rest.split_once(") ").map_or("", |it| it.1));
+    item(declaration).filter(|(kind, _)| ["struct", "enum", "union"].contains(kind)).map(|(_, name)| name)
+}
+
+/// The name of the type whose methods a line begins.
+fn subject(declaration: &str) -> Option<&str> {
+    let header = declaration.strip_prefix("impl")?.trim_end_matches(['{', ' ']);
+    let behind = if header.starts_with('<') { header.split_once("> ")?.1 } else { header };
+    let path = behind.split_once(" for ").map_or(behind, |(_, path)| path).trim_start();
+    path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next()
 }
 
 /// An item's kind and name; `None` of a field, of what is used again, and of a module in a file, whose header says it.
@@ -154,6 +176,21 @@ mod tests {
                     /// Two.\npub struct I {\n    pub j: u8,\n}\n#[cfg(test)]\nmod tests {\n    pub fn k() {}\n}\n\
                     trait L {\n    fn m();\n}\n";
         assert!(faults("crates/lab/src/plan.rs", text).is_empty());
+    }
+
+    #[test]
+    fn methods_of_types_that_are_not_public_need_none() {
+        for (declared, begun, told) in [
+            ("pub(super) struct A<T>(T);", "impl<T: B> A<T> {", 0),
+            ("enum A { B }", "impl A {", 0),
+            ("/// A.\npub struct A;", "impl A {", 1),
+            ("struct B;", "impl A {", 1),
+        ] {
+            let text = format!("//! A.\n{declared}\n{begun}\n    pub fn b() {{\n    }}\n}}\n/// C.\npub fn c() {{}}\n");
+            assert_eq!(faults("crates/lab/src/plan.rs", &text).len(), told, "{declared} {begun}");
+        }
+        let after = "//! A.\nstruct A;\nimpl A {\n    pub fn b() {}\n}\npub fn c() {}\n";
+        assert_eq!(faults("crates/lab/src/plan.rs", after).len(), 1);
     }
 
     #[test]
