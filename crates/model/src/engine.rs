@@ -183,7 +183,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
-    /// Issues a request, if there is one and the device has room.
+    /// Issues a request, if there is one and the device has room. True if it issued or recorded one.
     #[inline(always)]
     fn issue(&mut self, recorder: &mut impl FnMut(&Record)) -> bool {
         if let Some((request, offered)) = self.waiting {

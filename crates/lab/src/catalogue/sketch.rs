@@ -202,7 +202,7 @@ impl<'a> Sketch<'a> {
         Ok(text.join("\n") + "\n")
     }
 
-    /// Turns stated figures of the other drive into hints, and leaves out those of a single unit.
+    /// Marks all figures of the other drive as inferred, and leaves out what belongs to a single unit.
     fn disown(&mut self) {
         let like = self.like;
         let root = self.document.as_table_mut();
@@ -318,7 +318,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// Checks the result: it has what was given, and nothing of the other drive.
+    /// Sets the profile's checks: what was given, and nothing of the other drive.
     fn checks(&mut self) {
         self.document.as_table_mut().insert("checks", Item::Table(Table::new()));
         let given = *self.given;

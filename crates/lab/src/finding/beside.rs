@@ -40,7 +40,7 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
     others.map(|&figure| Metric { whose: of.whose.clone(), figure }).collect()
 }
 
-/// Whether a companion contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it
+/// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it
 /// goes the other way than the verdict. Beside "no difference" either way contradicts; without a verdict, none does.
 pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<Beside> {
     let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);

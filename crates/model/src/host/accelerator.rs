@@ -6,7 +6,7 @@
 //! | a read that is cached as a whole | ends after `hit` |
 //! | another read | goes down, and its data are kept; after a sequential read the cache may read ahead, if nothing else is in flight |
 //! | a write | ends after `hit`, as soon as there is room |
-//! | with FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes down after its sectors' dirty data; others wait |
+//! | FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes down after its sectors' dirty data; others wait |
 //! | a flush | goes down once everything that was dirty is written, or ends after `hit` if flushes are dropped |
 //!
 //! Dirty data are written in runs of neighbours, the longest dirty first: one run at a time when nothing has been in
@@ -359,8 +359,8 @@ impl Accelerator {
         idle.min(since + self.spec.dirty_age)
     }
 
-    /// Sends a command down, if there is one and the device has room. The cache's own commands and those from above
-    /// take turns.
+    /// Sends a command down, if there is one and the device has room; true if it sent one. The cache's own commands and
+    /// those from above take turns.
     fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         if self.in_flight >= self.limits.depth {
             return false;

@@ -447,7 +447,7 @@ impl FioStream {
         }
     }
 
-    /// Begins the next pass, if there is one.
+    /// Begins the next pass; false if there is none.
     pub(crate) fn begin_pass(&mut self) -> bool {
         let more = !(self.pattern.verify && self.last_pass());
         if more {

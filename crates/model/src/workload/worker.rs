@@ -716,8 +716,8 @@ fn written(fio: &FioPattern) -> Written {
     Written::new(map, fio.backlog)
 }
 
-/// Whether a direction's rate lets it issue at `now`: since when it is due, or when it will be. A mixed job turns to
-/// the other direction if that one is behind, or due sooner.
+/// Whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due, or `Err` with the
+/// instant at which it will be. A mixed job turns to the other direction if that one is behind, or due sooner.
 fn gate(arrival: &Arrival, fio: &mut FioStream, direction: usize, now: Instant) -> Result<Option<Instant>, Instant> {
     let wait = |direction: usize| arrival.due(direction).filter(|&due| due > now);
     let Some(due) = wait(direction) else {

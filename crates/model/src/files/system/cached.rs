@@ -350,8 +350,8 @@ impl System {
         self.pay(thread);
     }
 
-    /// Lets a thread write its next piece unless too much is dirty: extends the file, and reads the pages that are
-    /// changed in part.
+    /// Lets a thread write its next piece: extends the file, and reads the pages that are changed in part. False if too
+    /// much is dirty.
     pub(super) fn admit(&mut self, now: Instant, thread: Thread) -> bool {
         let (file, handle) = self.target(thread);
         let there = self.is_there(file);

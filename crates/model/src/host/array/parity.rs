@@ -180,7 +180,8 @@ impl Row {
         }
     }
 
-    /// Reports to `read` what to read to know the part's columns of the whole row; `None` if too many members are lost.
+    /// Reports to `read` what to read to know the whole row within the part's hull; nothing if too many members are
+    /// lost.
     pub fn read_sources(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
