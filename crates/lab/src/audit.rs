@@ -39,7 +39,6 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
-    /// There is no verdict.
     Open,
     /// Another explanation is possible, but less simple.
     Likely,

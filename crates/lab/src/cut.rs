@@ -119,7 +119,6 @@ pub struct Report {
     pub operations: Option<OperationLosses>,
     /// Data at risk over time.
     pub at_risk: Vec<Point>,
-    /// Every cut.
     #[serde(skip)]
     pub each: Vec<Cut>,
 }

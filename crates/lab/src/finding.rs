@@ -105,7 +105,6 @@ pub struct Judged<'a> {
 /// The places of a range at which all checks of a claim hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vote {
-    /// Where they hold.
     pub holds: Vec<String>,
     /// Where one does not.
     pub fails: Vec<String>,

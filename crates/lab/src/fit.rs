@@ -50,7 +50,6 @@ use search::Effort;
 /// The result of a fit.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// What could move.
     pub parameters: Vec<Parameter>,
     /// The fitted value of each.
     pub point: Vec<f64>,

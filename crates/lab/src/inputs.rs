@@ -25,9 +25,7 @@ pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A drive's profile.
     Drive,
-    /// A stack file.
     Stack,
     /// A job, or a file that a job includes.
     Job,

@@ -32,7 +32,6 @@ const PATTERN_RAMP: Span = Span::from_secs(5);
 pub struct BuiltIn {
     /// On the command line.
     pub name: String,
-    /// What it issues.
     pub spec: AccessSpec,
 }
 
@@ -47,7 +46,6 @@ pub struct BuiltInJob {
     /// On the command line.
     pub name: &'static str,
     pub purpose: &'static str,
-    /// fio's text.
     pub text: &'static str,
     /// The variables in it and their defaults.
     pub variables: &'static [(&'static str, &'static str)],
@@ -222,15 +220,12 @@ fn slug(name: &str) -> String {
 #[derive(Clone, Debug)]
 pub enum Origin {
     Pattern,
-    /// An Iometer configuration.
     Iometer,
-    /// A fio job file.
     Fio(Box<fio::JobFile>),
     /// A scene, with its settings.
     Scene(Vec<Setting>),
     /// A recorded session, with what was done to the disk in it.
     Session(Vec<Change>),
-    /// A recorded trace.
     Trace(Box<Traced>),
 }
 

@@ -46,7 +46,6 @@ pub struct Cell {
 /// What a cell runs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Where it runs.
     pub target: Target,
     /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Setting>,

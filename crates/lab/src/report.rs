@@ -82,9 +82,7 @@ impl Report {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
     pub estimate: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
@@ -186,7 +184,6 @@ pub struct Cause {
 pub struct Meaning {
     /// The verdict in words ("no difference within ±x %").
     pub word: String,
-    /// Its meaning.
     pub says: String,
 }
 
@@ -233,7 +230,6 @@ pub struct Cell {
     pub runs: u32,
     /// Requests completed, over all runs.
     pub ios: u64,
-    /// Requests a second.
     pub iops: Interval,
     pub bytes_per_s: Interval,
     /// Response time of all requests.
@@ -348,7 +344,6 @@ pub struct Requests {
     pub lba: Vec<u64>,
     /// Sectors of 512 bytes.
     pub sectors: Vec<u32>,
-    /// When it was due.
     pub due_ns: Vec<i64>,
     /// Nanoseconds of each part; together they are the response.
     pub parts_ns: Vec<Vec<u64>>,

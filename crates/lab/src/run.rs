@@ -467,7 +467,6 @@ pub struct View {
     /// Requests done.
     #[serde(deserialize_with = "count")]
     pub ios: u64,
-    /// Requests a second.
     pub iops: f64,
     pub bytes_per_s: f64,
     /// Response times, from the issue; `None` without requests.
@@ -536,7 +535,6 @@ pub struct Measured {
     pub windows: Vec<Option<Window>>,
     /// Percentage of the bytes read through a page cache that were in memory.
     pub memory_percent: Option<f64>,
-    /// What programs did.
     pub operations: BTreeMap<String, OperationRecord>,
     /// For a recorded session: its ends compared with the recording.
     pub compared: Option<Compared>,

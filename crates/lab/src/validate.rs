@@ -22,7 +22,6 @@ use crate::stats::demerit::demerit;
 /// The error of a simulated drive on a trace.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Validation {
-    /// All requests.
     #[serde(flatten)]
     pub all: Errors,
     pub reads: Errors,
@@ -32,7 +31,6 @@ pub struct Validation {
 /// The distance of simulated response times from measured ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// Requests.
     pub n: u64,
     /// Mean of the measured response times.
     pub mean_measured_ms: f64,

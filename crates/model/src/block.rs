@@ -450,7 +450,6 @@ pub struct Served {
     pub op: Op,
     pub lba: u64,
     pub sectors: u32,
-    /// When it was due.
     pub intended: Instant,
     pub issued: Instant,
     pub finished: Instant,
@@ -494,7 +493,6 @@ pub enum Counted {
     In {
         /// The worker's index in its job; with several sources, the indexes continue through their jobs.
         worker: u16,
-        /// When it was due.
         intended: Instant,
         /// The write that this flush made durable, if it followed a write of its own: the flush is counted as that
         /// write.

@@ -111,7 +111,6 @@ pub struct Think {
 pub enum Rate {
     /// Bytes a second.
     Bytes(u64),
-    /// Requests a second.
     Requests(u64),
 }
 

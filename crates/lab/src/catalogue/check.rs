@@ -11,7 +11,6 @@ use super::curves::sustained;
 /// A comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What is compared.
     pub what: &'static str,
     /// The figure of the real drive.
     pub expected: f64,

@@ -39,7 +39,6 @@ pub enum Verdict {
     AsExpected,
     /// Disagrees, as the profile says.
     KnownMiss,
-    /// Disagrees.
     Off,
     /// Agrees with arithmetic, though the profile says otherwise.
     NotOff,

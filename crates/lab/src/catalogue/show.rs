@@ -27,7 +27,6 @@ pub struct Summary {
     pub interface: String,
     /// In 10^9 bytes.
     pub capacity_gb: f64,
-    /// Revolutions a minute.
     pub rpm: f64,
     /// Surfaces.
     pub heads: u8,
@@ -61,7 +60,6 @@ pub struct Sheet {
     /// Its line of the list.
     #[serde(flatten)]
     pub summary: Summary,
-    /// All figures.
     pub figures: Vec<Shown>,
     /// Comparisons with datasheet and measurement.
     pub checks: Vec<Check>,

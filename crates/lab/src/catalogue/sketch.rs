@@ -38,7 +38,6 @@ const LATE: f64 = 0.98;
 pub struct Datasheet {
     /// In bytes.
     pub capacity: Option<u64>,
-    /// Revolutions a minute.
     pub rpm: Option<f64>,
     /// Sustained rate of the outermost zone in MB/s.
     pub outer: Option<f64>,

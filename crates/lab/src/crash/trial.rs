@@ -26,7 +26,6 @@ use crate::cut::view::Plan;
 /// The settings of the trials.
 #[derive(Clone, Copy, Debug)]
 pub struct Trials {
-    /// How many cuts.
     pub cuts: usize,
     /// Other orders of each.
     pub orders: u32,

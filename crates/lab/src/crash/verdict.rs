@@ -19,7 +19,6 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nothing is wrong.
     Consistent,
     /// Something is lost that may be lost.
     LostAllowed,
@@ -63,7 +62,6 @@ pub struct Checked {
     pub code: Option<i32>,
     /// How it ended without one, to follow "the check": it died of a signal, or took too long.
     pub died: Option<String>,
-    /// What it printed.
     pub printed: String,
     /// Why the file system could not be mounted.
     pub unmountable: Option<String>,

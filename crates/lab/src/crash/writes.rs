@@ -16,7 +16,6 @@ use crate::cut::runs::Run;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
     pub stamp: u64,
-    /// Its sectors.
     pub run: Run,
     /// When the disk accepted it.
     pub taken: Instant,

@@ -72,7 +72,6 @@ pub struct Level {
 /// A write, with earlier ones that share its fate.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Its sectors.
     pub run: Run,
     /// Sectors that are not safe.
     pub left: u64,

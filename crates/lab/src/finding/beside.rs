@@ -11,7 +11,6 @@ pub struct Beside {
     pub metric: Metric,
     /// The other side over the base; 95 %, not corrected for others.
     pub ratio: Interval,
-    /// It got worse.
     pub worse: bool,
 }
 

@@ -39,7 +39,6 @@ pub enum Part {
 #[derive(Clone, Debug)]
 pub struct Traced {
     pub file: String,
-    /// Its requests.
     pub trace: Trace,
     /// How many of them the search sees, the first ones.
     pub seen: usize,
@@ -73,7 +72,6 @@ pub enum Draws {
 /// A kind of data.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// A trace.
     Traced(Box<Traced>),
     /// Jobs with their figures.
     Points(Vec<Point>),

@@ -120,7 +120,6 @@ pub struct Point {
     pub held: bool,
     /// Settings during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
-    /// The work.
     pub doing: Doing,
     /// The measured figures.
     pub figures: Vec<Figure>,

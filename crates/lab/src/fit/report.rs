@@ -84,7 +84,6 @@ pub struct Moved {
 pub struct Stayed {
     pub name: String,
     pub value: String,
-    /// The reason.
     pub why: Left,
 }
 
@@ -124,7 +123,6 @@ pub struct OfOther {
 pub struct Remains {
     /// In words.
     pub which: String,
-    /// How many.
     pub n: usize,
     /// Measured mean, ms.
     pub measured_ms: f64,

@@ -191,7 +191,6 @@ impl Slopes {
 /// A simulated value, in the loss's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simulated {
-    /// The time, or figure.
     pub value: f64,
     /// The part of it that the arm waited for its first sector, if it did.
     pub wait: f64,

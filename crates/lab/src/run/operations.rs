@@ -13,7 +13,6 @@ use crate::stats::response::Response;
 /// The operations of one program.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct OperationRecord {
-    /// How many ended.
     #[serde(deserialize_with = "super::count")]
     pub count: u64,
     /// How many a second, from the program's beginning to its end.

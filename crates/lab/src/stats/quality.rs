@@ -44,10 +44,7 @@ pub enum Flag {
         limit: f64,
     },
     /// Requests failed; they are in no rate and no percentile.
-    Failed {
-        /// How many.
-        requests: u64,
-    },
+    Failed { requests: u64 },
     /// Too few requests for this percentile and those above it.
     TooFewForPercentile {
         /// Of which kind of request.
@@ -67,10 +64,7 @@ pub enum Flag {
         effect: f64,
     },
     /// All pairs of runs gave the same ratio: the interval has no width, and further runs add nothing.
-    NoSpread {
-        /// How many pairs.
-        runs: usize,
-    },
+    NoSpread { runs: usize },
 }
 
 impl fmt::Display for Flag {

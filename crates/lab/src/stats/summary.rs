@@ -14,9 +14,7 @@ use seekwise_model::workload::Window;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Data from the medium.
     Read,
-    /// Data to the medium.
     Write,
     /// Ranges without data on the link: trims and runs of zeroes. Their bytes are those of the range.
     Trim,
@@ -191,7 +189,6 @@ impl Tally {
 /// A tally and the time in which it was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The counts.
     pub tally: Tally,
     /// The time counted, over all runs merged.
     pub elapsed: Span,

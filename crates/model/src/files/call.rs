@@ -67,12 +67,7 @@ pub enum Call {
     /// Closes a file that was written.
     Close(File),
     /// Changes a file's name, its directory, or both, within a volume.
-    Rename {
-        file: File,
-        /// The new directory.
-        directory: File,
-        name: Name,
-    },
+    Rename { file: File, directory: File, name: Name },
     /// Deletes a file or an empty directory.
     Delete(File),
     /// Moves a chunk of a file to free clusters, as a defragmenter does.

@@ -86,22 +86,15 @@ pub trait Program: fmt::Debug {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
     Copy(CopySpec),
-    /// Reads files.
     Scan(ScanSpec),
-    /// Writes files.
     Unpack(UnpackSpec),
-    /// Starts a system.
     Boot(BootSpec),
-    /// Flushes hives.
     Registry(RegistrySpec),
-    /// Moves chunks of files.
     Defragment(DefragmentSpec),
     Document(DocumentSpec),
     Records(RecordsSpec),
     Scratch(ScratchSpec),
-    /// Plays made-up requests.
     Playback(PlaybackSpec),
-    /// Commits transactions.
     Database(DatabaseSpec),
 }
 

@@ -29,7 +29,6 @@ use crate::time::Instant;
 pub struct Violation {
     /// Its number in the contract.
     pub rule: u8,
-    /// What was seen.
     pub text: String,
 }
 

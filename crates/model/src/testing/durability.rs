@@ -87,7 +87,6 @@ pub enum Law {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
     pub law: Law,
-    /// What was seen.
     pub text: String,
 }
 

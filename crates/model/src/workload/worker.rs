@@ -37,7 +37,6 @@ pub(crate) enum Purpose {
     Kept(u32),
     /// A flush between requests.
     Flush,
-    /// The program's own work.
     Compute,
     /// A write that is durable only after a flush of its own; its number, or 0.
     Pair(u32),
@@ -58,7 +57,6 @@ pub(crate) struct Issue {
     pub(crate) flags: Flags,
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
-    /// When it was due.
     pub(crate) intended: Instant,
     pub(crate) purpose: Purpose,
     /// The tag to issue it under, if it continues an earlier request.
@@ -703,7 +701,6 @@ impl Running {
 pub(crate) struct Answered {
     pub(crate) tag: u32,
     pub(crate) purpose: Purpose,
-    /// When it was due.
     pub(crate) intended: Instant,
     /// Without an error.
     pub(crate) done: bool,

@@ -34,7 +34,6 @@ pub enum Place {
     Outer,
     /// The innermost zone that is more than a short remainder.
     Inner,
-    /// The whole drive.
     Whole,
     /// The first 10^9 bytes.
     Gigabyte,
