@@ -37,7 +37,7 @@ fn job(rate: u32) -> String {
     )
 }
 
-/// One stretch of the run.
+/// A stretch of the run.
 struct Point {
     hour: f64,
     phase: usize,
@@ -70,7 +70,7 @@ impl Run {
         Ok(Run { engine: Engine::new(source, array), points: Vec::new() })
     }
 
-    /// One stretch in `phase`.
+    /// Runs a stretch in `phase`.
     fn go_on(&mut self, phase: usize) -> Result<(), Box<dyn Error>> {
         let mut latency = Histogram::default();
         let from = self.engine.now();

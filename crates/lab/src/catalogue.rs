@@ -1,15 +1,15 @@
-//! What is built in. Drives: their profiles, what can be checked of each, their curves as text and as pictures. Studies.
+//! The built-in drives and studies: the drives' profiles, checks, and curves as text and as pictures.
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`check`] | what the model's drive does, against its datasheet or measurements |
-//! | [`everyday`] | everyday work on the model's drive, against arithmetic from its figures |
+//! | [`check`] | the modelled drive against its datasheet or measurements |
+//! | [`everyday`] | everyday work on the modelled drive against arithmetic from its figures |
 //! | [`curves`] | seek times and transfer rates as points |
 //! | [`show`] | the list of drives and one drive in full, as values |
 //! | [`sketch`] | a drive's profile from a few figures of its datasheet |
 //! | [`studies`] | the built-in studies |
 //!
-//! The figures themselves stand in `drives/*.toml`, each with its source.
+//! The figures themselves are in `drives/*.toml`, each with its source.
 
 pub mod check;
 pub mod curves;
@@ -27,7 +27,7 @@ macro_rules! drives {
     };
 }
 
-/// Names and texts, studies' drives first, each group by age.
+/// Names and texts; the studies' drives first, each group by age.
 static DRIVES: [(&str, &str); 13] = drives![
     "fireball-plus-as-30",
     "caviar-wd400jb",
@@ -54,7 +54,7 @@ pub fn text(name: &str) -> Option<&'static str> {
     DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1)
 }
 
-/// Reads a built-in drive. An unknown name is an error that names the nearest.
+/// Reads a built-in drive. An unknown name is an error that gives the nearest.
 pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     match text(name) {
         Some(text) => profile::parse(&format!("{name}.toml"), text),

@@ -1,5 +1,5 @@
-//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, the built-in patterns, jobs and scenes, told apart by
-//! name and content.
+//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, and the built-in
+//! patterns, jobs and scenes, told apart by name and content. It runs nothing.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -21,22 +21,21 @@ use seekwise_run::work::Work;
 use crate::inputs::{Inputs, Role};
 use crate::trace::{self, Heeded, Traced};
 
-/// How long a pattern runs when nothing else is said: long enough for some thousand random requests of one drive.
+/// The default run time of a pattern: long enough for some thousand random requests of one drive.
 const PATTERN_RUNTIME: Span = Span::from_secs(60);
 
-/// Ramp-up of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
+/// The ramp of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
 const PATTERN_RAMP: Span = Span::from_secs(5);
 
 /// A built-in pattern.
 #[derive(Clone, Debug)]
 pub struct BuiltIn {
-    /// Its name on the command line.
+    /// On the command line.
     pub name: String,
-    /// What it issues.
     pub spec: AccessSpec,
 }
 
-/// All built-in patterns: Iometer's and its users' access specifications.
+/// All built-in patterns: the access specifications of Iometer and of its users.
 pub fn patterns() -> Vec<BuiltIn> {
     iometer::standard::specs().into_iter().map(|spec| BuiltIn { name: slug(&spec.name), spec }).collect()
 }
@@ -44,13 +43,11 @@ pub fn patterns() -> Vec<BuiltIn> {
 /// A built-in job: fio's text with variables.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltInJob {
-    /// Its name on the command line.
+    /// On the command line.
     pub name: &'static str,
-    /// What it does.
     pub purpose: &'static str,
-    /// fio's text.
     pub text: &'static str,
-    /// The variables in it and their values when nothing else is said.
+    /// The variables in it and their defaults.
     pub variables: &'static [(&'static str, &'static str)],
 }
 
@@ -222,34 +219,28 @@ fn slug(name: &str) -> String {
 /// What a job was read from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// A built-in pattern.
     Pattern,
-    /// An Iometer configuration.
     Iometer,
-    /// A fio job file.
     Fio(Box<fio::JobFile>),
     /// A scene, with its settings.
     Scene(Vec<Setting>),
     /// A recorded session, with what was done to the disk in it.
     Session(Vec<Change>),
-    /// A recorded trace.
     Trace(Box<Traced>),
 }
 
-/// A job, what it was read from, and what its reader had to say.
+/// A job, what it was read from, and its reader's warnings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The job, laid out on the drive.
     pub job: Work,
-    /// What it was read from.
     pub origin: Origin,
-    /// The figures of its page cache, where a job that is no scene has one.
+    /// The figures of its page cache, if a job other than a scene has one.
     pub system: Vec<Setting>,
-    /// Devices beside the drive that it runs on too.
+    /// Devices beside the drive that it also uses.
     pub beside: Vec<FlashSpec>,
-    /// Of a fio job on a real file: how each worker has it.
+    /// For a fio job on a real file: how each worker opens it.
     pub opened: Option<Vec<fio::Opened>>,
-    /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -263,11 +254,9 @@ impl Loaded {
 /// A built-in scene.
 #[derive(Clone, Copy, Debug)]
 pub struct BuiltInScene {
-    /// Its name on the command line.
+    /// On the command line.
     pub name: &'static str,
-    /// What happens in it.
     pub purpose: &'static str,
-    /// Its text.
     pub text: &'static str,
 }
 
@@ -364,24 +353,24 @@ pub fn built_in(name: &str) -> Option<&'static str> {
 /// What is asked of a job beside its name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
-    /// Variables of a fio job, which go before the environment's.
+    /// Variables of a fio job; they override the environment's.
     pub variables: &'a [(&'a str, &'a str)],
-    /// Dotted keys of a scene and their values; of a fio job those of its page cache.
+    /// Dotted keys of a scene and their values; for a fio job those of its page cache.
     pub scene: &'a [(&'a str, &'a str)],
     /// When a scene or a trace ends.
     pub runtime: Option<Span>,
-    /// It runs on a real file: what options mean there counts.
+    /// It runs on a real file: the meaning of options there counts.
     pub real: bool,
     /// Dotted keys of a trace and their values.
     pub trace: &'a [(&'a str, &'a str)],
-    /// `job.depth`, which a trace in a closed loop has of it.
+    /// `job.depth`, which a trace in a closed loop uses.
     pub depth: Option<&'a str>,
-    /// What the target can do, where that is known.
+    /// The target's capabilities, if they are known.
     pub limits: Option<&'a Limits>,
 }
 
-/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `variables` go before
-/// the environment's.
+/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors` sectors. `variables`
+/// override the environment's.
 pub fn load(
     name: &str,
     sectors: u64,
@@ -391,7 +380,7 @@ pub fn load(
     load_with(name, sectors, inputs, &Asked { variables, ..Asked::default() })
 }
 
-/// The same with all that is asked of it.
+/// As [`load`], with all that is asked of the job.
 pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let loaded = load_any(name, sectors, inputs, asked)?;
     if let (false, Some((key, _))) = (matches!(loaded.origin, Origin::Trace(_)), asked.trace.first()) {
@@ -479,7 +468,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
-/// Why `name`, which might be a file or one of the `known` words, stands for nothing.
+/// Why `name`, which might be a file or one of the `known` words, is unknown.
 pub(crate) fn absent<'a>(
     name: &str,
     why: &io::Error,
@@ -489,7 +478,7 @@ pub(crate) fn absent<'a>(
     match why.kind() {
         ErrorKind::NotFound => {
             let absent = Diagnostic::at(name, 0, format!("no such file, and {otherwise}")).nearest_to(name, known);
-            // A path is a file that was meant, whatever words are in it.
+            // A path is meant as a file, whatever words are in it.
             if name.contains(['/', '.']) { absent } else { absent.limited(name) }
         }
         _ => Diagnostic::at(name, 0, format!("cannot be read: {why}")),
@@ -543,7 +532,7 @@ fn fio_job(
     Ok(Loaded { system: settings, ..Loaded::bare(job, Origin::Fio(Box::new(file)), warnings) })
 }
 
-/// How the workers' files are opened, as a setting: two jobs that differ in it are not the same.
+/// How the workers' files are opened, as a setting: jobs that differ in it are different.
 fn opened(workers: &[Opening]) -> Setting {
     let word = |&Opening { direct, through, invalidate }: &Opening| match (direct, through, invalidate) {
         (true, ..) => "direct",

@@ -1,8 +1,8 @@
 //! A study's plan: the cells of its factors, in order, and what each one runs.
 //!
-//! The first factor varies slowest. Settings whose key is `job` or begins with `job.` change the job, `place` says where it
-//! runs, all others change the modelled stack. Runs with the same index use the same seed in every cell, so that sides
-//! are compared on the same chance.
+//! The first factor varies slowest. The key `job` and keys that begin with `job.` change the job, `place` says where it
+//! runs, and all others change the modelled stack. Runs with the same index use the same seed in every cell, so that
+//! sides are compared on the same random numbers. It runs nothing.
 
 pub mod draw;
 mod real;
@@ -33,12 +33,12 @@ use crate::inputs::{Inputs, Role};
 use crate::jobs::{Asked, Loaded, Origin, absent};
 use crate::{made, trace, work};
 
-/// One combination of levels.
+/// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The level of each factor, in the study's order.
+    /// In the order of the study's factors.
     pub levels: Vec<String>,
-    /// Dotted keys and values that are asked for, later ones over earlier ones.
+    /// Dotted keys and values; later ones override earlier ones.
     #[serde(rename = "asked")]
     pub settings: Vec<(String, String)>,
 }
@@ -46,9 +46,8 @@ pub struct Cell {
 /// What a cell runs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Where it runs.
     pub target: Target,
-    /// The settings of the stack or the place, and of the job, for showing and comparing.
+    /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Setting>,
     /// A hash of the settings ([`made::hash`]): cells of equal hashes run the same.
     pub hash: String,
@@ -56,7 +55,7 @@ pub struct Prepared {
     pub job: Work,
     /// What the job was read from.
     pub origin: Origin,
-    /// What the readers of both had to say.
+    /// The readers' warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -97,16 +96,16 @@ pub fn cells(study: &Study) -> Vec<Cell> {
     cells
 }
 
-/// Keys that `none` leaves as the job says.
+/// Keys for which `none` keeps the job's own setting.
 const OF_JOB: [&str; 4] = ["job.depth", "job.runtime", "job.ramp", SPAN];
 
-/// The seed of the `run`-th run of every cell.
+/// The seed of run number `run` of every cell.
 pub fn seed(study: &Study, run: u32) -> u64 {
     Seed(study.seed).run(u64::from(run)).0
 }
 
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
-/// key `place` names a place in real time; else `stack` names a stack file to begin with, `drive` a drive alone.
+/// key `place` names a place in real time; otherwise `stack` names an initial stack file, or `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let (mut target, mut settings, below) = match cell.value(PLACE) {
         Some(name) if name != sim::NAME => in_real_time(file, name, cell, inputs)?,
@@ -193,10 +192,10 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
 /// The key that says where a cell runs.
 pub const PLACE: &str = "place";
 
-/// The key that names what may be written over (`--destroy`).
+/// The key that names what may be overwritten (`--destroy`).
 pub const DESTROY: &str = "real.destroy";
 
-/// Of a job that does not fit a file: what to do about it.
+/// For a job that does not fit a file: adds what to do about it.
 fn longer(fault: Diagnostic) -> Diagnostic {
     match (fault.key.as_deref(), &fault.expected) {
         (Some("size" | "offset"), None) => fault.expected(
@@ -210,7 +209,7 @@ fn unfit(file: &str, why: String) -> Vec<Diagnostic> {
     vec![Diagnostic::at(file, 0, why).key(PLACE)]
 }
 
-/// Makes a real file ready for the job.
+/// Prepares a real file for the job.
 fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Result<(), Vec<Diagnostic>> {
     let Target::Measured(place) = &*target else { return Ok(()) };
     if let Some(fitted) = place.fitted(job, handles).map_err(|why| unfit(file, why))? {
@@ -219,7 +218,7 @@ fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Resul
     Ok(())
 }
 
-/// Workers that make one call after another have one request outstanding; what there is to say of it.
+/// Limits workers that make one call after another to one outstanding request; returns the warning.
 fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagnostic> {
     let Work::Job(job) = job else { return None };
     let mut deepest = 1;
@@ -234,7 +233,7 @@ fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagn
     (deepest > 1).then(|| Diagnostic::at(file, 0, said).key("job.depth"))
 }
 
-/// The place in real time called `name`, with its settings; the keys of a stack are those of a place that has one.
+/// The place in real time called `name`, with its settings; the keys of a stack apply to a place that has one.
 fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
     let fits = |(kind, address): &(&place::Kind, Option<&str>)| {
         address.is_some() == matches!(kind.of, Of::Address(_) | Of::File(_) | Of::Device(_))
@@ -290,10 +289,10 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
     Ok((Target::Measured(place), vec![setting], Vec::new()))
 }
 
-/// A target, its settings, and what its reader had to say.
+/// A target, its settings, and its reader's warnings.
 type Laid = (Target, Vec<Setting>, Vec<Diagnostic>);
 
-/// The modelled stack of a cell, with its settings, and what its reader had to say.
+/// The modelled stack of a cell, with its settings, and its reader's warnings.
 fn modelled(
     file: &str,
     cell: &Cell,
@@ -307,7 +306,7 @@ fn modelled(
     Ok((built.stack, built.settings, built.warnings))
 }
 
-/// The profile of a built-in drive, or a profile's file.
+/// The profile of a built-in drive, or of a file.
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
     let known = catalogue::names().chain(inputs.places().iter().map(|kind| kind.name));
     let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
@@ -339,13 +338,13 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
     Ok(stack)
 }
 
-/// Keys of what is done, beside `job` itself.
+/// True for keys of the work, beside `job` itself.
 fn of_job(key: &str) -> bool {
     key.starts_with("job.") || key.starts_with(ROOT) || Scene::has_key(key)
 }
 
 impl Cell {
-    /// Takes away what is set of a job's keys up to the last that is `none`.
+    /// Removes the settings of a job's key up to its last `none`.
     fn leave_out(&mut self) {
         for key in OF_JOB {
             let last = self.settings.iter().rposition(|(known, value)| known == key && value == "none");
@@ -357,7 +356,7 @@ impl Cell {
         }
     }
 
-    /// The last value that a key is set to.
+    /// The last value of a key.
     fn value(&self, key: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -368,7 +367,7 @@ fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
     length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(LENGTH)])
 }
 
-/// Sectors that a job has of a target's: all, or as many as `job.span` says.
+/// Sectors of a target that a job uses: all, or as many as `job.span` says.
 fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
     let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
     let fault = |expected: String| {
@@ -384,10 +383,10 @@ fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> 
     }
 }
 
-/// The key that bounds a job's space.
+/// The key that limits a job's space.
 const SPAN: &str = "job.span";
 
-/// Bytes of the largest logical sector that a drive has.
+/// Bytes in the largest logical sector of a drive.
 const BLOCK: u64 = 4096;
 
 /// Changes all workers of a job by a dotted key.
@@ -397,7 +396,7 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
     let job = match work {
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,
-        // Its end was asked for before it was built.
+        // Its end was set before it was built.
         Work::Scene(_) if matches!(key, "job.runtime" | SPAN) => return Ok(()),
         // So were those of a trace.
         Work::Trace(_) if matches!(key, "job.runtime" | "job.depth" | SPAN) => return Ok(()),

@@ -1,24 +1,25 @@
-//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. Same input, same output.
+//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. The same input gives the same
+//! output.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`time`] | instants and spans in integer nanoseconds |
-//! | [`rng`] | one seed, named streams |
-//! | [`block`] | the vocabulary, and the [`block::Device`] contract at which all rooms meet |
-//! | [`record`] | what happened to one request: the parts of its response |
-//! | [`engine`] | joins a source to a device, in whatever time the caller has |
-//! | [`queue`] | who is next: one queue for host and drive |
-//! | [`recency`] | which of a number of things was used longest ago |
-//! | [`slab`] | a list whose places are used again |
+//! | [`rng`] | random numbers: one seed, named streams |
+//! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet |
+//! | [`record`] | what happened to a request: the parts of its response time |
+//! | [`engine`] | joins a source to a device, in virtual or real time |
+//! | [`queue`] | the request queue of hosts and drives, and its scheduling policies |
+//! | [`recency`] | an LRU list |
+//! | [`slab`] | a slab allocator |
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
-//! | [`flash`] | a flash stick of flat times |
+//! | [`flash`] | a USB flash stick with constant access times |
 //! | [`files`] | what programs do with files, as block requests: volumes |
-//! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
+//! | [`stack`] | a drive and the layers above it in order: their description and their builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
 //! | [`history`] | all that passed a disk at work, with the data of its writes |
-//! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
+//! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts |
 
 #![no_std]
 #![forbid(unsafe_code)]

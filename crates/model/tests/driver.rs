@@ -86,7 +86,7 @@ fn landings_of_merged_writes_keep_their_stamps() {
     assert_eq!(landed, expected.collect::<Vec<_>>());
 }
 
-/// The drive counts what reaches it; whether it caches is asked at each flush.
+/// The drive counts what reaches it. The driver asks at each flush whether the drive caches.
 #[test]
 fn flushes_go_to_a_drive_that_caches_writes() {
     let reached = |flush, cached| {
@@ -106,7 +106,7 @@ fn flushes_go_to_a_drive_that_caches_writes() {
     }
 }
 
-/// Between two places the heads turn round at every seek, upwards they never do.
+/// Between two places the heads reverse at every seek; upwards they never do.
 #[test]
 fn a_drive_counts_its_seeks_and_their_turns() {
     let log = |places: &[u64]| {
@@ -157,7 +157,7 @@ fn deadline_serves_what_has_expired() {
     let stuck = |read_expire| {
         let spec = DeadlineSpec { fifo_batch: 1, read_expire, ..DeadlineSpec::LINUX };
         let mut device = driver(DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN }, &Small::default());
-        // The oldest lies behind the sweep, the others before it.
+        // The oldest lies behind the sweep, the others ahead of it.
         let others: Vec<Request> = (2..40).map(|i| read(i, 1_000 + 100 * u64::from(i))).collect();
         submit(&mut device, &[&[read(0, 1_100), read(1, 0)], &others[..]].concat());
         tags(&answers(&mut device)).iter().position(|&tag| tag == 1).expect("answered")

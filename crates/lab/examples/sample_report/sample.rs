@@ -11,7 +11,7 @@ use seekwise_lab::stats::response::Response;
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
 
-/// One side of the study: its name, whether the queue reorders, how far it reorders, milliseconds of overhead, drives.
+/// A side of the study: its name, whether the queue reorders, how far it reorders, milliseconds of overhead, drives.
 struct Side {
     name: &'static str,
     reorders: bool,
@@ -28,7 +28,7 @@ const SIDES: [Side; 5] = [
     Side { name: "two new drives · ICH6R, RAID 0, NCQ on", reorders: true, gain: 0.150, overhead: 0.36, drives: 2.0 },
 ];
 
-/// One pattern: its name, KiB a request, share of reads, milliseconds of seek and of rotation at depth 1.
+/// A pattern: its name, KiB a request, share of reads, milliseconds of seek and of rotation at depth 1.
 struct Pattern {
     name: &'static str,
     kib: f64,

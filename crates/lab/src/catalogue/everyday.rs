@@ -1,13 +1,13 @@
-//! Everyday work on a drive (streams, cached writes, random reads, parts of a sector) against arithmetic from the drive's own
-//! figures: what anyone with its datasheet and a pencil expects, and what the simulator makes of it.
+//! Everyday work on a drive (streams, cached writes, random reads, parts of a sector) against arithmetic from the
+//! drive's own figures: what anyone with its datasheet and a pencil expects, and what the simulator makes of it.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`matrix`] | the cases, and the job of each |
-//! | [`arithmetic`] | what the figures say of a case, by which law, how exactly |
+//! | [`arithmetic`] | the expectation for a case, its law, and its tolerance |
 //!
-//! A drive that honestly does otherwise says so in `[everyday]` of its profile, with the source; it is shown, and an unexpected
-//! agreement fails as well.
+//! If a drive really behaves otherwise, `[everyday]` of its profile says so, with the source; it is shown, and an
+//! unexpected agreement fails as well.
 
 pub mod arithmetic;
 pub mod matrix;
@@ -31,89 +31,85 @@ use crate::inputs::Inputs;
 use crate::jobs;
 use crate::run::measure;
 
-/// How a case came out.
+/// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// As arithmetic says.
+    /// Agrees with arithmetic.
     AsExpected,
-    /// Otherwise, as the profile says.
+    /// Disagrees, as the profile says.
     KnownMiss,
-    /// Otherwise.
     Off,
-    /// As arithmetic says, though the profile says otherwise.
+    /// Agrees with arithmetic, though the profile says otherwise.
     NotOff,
 }
 
-/// One comparison. Rates are in its unit.
+/// A comparison. Rates are in its unit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The case.
     pub case: &'static str,
-    /// What is expected at least.
+    /// The least expected.
     pub low: f64,
-    /// What is expected at most; the same where one figure is expected.
+    /// The most expected; equal to `low` if one figure is expected.
     pub high: f64,
-    /// What the simulator finds.
+    /// The simulator's result.
     pub found: f64,
-    /// Of all three: MB/s (10^6 bytes a second) or requests a second.
+    /// The unit of all three: MB/s (10^6 bytes a second) or requests a second.
     pub unit: &'static str,
-    /// How far what is found is outside of what is expected, in percent.
+    /// How far the result is outside the expectation, in per cent.
     pub off_percent: f64,
-    /// How far it may be.
+    /// The largest such difference allowed.
     pub tolerance_percent: f64,
-    /// How the expectation is worked out.
+    /// The law behind the expectation.
     pub law: Law,
-    /// How it came out.
     pub verdict: Verdict,
-    /// Why the drive does otherwise, where its profile says so.
+    /// Why the drive behaves otherwise, if its profile says so.
     pub misses: Option<String>,
-    /// How that is known.
+    /// The origin of that knowledge.
     pub kind: Option<Kind>,
-    /// Citation or derivation of that.
+    /// Its citation or derivation.
     pub source: Option<String>,
-    /// The fio job that was run.
+    /// The fio job of the run.
     pub job: String,
-    /// What was set on the drive for it.
+    /// Settings of the drive for it.
     pub set: Option<&'static str>,
 }
 
 /// All comparisons of one drive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The drive.
     pub drive: String,
-    /// Its rows, in the order of the cases.
+    /// In the order of the cases.
     pub rows: Vec<Row>,
 }
 
 impl Report {
-    /// How many rows came out so.
+    /// How many rows have this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
-    /// True when every row is as expected, or missed as the profile says.
+    /// True if every row is as expected, or missed as the profile says.
     pub fn holds(&self) -> bool {
         self.rows.iter().all(Row::holds)
     }
 }
 
 impl Row {
-    /// As expected, or missed as the profile says.
+    /// True if it is as expected, or missed as the profile says.
     pub fn holds(&self) -> bool {
         matches!(self.verdict, Verdict::AsExpected | Verdict::KnownMiss)
     }
 }
 
-/// A comparison that is to be made.
+/// A comparison to make.
 struct Todo<'a> {
     drive: &'a DriveFile,
     case: Case,
     profile: Profile,
 }
 
-/// What is to be compared on some drives.
+/// The comparisons to make on some drives.
 pub struct Plan<'a> {
     drives: &'a [DriveFile],
     todo: Vec<Todo<'a>>,
@@ -135,8 +131,8 @@ pub fn plan(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
     Ok(Plan { drives, todo })
 }
 
-/// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and without
-/// what a profile may say of those.
+/// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
+/// regardless of what a profile says about those.
 pub fn streams(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
     let mut todo = Vec::new();
     for drive in drives {
@@ -158,7 +154,7 @@ impl Plan<'_> {
         self.todo.len()
     }
 
-    /// Makes them on all cores and calls `done` after each. The answer is in the drives' order.
+    /// Makes the comparisons on all cores and calls `done` after each. Returns them in the drives' order.
     pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<Report>, RunError> {
         let row = |todo: &Todo<'_>| {
             let row = todo.compare();
@@ -179,17 +175,17 @@ impl Plan<'_> {
     }
 }
 
-/// Requests of a random case: the mean of so many differs from the true one by 0.25 % (one deviation), since the time
+/// Requests of a random case: the mean of this many differs from the true one by 0.25 % (one deviation), since the time
 /// of an access deviates by about a third of itself.
 const RANDOM: f64 = 20_000.0;
 
-/// Requests of a stream at least: one more or less at the window's edges is 0.25 %.
+/// The fewest requests of a stream: one more or less at the window's edges is 0.25 %.
 const STREAM: f64 = 400.0;
 
-/// A window is at least this long, in seconds: some hundred revolutions, and many rounds of any segment.
+/// The shortest window in seconds: some hundred revolutions, and many rounds of any segment.
 const SHORTEST: f64 = 3.0;
 
-/// Nothing is let run in for longer, in seconds: by then a buffer that still fills does so at less than a twentieth of the
+/// The longest run-in in seconds: after that, a buffer that still fills does so at less than a twentieth of the
 /// medium's rate.
 const RUN_IN: f64 = 30.0;
 
@@ -219,8 +215,7 @@ impl Todo<'_> {
         Ok(run.all().iops())
     }
 
-    /// The drive with nothing above it but, where a command cannot carry a request, a driver that sends it in pieces and costs
-    /// nothing.
+    /// The drive alone; if a command cannot carry a request, below a driver that splits it and costs nothing.
     fn stack(&self) -> Stack {
         let Case { bytes, depth, .. } = self.case;
         let Profile { link, firmware, .. } = &self.profile;
@@ -266,7 +261,7 @@ impl Todo<'_> {
     }
 }
 
-/// How far `found` is below the least or above the most that is expected, as a share of that.
+/// How far `found` is below the least or above the most expected, as a share of that.
 fn outside(expected: &Expected, found: f64) -> f64 {
     match found {
         _ if found < expected.low => found / expected.low - 1.0,
@@ -317,7 +312,7 @@ mod tests {
             kind: Kind::Measured,
             source: "a diary".to_owned(),
         });
-        // It does not: an agreement that is not expected fails.
+        // It does not: an unexpected agreement fails.
         let found = row(&drive, case);
         assert_eq!((found.verdict, found.holds()), (Verdict::NotOff, false));
         drive.otherwise[0].case = "overwrite and flush, 4 KiB";

@@ -1,4 +1,4 @@
-//! The keys of real files and devices, `real.…`: how a cell's job has the file, whatever the job says itself.
+//! The keys of real files and devices, `real.…`: how a cell's job opens the file, whatever the job says itself.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::size;
@@ -9,7 +9,7 @@ use seekwise_run::handle::{Engine, Handle, Wanted};
 
 use super::Cell;
 
-/// What all keys begin with.
+/// The prefix of all keys.
 pub const REAL_KEYS: &str = "real.";
 
 /// What the keys of a cell ask for.
@@ -23,7 +23,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those of a cell; `file` names the study in errors.
+    /// The keys of a cell; `file` names the study in errors.
     pub fn of(file: &str, cell: &Cell) -> Result<Keys, Vec<Diagnostic>> {
         let mut keys = Keys::default();
         for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
@@ -40,7 +40,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Nothing where the value is none of the key's.
+    /// Takes a key; `None` if the value does not fit it.
     fn take(&mut self, key: &str, value: &str) -> Option<()> {
         let flag = |value: &str| match value {
             "true" | "on" | "1" => Some(true),
@@ -67,7 +67,7 @@ impl Keys {
                     _ => return None,
                 };
             }
-            // What a disk can be set to is the place's to say.
+            // The place knows the settings of its disk.
             "real.scheduler" | "real.write_cache" | "real.queue_depth" => {
                 self.wanted.settings.push((key.strip_prefix(REAL_KEYS)?.to_owned(), value.to_owned()));
             }
@@ -77,8 +77,8 @@ impl Keys {
         Some(())
     }
 
-    /// How each worker has the file: as the job says, then as the keys say, then as this kernel can (`ring`); and what is to
-    /// be said of that. Without workers, one for all.
+    /// How each worker opens the file: as the job says, then as the keys say, then as this kernel can (`ring`); with a
+    /// warning, if any. Without workers, one handle for all.
     pub fn handles(
         &self,
         opened: Option<&[Opened]>,
@@ -121,7 +121,7 @@ fn handle(opened: &Opened) -> Handle {
     }
 }
 
-/// How the workers have the file, as settings.
+/// How the workers open the file, as settings.
 pub fn settings(handles: &[Handle]) -> Vec<Setting> {
     let each = |key: &str, word: fn(&Handle) -> &'static str| {
         let mut words: Vec<&str> = handles.iter().map(word).collect();

@@ -1,5 +1,5 @@
-//! What a trace's run says of itself: what was in the trace, how its units were taken, what was derived, how it was played, and
-//! how near to their places in time its requests were issued.
+//! The certificate of a trace's run: the content of the trace, how its units were interpreted, what was derived, how it
+//! was played, and how close to their instants its requests were issued.
 
 use seekwise_formats::trace::keys::{Map, loop_word};
 use seekwise_formats::trace::{Format, Wait, name_of};
@@ -14,20 +14,18 @@ use crate::jobs::Origin;
 use crate::plan::Prepared;
 use crate::run::Measured;
 
-/// The certificate. Field names are those of `trace` in `seekwise run --json`.
+/// The certificate of a run. Field names are those of `trace` in `seekwise run --json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// The format's word.
     pub format: String,
-    /// Requests in the trace, and of these those that were issued.
+    /// Requests in the trace.
     pub requests: u64,
-    /// See [`Certificate::requests`].
+    /// Requests that were issued.
     pub issued: u64,
-    /// Reads among reads and writes, in percent.
+    /// Reads among reads and writes, in per cent.
     pub reads_percent: f64,
-    /// Flushes and trims.
     pub flushes: u64,
-    /// See [`Certificate::flushes`].
     pub trims: u64,
     /// Bytes read and written.
     pub bytes: u64,
@@ -37,54 +35,53 @@ pub struct Certificate {
     pub size_largest: u64,
     /// From the first request to the last as recorded, in seconds.
     pub span_s: f64,
-    /// Requests a second as recorded; nothing where all have one instant.
+    /// Requests a second as recorded; `None` if all have one instant.
     pub recorded_per_s: Option<f64>,
     /// `open`, `closed` or `dependent`.
     #[serde(rename = "loop")]
     pub mode: String,
-    /// How much faster than recorded; nothing in a closed loop.
+    /// How much faster than recorded; `None` in a closed loop.
     pub speed: Option<f64>,
-    /// The span that was played, as it was recorded and as it took, in seconds.
+    /// The span that was played, in recorded seconds.
     pub recorded_s: f64,
-    /// See [`Certificate::recorded_s`].
+    /// The span that was played, in the run's seconds.
     pub played_s: f64,
-    /// How far from where they belong in time requests were issued: in an open loop how late, beside when the device had room;
-    /// else from their recorded instants.
+    /// How far from their instants requests were issued: in an open loop how late, compared with when the device had
+    /// room; otherwise from their recorded instants.
     pub issue_error_ms: Off,
     /// Requests that were due while the device had no room.
     pub held: u64,
-    /// Requests that were not in order, and were put there.
+    /// Requests that were out of order, and were sorted.
     pub reordered: u64,
     /// Requests with a response time.
     pub responses: u64,
-    /// Requests for which whole sectors around them were taken.
+    /// Requests that were extended to whole sectors.
     pub rounded: u64,
     /// Devices of the trace.
     pub devices: u64,
-    /// Bytes that they take one behind another.
+    /// Bytes of the devices one after another.
     pub extent: u64,
     /// Requests of devices that were left out.
     pub elsewhere: u64,
     /// Lines or records that are no requests.
     pub passed_over: u64,
-    /// How what lies beyond the target was mapped.
+    /// How requests beyond the target were mapped.
     pub map: String,
     /// Requests that went elsewhere than they were recorded.
     pub moved: u64,
-    /// Of these, those that were pushed to end before the target does.
+    /// Of these, how many were shifted to end before the target does.
     pub clipped: u64,
-    /// How units were taken, and what was derived, in words.
+    /// How units were interpreted, and what was derived, in words.
     pub taken: Vec<String>,
 }
 
-/// Distances in time, in milliseconds; p50 and p99 are at most 12.5 % above what they stand for.
+/// Distances in time, in milliseconds; p50 and p99 are at most 12.5 % too large.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Off {
-    /// Half of them are no larger.
+    /// The median.
     pub p50: f64,
-    /// All but one in a hundred.
+    /// All but one in a hundred are no larger.
     pub p99: f64,
-    /// The largest.
     pub max: f64,
 }
 
@@ -136,7 +133,7 @@ pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certifica
     })
 }
 
-/// How units were taken, and what was derived.
+/// How units were interpreted, and what was derived.
 fn taken(traced: &Traced) -> Vec<String> {
     let Traced { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);

@@ -1,8 +1,8 @@
-//! What a drive's own figures say of a case, worked out as one would by hand. Nothing is simulated here, and nothing
-//! of how the model's firmware goes about it is assumed: only that the arm, the platter, the electronics and the link
-//! take the time that the profile gives them.
+//! What a drive's own figures predict for a case, calculated as one would by hand. Nothing is simulated here, and
+//! nothing is assumed about the model's firmware: only that the arm, the platter, the electronics and the link take the
+//! times of the profile.
 //!
-//! Times are seconds, rates requests a second; angles are shares of a revolution.
+//! Times are in seconds, rates in requests a second, angles in shares of a revolution.
 
 use seekwise_model::block::{Queuing, SECTOR};
 use seekwise_model::drive::mechanics::Arm;
@@ -14,34 +14,33 @@ use serde::Serialize;
 use super::super::curves::sustained;
 use super::matrix::{Case, Op, Pattern};
 
-/// What is expected of a case: requests a second, from `low` to `high`.
+/// The expectation for a case: requests a second, from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Expected {
-    /// Requests a second at least.
+    /// The fewest requests a second.
     pub low: f64,
-    /// Requests a second at most.
+    /// The most requests a second.
     pub high: f64,
-    /// How it is worked out.
     pub law: Law,
 }
 
-/// The ways of working it out.
+/// How an expectation is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
     /// A stream: medium or commands.
     Stream,
-    /// A stream whose commands are slower than the medium, and use up within a revolution what is ahead of them.
+    /// A stream whose commands are slower than the medium, and use up the data ahead of them within a revolution.
     ShortSegment,
     /// A stream of reads each longer than a track, on a drive that begins anywhere in a track.
     LongReads,
-    /// A position, then the data.
+    /// Positioning, then the data.
     Access,
     /// Several outstanding.
     Queue,
     /// Writes that wait in the buffer.
     Destage,
-    /// Each write a revolution behind the one before.
+    /// Each write a revolution after the one before.
     Behind,
     /// A part of a sector: read, a revolution, write.
     Part,
@@ -50,7 +49,7 @@ pub enum Law {
 }
 
 impl Law {
-    /// All of them.
+    /// All laws.
     pub const ALL: [Law; 9] = [
         Law::Stream,
         Law::ShortSegment,
@@ -68,7 +67,7 @@ impl Law {
         (b'A' + self as u8) as char
     }
 
-    /// In words, with the reason of its tolerance.
+    /// Its description, with the reason for its tolerance.
     pub const fn words(self) -> &'static str {
         match self {
             Law::Stream => {
@@ -124,7 +123,7 @@ impl Law {
         }
     }
 
-    /// How far off still counts as expected.
+    /// The largest difference that still counts as expected.
     pub const fn tolerance(self) -> f64 {
         match self {
             Law::Behind | Law::Again => 0.01,
@@ -134,16 +133,16 @@ impl Law {
     }
 }
 
-/// Places taken evenly from a stretch of blocks where all pairs of them are looked at.
+/// Sample places in a stretch of blocks, when all pairs of them are considered.
 const PLACES: u64 = 400;
 
-/// Angles at which the arm may come to a track.
+/// Angles at which the arm may reach a track.
 const ANGLES: u32 = 16;
 
-/// Places taken where the nearest of many is looked for.
+/// Sample places when the nearest of many is sought.
 const MANY: u64 = 65_536;
 
-/// Steps in which a wait is summed up.
+/// The step in seconds of the sum over a wait.
 const STEP: f64 = 5e-6;
 
 fn seconds(span: Span) -> f64 {
@@ -155,7 +154,7 @@ fn turns(angle: u64) -> f64 {
     angle as f64 / 2f64.powi(64)
 }
 
-/// The turn from where the platter stands to `angle`; what is there at once is no turn away, whatever the rounding.
+/// The rotation from the platter's position to `angle`; zero if it is there at once, whatever the rounding.
 fn ahead(angle: f64, stands: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
     let ahead = (angle - stands).rem_euclid(1.0);
@@ -183,7 +182,7 @@ pub struct Figures<'a> {
 struct Passage {
     /// When all of it has passed.
     over: f64,
-    /// When so much of it has, from its first sector on, that the link may begin.
+    /// When enough of it has passed, from its first sector on, for the link to begin.
     led: f64,
     /// Where the arm and the platter are then.
     arm: Arm,
@@ -191,13 +190,13 @@ struct Passage {
 }
 
 impl<'a> Figures<'a> {
-    /// Those of `profile` for `case`.
+    /// The figures of `profile` for `case`.
     pub fn new(profile: &'a Profile, case: Case) -> Figures<'a> {
         let (first, end) = case.span(profile);
         Figures { profile, case, first, end }
     }
 
-    /// What they say.
+    /// The expectation.
     pub fn expected(&self) -> Expected {
         match (self.case.pattern, self.case.op) {
             (Pattern::Sequential, Op::Uncached) => exactly(self.behind(), Law::Behind),
@@ -210,7 +209,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// How long it takes until a drive that takes writes faster than it destages them has its buffer full.
+    /// How long it takes to fill the buffer of a drive that accepts writes faster than it destages them.
     pub fn fills_in(&self) -> f64 {
         if self.case.op != Op::Cached {
             return 0.0;
@@ -233,7 +232,7 @@ impl<'a> Figures<'a> {
         self.case.bytes < u64::from(self.profile.physical_sector)
     }
 
-    /// Commands that a request takes: what one can carry is limited.
+    /// How many commands a request takes: a command's size is limited.
     fn commands(&self) -> f64 {
         (self.case.bytes as f64 / self.carried()).ceil()
     }
@@ -243,7 +242,7 @@ impl<'a> Figures<'a> {
         (self.case.bytes as f64).min(f64::from(self.profile.link.max_transfer) * SECTOR as f64)
     }
 
-    /// Requests that the drive really has at once.
+    /// How many requests the drive really holds at once.
     fn depth(&self) -> u32 {
         let queues = self.profile.link.queuing != Queuing::None;
         if queues { self.case.depth.min(self.profile.firmware.depth) } else { 1 }
@@ -253,7 +252,7 @@ impl<'a> Figures<'a> {
         seconds(self.profile.mechanics.revolution())
     }
 
-    /// Bytes of the buffer that may be unwritten.
+    /// Bytes of the buffer that may be dirty.
     fn unwritten(&self) -> f64 {
         let cache = &self.profile.cache;
         match cache.adaptive {
@@ -262,7 +261,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// What the electronics spend on a command: its way over the link and its overhead.
+    /// The time of the electronics for a command: its way over the link and its overhead.
     fn electronics(&self, cached: bool) -> f64 {
         let overhead = &self.profile.overhead;
         let own = |after: After| seconds(if self.write() { after.write } else { after.read });
@@ -275,7 +274,7 @@ impl<'a> Figures<'a> {
         seconds(self.profile.link.command) + cost
     }
 
-    /// The data of a command on the link.
+    /// The time of a command's data on the link.
     fn link(&self) -> f64 {
         let link = &self.profile.link;
         self.carried() / if self.write() { link.write_rate } else { link.rate } as f64
@@ -286,7 +285,7 @@ impl<'a> Figures<'a> {
         seconds(if self.write() { overhead.write_completion } else { overhead.completion })
     }
 
-    /// A command that the buffer serves, nothing else going on.
+    /// The time of a command that the buffer serves, with nothing else going on.
     fn alone(&self) -> f64 {
         self.electronics(true) + self.link() + self.completion()
     }
@@ -311,7 +310,7 @@ impl<'a> Figures<'a> {
         let (low, high) = (least.min(medium) / bytes, most.min(medium) / bytes);
         let track = self.profile.geometry.extent(self.first, u32::MAX);
         let passing = f64::from(track.sectors) * SECTOR as f64;
-        // Where it stops at a track's end, the switch to the next comes on top.
+        // If it stops at a track's end, the switch to the next is added.
         let back = (passing / medium).max(revolution);
         if least < medium && ahead < least * back {
             let gained = if ahead < least * revolution { passing - least * revolution } else { 0.0 };
@@ -336,12 +335,12 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// A read may begin with whichever wanted sector of a track comes first.
+    /// True if a read may begin with whichever wanted sector of a track comes first.
     fn begins_anywhere(&self) -> bool {
         self.profile.firmware.zero_latency && !self.write()
     }
 
-    /// Bytes a second of whole tracks, each begun wherever the head comes to it.
+    /// Bytes a second of whole tracks, each begun wherever the head reaches it.
     fn medium_at_most(&self) -> f64 {
         let track = self.profile.geometry.extent(self.first, u32::MAX);
         let next = self.profile.geometry.extent(track.end(), u32::MAX);
@@ -350,10 +349,10 @@ impl<'a> Figures<'a> {
         next.sectors as f64 * SECTOR as f64 / (self.revolution() + movement)
     }
 
-    /// The request at `lba` passes, the arm having come to its first track when the platter stood at `angle`.
+    /// The pass over the request at `lba`; the arm reached its first track when the platter was at `angle`.
     fn pass(&self, lba: u64, sectors: u32, angle: f64) -> Passage {
         let geometry = &self.profile.geometry;
-        // Commands behind the first find the platter where that left it.
+        // Later commands find the platter where the first left it.
         let first = lba + (self.carried() as u64 / SECTOR);
         let revolution = self.revolution();
         let mut passage = Passage { over: 0.0, led: 0.0, arm: Arm::default(), angle };
@@ -368,7 +367,7 @@ impl<'a> Figures<'a> {
                 passage.angle += movement / revolution;
             }
             let (ahead, arc) = (ahead(turns(track.angle), passage.angle), turns(track.sweep()));
-            // In the middle of what is wanted: the rest, and what was missed when it comes round.
+            // In the middle of the wanted sectors: the rest, and then the missed part when it comes round.
             let anywhere = self.begins_anywhere() && at < first;
             let turned = if anywhere && ahead > 1.0 - arc { 1.0 } else { ahead + arc };
             if lead > 0 {
@@ -407,7 +406,7 @@ impl<'a> Figures<'a> {
         })
     }
 
-    /// The mean over places and angles of `what` becomes of a request of `sectors` that passes.
+    /// The mean of `what` over places and angles, for a pass over a request of `sectors`.
     fn mean_passage(&self, sectors: u32, what: impl Fn(&Passage) -> f64) -> f64 {
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         let last = (self.end - u64::from(sectors)).max(self.first + 1);
@@ -446,7 +445,7 @@ impl<'a> Figures<'a> {
         1.0 / (command + self.mean_movement(false) + passes + self.revolution())
     }
 
-    /// At most so many a second, choosing each time among `choice` places of the stretch; `knows_angle`: by time.
+    /// The highest rate, when each is chosen among `choice` places of the stretch; by time if `knows_angle`.
     fn nearest(&self, choice: f64, knows_angle: bool) -> f64 {
         let write = self.write();
         let revolution = self.revolution();
@@ -472,7 +471,7 @@ impl<'a> Figures<'a> {
         1.0 / (best + transfer + if knows_angle { 0.0 } else { revolution / 2.0 })
     }
 
-    /// Bytes a second on the tracks with most sectors, no change of track in it.
+    /// Bytes a second on the tracks with the most sectors, without a change of track.
     fn fastest(&self) -> f64 {
         let spans = self.profile.geometry.zone_spans().filter(|span| span.0 < span.1);
         let slot = |(first, _): (u64, u64)| turns(self.profile.geometry.extent(first, 1).slot);
@@ -490,19 +489,19 @@ impl<'a> Figures<'a> {
         let low = 1.0 / Figures { case: uncached, ..*self }.access();
         let held = (self.unwritten() / self.case.bytes as f64).max(1.0);
         let blocks = ((self.end - self.first) * SECTOR) as f64 / self.case.bytes as f64;
-        // Of a new write's block and its two neighbours, any may be unwritten: it then costs no access of its own.
+        // A new write's block and its two neighbours may be dirty already; then it costs no access of its own.
         let spared = (3.0 * held / blocks).min(0.99);
         let most = self.nearest(held, self.profile.firmware.destage.policy == Policy::Sptf) / (1.0 - spared);
         let commands = match self.depth() {
             1 => 1.0 / self.alone(),
             _ => 1.0 / self.electronics(true).max(self.link()),
         };
-        // A media cache writes them one behind another.
+        // A media cache writes them one after another.
         let most = if self.profile.cache.media_cache.is_some() { commands } else { most.min(commands) };
         Expected { low: low.min(most), high: most, law: Law::Destage }
     }
 
-    /// Uncached writes one behind another, over some thousand of them.
+    /// Uncached writes one after another, over some thousand of them.
     fn behind(&self) -> f64 {
         const WRITES: u64 = 4_000;
         let sectors = (self.case.bytes / SECTOR) as u32;
@@ -548,7 +547,7 @@ mod tests {
     use super::super::matrix::cases;
     use super::*;
 
-    /// What is expected of a case of a drive with some settings changed.
+    /// The expectation for a case of a drive with some settings changed.
     fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> Expected {
         let mut drive = load(drive).unwrap();
         for (key, value) in set {
@@ -646,7 +645,7 @@ mod tests {
 
     #[test]
     fn the_nearest_of_many_by_hand() {
-        // Where no movement takes time, the soonest of n places is a revolution over n + 1 away.
+        // If no movement takes time, the soonest of n places is a revolution over n + 1 away.
         let still = [
             ("mechanics.seek.form", "lee"),
             ("mechanics.seek.single_ms", "0"),

@@ -1,26 +1,25 @@
-//! The cases: what everyone tries first on a drive. Each is a job in fio's words and a name; what must come of it is
-//! [`super::arithmetic`].
+//! The cases: what everyone tries first on a drive. Each is a job in fio's words and a name; [`super::arithmetic`] has
+//! the expected results.
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 
-/// What is asked of the drive.
+/// The access pattern of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// One request behind the other.
+    /// One request after another.
     Sequential,
     /// Anywhere in the place.
     Random,
-    /// One block written again and again, a flush behind each write.
+    /// One block written again and again, each time with a flush.
     Flushed,
 }
 
 /// Reading or writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Reads.
     Read,
     /// Writes with the write cache on.
     Cached,
@@ -28,37 +27,33 @@ pub enum Op {
     Uncached,
 }
 
-/// Where on the drive.
+/// The part of the drive in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The outermost zone.
     Outer,
-    /// The innermost zone that is more than a short rest.
+    /// The innermost zone that is more than a short remainder.
     Inner,
-    /// All of it.
     Whole,
     /// The first 10^9 bytes.
     Gigabyte,
 }
 
-/// One case.
+/// A case of everyday work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// Its name, as in tables and in profiles.
+    /// As in tables and in profiles.
     pub name: &'static str,
-    /// Reading or writing.
     pub op: Op,
-    /// In which order.
     pub pattern: Pattern,
-    /// Where.
     pub place: Place,
-    /// Bytes of a request.
+    /// Bytes in a request.
     pub bytes: u64,
     /// Requests outstanding.
     pub depth: u32,
 }
 
-/// Streams from a sector to more than any segment holds, one behind the other and as deep as ATA's queues.
+/// Streams from a sector to more than any segment holds, one request at a time and as deep as ATA's queues.
 pub fn streams() -> Vec<Case> {
     let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
     let mut all = Vec::new();
@@ -71,11 +66,11 @@ pub fn streams() -> Vec<Case> {
     all
 }
 
-/// A zone shorter than this share of the drive is a rest: it says nothing of a long transfer.
+/// A zone shorter than this share of the drive is a remainder: it says nothing of a long transfer.
 const REST: u64 = 1000;
 
 impl Case {
-    /// What a name says. Panics when it is none of [`CASES`]: a test reads them all.
+    /// The case with a name. Panics if it is not one of [`CASES`]; a test reads them all.
     fn named(name: &'static str) -> Case {
         let mut words = name.split(", ");
         let what = words.next().unwrap_or_default();
@@ -105,7 +100,7 @@ impl Case {
         case
     }
 
-    /// The drive's blocks that it uses: the first, and the one behind the last.
+    /// The drive's blocks that it uses: the first, and the end.
     pub fn span(&self, profile: &Profile) -> (u64, u64) {
         let geometry = &profile.geometry;
         let all = geometry.sectors();
@@ -147,8 +142,8 @@ impl Case {
     }
 }
 
-/// The cases that say something of `drive`: writes of a part of a sector only where sectors are larger, streams only
-/// where there is a buffer for them, flushes only where the buffer does not outlive a cut.
+/// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
+/// there is a buffer for them, flushes only if the buffer does not survive a cut.
 pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<Case> {
     let caches = cached(drive, true).is_some_and(|profile| profile.cache.segments > 0);
     let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
@@ -166,7 +161,7 @@ pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<Case> {
     CASES.iter().map(|name| Case::named(name)).filter(says).collect()
 }
 
-/// The drive with its write cache switched on or off; nothing where it cannot be.
+/// The drive with its write cache switched on or off; `None` if it cannot be.
 pub fn cached(drive: &DriveFile, on: bool) -> Option<Profile> {
     let mut drive = drive.clone();
     drive.set("cache.write_back", if on { "true" } else { "false" }).ok()?;
