@@ -209,6 +209,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     let response = response(mean, spread);
     let apart = pattern.reads > 0.0 && pattern.reads < 1.0;
     Cell {
+        arrivals: None,
         id: format!("{}/{}/{depth}", side.name, pattern.name),
         levels: vec![side.name.to_owned(), pattern.name.to_owned(), depth.to_string()],
         runs: RUNS,
