@@ -50,7 +50,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
     text(name).map(str::to_owned).ok_or_else(|| {
         let unknown = Diagnostic::at(name, 0, "no such built-in drive");
-        let unknown = unknown.expected("a name that `seekwise drives` lists, or a profile's file");
+        let unknown = unknown.expected("a name that `seekwise drives` lists");
         vec![unknown.nearest_to(name, names()).limited(name)]
     })
 }
@@ -75,7 +75,7 @@ mod tests {
     fn an_unknown_name_gets_the_nearest() {
         assert_eq!(
             load("exos-x81").unwrap_err()[0].to_string(),
-            "exos-x81: no such built-in drive; expected a name that `seekwise drives` lists, or a profile's file; did you mean `exos-x18`?"
+            "exos-x81: no such built-in drive; expected a name that `seekwise drives` lists; did you mean `exos-x18`?"
         );
     }
 }

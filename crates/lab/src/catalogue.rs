@@ -9,7 +9,7 @@
 //! | [`sketch`] | a drive's profile from a few figures of its datasheet |
 //! | [`studies`] | the built-in studies |
 //!
-//! The drives themselves, by name, are [`seekwise_formats::drives`], here too for whoever uses both.
+//! The drives themselves, by name, are [`seekwise_formats::drives`].
 
 pub mod check;
 pub mod curves;
@@ -18,4 +18,16 @@ pub mod show;
 pub mod sketch;
 pub mod studies;
 
-pub use seekwise_formats::drives::{load, names, text};
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::drives;
+pub use seekwise_formats::drives::{names, text};
+use seekwise_formats::profile::DriveFile;
+
+/// Reads a built-in drive, where a file could be named too. An unknown name is an error that names the nearest.
+pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
+    drives::load(name).map_err(|mut errors| {
+        let expected = errors.iter_mut().filter_map(|error| error.expected.as_mut());
+        expected.for_each(|expected| expected.push_str(", or a profile's file"));
+        errors
+    })
+}
