@@ -7,7 +7,7 @@
 //! use seekwise_formats::drives;
 //!
 //! let profile = drives::load("barracuda-7200.7-ncq").unwrap().profile().unwrap();
-//! assert_eq!(profile.geometry.sectors(), 156_301_488);
+//! assert_eq!(profile.geometry.sectors(), 312_581_808);
 //! ```
 
 use crate::diagnostic::Diagnostic;

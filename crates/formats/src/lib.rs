@@ -49,3 +49,8 @@ pub mod signature;
 pub mod stack;
 pub mod study;
 pub mod trace;
+
+/// The examples of the manual's page on embedding are run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embed.md")]
+struct Embed;

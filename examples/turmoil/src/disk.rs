@@ -36,6 +36,8 @@ struct State {
     /// The stamp of the last request, and its tag.
     stamp: u64,
     answers: BTreeMap<u32, Completion>,
+    /// All answers, in their order.
+    history: Vec<Completion>,
     /// What is in writes that may still reach the medium, by stamp: the first sector, and the data.
     under_way: BTreeMap<u64, (u64, Vec<Sector>)>,
     /// What is on the medium.
@@ -53,7 +55,7 @@ impl Disk {
         device.control(Instant::ZERO, &landings).expect("every device has landings");
         let (answers, under_way) = (BTreeMap::new(), BTreeMap::new());
         let (medium, contents) = (BTreeMap::new(), BTreeMap::new());
-        let state = State { device, stamp: 0, answers, under_way, medium, contents };
+        let state = State { device, stamp: 0, answers, history: Vec::new(), under_way, medium, contents };
         Disk { state: Rc::new(RefCell::new(state)), changed: Rc::default() }
     }
 
@@ -86,6 +88,11 @@ impl Disk {
     /// The power returns.
     pub fn power_on(&self, now: Duration) {
         self.state.borrow_mut().device.control(instant(now), &Control::PowerOn).expect("power is never refused");
+    }
+
+    /// All that it answered, with where the time went.
+    pub fn history(&self) -> Vec<Completion> {
+        self.state.borrow().history.clone()
     }
 
     async fn request(&self, op: Op, lba: u64, data: &[Sector]) -> io::Result<()> {
@@ -149,6 +156,7 @@ impl State {
     /// Takes up what the device has to say: the contract asks for that after every call.
     fn collect(&mut self) {
         while let Some(answer) = self.device.poll_completion() {
+            self.history.push(answer);
             self.answers.insert(answer.tag, answer);
         }
         while let Some(landing) = self.device.poll_landing() {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use seekwise_model::block::Completion;
 use tokio::time::timeout;
 use turmoil::{Builder, Sim};
 
@@ -33,6 +34,17 @@ pub struct Outcome {
     pub acknowledged: Vec<(u128, String)>,
     /// Those of them whose value neither server has afterwards.
     pub lost: Vec<String>,
+    /// What each disk answered, and when.
+    pub answers: [Vec<Completion>; 2],
+}
+
+/// Runs it both ways, and says what came of it.
+pub fn report(seed: u64) -> turmoil::Result<String> {
+    let line = |when| {
+        let Outcome { acknowledged, lost, .. } = run(seed, when)?;
+        Ok(format!("{when:?}: {} writes acknowledged, {} of them lost\n", acknowledged.len(), lost.len()))
+    };
+    [Acknowledge::BeforeFlush, Acknowledge::AfterFlush].into_iter().map(line).collect()
 }
 
 /// Runs it.
@@ -64,7 +76,7 @@ pub fn run(seed: u64, when: Acknowledge) -> turmoil::Result<Outcome> {
     let keys = acknowledged.iter().map(|(_, key): &(u128, String)| key.clone()).collect();
     sim.client("auditor", audit(keys, Rc::clone(&lost)));
     sim.run()?;
-    Ok(Outcome { acknowledged, lost: lost.take() })
+    Ok(Outcome { acknowledged, lost: lost.take(), answers: disks.map(|disk| disk.history()) })
 }
 
 fn step_until(sim: &mut Sim<'_>, end: Duration) -> turmoil::Result {

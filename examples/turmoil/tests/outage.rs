@@ -1,6 +1,6 @@
 //! The store keeps what it acknowledged if it flushes first, and only then; equal seeds are equal runs.
 
-use seekwise_example_turmoil::outage::run;
+use seekwise_example_turmoil::outage::{report, run};
 use seekwise_example_turmoil::store::Acknowledge::{AfterFlush, BeforeFlush};
 
 const SEEDS: [u64; 2] = [1, 2];
@@ -32,4 +32,13 @@ fn what_was_acknowledged_before_the_flush_may_be_lost() {
         let outcome = run(seed, BeforeFlush).unwrap();
         assert!(!outcome.lost.is_empty(), "seed {seed}: {} acknowledged", outcome.acknowledged.len());
     }
+}
+
+#[test]
+fn the_manual_shows_what_the_example_prints() {
+    let page = include_str!("../../../docs/embed.md");
+    let lines: Vec<&str> = page.lines().map(str::trim).collect();
+    let printed = report(1).unwrap();
+    let printed: Vec<&str> = printed.lines().collect();
+    assert!(lines.windows(printed.len()).any(|some| some == printed), "docs/embed.md lacks:\n{}", printed.join("\n"));
 }
