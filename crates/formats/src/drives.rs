@@ -1,6 +1,6 @@
 //! The built-in drives by name: their profiles as text and as values.
 //!
-//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`](crate::profile) reads them. Profiles in
+//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. Profiles in
 //! files of the user's are the business of whoever opens files.
 //!
 //! ```

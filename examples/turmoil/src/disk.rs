@@ -98,9 +98,8 @@ impl Disk {
     async fn request(&self, op: Op, lba: u64, data: &[Sector]) -> io::Result<()> {
         let tag = loop {
             let changed = self.changed.notified();
-            match self.state.borrow_mut().submit(op, lba, data) {
-                Some(tag) => break tag,
-                None => {} // no room
+            if let Some(tag) = self.state.borrow_mut().submit(op, lba, data) {
+                break tag;
             }
             self.turn(changed).await;
         };
