@@ -21,6 +21,9 @@
 // A request's longest run, in sectors of 512 bytes: what the longest command of ATA carries.
 #define SEEKWISE_MOST_SECTORS 65536
 
+// A request ends at most here, in sectors from the first: what ATA's addresses of 48 bits reach.
+#define SEEKWISE_MOST_LBA 281474976710656
+
 // Flag: a write completes only when it is on the medium, a read comes from the medium (force unit access).
 #define SEEKWISE_FUA 1
 
@@ -160,7 +163,7 @@ typedef struct {
   uint32_t flags;
   // Sectors of 512 bytes: from 1 to SEEKWISE_MOST_SECTORS; 0 of a flush.
   uint32_t sectors;
-  // The first sector; 0 of a flush.
+  // The first sector; 0 of a flush. What ends past the disk but not past SEEKWISE_MOST_LBA is answered as out of range.
   uint64_t lba;
 } SeekwiseRequest;
 

@@ -11,8 +11,8 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
 use crate::values::{
-    SEEKWISE_MOST_SECTORS, SEEKWISE_NEVER, SeekwiseCompletion, SeekwiseControl, SeekwiseLanding, SeekwiseLimits,
-    SeekwiseOp, SeekwiseRequest, SeekwiseStatus, flags,
+    SEEKWISE_MOST_LBA, SEEKWISE_MOST_SECTORS, SEEKWISE_NEVER, SeekwiseCompletion, SeekwiseControl, SeekwiseLanding,
+    SeekwiseLimits, SeekwiseOp, SeekwiseRequest, SeekwiseStatus, flags,
 };
 
 /// Instants are at most this, 146 years: what the model adds to one stays in range.
@@ -95,11 +95,11 @@ impl Disk {
         Ok(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.stamp + 1 })
     }
 
-    /// Whole logical sectors, whose numbers do not wrap.
+    /// Whole logical sectors, whose numbers are far from wrapping in any layer.
     fn is_whole(&self, lba: u64, sectors: u32) -> bool {
         let logical = u64::from(self.limits.logical) / 512;
         let end = lba.checked_add(u64::from(sectors));
-        end.is_some_and(|end| lba.is_multiple_of(logical) && end.is_multiple_of(logical))
+        end.is_some_and(|end| end <= SEEKWISE_MOST_LBA && lba.is_multiple_of(logical) && end.is_multiple_of(logical))
     }
 
     /// The instant to call [`Disk::advance`] at; `SEEKWISE_NEVER` where nothing happens by itself.
@@ -193,6 +193,7 @@ mod tests {
             read(0, 0, 0),
             read(0, 0, SEEKWISE_MOST_SECTORS + 1),
             read(0, u64::MAX, 8),
+            read(0, SEEKWISE_MOST_LBA, 8),
             SeekwiseRequest { op: 5, ..read(0, 0, 8) },
             SeekwiseRequest { flags: 16, ..read(0, 0, 8) },
             flush,
@@ -201,7 +202,7 @@ mod tests {
             assert_eq!(disk.submit(0, &request), Err(SeekwiseStatus::BadArgument), "{request:?}");
         }
         assert_eq!(disk.next(), SEEKWISE_NEVER);
-        assert_eq!(disk.submit(0, &read(0, u64::MAX - 8, 8)), Ok(1));
+        assert_eq!(disk.submit(0, &read(0, SEEKWISE_MOST_LBA - 8, 8)), Ok(1));
         disk.advance(1_000_000_000).unwrap();
         assert_eq!(disk.completion().unwrap().outcome, 3, "past the end is the disk's to say");
     }

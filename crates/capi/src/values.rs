@@ -15,6 +15,9 @@ pub const SEEKWISE_PARTS: usize = 12;
 /// A request's longest run, in sectors of 512 bytes: what the longest command of ATA carries.
 pub const SEEKWISE_MOST_SECTORS: u32 = 65536;
 
+/// A request ends at most here, in sectors from the first: what ATA's addresses of 48 bits reach.
+pub const SEEKWISE_MOST_LBA: u64 = 281474976710656;
+
 /// Flag: a write completes only when it is on the medium, a read comes from the medium (force unit access).
 pub const SEEKWISE_FUA: u32 = 1;
 
@@ -27,7 +30,7 @@ pub const SEEKWISE_HEAD_OF_QUEUE: u32 = 4;
 /// Flag: served before what is not so marked, where the drive makes that difference.
 pub const SEEKWISE_PRIORITY: u32 = 8;
 
-const _: () = assert!(SEEKWISE_PARTS == Part::COUNT);
+const _: () = assert!(SEEKWISE_PARTS == Part::COUNT && SEEKWISE_MOST_LBA == 1 << 48);
 
 /// How a call ended.
 #[repr(C)]
@@ -169,7 +172,7 @@ pub struct SeekwiseRequest {
     pub flags: u32,
     /// Sectors of 512 bytes: from 1 to SEEKWISE_MOST_SECTORS; 0 of a flush.
     pub sectors: u32,
-    /// The first sector; 0 of a flush.
+    /// The first sector; 0 of a flush. What ends past the disk but not past SEEKWISE_MOST_LBA is answered as out of range.
     pub lba: u64,
 }
 
