@@ -1,7 +1,7 @@
 //! `examples/disk.c`, compiled by the system's C compiler, says what the same calls in Rust say. Skipped without a compiler.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use seekwise_formats::drives;
@@ -13,15 +13,12 @@ use seekwise_model::time::Instant;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
-/// Compiles the example and runs it; what it prints and how it ends, or nothing where there is no compiler.
-fn run_in_c(words: &[&str]) -> Option<(String, String, bool)> {
+/// Compiles the example into `folder`; why not, where there is no compiler.
+fn compiled(folder: &Path) -> Result<PathBuf, &'static str> {
     if cfg!(windows) || Command::new("cc").arg("--version").output().is_err() {
-        println!("skipped: no C compiler `cc`");
-        return None;
+        return Err("no C compiler `cc`");
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("disk");
+    let (root, program) = (Path::new(env!("CARGO_MANIFEST_DIR")), folder.join("disk"));
     // Built beside this test, as its dependency.
     let library = std::env::current_exe().unwrap().with_file_name("libseekwise_capi.a");
     let mut compiler = Command::new("cc");
@@ -30,26 +27,31 @@ fn run_in_c(words: &[&str]) -> Option<(String, String, bool)> {
     compiler.args(if cfg!(target_os = "macos") { vec![] } else { vec!["-lpthread", "-ldl", "-lm"] });
     let compiled = compiler.output().unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    Ok(program)
+}
+
+/// What a program prints on its two outputs, and whether it ends well.
+fn ran(program: &Path, words: &[&str]) -> (String, String, bool) {
     let ran = Command::new(program).args(words).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Some((text(ran.stdout), text(ran.stderr), ran.status.success()))
+    (text(ran.stdout), text(ran.stderr), ran.status.success())
 }
 
 #[test]
 fn c_and_rust_get_the_same_disk() {
-    if let Some((said, errors, ended_well)) = run_in_c(&[]) {
-        assert!(ended_well, "{errors}");
-        assert_eq!(said, run_in_rust());
-        assert!(said.contains("rotation") && said.contains("on the medium") && said.ends_with("lost\n"), "{said}");
-    }
-}
+    let folder = tempfile::tempdir().unwrap();
+    let program = match compiled(folder.path()) {
+        Ok(program) => program,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    let (said, errors, ended_well) = ran(&program, &[]);
+    assert!(ended_well, "{errors}");
+    assert_eq!(said, run_in_rust());
+    assert!(said.contains("rotation") && said.contains("on the medium") && said.ends_with("lost\n"), "{said}");
 
-#[test]
-fn an_unknown_drive_is_told_in_words() {
-    if let Some((said, errors, ended_well)) = run_in_c(&["exos-x81"]) {
-        assert_eq!((said.as_str(), ended_well), ("", false));
-        assert!(errors.ends_with("did you mean `exos-x18`?\n"), "{errors}");
-    }
+    let (said, errors, ended_well) = ran(&program, &["exos-x81"]);
+    assert_eq!((said.as_str(), ended_well), ("", false));
+    assert!(errors.ends_with("did you mean `exos-x18`?\n"), "{errors}");
 }
 
 /// What the example prints, from the same calls of the model itself.
