@@ -20,6 +20,76 @@
 //! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
 //! | [`history`] | all that passed a disk at work, with the data of its writes |
 //! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts |
+//!
+//! # How to use it
+//!
+//! A device takes requests, says when to call it next, and answers; whoever calls it has the clock ([`block`] has the rules). Drives
+//! by name, and stacks by their text, are the business of `seekwise-formats`; `docs/embed.md` tells how both go together. A
+//! drive may also be made of values, without any other crate:
+//!
+//! ```
+//! use seekwise_model::block::{CutSector, Device, Op, Queuing, Request};
+//! use seekwise_model::drive::geometry::{Geometry, Order, Skews, Zone};
+//! use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
+//! use seekwise_model::drive::profile::{Cache, Faults, Firmware, Link, Overhead, Profile};
+//! use seekwise_model::queue::{Discipline, Policy};
+//! use seekwise_model::record::Part;
+//! use seekwise_model::rng::Seed;
+//! use seekwise_model::stack::Stack;
+//! use seekwise_model::time::{Instant, Span};
+//!
+//! // Two surfaces of 1000 cylinders with 100 sectors a track, 7,200 revolutions a minute, no buffer, one command at a time.
+//! let zones = Zone::lay(0, 1000, Order::Cylinder, &[100, 100], Skews { head: 0, cylinder: 0 });
+//! let seeks = SeekCurve::three_point(Span::from_millis(1), Span::from_millis(8), Span::from_millis(16), 1000).unwrap();
+//! let profile = Profile {
+//!     name: "example".into(),
+//!     physical_sector: 512,
+//!     geometry: Geometry::new(200_000, &zones, &[], &[]).unwrap(),
+//!     mechanics: Mechanics::new(seeks, Span::from_millis(1), Span::ZERO, 7_200_000).unwrap(),
+//!     cache: Cache::NONE,
+//!     firmware: Firmware {
+//!         depth: 1,
+//!         queue: Discipline::plain(Policy::Fcfs),
+//!         ahead: 0,
+//!         destage: Discipline::plain(Policy::Fcfs),
+//!         dispatch: Span::ZERO,
+//!         zero_latency: false,
+//!         priority: false,
+//!         recovery_limit: None,
+//!     },
+//!     overhead: Overhead::NONE,
+//!     link: Link {
+//!         rate: 150_000_000,
+//!         write_rate: 150_000_000,
+//!         command: Span::ZERO,
+//!         max_transfer: 256,
+//!         buffer_full: 0,
+//!         fua: false,
+//!         queuing: Queuing::None,
+//!     },
+//!     cut_sector: CutSector::Old,
+//!     weak: Vec::new(),
+//!     protected: false,
+//!     faults: Faults::default(),
+//! };
+//! profile.check().expect("a profile that fits together");
+//!
+//! let mut disk = Stack::bare(profile).build(Seed(1));
+//! let read = Request { tag: 7, op: Op::Read, lba: 150_000, sectors: 8, stamp: 1, ..Request::NONE };
+//! disk.submit(Instant::ZERO, read).expect("it has room for one");
+//! let answer = loop {
+//!     if let Some(answer) = disk.poll_completion() {
+//!         break answer;
+//!     }
+//!     let next = disk.poll_timeout().expect("something is under way");
+//!     disk.handle_timeout(next);
+//! };
+//!
+//! // Eight of a hundred sectors pass in 8/100 of the 8.33 ms that a revolution takes.
+//! assert_eq!(answer.parts.get(Part::Transfer).nanos() / 1000, 666);
+//! assert!(answer.parts.get(Part::Seek) > Span::from_millis(8) && answer.parts.get(Part::Rotation) < Span::from_millis(9));
+//! assert_eq!(answer.parts.total(), answer.finished.since(answer.submitted));
+//! ```
 
 #![no_std]
 #![forbid(unsafe_code)]

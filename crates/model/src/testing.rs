@@ -98,44 +98,6 @@ pub struct Small {
     pub phase: u64,
 }
 
-/// No cost of any command.
-pub const NO_OVERHEAD: Overhead = Overhead {
-    read_hit: After::both(Span::ZERO),
-    read_miss: After::both(Span::ZERO),
-    write_hit: After::both(Span::ZERO),
-    write_miss: After::both(Span::ZERO),
-    flush: Span::ZERO,
-    reselect: Span::ZERO,
-    completion: Span::ZERO,
-    write_completion: Span::ZERO,
-};
-
-/// No buffer.
-pub const NO_CACHE: Cache = Cache {
-    segments: 0,
-    segment_sectors: 0,
-    read_ahead: ReadAhead {
-        max: 0,
-        min: 0,
-        after: 1,
-        until: Until::Segment,
-        over_requested: false,
-        free_blocks: false,
-        hold: Hold::Never,
-        discards: false,
-    },
-    write_back: false,
-    dirty_segments: 0,
-    dirty_runs: None,
-    fills_while_draining: false,
-    destage_idle: Span::ZERO,
-    flash_sectors: 0,
-    media_cache: None,
-    destage_age: None,
-    wraps: false,
-    adaptive: None,
-};
-
 impl Default for Small {
     fn default() -> Small {
         Small {
@@ -153,7 +115,7 @@ impl Default for Small {
             cut_sector: CutSector::Old,
             protected: false,
             faults: Faults::default(),
-            cache: NO_CACHE,
+            cache: Cache::NONE,
             firmware: Firmware {
                 depth: 1,
                 queue: Discipline::plain(Policy::Fcfs),
@@ -164,7 +126,7 @@ impl Default for Small {
                 priority: false,
                 recovery_limit: None,
             },
-            overhead: NO_OVERHEAD,
+            overhead: Overhead::NONE,
             link: Link {
                 rate: 1_000_000_000,
                 write_rate: 1_000_000_000,

@@ -1,6 +1,7 @@
 //! What a driver's policies do, by hand: merging, the schedulers' orders, flushes, write-through, power-off, time-outs.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
+use seekwise_model::drive::profile::Cache;
 use seekwise_model::drive::recovery::Weak;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
@@ -246,7 +247,7 @@ fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
     let mut cached = cached();
     cached.link.fua = false;
     assert_eq!(broken(&cached), Some(4));
-    assert_eq!(broken(&Small { cache: seekwise_model::testing::NO_CACHE, ..cached }), None);
+    assert_eq!(broken(&Small { cache: Cache::NONE, ..cached }), None);
 }
 
 #[test]

@@ -100,9 +100,10 @@ fn tested(contributing: &str, files: &[Text], faults: &mut Vec<String>) {
     }
 }
 
-/// The dependencies that the crates' manifests name, ours apart.
+/// The dependencies that the manifests of crates and examples name, ours apart.
 fn dependencies(files: &[Text]) -> BTreeSet<String> {
-    let manifests = files.iter().filter(|file| file.path.starts_with("crates/") && file.path.ends_with("Cargo.toml"));
+    let is_ours = |path: &str| path.starts_with("crates/") || path.starts_with("examples/");
+    let manifests = files.iter().filter(|file| is_ours(&file.path) && file.path.ends_with("Cargo.toml"));
     let mut names = BTreeSet::new();
     for manifest in manifests {
         let mut inside = false;

@@ -161,6 +161,20 @@ pub struct ReadAhead {
     pub discards: bool,
 }
 
+impl ReadAhead {
+    /// Nothing is read but what is asked for.
+    pub const NONE: ReadAhead = ReadAhead {
+        max: 0,
+        min: 0,
+        after: 1,
+        until: Until::Segment,
+        over_requested: false,
+        free_blocks: false,
+        hold: Hold::Never,
+        discards: false,
+    };
+}
+
 /// Where reading ahead ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Until {
@@ -246,10 +260,41 @@ pub struct After {
 }
 
 impl Cache {
+    /// No buffer, neither for reading ahead nor for writing.
+    pub const NONE: Cache = Cache {
+        segments: 0,
+        segment_sectors: 0,
+        read_ahead: ReadAhead::NONE,
+        write_back: false,
+        dirty_segments: 0,
+        dirty_runs: None,
+        fills_while_draining: false,
+        destage_idle: Span::ZERO,
+        flash_sectors: 0,
+        media_cache: None,
+        destage_age: None,
+        wraps: false,
+        adaptive: None,
+    };
+
     /// Runs of written blocks that may be dirty at once, at most.
     pub fn most_dirty(&self) -> u32 {
         self.dirty_runs.unwrap_or(self.adaptive.map_or(self.segments, |it| it.most))
     }
+}
+
+impl Overhead {
+    /// No command costs anything.
+    pub const NONE: Overhead = Overhead {
+        read_hit: After::both(Span::ZERO),
+        read_miss: After::both(Span::ZERO),
+        write_hit: After::both(Span::ZERO),
+        write_miss: After::both(Span::ZERO),
+        flush: Span::ZERO,
+        reselect: Span::ZERO,
+        completion: Span::ZERO,
+        write_completion: Span::ZERO,
+    };
 }
 
 impl After {
