@@ -3,7 +3,6 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`check`] | the modelled drive against its datasheet or measurements |
-//! | [`everyday`] | everyday work on the modelled drive against arithmetic from its figures |
 //! | [`curves`] | seek times and transfer rates as points |
 //! | [`show`] | the list of drives and one drive in full, as values |
 //! | [`sketch`] | a drive's profile from a few figures of its datasheet |
@@ -13,7 +12,6 @@
 
 pub mod check;
 pub mod curves;
-pub mod everyday;
 pub mod show;
 pub mod sketch;
 pub mod studies;

@@ -7,6 +7,7 @@ use seekwise_formats::study::{Compare, Study};
 
 use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
 use crate::made::{MadeFrom, Program, differences};
+use crate::outcome::Outcome;
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
 use crate::run::{Arrivals, Cpu, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
@@ -85,10 +86,10 @@ pub fn report(material: &Material<'_>) -> Report {
 /// ones.
 fn by_size(one: &report::Verdict, other: &report::Verdict) -> Ordering {
     let rank = |verdict: &report::Verdict| match verdict.verdict {
-        report::Outcome::Refused => 0,
-        report::Outcome::Faster | report::Outcome::Slower => 1,
-        report::Outcome::NoDifference => 2,
-        report::Outcome::NotEnoughData => 3,
+        Outcome::Refused => 0,
+        Outcome::Faster | Outcome::Slower => 1,
+        Outcome::NoDifference => 2,
+        Outcome::NotEnoughData => 3,
     };
     let size = |verdict: &report::Verdict| verdict.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
     rank(one).cmp(&rank(other)).then_with(|| size(other).total_cmp(&size(one)))

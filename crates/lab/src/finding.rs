@@ -24,7 +24,7 @@ use self::place::{Axis, Place};
 use crate::confound::{self, Side};
 use crate::evaluate::{Checked, Results, lines};
 use crate::made::MadeFrom;
-use crate::report::Outcome;
+use crate::outcome::Outcome;
 use crate::run::RunRecord;
 use crate::stats::{Comparison, Criteria, Interval, Judgement, Paired, Verdict, judge, mean_interval};
 

@@ -10,14 +10,17 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::trace::Reading;
+use seekwise_formats::drives;
 use seekwise_formats::trace::survey::Survey;
+use seekwise_formats::trace::{Part, Reading};
 use seekwise_run::place::Kind;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::trace::OpenParts;
-use crate::{catalogue, jobs};
+use crate::built_in;
+use crate::digest::sha256;
+
+/// Opens a trace by its name: its parts, each with a name of its own.
+pub type OpenParts = fn(&str) -> io::Result<Vec<Part>>;
 
 /// Fetches the text of a file.
 pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
@@ -47,9 +50,9 @@ impl Role {
     /// The text of a built-in drive or job.
     fn built_in(self, name: &str) -> Option<&'static str> {
         match self {
-            Role::Drive => catalogue::text(name),
+            Role::Drive => drives::text(name),
             Role::Stack | Role::Trace => None,
-            Role::Job => jobs::built_in(name),
+            Role::Job => built_in::text(name),
         }
     }
 }
@@ -268,11 +271,6 @@ pub fn difference(name: &str, before: &str, now: &str) -> String {
     };
     let said = [side('-', &old), side('+', &new)].concat();
     if said.is_empty() { "  (only in the ends of its lines)".to_owned() } else { said.join("\n") }
-}
-
-/// SHA-256 in hexadecimal digits, as `sha256sum` prints it.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

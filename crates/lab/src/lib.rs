@@ -4,6 +4,8 @@
 //! |---|---|
 //! | [`audit`] | the verdict of a flush audit on a disk |
 //! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
+//! | [`digest`] | digests that tell apart what made a result |
+//! | [`built_in`] | the built-in jobs and scenes, as texts |
 //! | [`inputs`] | the texts that a plan is read from, kept unchanged |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |
@@ -14,8 +16,11 @@
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
 //! | [`demand`] | what a run will ask of the machine, before it runs |
+//! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
 //! | [`evaluate`] | the value of an expression over a study's records |
+//! | [`outcome`] | the verdicts of comparisons, as pages name them |
 //! | [`finding`] | from records to answers: comparisons and claims |
+//! | `rewriting` | profiles rewritten with their comments and order |
 //! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
@@ -24,28 +29,35 @@
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`crash`] | the crash laboratory: what checks find on the media after cuts of one recorded session |
 //! | [`cut`] | what power cuts would lose, from one run |
-//! | [`trace`] | a recorded trace as a job, and the certificate of its replay |
+//! | [`trace`] | a recorded trace as a job |
+//! | [`certificate`](mod@certificate) | the certificate of a trace's replay |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 
 pub mod audit;
 pub mod bench;
+pub mod built_in;
 pub mod catalogue;
+pub mod certificate;
 pub mod claims;
 pub mod compose;
 pub mod confound;
 pub mod crash;
 pub mod cut;
 pub mod demand;
+pub mod digest;
 pub mod evaluate;
+pub mod everyday;
 pub mod finding;
 pub mod fit;
 pub mod inputs;
 pub mod jobs;
 pub mod made;
+pub mod outcome;
 pub mod plan;
 pub mod plot;
 pub mod report;
+mod rewriting;
 pub mod run;
 pub mod stats;
 pub mod stretch;

@@ -11,7 +11,8 @@ use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::{Taken, sha256};
+use crate::digest::{of_settings, sha256};
+use crate::inputs::Taken;
 use crate::plan::{self, Cell, PLACE, Prepared};
 use crate::run::RunRecord;
 
@@ -68,14 +69,6 @@ pub struct Made {
     pub hash: String,
     /// Indexes in the varied settings.
     varied: Vec<usize>,
-}
-
-/// A hash of settings: the first 16 digits of the SHA-256 of `key=value unit` lines in the order of their keys. Cells
-/// of equal hashes run the same work on the same stack.
-pub fn hash<'a>(settings: impl Iterator<Item = &'a Setting>) -> String {
-    let mut lines: Vec<String> = settings.map(|s| format!("{}={} {}\n", s.key, s.value, s.unit)).collect();
-    lines.sort_unstable();
-    sha256(lines.concat().as_bytes())[..16].to_owned()
 }
 
 impl MadeFrom {
@@ -164,7 +157,7 @@ impl MadeFrom {
         }
         self.inputs.check()?;
         for (place, cell) in self.cells.iter().enumerate() {
-            if hash(self.settings(place)) != cell.hash {
+            if of_settings(self.settings(place)) != cell.hash {
                 return Err(format!("the settings of cell {place} do not fit its hash {}", cell.hash));
             }
         }
@@ -286,7 +279,7 @@ mod tests {
         let made = made();
         let mut settings: Vec<&Setting> = made.settings(1).collect();
         settings.reverse();
-        assert_eq!(hash(settings.into_iter()), made.cells[1].hash);
+        assert_eq!(of_settings(settings.into_iter()), made.cells[1].hash);
         assert_ne!(made.cells[0].hash, made.cells[1].hash);
     }
 }

@@ -29,9 +29,10 @@ use serde::{Deserialize, Serialize};
 
 use self::real::Keys;
 use crate::catalogue;
+use crate::digest::of_settings;
 use crate::inputs::{Inputs, Role};
 use crate::jobs::{Asked, Loaded, Origin, absent};
-use crate::{made, trace, work};
+use crate::{trace, work};
 
 /// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,7 @@ pub struct Prepared {
     pub target: Target,
     /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Setting>,
-    /// A hash of the settings ([`made::hash`]): cells of equal hashes run the same.
+    /// A hash of the settings ([`of_settings`]): cells of equal hashes run the same.
     pub hash: String,
     /// The job, or the scene.
     pub job: Work,
@@ -172,7 +173,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         }
         _ => {}
     }
-    let hash = made::hash(settings.iter());
+    let hash = of_settings(settings.iter());
     Ok(Prepared { target, settings, hash, job, origin, warnings })
 }
 

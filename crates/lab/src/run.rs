@@ -2,6 +2,7 @@
 //! from records alone.
 
 pub mod arrivals;
+pub mod certificate;
 mod check;
 mod operations;
 pub mod real;
@@ -27,6 +28,7 @@ use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
+use self::certificate::Certificate;
 pub use self::operations::OperationRecord;
 use self::real::Watch;
 pub use self::real::{Real, RealRecord};
@@ -37,7 +39,6 @@ use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};
 pub use crate::stats::response::Response;
 use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
-use crate::trace::Certificate;
 
 /// The version of the output of `--json`, of CSV and of `results.jsonl`: docs/output.md says what it promises.
 pub const SCHEMA: u32 = 1;

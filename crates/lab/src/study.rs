@@ -10,11 +10,11 @@ use seekwise_formats::metric::{Figure, Metric, Whose};
 use seekwise_formats::study::{Compare, Study};
 use seekwise_run::outcome::RunError;
 
+use crate::certificate::certificate;
 use crate::cut;
 use crate::made::MadeFrom;
 use crate::plan::{self, Prepared};
 use crate::run::{Cuts, Measured, RunRecord, measure};
-use crate::trace::certificate;
 
 /// The result of a run.
 pub type RunResult = Result<RunRecord, RunError>;

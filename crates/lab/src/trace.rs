@@ -1,14 +1,13 @@
 //! A recorded trace as a job: surveyed once, identified by a hash of its requests, laid out on a target, opened again
-//! for each run; and the certificate of its replay.
+//! for each run.
 //!
 //! Devices of a trace lie one after another, each at a multiple of 1 MiB. `trace.map` says where requests of a larger
 //! device go. It reads formats by [`seekwise_formats::trace`], and opens no file except by the opener in [`Inputs`].
 
 mod ahead;
-mod certificate;
 mod place;
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
@@ -22,9 +21,8 @@ use seekwise_model::workload::trace::{How, Loop, Row};
 use seekwise_run::work::trace::{Feed, TraceSpec};
 
 use self::ahead::Ahead;
-pub use self::certificate::{Certificate, Off, certificate};
 use self::place::Places;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, OpenParts};
 
 /// A loaded trace.
 #[derive(Clone, Debug)]
@@ -35,9 +33,6 @@ pub struct Traced {
     /// Sectors of the target that it was laid out on.
     pub sectors: u64,
 }
-
-/// Opens a trace by its name: its parts, each with a name of its own.
-pub type OpenParts = fn(&str) -> io::Result<Vec<Part>>;
 
 /// The keys of a job that apply to a trace.
 #[derive(Clone, Copy, Debug, Default)]

@@ -16,7 +16,7 @@ use seekwise_model::workload::{
     Worker,
 };
 
-use crate::inputs::sha256;
+use crate::digest::sha256;
 
 /// The keys, in the order in which they are shown.
 pub const KEYS: [&str; 35] = [

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
-use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{Report, Row, Verdict, plan, streams};
 use seekwise_lab::catalogue::{load, names};
+use seekwise_lab::everyday::arithmetic::Law;
+use seekwise_lab::everyday::{Report, Row, Verdict, plan, streams};
 
 /// The drive that is shown in full.
 const EXAMPLE: &str = "barracuda-7200.7-ncq";

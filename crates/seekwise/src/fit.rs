@@ -6,12 +6,12 @@ use std::sync::Mutex;
 
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue;
+use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{Data, Part};
 use seekwise_lab::fit::report::Report;
 use seekwise_lab::fit::search::Effort;
 use seekwise_lab::fit::sources::{self, Named};
 use seekwise_lab::fit::{self, parameter, report, write};
-use seekwise_lab::inputs::sha256;
 use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;

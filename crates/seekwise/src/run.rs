@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use seekwise_formats::study::{Study, parse};
+use seekwise_lab::certificate::certificate;
 use seekwise_lab::demand::extent;
 use seekwise_lab::inputs::Taken;
 use seekwise_lab::made::MadeFrom;
 use seekwise_lab::plan::{Cell, Prepared};
 use seekwise_lab::run::{Measured, RunRecord, measure};
-use seekwise_lab::trace::certificate;
 use seekwise_model::record::Record;
 use seekwise_run::work::Work;
 

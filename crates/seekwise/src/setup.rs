@@ -4,7 +4,7 @@
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, Prepared};
-use seekwise_lab::{catalogue, jobs};
+use seekwise_lab::{built_in, catalogue, jobs};
 use seekwise_model::stack::Stack;
 use seekwise_os::places::PLACES;
 use seekwise_run::place::{self, Of};
@@ -256,7 +256,7 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
 
 /// An error where a job's name is that of a file of another kind.
 fn is_job(name: &str) -> Result<(), Error> {
-    let built_in = jobs::built_in(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name);
+    let built_in = built_in::text(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name);
     if built_in || reading::is_trace(name) {
         return Ok(());
     }

@@ -4,9 +4,9 @@ mod everyday;
 mod text;
 
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{Report, Verdict, plan};
 use seekwise_lab::catalogue::{self, show};
+use seekwise_lab::everyday::arithmetic::Law;
+use seekwise_lab::everyday::{Report, Verdict, plan};
 use seekwise_lab::plot;
 use serde_json::json;
 

@@ -3,9 +3,10 @@
 //! SYNTHETIC: the figures come from a short formula that only has the right shape (a service time, shortened by a
 //! queue that reorders, and a log-normal spread). They are not results of the model and stand for no drive.
 
+use seekwise_lab::outcome::Outcome;
 use seekwise_lab::report::{
-    Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Outcome, Platter, Provenance, Report, Requests,
-    Setting, Stretch, Verdict,
+    Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Platter, Provenance, Report, Requests, Setting,
+    Stretch, Verdict,
 };
 use seekwise_lab::stats::response::Response;
 

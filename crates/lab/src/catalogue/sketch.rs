@@ -14,7 +14,7 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 use self::layout::{Layout, Rates};
 use super::check::{WRITES, checks};
 use super::{load, names, text};
-use crate::fit::write::{drop_uncited, put};
+use crate::rewriting::{drop_uncited, put};
 
 /// The words for the origin of a profile's figure.
 const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];

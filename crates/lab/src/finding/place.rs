@@ -12,7 +12,7 @@
 
 use serde::Serialize;
 
-use crate::report::Outcome;
+use crate::outcome::Outcome;
 
 /// A factor other than the one compared.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{MadeFrom, Program};
-use crate::inputs::sha256;
+use crate::digest::sha256;
 
 /// What made the results of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

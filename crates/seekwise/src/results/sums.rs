@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use seekwise_lab::inputs::sha256;
+use seekwise_lab::digest::sha256;
 
 use super::FolderError;
 use crate::whole::write_whole;

@@ -272,8 +272,8 @@ fn outside(expected: &Expected, found: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::load;
     use super::*;
+    use crate::catalogue::load;
 
     /// The row of one case of a drive.
     fn row(drive: &DriveFile, case: &str) -> Row {

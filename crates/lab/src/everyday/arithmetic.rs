@@ -11,8 +11,8 @@ use seekwise_model::queue::Policy;
 use seekwise_model::time::Span;
 use serde::Serialize;
 
-use super::super::curves::sustained;
 use super::matrix::{Case, Op, Pattern};
+use crate::catalogue::curves::sustained;
 
 /// The expectation for a case: requests a second, from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -543,9 +543,9 @@ fn exactly(rate: f64, law: Law) -> Expected {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::load;
     use super::super::matrix::cases;
     use super::*;
+    use crate::catalogue::load;
 
     /// The expectation for a case of a drive with some settings changed.
     fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> Expected {
@@ -665,7 +665,7 @@ mod tests {
     #[test]
     fn no_expectation_is_empty_and_every_law_is_used() {
         let mut used = Vec::new();
-        for name in super::super::super::names() {
+        for name in crate::catalogue::names() {
             let drive = load(name).unwrap();
             let profile = drive.profile().unwrap();
             for case in cases(&drive, &profile) {
