@@ -200,7 +200,6 @@ pub struct SeekwiseLanding {
     pub stamp: u64,
     /// The first sector.
     pub lba: u64,
-    /// Sectors.
     pub sectors: u32,
     /// One of SeekwiseLandingKind.
     pub kind: u32,

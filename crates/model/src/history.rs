@@ -45,7 +45,6 @@ pub enum Data {
 /// A part of [`Data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// Bytes.
     Bytes(&'a [u8]),
     /// Zeroes; see [`Data::Zeroes`].
     Zeroes {

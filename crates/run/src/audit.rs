@@ -51,7 +51,6 @@ pub enum Act {
     Write,
     /// Write it so that it is on the medium when the answer comes (FUA, or a write and a flush).
     Force,
-    /// Flush.
     Flush,
 }
 
@@ -92,9 +91,7 @@ pub trait Subject {
 pub struct Overwrite {
     /// How long nothing was asked before it.
     pub pause: Span,
-    /// The write.
     pub write: Took,
-    /// The flush.
     pub flush: Took,
 }
 
@@ -103,9 +100,7 @@ pub struct Overwrite {
 pub struct Elsewhere {
     /// Which of the other places.
     pub place: usize,
-    /// Of the first.
     pub first: Overwrite,
-    /// Of the other.
     pub other: Overwrite,
     /// Forced ones of the first, and of the other.
     pub forced: [Took; 2],
@@ -116,14 +111,12 @@ pub struct Elsewhere {
 pub struct Round {
     /// All writes together.
     pub writes: Span,
-    /// The flush.
     pub flush: Span,
 }
 
 /// A flush with reads beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beside {
-    /// The flush.
     pub flush: Span,
     /// The slowest of the reads.
     pub slowest: Span,

@@ -40,7 +40,6 @@ pub struct Device {
     /// Its serial number, or a hash of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
-    /// Its firmware.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
     /// How long it is.

@@ -180,13 +180,11 @@ pub enum Issuer {
     Workload(Workload),
     /// Of a job above a page cache.
     Buffered(Box<Buffered<Workload>>),
-    /// Of a scene.
     Scene(Box<Scene>),
     /// Of a recorded session.
     Play(Play),
     /// Of a job whose workers ran apart, in their order.
     Apart(Vec<Workload>),
-    /// Of a trace.
     Trace(Box<Playing>),
 }
 

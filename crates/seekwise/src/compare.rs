@@ -172,7 +172,6 @@ impl Comparison {
 pub struct Compared {
     /// The setting that varied.
     pub key: String,
-    /// Its values.
     pub values: Vec<String>,
     /// Runs a side.
     pub runs: u32,
@@ -199,7 +198,6 @@ impl Compared {
 pub struct Answer<'a> {
     /// The setting that varied.
     pub key: &'a str,
-    /// Its values.
     pub values: &'a [String],
     /// Runs a side.
     pub runs: u32,

@@ -36,6 +36,7 @@
 //! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
 //! | [`journal`] | what a fit has tried |
 //! | [`fit`](mod@fit) | a profile from what was measured |
+//! | `logging` | the log of a run, where this build can write one |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | [`fio_output`] | a run as fio's JSON |
 

@@ -21,6 +21,7 @@ pub struct RequestLog {
 
 #[cfg(feature = "parquet")]
 impl RequestLog {
+    /// Begins the log at `path`; without one, nothing is logged.
     pub fn create(
         (job, target): (&str, &str),
         seed: u64,
@@ -34,6 +35,7 @@ impl RequestLog {
         Ok(RequestLog { log: Some(log), failure: None })
     }
 
+    /// Logs a request.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         if let (Some(log), None) = (&mut self.log, &self.failure) {
@@ -41,6 +43,7 @@ impl RequestLog {
         }
     }
 
+    /// The log is complete; an error where a request could not be logged.
     pub fn finish(self) -> Result<(), Error> {
         self.failure.map_or(Ok(()), Err)?;
         self.log.map_or(Ok(()), Log::finish)
@@ -60,8 +63,10 @@ impl RequestLog {
         }
     }
 
+    /// Logs nothing.
     pub fn take(&mut self, _: &Record) {}
 
+    /// There is nothing to complete.
     pub fn finish(self) -> Result<(), Error> {
         Ok(())
     }

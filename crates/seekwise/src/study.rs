@@ -57,13 +57,11 @@ impl<'a> Options<'a> {
 /// A study that was run.
 #[derive(Debug)]
 pub struct Studied {
-    /// The study.
     pub study: Study,
     /// What made its results.
     pub made: MadeFrom,
     /// Its records, in the plan's order.
     pub records: Vec<RunRecord>,
-    /// Its page.
     pub page: PathBuf,
 }
 
@@ -87,7 +85,6 @@ impl Studied {
 /// What came of a study or of a review.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Of a study.
     Study(Box<Studied>),
     /// Of a review, part by part.
     Review(review::Reviewed),
@@ -95,9 +92,7 @@ pub enum Outcome {
 
 /// A study or a review whose results are opened: what it will be can be looked at first.
 pub enum Begun {
-    /// A study.
     Study(Box<Opened>),
-    /// A review.
     Review(review::Begun),
 }
 

@@ -126,11 +126,9 @@ pub struct Adaptive {
 /// Reserved stretches of the medium, into which small writes go one after another before they go home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaCache {
-    /// Stretches.
     pub stretches: u32,
     /// Slots of each; no block lies in them.
     pub slots: u64,
-    /// The first slot of the first.
     pub first_slot: u64,
     /// From the first slot of one to that of the next.
     pub stride: u64,
@@ -239,7 +237,6 @@ pub struct Overhead {
     pub write_hit: After,
     /// A write that goes to the medium first.
     pub write_miss: After,
-    /// A flush.
     pub flush: Span,
     /// Getting the bus again after the drive has let it go: before the data of a read from the medium, before the
     /// status of a write to it.

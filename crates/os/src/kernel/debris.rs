@@ -32,7 +32,6 @@ pub enum Made {
     Folder(PathBuf),
     /// A mount of a served disk on a folder of the user's.
     Fuse(PathBuf),
-    /// A socket.
     Socket(PathBuf),
 }
 

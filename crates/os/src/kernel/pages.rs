@@ -33,7 +33,6 @@ pub struct Pages {
 pub struct Unflushed {
     /// Below the mount.
     pub file: PathBuf,
-    /// Its length.
     pub length: u64,
     /// Bytes: from, and up to. None where only the name is missing, of an empty file.
     pub ranges: Vec<(u64, u64)>,

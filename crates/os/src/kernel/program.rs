@@ -114,7 +114,6 @@ impl fmt::Display for How {
 /// How a program ended, and what it said.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// How.
     pub how: How,
     /// What it printed last, both ways together as far as they came one after another.
     pub printed: String,

@@ -11,7 +11,6 @@ use super::wire::{self, Reader, answer, can, info, option};
 pub struct Export {
     /// What it is, for people.
     pub description: String,
-    /// Bytes.
     pub bytes: u64,
     /// Smallest request, in bytes.
     pub smallest: u32,

@@ -19,7 +19,6 @@ use crate::kernel::{Bounds, tool};
 /// Which file or device it is, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Identity {
-    /// A file.
     File {
         /// The number of its file system.
         device: u64,

@@ -41,7 +41,6 @@ impl Number {
 pub struct Node {
     /// The kernel's name, such as `sda1`.
     pub name: String,
-    /// Its number.
     pub number: Number,
     /// Its folder in `/sys`.
     folder: PathBuf,

@@ -103,7 +103,6 @@ pub enum Ask {
     },
     /// A hole; what is read there is zero.
     Hole,
-    /// Zeroes.
     Zeroes,
 }
 
@@ -130,7 +129,6 @@ pub struct Entry {
     pub offset: u64,
     /// First byte in the slot.
     pub from: usize,
-    /// Bytes.
     pub bytes: u64,
 }
 

@@ -77,9 +77,7 @@ impl Ends {
 /// All ways.
 #[derive(Clone, Debug, Default)]
 pub struct Ways {
-    /// Of the network.
     pub network: Way,
-    /// Of the file.
     pub file: Way,
     /// Of a kernel's disk on the file, where there is one.
     pub device: Option<Ends>,

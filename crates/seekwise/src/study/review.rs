@@ -25,11 +25,9 @@ use crate::results;
 /// A review that was run.
 #[derive(Debug)]
 pub struct Reviewed {
-    /// The review.
     pub review: Review,
     /// What came of each part, in its order.
     pub parts: Vec<Studied>,
-    /// Its page.
     pub page: PathBuf,
 }
 

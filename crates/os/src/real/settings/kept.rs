@@ -28,7 +28,6 @@ pub(super) struct Kept {
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
-    /// The disk.
     pub disk: String,
     /// What was done, a sentence each.
     pub said: Vec<String>,
