@@ -31,7 +31,9 @@ pub fn disk(order: &Order, json: bool) -> Outcome {
 pub fn former(word: &str, order: &Order, json: bool) -> Outcome {
     let (now, Served { control }) = match order {
         Order::Status(served) => ("status".to_owned(), served),
-        Order::Set(Set { setting: (key, value), served }) => (format!("set {}", quoted(&format!("{key}={value}"))), served),
+        Order::Set(Set { setting: (key, value), served }) => {
+            (format!("set {}", quoted(&format!("{key}={value}"))), served)
+        }
         Order::Power(Power { what, served }) => (format!("power {}", supply(*what)), served),
         Order::ResetLink(served) => ("reset-link".to_owned(), served),
     };
