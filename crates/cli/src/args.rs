@@ -261,7 +261,12 @@ Examples:
     #[command(after_help = "Examples:\n  seekwise restore --dry-run\n  seekwise restore")]
     Restore(Restore),
     /// Make a result folder's report again.
-    #[command(after_help = "Example:\n  seekwise report out")]
+    #[command(after_help = "\
+Examples:
+  seekwise report out
+  seekwise report out --png answer.png
+
+The picture of --svg and --png is the answer of a study: the ratios of its leading comparison, cell by cell, with their intervals.")]
     Report(Report),
     /// Simulated requests a second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
@@ -689,6 +694,12 @@ pub struct PowerCut {
 pub struct Report {
     /// A result folder.
     pub folder: PathBuf,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
+    /// Replace a picture that is there.
+    #[arg(long, requires = "pictures")]
+    pub force: bool,
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,

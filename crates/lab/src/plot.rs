@@ -2,6 +2,7 @@
 //! points nothing is known of a curve: they are drawn as points.
 
 pub mod comparison;
+pub mod forest;
 mod png;
 
 pub use self::png::png;
