@@ -3,7 +3,7 @@
 
 use plotters::prelude::*;
 
-use super::comparison::{FOOT, Fallible, GRID, HEAD, INK, LETTER, NAME, TITLE, WIDTH, WORDS, lines, shortened};
+use super::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, lines, shortened};
 use super::tick;
 use crate::compose::{headline, paired, ratio_text};
 use crate::finding::{Evidence, Finding};
@@ -11,6 +11,12 @@ use crate::stats::{Judgement, Verdict};
 
 /// More rows than this are no picture: those that are furthest from 1 are kept, in the study's order.
 const ROWS: usize = 40;
+/// Letters of a cell's name that are shown, for it names a level of each factor; and pixels that one takes.
+const NAME: usize = 64;
+const LETTER: u32 = 7;
+/// Pixels across between the names and the words; and of the whole at least, for the title.
+const ACROSS: u32 = 340;
+const LEAST: u32 = 920;
 /// Pixels down: of a row, and of the axis.
 const ROW: u32 = 26;
 const AXIS: u32 = 64;
@@ -46,7 +52,8 @@ impl Forest {
         let judged = |finding: &&Finding| finding.compare == leading.compare && finding.refused.is_none();
         let all: Vec<Row> = findings.iter().filter(judged).filter_map(row).collect();
         let cells = all.len();
-        let mut rows = furthest(all);
+        let ratios: Vec<f64> = all.iter().map(|row| row.judgement.ratio.estimate).collect();
+        let mut rows: Vec<Row> = furthest(&ratios, ROWS).into_iter().map(|place| all[place].clone()).collect();
         let shown = match rows.len() {
             drawn if drawn < cells => format!("the {drawn} of {cells} cells furthest from 1"),
             1 => "1 cell".to_owned(),
@@ -72,26 +79,30 @@ impl Forest {
     }
 }
 
-/// At most [`ROWS`] of them, in their order.
-fn furthest(mut rows: Vec<Row>) -> Vec<Row> {
-    let far = |row: &Row| row.judgement.ratio.estimate.ln().abs();
-    let mut all: Vec<f64> = rows.iter().map(far).collect();
-    all.sort_by(|a, b| b.total_cmp(a));
-    if let Some(&least) = all.get(ROWS - 1) {
-        rows.retain(|row| far(row) >= least);
-        rows.truncate(ROWS);
-    }
-    rows
+/// Which `most` of these ratios are furthest from 1, in their order.
+fn furthest(ratios: &[f64], most: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..ratios.len()).collect();
+    places.sort_by(|&a, &b| ratios[b].ln().abs().total_cmp(&ratios[a].ln().abs()));
+    places.truncate(most);
+    places.sort_unstable();
+    places
 }
 
 /// The picture as a whole SVG document.
 pub fn svg(forest: &Forest) -> String {
     let mut text = String::new();
     let height = HEAD + ROW * forest.rows.len() as u32 + AXIS + FOOT;
-    let drawn = draw(forest, SVGBackend::with_string(&mut text, (WIDTH, height)));
+    let width = (names(forest) + ACROSS + WORDS).max(LEAST);
+    let drawn = draw(forest, SVGBackend::with_string(&mut text, (width, height)));
     // A text has no device that could fail; rows that cannot be laid out are an error of ours.
     drawn.expect("an SVG text takes every drawing");
     text
+}
+
+/// Pixels across that the names take.
+fn names(forest: &Forest) -> u32 {
+    let longest = forest.rows.iter().map(|row| row.name.chars().count().min(NAME)).max().unwrap_or(0);
+    longest as u32 * LETTER + 14
 }
 
 fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
@@ -107,12 +118,11 @@ fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
     // Upwards, as the axis counts.
     let rows: Vec<&Row> = forest.rows.iter().rev().collect();
     let names: Vec<String> = rows.iter().map(|row| shortened(&row.name, NAME)).collect();
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as u32;
     let mut chart = ChartBuilder::on(&area)
         .margin_left(10)
         .margin_right(WORDS)
         .x_label_area_size(AXIS - 20)
-        .y_label_area_size(longest * LETTER + 14)
+        .y_label_area_size(self::names(forest))
         .build_cartesian_2d(range(&rows), (0..rows.len() - 1).into_segmented())?;
     let name = |place: &SegmentValue<usize>| match place {
         SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
@@ -144,7 +154,9 @@ fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
         let end = if whole { ratio.high.max(ratio.estimate) } else { ratio.estimate };
         let said = format!("{}, {}", ratio_text(&row.judgement), row.judgement.verdict);
         let words = Text::new(said, (10, -7), ("sans-serif", 13).into_font().color(&INK));
-        chart.draw_series([EmptyElement::at(at(ratio.estimate)) + Circle::new((0, 0), 4, colour.filled())])?;
+        // The last row of several is the whole, and the first from below.
+        let radius = if index == 0 && rows.len() > 1 { 6 } else { 4 };
+        chart.draw_series([EmptyElement::at(at(ratio.estimate)) + Circle::new((0, 0), radius, colour.filled())])?;
         chart.draw_series([EmptyElement::at(at(end.max(1.0))) + words])?;
     }
     root.present()?;
@@ -167,5 +179,17 @@ fn colour(verdict: Verdict) -> RGBColor {
         Verdict::Faster => FASTER,
         Verdict::Slower => SLOWER,
         Verdict::NoDifference { .. } | Verdict::NotEnoughData { .. } => NEITHER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_cells_those_furthest_from_one_are_kept_in_their_order() {
+        assert_eq!(furthest(&[1.1, 4.0, 1.0, 0.2, 1.0, 2.0], 3), [1, 3, 5]);
+        assert_eq!(furthest(&[1.5, 1.5, 1.5], 2), [0, 1]);
+        assert_eq!(furthest(&[1.5], 40), [0]);
     }
 }
