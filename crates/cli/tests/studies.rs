@@ -133,7 +133,15 @@ fn a_studys_answer_is_drawn_from_its_folder() {
     assert_eq!(said.code, 0, "{}", said.err);
     assert!(said.err.contains("Picture: a.svg") && said.err.contains("Picture: a.png"), "{}", said.err);
     let picture = fs::read_to_string(folder.path().join("a.svg")).unwrap();
-    for part in ["<svg", ">\neight: ", "8 over 1 (higher is better)", " × [", "1 cell, 2 runs each", "not enough data", "#8C96A0"] {
+    for part in [
+        "<svg",
+        ">\neight: ",
+        "8 over 1 (higher is better)",
+        " × [",
+        "1 cell, 2 runs each",
+        "not enough data",
+        "#8C96A0",
+    ] {
         assert!(picture.contains(part), "{part}: {picture}");
     }
     assert!(fs::read(folder.path().join("a.png")).unwrap().starts_with(b"\x89PNG"));
