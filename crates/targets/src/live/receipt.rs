@@ -573,7 +573,7 @@ mod tests {
         (0..100).for_each(|_| way.late.add(Span::ZERO));
         (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
         assert_eq!(receipt.bottleneck(), None);
-        let counted = |micros| Counted { requests: 100, took: Span::from_micros(100 * micros) };
+        let counted = |micros: u64| Counted { requests: 100, took: Span::from_micros(100 * micros) };
         receipt.ways.client = Some(Ends { far: counted(1250), near: counted(1000) });
         let why = receipt.bottleneck().unwrap();
         assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
