@@ -41,15 +41,15 @@ pub struct Side {
 }
 
 /// Pixels across.
-pub(super) const WIDTH: u32 = 920;
+const WIDTH: u32 = 920;
 /// Pixels down: of the title and the method, of a panel beside its sides, of a side.
 pub(super) const HEAD: u32 = 64;
 pub(super) const FOOT: u32 = 34;
 const PANEL: u32 = 64;
 const SIDE: u32 = 50;
 /// Pixels that a letter takes, and letters of a side's name that are shown.
-pub(super) const LETTER: u32 = 8;
-pub(super) const NAME: usize = 36;
+const LETTER: u32 = 8;
+const NAME: usize = 36;
 /// Pixels right of the longest bar, for the words behind it.
 pub(super) const WORDS: u32 = 350;
 
