@@ -8,6 +8,7 @@ mod pictures;
 mod real;
 mod serve;
 mod sheet;
+mod validate;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,7 @@ pub use self::pictures::Pictures;
 pub use self::real::FlushAudit;
 pub use self::serve::{Disk, Order, Power, Serve, Served, Set, Supply};
 pub use self::sheet::Sheet;
+pub use self::validate::{Replay, Validate};
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -262,7 +264,12 @@ Examples:
     #[command(after_help = "Examples:\n  seekwise restore --dry-run\n  seekwise restore")]
     Restore(Restore),
     /// Make a result folder's report again.
-    #[command(after_help = "Example:\n  seekwise report out")]
+    #[command(after_help = "\
+Examples:
+  seekwise report out
+  seekwise report out --png answer.png
+
+The picture of --svg and --png is the answer of a study: the ratios of its leading comparison, cell by cell, with their intervals.")]
     Report(Report),
     /// Simulated requests a second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
@@ -616,51 +623,6 @@ pub struct Disksim {
     pub name: Option<String>,
 }
 
-/// Arguments of `validate`.
-#[derive(Args, Debug)]
-pub struct Validate {
-    /// The measured trace; `-` is standard input.
-    #[arg(value_parser = name)]
-    pub trace: String,
-    /// A drive's name, or a profile file.
-    #[arg(long, value_name = "NAME|FILE", value_parser = name)]
-    pub drive: String,
-    /// Set a dotted key of the drive; may be given more than once.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
-    /// What the replay goes by.
-    #[arg(long, value_enum, default_value_t = Replay::Think)]
-    pub replay: Replay,
-    /// The seed of the platter's phase.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
-    pub seed: u64,
-    /// What is drawn.
-    #[command(flatten)]
-    pub pictures: Pictures,
-    /// Write every simulated request to this Parquet file.
-    #[arg(long, value_name = "FILE")]
-    pub log: Option<PathBuf>,
-    /// Replace a file that is there.
-    #[arg(long)]
-    pub force: bool,
-    /// Answer "no" (exit code 1) when a demerit (of all, the reads or the writes) is above so many percent of the
-    /// measured mean.
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub at_most: Option<f64>,
-    /// Which columns are shown.
-    #[command(flatten)]
-    pub columns: Columns,
-}
-
-/// What a replay goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Replay {
-    /// One at a time: each request its think time after the completion before it.
-    Think,
-    /// Each request at its own instant.
-    Arrival,
-}
-
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
 pub struct PowerCut {
@@ -698,12 +660,26 @@ pub struct PowerCut {
 pub struct Report {
     /// A result folder.
     pub folder: PathBuf,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
+    /// Replace a picture that is there.
+    #[arg(long, requires = "pictures")]
+    pub force: bool,
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
     /// Answer "no" (exit code 1) when a claim does not hold.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Arguments of `restore`.
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// Only say what would be done.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `bench`.
@@ -766,14 +742,6 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 /// A name that is not empty.
-/// Arguments of `restore`.
-#[derive(Args, Debug)]
-pub struct Restore {
-    /// Only say what would be done.
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("it is empty; expected a name".to_owned()) } else { Ok(text.to_owned()) }
 }

@@ -69,7 +69,7 @@ fn main() -> ExitCode {
 /// Prints the table by metric; false if an interval surely excludes 1 more often than promised.
 fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
     println!(
-        "\n| metric | job | pairs | of these the same on both sides | intervals without 1 | 95 % interval | false verdicts \
+        "\n| metric | job | pairs | both sides the same | intervals without 1 | 95 % interval | false verdicts \
          |\n|---|---|---|---|---|---|---|"
     );
     let mut kept = true;

@@ -21,7 +21,11 @@ fn module() -> PathBuf {
     let words = ["build", "--package", env!("CARGO_PKG_NAME"), "--lib", "--target", TARGET, "--locked", "--release"];
     let mut cargo = Command::new(env!("CARGO"));
     // Without the profile's last step, which takes minutes and changes no result.
-    cargo.args(words).env("CARGO_TARGET_DIR", &folder).env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    cargo
+        .args(words)
+        .env("CARGO_TARGET_DIR", &folder)
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     let status = cargo.status().expect("cargo starts");
     assert!(status.success(), "the laboratory builds for {TARGET}");
     folder.join(TARGET).join("release/seekwise_example_wasm.wasm")

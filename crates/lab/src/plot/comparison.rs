@@ -41,25 +41,25 @@ pub struct Side {
 /// In pixels.
 const WIDTH: u32 = 920;
 /// Pixels down: of the title and the method, of a panel beside its sides, of a side.
-const HEAD: u32 = 64;
-const FOOT: u32 = 34;
+pub(super) const HEAD: u32 = 64;
+pub(super) const FOOT: u32 = 34;
 const PANEL: u32 = 64;
 const SIDE: u32 = 50;
 /// Pixels of a letter, and the most letters of a side's name.
 const LETTER: u32 = 8;
 const NAME: usize = 36;
 /// Pixels right of the longest bar, for the words after it.
-const WORDS: u32 = 350;
+pub(super) const WORDS: u32 = 350;
 
 /// Letters in a line of the title.
-const TITLE: usize = 112;
+pub(super) const TITLE: usize = 112;
 
 const BASE: RGBColor = RGBColor(140, 150, 160);
 const OTHER: RGBColor = RGBColor(31, 93, 160);
-const INK: RGBColor = RGBColor(30, 30, 30);
-const GRID: RGBColor = RGBColor(225, 225, 225);
+pub(super) const INK: RGBColor = RGBColor(30, 30, 30);
+pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-type Fallible = Result<(), Box<dyn std::error::Error>>;
+pub(super) type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The picture as a whole SVG document.
 pub fn svg(comparison: &Comparison) -> String {
@@ -150,7 +150,7 @@ fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
 }
 
 /// Words in lines of at most `most` letters.
-fn lines(text: &str, most: usize) -> Vec<String> {
+pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').map(|word| shortened(word, most)) {
         match lines.last_mut() {
@@ -165,7 +165,7 @@ fn lines(text: &str, most: usize) -> Vec<String> {
 }
 
 /// At most `most` letters.
-fn shortened(text: &str, most: usize) -> String {
+pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),
