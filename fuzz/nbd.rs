@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 
 use seekwise_model::block::{Device, Flags, Op, Request, SECTOR, Status};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::nbd::wire::{Command, Head, error};
-use seekwise_targets::nbd::{self, Client, Export, Line};
+use seekwise_os::nbd::wire::{Command, Head, error};
+use seekwise_os::nbd::{self, Client, Export, Line};
 
 /// A small disk: bounds are near.
 fn export() -> Export {

@@ -6,7 +6,7 @@ import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { count, counted, numeric, number, shown } from "./format";
 import { el, scroller, section } from "./dom";
-import { mega, OF_OPERATIONS, operationsOf, PROCESSOR, programs, QUANTILES } from "./metrics";
+import { arrivalsOf, mega, OF_OPERATIONS, operationsOf, PROCESSOR, programs, QUANTILES } from "./metrics";
 import type { Cell, Report, Response } from "./report";
 
 /** More rows are shown when the reader asks: to lay out thousands takes seconds. */
@@ -157,6 +157,7 @@ function columnsOf(report: Report): Column[] {
     ...factors,
     ...done(report),
     ...rates(),
+    ...paced(report),
     ...responses(),
     ...(apart ? kinds(report) : []),
     processor(report),
@@ -208,6 +209,11 @@ function done({ cells: all }: Report): Column[] {
     ["whole run, high", "high"],
   ];
   return [...ends.map(elapsed), ...known.flatMap(ofProgram)];
+}
+
+/** What was asked of jobs with a rate, what was reached, and how long requests that were due waited to be issued. */
+function paced({ cells: all }: Report): Column[] {
+  return arrivalsOf(all).map(([key, name, unit]) => figureColumn(name, unit, ({ arrivals }) => arrivals?.[key]));
 }
 
 function responses(): Column[] {

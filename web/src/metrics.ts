@@ -1,6 +1,6 @@
 // What can be drawn of a cell: each metric with its unit, its direction and how to read it.
 
-import type { Cell, Figure, Interval, Operations, Processor, Response } from "./report";
+import type { Arrivals, Cell, Figure, Interval, Operations, Processor, Response } from "./report";
 
 export interface Metric {
   id: string;
@@ -29,6 +29,23 @@ export const PROCESSOR: [keyof Processor, string, string, boolean][] = [
   ["mb_per_s_per_percent", "efficiency, by bytes", "MB/s for each %", true],
   ["ios_per_cpu_second", "requests a core-second", "", true],
 ];
+
+/** What came at instants of its own, by a rate or of a trace: key, name, unit, and whether more is better. */
+export const ARRIVALS: [keyof Arrivals, string, string, boolean][] = [
+  ["asked_iops", "rate asked", "requests/s", true],
+  ["reached_iops", "rate reached", "requests/s", true],
+  ["asked_mb_per_s", "throughput asked", "MB/s", true],
+  ["reached_mb_per_s", "throughput reached", "MB/s", true],
+  ["backlog_mean_ms", "backlog, mean", "ms", false],
+  ["backlog_max_ms", "backlog, longest", "ms", false],
+];
+
+/** Those of them that some cell has a figure of; a throughput is reached where one was asked for. */
+export function arrivalsOf(cells: Cell[]): typeof ARRIVALS {
+  const has = (key: keyof Arrivals): boolean => cells.some(({ arrivals }) => (arrivals?.[key] ?? null) !== null);
+  const bytes = has("asked_mb_per_s");
+  return ARRIVALS.filter(([key]) => has(key) && (key !== "reached_mb_per_s" || bytes));
+}
 
 const METRICS: Metric[] = [
   { id: "iops", name: "request rate", unit: "requests/s", moreIsFaster: true, read: (cell) => cell.iops },
@@ -105,11 +122,17 @@ const OF_PROCESSOR = PROCESSOR.map(([key, name, unit, moreIsFaster]): Metric => 
   read: ({ cpu }) => ({ estimate: cpu?.[key] ?? null, low: null, high: null }),
 }));
 
+function ofArrivals([key, name, unit, moreIsFaster]: (typeof ARRIVALS)[number]): Metric {
+  const read = ({ arrivals }: Cell): Interval => ({ ...NONE, estimate: arrivals?.[key] ?? null });
+  return { id: `arrivals.${key}`, name, unit, moreIsFaster, read };
+}
+
 /** Those that some cell has. Of scenes first how long they take, then what their programs did. */
 export function metrics(cells: Cell[]): Metric[] {
   const known = programs(cells);
   const scene = known.length > 0 ? [ELAPSED, ...known.flatMap(ofProgram)] : [];
-  return [...scene, ...METRICS, ...(cells.some(({ cpu }) => cpu !== null) ? OF_PROCESSOR : [])];
+  const paced = arrivalsOf(cells).filter(([key]) => key.startsWith("backlog")).map(ofArrivals);
+  return [...scene, ...METRICS, ...paced, ...(cells.some(({ cpu }) => cpu !== null) ? OF_PROCESSOR : [])];
 }
 
 /** Bytes to megabytes (10^6). */

@@ -3,7 +3,7 @@
 import { el, prose, section } from "./dom";
 import { mega } from "./metrics";
 import { count, counted, ends, number, quantity } from "./format";
-import type { Report } from "./report";
+import type { Cell, Report } from "./report";
 
 export function heading({ title, question, expectation }: Report): HTMLElement {
   return el(
@@ -43,6 +43,20 @@ export function warnings({ warnings: all, cells }: Report): HTMLElement | null {
   );
 }
 
+/** How far a job with a rate, or a trace, fell behind what was due. */
+function pace({ arrivals }: Cell): [string, string, string][] {
+  if (arrivals === null) return [];
+  const { asked_iops, reached_iops, asked_mb_per_s, reached_mb_per_s, backlog_mean_ms, backlog_max_ms } = arrivals;
+  const asked =
+    asked_iops !== null
+      ? `rate asked ${quantity(asked_iops, "requests/s")}, reached ${number(reached_iops)}`
+      : asked_mb_per_s !== null
+        ? `asked ${quantity(asked_mb_per_s, "MB/s")}, reached ${number(reached_mb_per_s)}`
+        : `${quantity(reached_iops, "requests/s")} came at instants of their own`;
+  const mean = backlog_max_ms === 0 ? "" : `in the mean ${quantity(backlog_mean_ms, "ms")}; `;
+  return [["longest backlog", quantity(backlog_max_ms, "ms"), `${mean}${asked}`]];
+}
+
 /** The main figures of a report that has one cell only. */
 export function mainFigures({ cells }: Report): HTMLElement | null {
   const [cell] = cells;
@@ -58,6 +72,7 @@ export function mainFigures({ cells }: Report): HTMLElement | null {
     ]),
     ["rate", quantity(iops.estimate, "requests/s"), cell.runs > 1 ? `interval ${ends(iops)}` : ""],
     ["throughput", quantity(mega(bytes_per_s.estimate), "MB/s"), ""],
+    ...pace(cell),
     ["mean response", quantity(response_ms.mean, "ms"), `median ${quantity(response_ms.p50, "ms")}`],
     ["99th percentile", quantity(response_ms.p99, "ms"), `longest ${number(response_ms.max)} ms`],
   ];

@@ -115,6 +115,15 @@ export interface Processor {
   mb_per_s_per_percent: Figure;
 }
 
+export interface Arrivals {
+  asked_iops: Figure;
+  asked_mb_per_s: Figure;
+  reached_iops: Figure;
+  reached_mb_per_s: Figure;
+  backlog_mean_ms: Figure;
+  backlog_max_ms: Figure;
+}
+
 export interface Operations {
   program: string;
   count: number;
@@ -139,6 +148,7 @@ export interface Cell {
   elapsed_s: Interval;
   operations: Operations[];
   cpu: Processor | null;
+  arrivals: Arrivals | null;
   flags: string[];
 }
 

@@ -9,7 +9,7 @@ import { claims } from "../src/claims";
 import { curves, leadingCurve, lines } from "../src/curves";
 import { cumulative } from "../src/distribution";
 import { el } from "../src/dom";
-import { heading, unfinished, warnings } from "../src/overview";
+import { heading, mainFigures, unfinished, warnings } from "../src/overview";
 import { legend } from "../src/controls";
 import { method } from "../src/method";
 import { differences, stack } from "../src/stack";
@@ -222,6 +222,40 @@ describe("a single run", () => {
     const named = { ...single(), warnings: ["drive: `cache.segments`: at most 64 <b>"] };
     expect(warnings(named)?.querySelector("code")?.textContent).toBe("cache.segments");
     expect(warnings(named)?.textContent).toContain("drive: cache.segments: at most 64 <b>");
+  });
+});
+
+describe("a job with a rate", () => {
+  const arrivals = (asked: number | null, longest: number) => ({
+    asked_iops: asked,
+    asked_mb_per_s: null,
+    reached_iops: 134,
+    reached_mb_per_s: 0.55,
+    backlog_mean_ms: longest / 2,
+    backlog_max_ms: longest,
+  });
+
+  it("shows what was asked and reached and the backlog among the main figures", () => {
+    const of = { ...report(), cells: [{ ...cell([], 5), arrivals: arrivals(200, 1600) }] };
+    const told = (one: Report): string => mainFigures(one)!.textContent!.replace(/\s/g, " ");
+    const words = told(of);
+    expect(words).toContain("longest backlog1 600 ms");
+    expect(words).toContain("in the mean 800 ms; rate asked 200 requests/s, reached 134");
+    const played = { ...of, cells: [{ ...cell([], 5), arrivals: arrivals(null, 0) }] };
+    expect(told(played)).toContain("134 requests/s came at instants of their own");
+    expect(told({ ...of, cells: [cell([], 5)] })).not.toContain("backlog");
+  });
+
+  it("has columns for them, where some cell has such requests", () => {
+    const whole = report();
+    whole.cells[1]!.arrivals = arrivals(200, 1600);
+    const heads = (of: Report): (string | null)[] =>
+      [...cells(of, new Choice(of))!.querySelectorAll("thead .name")].map((head) => head.textContent);
+    const paced = heads(whole).filter((head) => /backlog|asked|reached/.test(head!));
+    expect(paced).toEqual(["rate asked", "rate reached", "backlog, mean", "backlog, longest"]);
+    expect(heads(report()).join()).not.toContain("backlog");
+    const backlog = new Choice(whole).metrics.find(({ id }) => id === "arrivals.backlog_max_ms")!;
+    expect(whole.cells.slice(0, 2).map((one) => backlog.read(one).estimate)).toEqual([null, 1600]);
   });
 });
 

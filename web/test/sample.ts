@@ -30,6 +30,7 @@ export function cell(levels: string[], iops: number): Cell {
     elapsed_s: interval(60),
     operations: [],
     cpu: null,
+    arrivals: null,
     flags: [HOSTILE],
   };
 }

@@ -77,7 +77,7 @@ fn one(target: &Target, trained: Option<&Training>) -> Result<(), String> {
     let triple = target.triple;
     run(&["rustup", "target", "add", triple])?;
     if !links(target) {
-        run(&["cargo", "check", "-p", "seekwise", "--locked", "--target", triple])?;
+        run(&["cargo", "check", "-p", "seekwise-cli", "--locked", "--target", triple])?;
         println!("{triple}: only type-checked; linking it needs {} ({})", target.linker, target.package);
         return Ok(());
     }
@@ -104,7 +104,7 @@ fn cargo_build(target: &Target, more: &[String], folder: Option<&Path>) -> Resul
     let triple = target.triple;
     let linker = format!("CARGO_TARGET_{}_LINKER", triple.to_uppercase().replace('-', "_"));
     let folder = folder.map_or_else(crate::target, Path::to_owned).display().to_string();
-    let words = ["cargo", "build", "-p", "seekwise", "--profile", "dist", "--locked", "--target", triple];
+    let words = ["cargo", "build", "-p", "seekwise-cli", "--profile", "dist", "--locked", "--target", triple];
     let flags = [flags(), more.to_vec()].concat().join("\u{1f}");
     let environment =
         [(linker.as_str(), target.linker), ("CARGO_ENCODED_RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &folder)];
@@ -206,7 +206,7 @@ fn described_by(program: &Path, folder: &Path) -> Result<(), String> {
 
 /// The licences of all that is in the program, each with its text as its author gives it.
 fn licences(triple: &str) -> Result<String, String> {
-    let tree = ["tree", "-p", "seekwise", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
+    let tree = ["tree", "-p", "seekwise-cli", "-e", "normal", "--prefix", "none", "--format", "{p}|{l}", "--locked"];
     let output = Command::new("cargo")
         .args(tree)
         .args(["--target", triple])

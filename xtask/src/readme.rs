@@ -1,4 +1,4 @@
-//! The promises of the README and of the manual's first pages (`PAGES`): every command in a block marked `sh` is run as
+//! The promises of the README and of pages of the manual (`PAGES`): every command in a block marked `sh` is run as
 //! written and must end as said, and a block marked `text` below it must stand in what it prints.
 //!
 //! A command stands on one line; a `\` at its end joins the next. `# exits N` behind it states its exit code, else 0.
@@ -42,7 +42,17 @@ struct Sample {
 }
 
 /// The pages whose commands are run, in this order: later ones may use what earlier ones left in `out`.
-const PAGES: [&str; 5] = ["README.md", "docs/install.md", "docs/command-line.md", "docs/tour.md", "docs/tutorial.md"];
+const PAGES: [&str; 9] = [
+    "README.md",
+    "docs/install.md",
+    "docs/command-line.md",
+    "docs/tour.md",
+    "docs/tutorial.md",
+    "docs/how-to/fio.md",
+    "docs/how-to/own-drive.md",
+    "docs/how-to/flush-audit.md",
+    "docs/how-to/power-cut.md",
+];
 
 /// Runs the step.
 pub fn readme() -> Ended {

@@ -5,9 +5,13 @@
 //! |---|---|
 //! | `source` | reading Rust source: code without comments and strings, functions, tests |
 //! | `shape` | headers, lengths, names, words left over |
-//! | `purity` | what the model may not use, which of its rooms may see which, who reads the clock |
+//! | `documented` | documentation of public items; comments that only repeat a name |
+//! | `purity` | what the model may not use, who reads the clock, where unsafe code is |
+//! | `order` | which rooms a room may see, as ARCHITECTURE.md says |
 //! | `papers` | ARCHITECTURE's rooms, CONTRIBUTING's dependencies, links and the site's contents, drives and studies built in |
 
+mod documented;
+mod order;
 mod papers;
 mod purity;
 mod shape;
@@ -47,6 +51,8 @@ pub fn tidy() -> Ended {
     let files = texts(&root);
     let mut faults = Vec::new();
     shape::check(&files, &mut faults);
+    documented::check(&files, &mut faults);
+    order::check(&files, &mut faults);
     purity::check(&files, &mut faults);
     papers::check(&root, &files, &mut faults);
     for fault in &faults {

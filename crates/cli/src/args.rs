@@ -3,28 +3,35 @@
 mod crash;
 mod fit;
 mod fold;
+mod former;
+mod pictures;
 mod real;
 mod serve;
 mod sheet;
+mod validate;
 
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use seekwise::Setup;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::trace::FORMATS;
 use seekwise_lab::made::Program;
 use seekwise_lab::plan::draw::Draw;
 use seekwise_model::time::Span;
-use seekwise_targets::place::PLACES;
+use seekwise_os::places::PLACES;
 
 pub use self::crash::Crash;
 pub use self::fit::Fit;
 pub use self::fold::asked;
+pub use self::former::{FormerPower, FormerServed, FormerSet};
+pub use self::pictures::Pictures;
 pub use self::real::FlushAudit;
-pub use self::serve::{Power, Serve, Served, Set, Supply};
+pub use self::serve::{Disk, Order, Power, Serve, Served, Set, Supply};
 pub use self::sheet::Sheet;
+pub use self::validate::{Replay, Validate};
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -64,13 +71,13 @@ pub enum Command {
     /// The modelled drives; with a name, its figures, checks and curves.
     #[command(after_help = "\
 Examples:
-  seekwise drives atlas-10k-v-300 --svg atlas.svg
+  seekwise drives atlas-10k-v-300 --png atlas.png
   seekwise drives exos-x18 --check
   seekwise drives --check
 
 With --check, everyday work (streams, cached writes, random reads, parts of a sector) is run in the simulator and compared
 with arithmetic from the drive's own figures; on all drives where none is named. What the rows mean stands in
-docs/everyday.md. Exit code 1: a row is off, or is not though the profile says that it is.")]
+docs/everyday.md. The picture of --svg and --png has the curves of seeks and rates. Exit code 1: a row is off, or is not though the profile says that it is.")]
     Drives(Drives),
     /// The built-in studies; with a name, what it asks, varies and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
@@ -131,7 +138,7 @@ and writes together; of some of them read.p99, write.mean, flush.p99 (flush alon
 a fio file, a worker of Iometer); of the run cpu, ios_per_cpu_second. What they mean stands in docs/statistics.md.
 
 Values: A,B,C are each held against the first; 1..32 is 1, 2, 4 … 32, and 1..9:2 is 1, 3 … 9. All comparisons are corrected
-together (Holm).
+together (Holm). The picture of --svg and --png has the sides with their intervals.
 
 Exit code 1: a comparison is refused, because the sides differ in more than what is varied, or do different work.")]
     Compare(Compare),
@@ -160,12 +167,12 @@ Example:
     /// Play a measured trace on a simulated drive: means, and how far the distributions are apart.
     #[command(after_help = "\
 Example:
-  seekwise validate trace.csv --drive atlas-10k-v-300 --svg trace.svg
+  seekwise validate trace.csv --drive atlas-10k-v-300 --png trace.png
   seekwise validate trace.csv --drive profile.toml --at-most 7%
 
 A trace is a CSV with the columns lba, sectors, op, measured_response_ms and think_ms or arrival_ms, or DiskSim's own
 validation form. The demerit is the root mean square distance between the two distributions of response times
-(Ruemmler and Wilkes).")]
+(Ruemmler and Wilkes). The picture of --svg and --png has both distributions.")]
     Validate(Validate),
     /// Fit what a profile only infers to what was measured, and say how far it may be believed.
     #[command(after_help = "\
@@ -187,7 +194,7 @@ it, beyond their noise. An interrupted fit goes on with --resume. The method sta
     /// Run a job and say what power cuts at random instants of it would lose.
     #[command(after_help = "\
 Example:
-  seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --svg risk.svg
+  seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --png risk.png
   seekwise power-cut job.fio --on cheetah-15k.4 --set drive.cache.write_back=false
   seekwise power-cut job.fio --on cheetah-15k.4 --after 500ms --cuts 100
   seekwise power-cut job.fio --on caviar-wd400jb --set driver=windows-98 --shutdown --cuts 100
@@ -200,7 +207,7 @@ acknowledged only and lost; deleted or renamed and in neither place; with older 
 
 Exit code 1: the stack broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
 cache off, or a scene's files or operations that were promised; with --shutdown, any that were acknowledged. What the
-figures mean stands in docs/power-cut.md.")]
+figures mean stands in docs/power-cut.md. The picture of --svg and --png is data at risk over time.")]
     PowerCut(PowerCut),
     /// Serve a modelled stack as a network block device, in real time.
     #[command(after_help = "\
@@ -211,7 +218,7 @@ Examples:
   seekwise serve barracuda-7200.7-ncq --fuse /mnt/disk --base debian.img
   seekwise serve cheetah-15k.4 --nbd unix:/tmp/disk --record session.csv
   seekwise run session.csv --on cheetah-15k.4
-  seekwise power cut --at /tmp/disk.control
+  seekwise disk power cut --control /tmp/disk.control
 
 It serves until Ctrl-C or until the command of --run has ended, and then says how well the clock kept up with the model.
 Whoever runs --run finds the address in SEEKWISE_URI and the socket for orders in SEEKWISE_CONTROL. Exit code 1: with
@@ -232,17 +239,24 @@ before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. Wh
 
 Exit code 1: something was lost after a promise, or is corrupt.")]
     Crash(Crash),
-    /// Cut the power of a disk that is served, switch it off in order, or on.
-    #[command(
-        after_help = "Examples:\n  seekwise power cut --at /tmp/disk.control\n  seekwise power on --at /tmp/disk.control"
-    )]
-    Power(Power),
-    /// Change a setting of a disk that is served.
-    #[command(after_help = "Example:\n  seekwise set driver.flush=drop --at /tmp/disk.control")]
-    Set(Set),
-    /// What a disk that is served did so far.
-    #[command(after_help = "Example:\n  seekwise status --at /tmp/disk.control")]
-    Status(Served),
+    /// Order or ask a disk that is served: its status, a setting, its power, its link.
+    #[command(after_help = "\
+Examples:
+  seekwise disk status --control /tmp/disk.control
+  seekwise disk set driver.flush=drop --control /tmp/disk.control
+  seekwise disk power cut --control /tmp/disk.control
+
+`seekwise serve` names the socket for orders, and the command of its --run finds it in SEEKWISE_CONTROL.")]
+    Disk(Disk),
+    /// As `disk power` and `disk reset-link` were called.
+    #[command(hide = true)]
+    Power(FormerPower),
+    /// As `disk set` was called.
+    #[command(hide = true)]
+    Set(FormerSet),
+    /// As `disk status` was called.
+    #[command(hide = true)]
+    Status(FormerServed),
     /// Say by timing alone whether a flush waits for the medium.
     #[command(after_help = real::FLUSH_AUDIT)]
     FlushAudit(FlushAudit),
@@ -250,7 +264,12 @@ Exit code 1: something was lost after a promise, or is corrupt.")]
     #[command(after_help = "Examples:\n  seekwise restore --dry-run\n  seekwise restore")]
     Restore(Restore),
     /// Make a result folder's report again.
-    #[command(after_help = "Example:\n  seekwise report out")]
+    #[command(after_help = "\
+Examples:
+  seekwise report out
+  seekwise report out --png answer.png
+
+The picture of --svg and --png is the answer of a study: the ratios of its leading comparison, cell by cell, with their intervals.")]
     Report(Report),
     /// Simulated requests a second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
@@ -345,18 +364,19 @@ pub struct Man {
 
 /// Arguments of `drives`.
 #[derive(Args, Debug)]
+#[command(group(ArgGroup::new("curves").args(["svg", "png"]).multiple(true).requires("name")))]
 pub struct Drives {
     /// A drive's name, or a profile file.
     #[arg(value_parser = name)]
     pub name: Option<String>,
-    /// Also write the curves as a picture.
-    #[arg(long, value_name = "FILE", requires = "name")]
-    pub svg: Option<PathBuf>,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
     /// Replace a file that is there.
-    #[arg(long, requires = "svg")]
+    #[arg(long, requires = "pictures")]
     pub force: bool,
     /// Compare everyday work with arithmetic from the drive's figures.
-    #[arg(long, conflicts_with = "svg")]
+    #[arg(long, conflicts_with = "pictures")]
     pub check: bool,
     /// Which columns are shown.
     #[command(flatten)]
@@ -392,6 +412,14 @@ pub struct On {
     /// The format of a trace, where it is not the one that it looks like (docs/traces.md).
     #[arg(long, value_name = "NAME", value_parser = formats())]
     pub trace_format: Option<String>,
+}
+
+impl On {
+    /// A job on it.
+    pub fn setup(&self, job: &str) -> Setup {
+        let On { target, set, seed, runtime, destroy, trace_format } = self.clone();
+        Setup { job: job.to_owned(), target, set, seed, runtime, destroy, trace_format }
+    }
 }
 
 /// The words of formats of traces.
@@ -461,10 +489,10 @@ pub struct Compare {
     pub vary: Option<(String, String)>,
     /// Hold what a real file or device does against what this modelled drive or stack is predicted to do.
     #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
-        conflicts_with_all = ["vary", "metric", "out", "dry_run"])]
+        conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures"])]
     pub against: Option<String>,
     /// Run nothing: say how long it will take, as if what is measured were this drive.
-    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with = "out",
+    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures"],
         default_missing_value = DRY_RUN)]
     pub dry_run: Option<String>,
     /// What is judged, such as p99 or read.mean (without it iops, of a scene elapsed); may be given more than once.
@@ -476,9 +504,9 @@ pub struct Compare {
     /// How to print the answer [default: text].
     #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
     pub format: Option<Form>,
-    /// Also draw the sides with their intervals as a picture.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["against", "dry_run"])]
-    pub svg: Option<PathBuf>,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -595,51 +623,6 @@ pub struct Disksim {
     pub name: Option<String>,
 }
 
-/// Arguments of `validate`.
-#[derive(Args, Debug)]
-pub struct Validate {
-    /// The measured trace; `-` is standard input.
-    #[arg(value_parser = name)]
-    pub trace: String,
-    /// A drive's name, or a profile file.
-    #[arg(long, value_name = "NAME|FILE", value_parser = name)]
-    pub drive: String,
-    /// Set a dotted key of the drive; may be given more than once.
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
-    pub set: Vec<(String, String)>,
-    /// What the replay goes by.
-    #[arg(long, value_enum, default_value_t = Replay::Think)]
-    pub replay: Replay,
-    /// The seed of the platter's phase.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
-    pub seed: u64,
-    /// Also write both distributions as a picture.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// Write every simulated request to this Parquet file.
-    #[arg(long, value_name = "FILE")]
-    pub log: Option<PathBuf>,
-    /// Replace a file that is there.
-    #[arg(long)]
-    pub force: bool,
-    /// Answer "no" (exit code 1) when a demerit (of all, the reads or the writes) is above so many percent of the
-    /// measured mean.
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
-    pub at_most: Option<f64>,
-    /// Which columns are shown.
-    #[command(flatten)]
-    pub columns: Columns,
-}
-
-/// What a replay goes by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Replay {
-    /// One at a time: each request its think time after the completion before it.
-    Think,
-    /// Each request at its own instant.
-    Arrival,
-}
-
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
 pub struct PowerCut {
@@ -661,14 +644,14 @@ pub struct PowerCut {
     /// Switch off in order when the job has ended, as the driver does it, in runs with seeds of their own.
     #[arg(long, conflicts_with_all = ["at", "after"])]
     pub shutdown: bool,
-    /// Also write data at risk over time as a picture.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
     /// Replace a file that is there.
-    #[arg(long, requires = "svg")]
+    #[arg(long, requires = "pictures")]
     pub force: bool,
 }
 
@@ -677,12 +660,26 @@ pub struct PowerCut {
 pub struct Report {
     /// A result folder.
     pub folder: PathBuf,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
+    /// Replace a picture that is there.
+    #[arg(long, requires = "pictures")]
+    pub force: bool,
     /// Which columns are shown.
     #[command(flatten)]
     pub columns: Columns,
     /// Answer "no" (exit code 1) when a claim does not hold.
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Arguments of `restore`.
+#[derive(Args, Debug)]
+pub struct Restore {
+    /// Only say what would be done.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `bench`.
@@ -745,14 +742,6 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 /// A name that is not empty.
-/// Arguments of `restore`.
-#[derive(Args, Debug)]
-pub struct Restore {
-    /// Only say what would be done.
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
 fn name(text: &str) -> Result<String, String> {
     if text.is_empty() { Err("it is empty; expected a name".to_owned()) } else { Ok(text.to_owned()) }
 }

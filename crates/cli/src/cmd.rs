@@ -6,6 +6,7 @@ mod compare;
 pub mod complete;
 #[cfg(target_os = "linux")]
 mod crash;
+mod disk;
 mod drives;
 mod fit;
 mod flush_audit;
@@ -13,7 +14,6 @@ mod import;
 mod init;
 mod keys;
 mod patterns;
-mod power;
 mod power_cut;
 mod programs;
 mod report;
@@ -26,10 +26,10 @@ mod validate;
 
 use std::io::Write;
 
+use seekwise::Bounds;
 use seekwise_lab::run::SCHEMA;
 
 use crate::args::{Cli, Command};
-use crate::bounds::Bounds;
 use crate::exit::{Failure, Outcome};
 use crate::output::{say, shown, shown_json};
 
@@ -61,9 +61,10 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Crash(args) => crash::crash(&args, cli.json),
         #[cfg(not(target_os = "linux"))]
         Command::Crash(_) => Err(Failure::new("crash: programs are run on disks of Linux's; expected Linux")),
-        Command::Power(args) => power::power(&args, cli.json),
-        Command::Set(args) => power::set(&args, cli.json),
-        Command::Status(args) => power::status(&args, cli.json),
+        Command::Disk(args) => disk::disk(&args.order, cli.json),
+        Command::Power(args) => disk::former("power", &args.into(), cli.json),
+        Command::Set(args) => disk::former("set", &args.into(), cli.json),
+        Command::Status(args) => disk::former("status", &args.into(), cli.json),
         Command::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
         Command::Restore(args) => restore::restore(&args, cli.json),
         Command::Report(args) => report::report(&args, cli.json),

@@ -42,14 +42,20 @@ impl From<Diagnostic> for Failure {
     }
 }
 
-impl From<crate::results::FolderError> for Failure {
-    fn from(error: crate::results::FolderError) -> Failure {
+impl From<seekwise::Error> for Failure {
+    fn from(error: seekwise::Error) -> Failure {
+        Failure(error.lines())
+    }
+}
+
+impl From<seekwise::results::FolderError> for Failure {
+    fn from(error: seekwise::results::FolderError) -> Failure {
         Failure::new(error)
     }
 }
 
-impl From<seekwise_targets::place::RunError> for Failure {
-    fn from(error: seekwise_targets::place::RunError) -> Failure {
+impl From<seekwise_run::outcome::RunError> for Failure {
+    fn from(error: seekwise_run::outcome::RunError) -> Failure {
         Failure::new(error)
     }
 }

@@ -5,20 +5,16 @@
 //! hence the one variable that all of it shares. Where there are no such signals (Windows), the system ends the program,
 //! and a folder is as sound as after any other sudden end.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::ProgressBar;
 
-use crate::exit::Failure;
+use seekwise::unfinished;
 
 /// What a signal would find.
 pub struct Now {
     kept: Option<Keeping>,
-    /// Records that are on their way to the disk.
-    runs: u64,
-    /// Unfinished files and temporary folders.
-    remove: Vec<PathBuf>,
     bar: Option<ProgressBar>,
     /// What ends in order by itself when a signal comes.
     ending: Option<Box<dyn FnOnce() + Send>>,
@@ -36,8 +32,7 @@ pub struct Keeping {
     pub again: String,
 }
 
-static NOW: Mutex<Now> =
-    Mutex::new(Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None, undo: Vec::new() });
+static NOW: Mutex<Now> = Mutex::new(Now { kept: None, bar: None, ending: None, undo: Vec::new() });
 
 /// No signal ends the program until what is handed back is dropped.
 pub fn hold() -> MutexGuard<'static, Now> {
@@ -50,35 +45,14 @@ impl Now {
         self.kept = Some(keeping);
     }
 
-    /// From now on the points that a fit tries are kept at `path`, so many already.
-    pub fn keep_points(&mut self, path: &Path, known: u64, again: String) {
-        self.runs = known;
-        self.kept = Some(Keeping { folder: path.to_owned(), of: None, again });
-    }
-
     /// Nothing is kept any more.
     pub fn keep_nothing(&mut self) {
         self.kept = None;
     }
 
-    /// So many runs more are in the folder.
-    pub fn count(&mut self, runs: u64) {
-        self.runs += runs;
-    }
-
     /// A bar that is to be cleared.
     pub fn show(&mut self, bar: &ProgressBar) {
         self.bar = Some(bar.clone());
-    }
-
-    /// A file or a folder that is to be removed.
-    pub fn remove(&mut self, path: &Path) {
-        self.remove.push(path.to_owned());
-    }
-
-    /// It is gone, or is to stay.
-    pub fn leave(&mut self, path: &Path) {
-        self.remove.retain(|other| other != path);
     }
 
     /// The first signal does this, and the program ends when what it ends has ended; a second one ends the program.
@@ -92,23 +66,24 @@ impl Now {
     }
 
     /// What is said at the end.
-    fn words(&self) -> String {
+    fn words(&self, records: u64) -> String {
         match &self.kept {
             None => "Stopped: nothing was kept.".to_owned(),
             Some(Keeping { folder, of, again }) => {
                 let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
-                format!("Stopped: {} {of} are kept in {}. To go on:\n{again}", self.runs, folder.display())
+                format!("Stopped: {records} {of} are kept in {}. To go on:\n{again}", folder.display())
             }
         }
     }
 }
 
-/// A folder that goes away, also when a signal ends the program.
-pub fn scratch() -> Result<tempfile::TempDir, Failure> {
-    let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| Failure::new(format!("a temporary folder cannot be made: {error}")))?;
-    hold().remove(folder.path());
-    Ok(folder)
+/// Does what writes to standard error, beside a bar that may be there.
+pub fn aside(does: impl FnOnce()) {
+    let bar = hold().bar.clone();
+    match bar {
+        Some(bar) => bar.suspend(does),
+        None => does(),
+    }
 }
 
 /// From now on a signal ends the program in order.
@@ -135,19 +110,20 @@ pub fn heed() {}
 /// Says what is kept, tidies up and ends the program, as a signal does.
 #[cfg(unix)]
 pub fn stop() -> ! {
+    // Both are held until the end: nothing is written any more.
+    let unfinished = unfinished::hold();
     let now = hold();
     if let Some(bar) = &now.bar {
         bar.finish_and_clear();
     }
-    for path in &now.remove {
+    for path in unfinished.paths() {
         // There is nobody to be told.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
     now.undo.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
-    seekwise_targets::real::settings::put_back_own();
-    crate::output::say(now.words());
-    // `now` is held until the end: nothing is written any more.
+    seekwise_os::real::settings::put_back_own();
+    crate::output::say(now.words(unfinished.records()));
     std::process::exit(crate::exit::STOPPED.into())
 }
 
@@ -157,11 +133,9 @@ mod tests {
 
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
-        let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None, undo: Vec::new() };
-        assert_eq!(now.words(), "Stopped: nothing was kept.");
+        let mut now = Now { kept: None, bar: None, ending: None, undo: Vec::new() };
+        assert_eq!(now.words(0), "Stopped: nothing was kept.");
         now.keep(Keeping { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
-        now.count(12);
-        now.count(1);
-        assert_eq!(now.words(), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
+        assert_eq!(now.words(13), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
     }
 }

@@ -2,25 +2,20 @@
 //! and exit codes; what is computed, other crates compute.
 
 mod args;
-mod bounds;
 mod cmd;
 mod exit;
-mod files;
-mod fio_output;
 mod interrupt;
-mod iolog;
-mod log;
 mod output;
-mod planned;
+mod pictures;
 mod progress;
-mod results;
 mod screen;
 mod tables;
-mod target;
+mod talk;
 
 fn main() -> std::process::ExitCode {
     cmd::complete::answer();
     interrupt::heed();
+    talk::begin();
     match args::asked() {
         Ok(cli) => exit::code(cmd::dispatch(cli)),
         Err(error) => exit::of_arguments(&error),

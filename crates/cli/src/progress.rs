@@ -1,10 +1,14 @@
 //! How far long work is and about how long it will take: one line on standard error, of a terminal only, never wider
 //! than it.
 
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
 use indicatif::{ProgressBar, ProgressStyle};
+use seekwise::Observer;
 use terminal_size::{Width, terminal_size_of};
 
-use crate::interrupt;
+use crate::interrupt::{self, Keeping};
 
 /// Columns from which on there is a bar and all words.
 const WIDE: u16 = 80;
@@ -57,11 +61,6 @@ impl Progress {
         self.bar.set_message(short);
     }
 
-    /// Does what writes to the terminal too.
-    pub fn aside(&self, does: impl FnOnce()) {
-        self.bar.suspend(does);
-    }
-
     /// So much is done.
     pub fn at(&self, done: u64) {
         self.bar.set_position(done);
@@ -82,6 +81,70 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// The line of work that the library does; what a signal finds of it.
+pub struct Line {
+    progress: Mutex<Option<Progress>>,
+    /// Where its results are kept, and the command that goes on.
+    kept: Option<(PathBuf, String)>,
+    /// What is kept are the points of a fit, and nobody knows how many there will be.
+    points: bool,
+}
+
+impl Line {
+    /// Of work that keeps nothing.
+    pub fn new() -> Line {
+        Line { progress: Mutex::new(None), kept: None, points: false }
+    }
+
+    /// Of work that keeps its runs in `folder`; `again` goes on with it.
+    pub fn keeping(folder: &Path, again: String) -> Line {
+        Line { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: false }
+    }
+
+    /// Of a fit that keeps the points that it tries at `path`; `again` goes on with it.
+    pub fn keeping_points(path: &Path, again: String) -> Line {
+        Line { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points: true }
+    }
+
+    fn with(&self, does: impl FnOnce(&Progress)) {
+        if let Some(progress) = &*self.progress.lock().expect("no holder panics") {
+            does(progress);
+        }
+    }
+}
+
+impl Observer for Line {
+    fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
+        if let Some((folder, again)) = &self.kept {
+            let of = total.filter(|_| !self.points);
+            interrupt::hold().keep(Keeping { folder: folder.clone(), of, again: again.clone() });
+        }
+        let mut progress = self.progress.lock().expect("no holder panics");
+        match (&*progress, total) {
+            (Some(progress), Some(total)) => progress.length(total),
+            (_, Some(total)) => *progress = Some(Progress::of(total, unit)),
+            (_, None) => *progress = Some(Progress::unknown(unit)),
+        }
+        progress.as_ref().expect("it was just begun").skip(done);
+    }
+
+    fn at(&self, done: u64) {
+        self.with(|progress| progress.at(done));
+    }
+
+    fn doing(&self, what: &str) {
+        self.with(|progress| progress.what(what));
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if self.points {
+            interrupt::hold().keep_nothing();
+        }
     }
 }
 

@@ -45,8 +45,11 @@ fn commands() -> Vec<Vec<String>> {
 fn help_folds_to_the_screen() {
     let all = commands();
     let names: BTreeSet<String> = all.iter().map(|words| words.join(" ")).collect();
-    for known in ["study", "compare", "crash", "import disksim", "flush-audit"] {
+    for known in ["study", "compare", "crash", "import disksim", "flush-audit", "disk power", "disk reset-link"] {
         assert!(names.contains(known), "{known} is none of {names:?}");
+    }
+    for former in ["power", "set", "status"] {
+        assert!(!names.contains(former), "{former} is hidden");
     }
     for words in &all {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -212,14 +212,19 @@ fn a_sector_under_the_head_ends_as_the_profile_says() {
 #[test]
 fn a_picture_is_written_on_request() {
     let folder = folder();
-    let said = cut(folder.path(), "w.fio", &["--cuts", "10", "--svg", "risk.svg"]);
+    let said = cut(folder.path(), "w.fio", &["--cuts", "10", "--svg", "risk.svg", "--png", "risk.png"]);
     assert!(said.err.contains("Picture: risk.svg"), "{}", said.err);
     let picture = fs::read_to_string(folder.path().join("risk.svg")).unwrap();
     for part in ["<svg", "w.fio on cheetah-15k.4: what a power cut would lose", "time, s", "KiB", ">\nmean", ">\nmost"]
     {
         assert!(picture.contains(part), "{part}");
     }
-    assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.svg", "w.fio"]);
+    assert!(said.err.contains("Picture: risk.png"), "{}", said.err);
+    let pixels = fs::read(folder.path().join("risk.png")).unwrap();
+    // Its head: 1640 by 720, twice as many as the SVG's.
+    assert!(pixels.starts_with(b"\x89PNG\r\n\x1a\n") && pixels.len() > 20_000, "{}", pixels.len());
+    assert_eq!((&pixels[16..20], &pixels[20..24]), (&1640u32.to_be_bytes()[..], &720u32.to_be_bytes()[..]));
+    assert_eq!(names(folder.path()), ["f.fio", "few.fio", "risk.png", "risk.svg", "w.fio"]);
 }
 
 #[test]
@@ -236,6 +241,15 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
         let said = cut(folder.path(), "w.fio", &[more, &["--svg", "x.svg"]].concat());
         assert_eq!((said.code, said.out.as_str()), (2, ""), "{more:?}");
         assert!(said.err.contains(error), "{more:?}: {}", said.err);
+    }
+    for (more, error) in [
+        (&["--svg", "x.png"][..], "--svg x.png: SVG would be in it; expected --png x.png"),
+        (&["--png", "x.SVG"], "--png x.SVG: PNG would be in it; expected --svg x.SVG"),
+        (&["--png", "x", "--svg", "x"], "--svg and --png: both name x; expected two files"),
+        (&["--force"], "<--svg <FILE>|--png <FILE>>"),
+    ] {
+        let said = cut(folder.path(), "w.fio", more);
+        assert!(said.code == 2 && said.err.contains(error), "{more:?}: {}", said.err);
     }
     assert_eq!(names(folder.path()), before);
 }

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seekwise_lab::claims::known;
-use seekwise_lab::inputs::sha256;
+use seekwise_lab::digest::sha256;
 use seekwise_lab::made::Program;
 use serde::{Deserialize, Serialize};
 

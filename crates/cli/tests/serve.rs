@@ -29,7 +29,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "unix:s", "--set", "job.depth=3"], "there is no job");
     refused(
         &[DRIVE, "--nbd", "unix:s", "--set", "at.1 s.driver.flush=drop"],
-        "expected `seekwise set driver.flush=drop`",
+        "expected `seekwise disk set driver.flush=drop`",
     );
     refused(
         &[DRIVE, "--nbd", "unix:s", "--max-memory", "9m"],
@@ -40,7 +40,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "unix:s", "--run", "--", "./no-such-program"], "./no-such-program: No such file");
     fs::write(folder.path().join("short.img"), "12345").unwrap();
     refused(&[DRIVE, "--nbd", "unix:s", "--image", "short.img"], "has 5 bytes; expected 160041885696");
-    let nobody = seekwise(folder.path(), &["power", "cut", "--at", "s.control"]);
+    let nobody = seekwise(folder.path(), &["disk", "power", "cut", "--control", "s.control"]);
     assert_eq!(nobody.code, 2);
     assert!(nobody.err.contains("expected the socket for orders that `seekwise serve` names"), "{}", nobody.err);
     assert!(!folder.path().join("s").exists() && !folder.path().join("s.control").exists());
@@ -51,8 +51,8 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_seekwise");
     let script = format!(
-        "test -S d && ! {program} serve {DRIVE} --nbd unix:e --image d.img 2> second.txt && {program} status --json --at d.control > status.json && test $(stat -c %a d) = 600 && echo $SEEKWISE_URI && {program} status --at $SEEKWISE_CONTROL && \
-         {program} power cut --at d.control && {program} power on --at d.control"
+        "test -S d && ! {program} serve {DRIVE} --nbd unix:e --image d.img 2> second.txt && {program} disk status --json --control d.control > status.json && test $(stat -c %a d) = 600 && echo $SEEKWISE_URI && {program} disk status --control $SEEKWISE_CONTROL && \
+         {program} disk power cut --control d.control && {program} disk power on --control d.control"
     );
     let serve = ["serve", DRIVE, "--nbd", "unix:d", "--image", "d.img", "--json", "--run", "--", "sh", "-c"];
     let said = seekwise(folder.path(), &[&serve[..], &[&script]].concat());
@@ -101,12 +101,12 @@ fn nothing_of_anybodys_gives_way_to_a_socket() {
 fn an_order_that_is_refused_fails_and_says_what_was_expected() {
     let folder = tempfile::tempdir().unwrap();
     let orders = [
-        ("set drive.cach.write_back=off --at d.control", "did you mean `drive.cache.write_back`?"),
-        ("set drive.cache.write_back=maybe --at d.control", "the value does not fit; expected on, off"),
-        ("set array.replace=0 --at d.control", "expected the number of a drive that is lost"),
-        ("set drive.mechanics.rpm=9 --at d.control", "no layer of the stack can change it"),
-        ("power on --at d.control", "on: refused: it is on already"),
-        ("power cut --at d", "nobody takes orders there"),
+        ("disk set drive.cach.write_back=off --control d.control", "did you mean `drive.cache.write_back`?"),
+        ("disk set drive.cache.write_back=maybe --control d.control", "the value does not fit; expected on, off"),
+        ("disk set array.replace=0 --control d.control", "expected the number of a drive that is lost"),
+        ("disk set drive.mechanics.rpm=9 --control d.control", "no layer of the stack can change it"),
+        ("disk power on --control d.control", "on: refused: it is on already"),
+        ("disk power cut --control d", "nobody takes orders there"),
     ];
     let program = env!("CARGO_BIN_EXE_seekwise");
     let each = |(number, (order, _)): (usize, &(&str, &str))| {
@@ -114,7 +114,7 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
     };
     let script: String = orders.iter().enumerate().map(each).collect();
     let script = format!(
-        "{script}{program} power reset --json --at d.control > reset.json && {program} status --json --at d.control > status.json"
+        "{script}{program} disk reset-link --json --control d.control > reset.json && {program} disk status --json --control d.control > status.json"
     );
     let serve = ["serve", DRIVE, "--set", "array=raid-1", "--nbd", "unix:d", "--run", "--", "sh", "-c", &script];
     let said = seekwise(folder.path(), &serve);
@@ -132,13 +132,47 @@ fn an_order_that_is_refused_fails_and_says_what_was_expected() {
 }
 
 #[test]
+fn words_of_the_version_before_are_obeyed_and_name_what_they_are_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = [
+        ("power cut", "disk power cut"),
+        ("power on", "disk power on"),
+        ("power reset", "disk reset-link"),
+        ("set driver.flush=drop", "disk set driver.flush=drop"),
+        ("status", "disk status"),
+    ];
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let script: String =
+        words.map(|(old, _)| format!("{program} {old} --at d.control 2>> notes.txt || exit 1; ")).concat();
+    let said = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    for part in ["power cut at", "power is back at", "the link was reset at"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    let notes =
+        fs::read_to_string(folder.path().join("notes.txt")).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    for (old, now) in words {
+        let old = old.split(' ').next().unwrap();
+        let note = format!(
+            "note: `seekwise {old}` goes with the next version; it is `seekwise {now} --control d.control` now"
+        );
+        assert!(notes.contains(&note), "{note}: {notes}");
+    }
+    let help = seekwise(folder.path(), &["--help"]).out;
+    for (old, _) in words {
+        let old = old.split(' ').next().unwrap();
+        assert!(!help.lines().any(|line| line.trim_start().starts_with(&format!("{old} "))), "{old}: {help}");
+    }
+}
+
+#[test]
 fn a_server_that_hangs_up_is_no_fault_of_a_model() {
     let folder = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_seekwise");
     // The run's own end would come much later.
     let script = format!(
         "{program} run random-read --on nbd:unix:d --runtime 60s > run.txt 2>&1 & run=$!; \
-         until {program} status --json --at d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
+         until {program} disk status --json --control d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
          kill -9 $PPID; wait $run; echo $? >> run.txt; touch over"
     );
     let mut server = std::process::Command::new(program);
@@ -212,9 +246,9 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     let program = env!("CARGO_BIN_EXE_seekwise");
     let cut = format!(
         "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI --runtime 3s > own.txt & \
-         until {program} status --json --at d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
-         {program} set drive.cache.write_back=off --at d.control; sleep 0.1; {program} power cut --at d.control; sleep 0.1; \
-         {program} power on --at d.control; wait; {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
+         until {program} disk status --json --control d.control | grep -q '\"requests\": [1-9]'; do sleep 0.02; done; \
+         {program} disk set drive.cache.write_back=off --control d.control; sleep 0.1; {program} disk power cut --control d.control; sleep 0.1; \
+         {program} disk power on --control d.control; wait; {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
     let (requests, same) = played(at, STACKS[0], &cut);
     assert_eq!(same, requests);
@@ -236,9 +270,9 @@ fn an_array_loses_a_drive_and_then_its_power_and_plays_as_it_was() {
     let (at, program) = (folder.path(), env!("CARGO_BIN_EXE_seekwise"));
     fs::write(at.join("j.fio"), CLIENT).unwrap();
     let lossy = format!(
-        "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI > own.txt && {program} set array.lose=1 --at d.control && \
-         {program} run j.fio --on nbd:unix:d --destroy unix:d > second.txt && {program} power cut --at d.control > cut.txt && \
-         {program} power on --at d.control && {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
+        "{program} run j.fio --on $SEEKWISE_URI --destroy $SEEKWISE_URI > own.txt && {program} disk set array.lose=1 --control d.control && \
+         {program} run j.fio --on nbd:unix:d --destroy unix:d > second.txt && {program} disk power cut --control d.control > cut.txt && \
+         {program} disk power on --control d.control && {program} run j.fio --on nbd:unix:d --destroy unix:d > after.txt"
     );
     let (requests, same) = played(at, STACKS[2], &lossy);
     assert_eq!((same, requests > 300), (requests, true), "{requests}");
@@ -326,7 +360,7 @@ fn a_file_is_zeroed_in_any_length_and_its_way_is_measured() {
     let script = format!(
         "fallocate --zero-range --keep-size --length 20g $SEEKWISE_FILE || exit 1; for n in $(seq 400); do \
          dd if=$SEEKWISE_FILE of=/dev/null bs=4k count=20 iflag=direct status=none; \
-         {program} status --json --at $SEEKWISE_CONTROL | grep -q file_beside_share && exit 0; done; exit 1"
+         {program} disk status --json --control $SEEKWISE_CONTROL | grep -q file_beside_share && exit 0; done; exit 1"
     );
     let serve = ["serve", "null", "--fuse", "m", "--json", "--max-memory", "256m", "--run", "--", "sh", "-c"];
     let said = seekwise(at, &[&serve[..], &[&script]].concat());

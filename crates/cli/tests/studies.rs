@@ -126,6 +126,34 @@ fn a_report_is_made_again_from_its_folder() {
 }
 
 #[test]
+fn a_studys_answer_is_drawn_from_its_folder() {
+    let folder = made(&SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]"), &[]);
+    let report = |more: &[&str]| seekwise(folder.path(), &[&["report", "out"], more].concat());
+    let said = report(&["--svg", "a.svg", "--png", "a.png"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(said.err.contains("Picture: a.svg") && said.err.contains("Picture: a.png"), "{}", said.err);
+    let picture = fs::read_to_string(folder.path().join("a.svg")).unwrap();
+    for part in [
+        "<svg",
+        ">\neight: ",
+        "8 over 1 (higher is better)",
+        " × [",
+        "1 cell, 2 runs each",
+        "not enough data",
+        "#8C96A0",
+    ] {
+        assert!(picture.contains(part), "{part}: {picture}");
+    }
+    assert!(fs::read(folder.path().join("a.png")).unwrap().starts_with(b"\x89PNG"));
+    assert!(report(&["--svg", "a.svg"]).err.contains("a.svg: is there already; --force replaces it"));
+    let (compared, _) = SMALL.split_at(SMALL.find("[[compare]]").unwrap());
+    let none = made(compared, &[]);
+    let said = seekwise(none.path(), &["report", "out", "--png", "a.png"]);
+    assert!(said.code == 2 && said.err.contains("out: nothing is compared in it"), "{}", said.err);
+    assert!(!none.path().join("a.png").exists());
+}
+
+#[test]
 fn a_claim_that_fails_is_reported_and_the_study_is_done() {
     let claim = "[[claim]]\nid = 'T1'\nclass = 'M'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
                  ablate = { 'drive.firmware.depth' = 1 }\ncheck = ['iops[depth=8] / iops[depth=1] >= ";

@@ -102,7 +102,7 @@ fn folder() -> tempfile::TempDir {
 
 /// Runs a command as if nothing of its kind had been there.
 fn on(folder: &Path, words: &[String], width: usize) -> Said {
-    for pair in words.windows(2).filter(|pair| pair[0] == "--out" || pair[0] == "--svg") {
+    for pair in words.windows(2).filter(|pair| ["--out", "--svg", "--png"].contains(&&*pair[0])) {
         let made = folder.join(&pair[1]);
         let _ = if made.is_dir() { fs::remove_dir_all(made) } else { fs::remove_file(made) };
     }

@@ -53,7 +53,6 @@ pub enum Concern {
     Order,
     /// The system whose rules calls and flushes follow.
     System,
-    /// The page cache.
     PageCache,
     /// The file system, and how volumes and their files lie.
     FileSystem,

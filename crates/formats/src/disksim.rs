@@ -42,9 +42,7 @@ pub struct Import {
 /// A parameter that the model has no counterpart for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Its key.
     pub key: String,
-    /// Its value.
     pub value: String,
     /// File and line.
     pub place: String,

@@ -22,7 +22,6 @@ pub struct Section {
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
-    /// Its keys.
     pub keys: Vec<Entry>,
 }
 

@@ -6,6 +6,7 @@
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
 //! | [`disksim`] | DiskSim's parameters, taken over as a profile |
 //! | [`dotted`] | tables of TOML as dotted keys |
+//! | [`drives`] | the built-in drives by name |
 //! | [`duration`] | lengths of time |
 //! | [`ext4`] | the layout of an ext4 file system: what each block is there for |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
@@ -29,6 +30,7 @@ pub mod concern;
 pub mod diagnostic;
 pub mod disksim;
 pub mod dotted;
+pub mod drives;
 pub mod duration;
 pub mod expression;
 pub mod ext4;
@@ -47,3 +49,8 @@ pub mod signature;
 pub mod stack;
 pub mod study;
 pub mod trace;
+
+/// The examples of the manual's page on embedding are run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embed.md")]
+struct Embed;

@@ -38,9 +38,7 @@ pub enum Whose {
     /// Reads and writes.
     #[default]
     All,
-    /// Reads.
     Read,
-    /// Writes.
     Write,
     /// Flushes.
     Flush,

@@ -28,7 +28,6 @@ use crate::profile::in_order;
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
-    /// Its name.
     pub name: String,
     /// What it shows.
     pub title: String,

@@ -31,7 +31,6 @@ const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
 pub struct Recording {
     /// Its requests.
     pub session: Session,
-    /// Orders, in order.
     pub orders: Vec<Change>,
 }
 

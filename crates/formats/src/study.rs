@@ -109,7 +109,6 @@ const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
-    /// Its name.
     pub name: String,
     /// The unit of its levels.
     pub unit: Option<String>,
@@ -130,7 +129,6 @@ pub struct Factor {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
-    /// Its name.
     pub name: String,
     /// What it sets, as nested or dotted keys.
     pub set: toml::Table,
@@ -151,7 +149,6 @@ impl Study {
 pub struct Compare {
     /// What the comparison shows, for the reader.
     pub name: String,
-    /// The factor.
     pub factor: String,
     /// The level that is the base.
     #[serde(deserialize_with = "level")]

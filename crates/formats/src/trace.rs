@@ -70,9 +70,7 @@ pub enum Format {
 /// What is known of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// The format.
     pub format: Format,
-    /// Its word.
     pub word: &'static str,
     /// What it is, for people.
     pub title: &'static str,
@@ -495,7 +493,6 @@ pub type Part = (String, Input);
 /// A trace being read: its requests in the order of their instants.
 pub struct Reader {
     file: String,
-    /// Its format.
     pub format: Format,
     rows: Box<dyn Rows + Send>,
     sink: Sink,

@@ -387,7 +387,7 @@ fn durability_pace_and_verification() {
     let reads = pattern("rw=read\nfsync=8\nend_fsync=1\nsync=1");
     assert_eq!((reads.syncs, reads.flush_at_end, reads.write_through), (Syncs::default(), false, false));
     let batches = pattern("ioengine=libaio\niodepth=8\niodepth_batch_complete=3\niodepth_low=2").engine;
-    assert_eq!(batches, Engine { kind: EngineKind::SyncsHold, least: 3, most: 3, low: 2 });
+    assert_eq!(batches, Engine { kind: EngineKind::SyncsHold, least: 3, most: 3, low: 2, batch: 1 });
     assert_eq!(pattern("ioengine=io_uring\niodepth=8").engine.kind, EngineKind::AllQueued);
     assert_eq!(pattern("ioengine=psync\niodepth=8").engine.kind, EngineKind::OneAtATime);
     let paced = workers(

@@ -1,7 +1,8 @@
-//! How often equal sides are called faster or slower: 5 % of comparisons is what is promised, and of studies with ten cells
-//! as a whole. Every side is the same job on the same drive, each with seeds of its own; all goes the way of a study's
-//! records ([`Evidence::findings`]). Then the same by metric: how many intervals exclude 1, and how many verdicts are false.
-//! `cargo run --release -p seekwise-lab --example false_positives -- [COMPARISONS]`; docs/statistics.md has its table.
+//! How often equal sides are called faster or slower. The promise is 5 % of comparisons, and of studies with ten cells
+//! as a whole. Every side is the same job on the same drive, each with seeds of its own; everything goes the way of a
+//! study's records ([`Evidence::findings`]). Then the same by metric: how many intervals exclude 1, and how many
+//! verdicts are false. `cargo run --release -p seekwise-lab --example false_positives -- [COMPARISONS]`;
+//! docs/statistics.md has its table.
 
 use std::process::ExitCode;
 
@@ -15,13 +16,13 @@ use seekwise_lab::run::{RunRecord, measure};
 use seekwise_lab::stats::{Judgement, Verdict};
 use seekwise_model::rng::Seed;
 
-/// Comparisons, where the arguments name none.
+/// The default number of comparisons.
 const COMPARISONS: usize = 5000;
-/// Runs of a side: what `seekwise compare` makes without being asked.
+/// Runs of a side: the default of `seekwise compare`.
 const RUNS: u32 = 10;
 /// Cells of the larger studies.
 const CELLS: usize = 10;
-/// What is promised.
+/// The promised error.
 const ALPHA: f64 = 0.05;
 /// 97.5 % of the normal distribution lie below: both ends of a 95 % interval.
 const Z: f64 = 1.96;
@@ -29,7 +30,7 @@ const Z: f64 = 1.96;
 /// Jobs that take turns: one request at a time, several, writes, a flush after each tenth write, and a pace.
 const JOBS: [(&str, &str); 5] =
     [("random-read", "1"), ("file-server", "8"), ("random-write", "2"), ("flushed.fio", "1"), ("paced.fio", "8")];
-/// The two that no pattern is.
+/// The two jobs that are not patterns.
 const FILES: [(&str, &str); 2] = [
     ("flushed.fio", "[j]\nioengine=libaio\ndirect=1\nsize=4g\nbs=4k\nrw=randwrite\nfsync=10\ntime_based\nruntime=1\n"),
     (
@@ -39,7 +40,7 @@ const FILES: [(&str, &str); 2] = [
     ),
 ];
 
-/// The metrics that are judged, each alone, over the comparisons that have it.
+/// The judged metrics, each alone, over the comparisons that have it.
 const METRICS: [&str; 10] =
     ["iops", "mean", "p50", "p90", "p99", "p99.9", "max", "flush", "since_due", "since_due.p99"];
 
@@ -65,10 +66,11 @@ fn main() -> ExitCode {
     if alone && family && metrics { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Prints the table by metric; false where an interval excludes 1 surely more often than promised.
+/// Prints the table by metric; false if an interval surely excludes 1 more often than promised.
 fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
     println!(
-        "\n| metric | job | pairs | intervals without 1 | 95 % interval | false verdicts |\n|---|---|---|---|---|---|"
+        "\n| metric | job | pairs | both sides the same | intervals without 1 | 95 % interval | false verdicts \
+         |\n|---|---|---|---|---|---|---|"
     );
     let mut kept = true;
     for metric in METRICS {
@@ -79,13 +81,15 @@ fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
             if judged.is_empty() {
                 continue;
             }
+            // Where chance has no part in a figure there is nothing to be wrong about.
+            let same = judged.iter().filter(|it| it.ratio.low == 1.0 && it.ratio.high == 1.0).count();
             let excluded = judged.iter().filter(|it| it.ratio.low > 1.0 || it.ratio.high < 1.0).count();
             let wrong = judged.iter().filter(|it| matches!(it.verdict, Verdict::Faster | Verdict::Slower)).count();
             let (n, share) = (judged.len(), |count: usize| 100.0 * count as f64 / judged.len() as f64);
             let (low, high) = wilson(excluded, n);
             kept &= low <= ALPHA;
             println!(
-                "| `{metric}` | {} at depth {depth} | {n} | {:.1} % | {:.1} to {:.1} % | {:.1} % |",
+                "| `{metric}` | {} at depth {depth} | {n} | {same} | {:.1} % | {:.1} to {:.1} % | {:.1} % |",
                 job.trim_end_matches(".fio"),
                 share(excluded),
                 100.0 * low,
@@ -97,7 +101,7 @@ fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
     kept
 }
 
-/// The judgement of one comparison; nothing where a run has no such figure.
+/// The judgement of one comparison; `None` if a run has no such figure.
 fn alone((study, made): &(Study, MadeFrom), pair: &[Vec<RunRecord>; 2]) -> Option<Judgement> {
     let sides = pair.iter().enumerate();
     let records: Vec<RunRecord> =
@@ -114,7 +118,7 @@ fn wilson(count: usize, of: usize) -> (f64, f64) {
     ((centre - half).max(0.0), centre + half)
 }
 
-/// How many of a study's cells were called what.
+/// How many of a study's cells got which verdict.
 struct Counts {
     /// Faster or slower; the whole counts as a cell.
     different: usize,
@@ -122,7 +126,7 @@ struct Counts {
     open: usize,
 }
 
-/// Prints a share with its interval; false when all of it lies above what is promised.
+/// Prints a share with its interval; false if all of it lies above the promise.
 fn said(what: &str, wrong: usize, of: usize) -> bool {
     let (low, high) = wilson(wrong, of);
     let percent = |share: f64| 100.0 * share;
@@ -153,7 +157,7 @@ fn prepared((job, depth): (&str, &str)) -> Prepared {
     plan::prepare("equal sides", &Cell { levels: Vec::new(), settings }, &inputs).expect("built-in names")
 }
 
-/// The runs of one side; no other has its seeds.
+/// The runs of one side; no other side has its seeds.
 fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
     let one = |run: u32| {
         let seed = Seed(1).run(side * u64::from(RUNS) + u64::from(run)).0;
@@ -163,12 +167,12 @@ fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
     (0..RUNS).map(one).collect()
 }
 
-/// A study of so many cells with two sides each, which are all set alike, and what makes its results.
+/// A study of `cells` cells with two equal sides each, and what makes its results.
 fn of(cells: usize, side: &Prepared) -> (Study, MadeFrom) {
     judging(cells, side, "metric = 'mean'\n")
 }
 
-/// The same, with more lines for its comparison.
+/// The same study, with more lines for its comparison.
 fn judging(cells: usize, side: &Prepared, lines: &str) -> (Study, MadeFrom) {
     let places: Vec<String> = (0..cells).map(|cell| cell.to_string()).collect();
     let text = format!(

@@ -22,7 +22,7 @@ use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::below_array;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::work::Issuer;
+use seekwise_run::work::Issuer;
 
 const HOUR: Span = Span::from_secs(3600);
 /// Percentiles are drawn one for each of these.
@@ -37,7 +37,7 @@ fn job(rate: u32) -> String {
     )
 }
 
-/// One stretch of the run.
+/// A stretch of the run.
 struct Point {
     hour: f64,
     phase: usize,
@@ -70,7 +70,7 @@ impl Run {
         Ok(Run { engine: Engine::new(source, array), points: Vec::new() })
     }
 
-    /// One stretch in `phase`.
+    /// Runs a stretch in `phase`.
     fn go_on(&mut self, phase: usize) -> Result<(), Box<dyn Error>> {
         let mut latency = Histogram::default();
         let from = self.engine.now();

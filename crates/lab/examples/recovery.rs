@@ -1,8 +1,8 @@
-//! Truth known: a drive's figures are moved at random, a trace's requests are played on it with 0.05 ms of noise, and the
-//! drive as it was is fitted to these times. Says for each figure what it truly is, what was found, and whether the
-//! interval holds the truth; at the end how many do, and whether what was left could have been told by itself.
-//! `cargo xtask fit --recovery` runs it and writes the table of `docs/fit.md`.
-//! `cargo run --release -p seekwise-lab --example recovery -- PROFILE TRACE [DRIVES [GENERATIONS]]`
+//! Recovery of a known truth: a drive's figures are moved at random, a trace's requests are played on it with 0.05 ms
+//! of noise, and the original drive is fitted to these times. It prints for each figure the truth, what was found, and
+//! whether the interval holds the truth; at the end how many do, and whether the data could have determined what was
+//! left. `cargo xtask fit --recovery` runs it and writes the table of `docs/fit.md`. `cargo run --release -p
+//! seekwise-lab --example recovery -- PROFILE TRACE [DRIVES [GENERATIONS]]`
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -23,11 +23,11 @@ use seekwise_model::workload::replay::Timing;
 /// Standard deviation of the noise, ns.
 const NOISE: f64 = 50_000.0;
 
-/// Figures that are moved of each drive, and by how much of their range at most.
+/// How many figures of each drive are moved, and the largest move as a share of their range.
 const MOVED: usize = 8;
 const BY: f64 = 0.15;
 
-/// Draws by which the data tell a figure or do not.
+/// Draws that decide whether the data determine a figure.
 const DRAWS: usize = 40;
 
 fn main() -> ExitCode {
@@ -64,7 +64,7 @@ struct Counts {
     intervals: usize,
     moved: usize,
     fitted: usize,
-    /// Left, and the data that were seen do not tell it by itself.
+    /// Left, and the seen data alone do not determine it.
     rightly: usize,
 }
 
@@ -112,7 +112,7 @@ fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Coun
     told(&found, &truth, &shows)
 }
 
-/// What came of each figure that moved, in truth or in the fit.
+/// The result for each figure that moved, in truth or in the fit.
 fn told(found: &Fitted, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Counts {
     let mut counts = Counts::default();
     for (index, parameter) in found.parameters.iter().enumerate() {
@@ -160,7 +160,7 @@ fn moved(parameters: &[Parameter], chance: &mut Rng) -> Vec<f64> {
     truth
 }
 
-/// A draw of the normal distribution: twelve even ones, whose sum has a variance of 1.
+/// A draw from the normal distribution: twelve uniform numbers, whose sum has a variance of 1.
 fn normal(chance: &mut Rng) -> f64 {
     (0..12).map(|_| chance.below(1 << 30) as f64 / f64::from(1 << 30)).sum::<f64>() - 6.0
 }

@@ -1,16 +1,16 @@
-//! What the instants of a flush audit ([`seekwise_targets::audit`]) say of a disk: whether it turns, whether a flush waits
-//! for the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
+//! The verdict of a flush audit ([`seekwise_run::audit`]) on a disk: whether it rotates, whether a flush waits for
+//! the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
 //!
-//! It rests on one fact of mechanics (`lattice`): what is written to one place ends at one angle of the spindle. That alone
-//! makes no verdict certain, for a timer keeps a period too (`signs`). Its bounds
-//! follow from the speeds of spindles and what commands cost, not from what the modelled drives do; those are tried in
-//! `crates/lab/tests/audit.rs`.
+//! The verdict rests on one fact of mechanics (`lattice`): writes to one place end at one angle of the spindle. That
+//! alone does not make a verdict certain, because a timer keeps a period too (`signs`). The bounds follow from the
+//! speeds of spindles and the cost of commands, not from the behaviour of the modelled drives;
+//! `crates/lab/tests/audit.rs` tests those.
 
 mod lattice;
 mod signs;
 
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Elsewhere, SCATTERED, Timings, Took};
+use seekwise_run::audit::{Elsewhere, SCATTERED, Timings, Took};
 use serde::Serialize;
 
 pub use self::lattice::{Lattice, SPEEDS};
@@ -21,15 +21,15 @@ use crate::plot::Picture;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It turns, it caches writes, and a flush waits for the medium.
+    /// It rotates and caches writes, and a flush waits for the medium.
     Honest,
-    /// It turns, and each write waits for the medium.
+    /// It rotates, and each write waits for the medium.
     CacheOff,
-    /// It turns, it caches writes, and a flush is answered before they are on the medium.
+    /// It rotates and caches writes, and a flush is answered before they are on the medium.
     FlushIgnored,
     /// A flush waits for the medium, a forced write does not.
     FuaIgnored,
-    /// Nothing waits for a spindle: there is none, or what is cached is safe from a loss of power.
+    /// Nothing waits for a spindle: there is none, or the cache is safe from a power failure.
     ProtectedOrFlash,
     /// The timings fit more than one of these.
     CannotTell,
@@ -39,16 +39,15 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
-    /// There is no verdict.
     Open,
-    /// Another explanation is possible, and less simple.
+    /// Another explanation is possible, but less simple.
     Likely,
-    /// The timings have no other explanation that is known here.
+    /// The timings have no other known explanation.
     Certain,
 }
 
 impl Verdict {
-    /// For people.
+    /// The verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Honest => "rotating and honest",
@@ -62,7 +61,7 @@ impl Verdict {
 }
 
 impl Certainty {
-    /// For people.
+    /// The certainty in words.
     pub fn words(self) -> &'static str {
         match self {
             Certainty::Open => "open",
@@ -72,67 +71,65 @@ impl Certainty {
     }
 }
 
-/// Medians of what was measured, in milliseconds.
+/// Medians of the measurements, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// A read of any place.
+    /// A read of a random place.
     pub read_ms: f64,
     /// A read of a place just read.
     pub read_again_ms: f64,
     /// A flush with nothing to do.
     pub empty_flush_ms: f64,
-    /// An overwrite of a block by itself.
+    /// A single overwrite of a block.
     pub write_ms: f64,
-    /// The flush behind it.
+    /// The flush after it.
     pub flush_ms: f64,
     /// A forced overwrite.
     pub forced_ms: f64,
-    /// A block somewhere, in a row of them.
+    /// A write at a random place, in a row of such writes.
     pub scattered_write_ms: f64,
-    /// The flush behind such a row.
+    /// The flush after such a row.
     pub scattered_flush_ms: f64,
     /// The slowest of four reads beside a flush.
     pub read_beside_flush_ms: f64,
-    /// What the way there and back takes by itself; in all of the figures.
+    /// The round trip alone; it is part of all figures.
     pub path_ms: f64,
 }
 
-/// What was found.
+/// The result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// What it does.
     pub verdict: Verdict,
-    /// How sure that is.
     pub certainty: Certainty,
-    /// Why, a sentence each.
+    /// The reasons, a sentence each.
     pub why: Vec<String>,
-    /// The spindle, where one was found.
+    /// The spindle, if one was found.
     pub revolution: Option<Lattice>,
-    /// Ends of overwrites with their flush, of the overwrites by themselves, of forced writes: how well one period fits them.
+    /// How well one period fits the ends of overwrites with their flush.
     pub flushes: Lattice,
-    /// The same of the writes alone.
+    /// How well one period fits the ends of writes alone.
     pub writes: Lattice,
-    /// The same of forced writes.
+    /// How well one period fits the ends of forced writes.
     pub forced: Lattice,
-    /// What else shows a spindle of that period.
+    /// Further signs of a spindle of that period.
     pub signs: Signs,
-    /// Medians.
     pub figures: Figures,
 }
 
-/// Half the mean rotational wait of the fastest spindle (15,000 a minute: 4 ms a turn, 2 ms on average): no disk that turns
-/// reads most blocks of any place in less, unless they are in its buffer.
+/// Half the mean rotational latency of the fastest spindle (15,000 a minute: 4 ms a revolution, 2 ms on average): no
+/// rotating disk reads most random blocks in less, unless they are in its buffer.
 const TURNS_MS: f64 = 1.0;
 
-/// Half a turn of the fastest spindle: what waits for the medium after a write takes as much more often than not.
+/// Half a revolution of the fastest spindle: a command that waits for the medium after a write takes this long more
+/// often than not.
 const WAITS_MS: f64 = 2.0;
 
-/// A command that reaches a disk costs its electronics at least a tenth of what a block in or out of its buffer costs: empty
-/// flushes have been measured from 0.05 ms on, cached blocks with their transfer up to 0.5 ms (0.37 ms of an Atlas III, and
-/// 4 KiB at the 33 MB/s of the slowest ATA).
+/// A command that reaches a disk costs its electronics at least a tenth of the cost of a block in or out of its buffer:
+/// empty flushes have been measured from 0.05 ms on, cached blocks with their transfer up to 0.5 ms (0.37 ms of an
+/// Atlas III, and 4 KiB at the 33 MB/s of the slowest ATA).
 const REACHES: f64 = 0.1;
 
-/// Judges.
+/// The verdict on these timings.
 pub fn judge(timings: &Timings) -> Judgement {
     let flushes = lattice::of(&timings.overwrites.iter().map(|it| it.flush.to).collect::<Vec<_>>());
     let writes = lattice::of(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
@@ -151,7 +148,7 @@ pub fn judge(timings: &Timings) -> Judgement {
     Judgement { verdict, certainty, why, revolution, flushes, writes, forced, signs, figures }
 }
 
-/// One spindle has one period: the longest, for ends at two angles fit half of it; of those that fit it, the one that fits best.
+/// A spindle has one period: the longest, because ends at two angles fit half of it; among those that fit it, the best.
 fn spindle(found: &[Lattice]) -> Option<Lattice> {
     let holding = || found.iter().copied().filter(Lattice::holds);
     let longest = holding().map(|it| it.period_ms).fold(0.0, f64::max);
@@ -175,14 +172,14 @@ fn figures(timings: &Timings) -> Figures {
     }
 }
 
-/// The middle one in milliseconds; 0 of none.
+/// The median in milliseconds; 0 for none.
 fn median(spans: impl Iterator<Item = Span>) -> f64 {
     let mut nanos: Vec<u64> = spans.map(Span::nanos).collect();
     nanos.sort_unstable();
     nanos.get(nanos.len() / 2).map_or(0.0, |&nanos| nanos as f64 / 1e6)
 }
 
-/// What a verdict goes by.
+/// The evidence for a verdict.
 struct Evidence {
     flushes: Lattice,
     writes: Lattice,
@@ -230,8 +227,9 @@ impl Evidence {
         (Verdict::CannotTell, Certainty::Open, vec![why])
     }
 
-    /// Certain where the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed that
-    /// disks have, and reads wait for a spindle too; where a timer may have that period, each place must have its own angle.
+    /// Certain if the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed
+    /// that disks have, and if reads wait for a spindle too. If a timer may have that period, each place must have its
+    /// own angle as well.
     fn sure(&self, lattice: &Lattice) -> Certainty {
         let keeps = lattice.held >= lattice::TIGHT && lattice.sold().is_some();
         let turns = self.signs.places_differ() || !lattice.may_be_a_tick();
@@ -256,9 +254,9 @@ impl Evidence {
         }
     }
 
-    /// Why a period is no spindle's after all.
+    /// Why a period is not that of a spindle after all.
     fn contradicted(&self, lattice: &Lattice) -> Option<Found> {
-        // A disk may begin while it is still given blocks.
+        // A disk may begin while it still receives blocks.
         let scattered_ms = self.figures.scattered_write_ms * SCATTERED as f64 + self.figures.scattered_flush_ms;
         let (turn, sold) = (lattice.period_ms, lattice.sold().is_some());
         let but = if scattered_ms < turn {
@@ -267,7 +265,7 @@ impl Evidence {
                  spindle has them on its medium by then"
             )
         } else if self.figures.read_ms > turn / 4.0 && self.signs.reads_held >= lattice::HOLDS {
-            // What does not wait at all takes no revolution, and that is a whole number of them, too.
+            // An answer without any wait takes no revolution, which is a whole number of them, too.
             format!(
                 "But reads of any place end at the same angle ({:.2} of 1): that is a clock's tick, not a spindle",
                 self.signs.reads_held
@@ -314,7 +312,7 @@ impl Evidence {
         (Verdict::Honest, certainty, why)
     }
 
-    /// No spindle.
+    /// The verdict without a spindle.
     fn still(&self) -> Found {
         let Figures { read_ms, flush_ms, .. } = self.figures;
         let mut why = vec![format!(
@@ -328,7 +326,7 @@ impl Evidence {
         (Verdict::ProtectedOrFlash, Certainty::Likely, why)
     }
 
-    /// It turns, and a flush does not wait.
+    /// The verdict if it rotates and a flush does not wait.
     fn answers_early(&self) -> Found {
         let Figures { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
         let mut why = vec![format!("It reads like a disk that turns ({read_ms:.1} ms)"), self.quick()];
@@ -365,7 +363,8 @@ impl Evidence {
     }
 }
 
-/// The evidence as a curve: the times between the ends of overwrites with their flushes, sorted. A spindle makes steps of it.
+/// The evidence as a curve: the times between the ends of overwrites with their flushes, sorted. A spindle makes steps
+/// in it.
 pub fn evidence(timings: &Timings) -> Vec<(f64, f64)> {
     let ends: Vec<Instant> = timings.overwrites.iter().map(|it| it.flush.to).collect();
     let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
@@ -374,7 +373,7 @@ pub fn evidence(timings: &Timings) -> Vec<(f64, f64)> {
     apart.into_iter().enumerate().map(|(at, ms)| (100.0 * (at + 1) as f64 / number, ms)).collect()
 }
 
-/// Its axes.
+/// The picture of the curve, with its axes.
 pub fn picture(points: &[(f64, f64)]) -> Picture<'_> {
     Picture {
         title: "From the end of one flushed overwrite to the next",

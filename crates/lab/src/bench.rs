@@ -1,11 +1,11 @@
 //! The fixed workloads of `seekwise bench`, by default on the drive whose layout and seek curve are measured in full.
 //!
 //! The server patterns are Iometer's, on the Cheetah 15K.4 as its profile describes it, whatever drive is asked for:
-//! reads ahead, cached writes, its own queue.
+//! read-ahead, cached writes, its own queue.
 //!
-//! The trace is our own, drawn from a fixed seed, of the kind that DiskSim's drives were measured with: two thirds
-//! reads, a fifth of the requests where the one before ended, nearly a third close to it, one outstanding, a pause
-//! after each.
+//! The trace is our own, drawn from a fixed seed, similar to those with which DiskSim's drives were measured: two
+//! thirds reads, a fifth of the requests at the end of the one before, nearly a third close to it, one outstanding, a
+//! pause after each.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_model::block::Op;
@@ -18,8 +18,9 @@ use seekwise_model::workload::{
     Blocks, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Repeat,
     Syncs, Worker,
 };
-use seekwise_targets::place::{RunError, Target};
-use seekwise_targets::work::Work;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
@@ -27,13 +28,13 @@ use crate::run::measure_first;
 use crate::stats::summary::Recorder;
 use crate::validate::replay;
 
-/// The drive where none is named.
+/// The default drive.
 pub const DRIVE: &str = "atlas-10k-v-300";
 
 /// The drive of the server patterns, and how many requests they keep outstanding.
 const SERVER: (&str, &str) = ("cheetah-15k.4", "32");
 
-/// The four server patterns: name, key in JSON, what it is.
+/// The four server patterns: name, key in JSON, description.
 const PATTERNS: [(&str, &str, &str); 4] = [
     ("file-server", "file_server_qd32_per_s", "file server, depth 32, Cheetah 15K.4"),
     ("web-server", "web_server_qd32_per_s", "web server, depth 32, Cheetah 15K.4"),
@@ -41,20 +42,20 @@ const PATTERNS: [(&str, &str, &str); 4] = [
     ("workstation", "workstation_qd32_per_s", "workstation, depth 32, Cheetah 15K.4"),
 ];
 
-/// The key in JSON of the server patterns together, and what it is.
+/// The key in JSON of the server patterns together, and its description.
 pub const TOGETHER: (&str, &str) = ("server_patterns_qd32_per_s", "the four server patterns together");
 
-/// Rows of the trace, as in most of the measured ones; it is played as often as there are requests for.
+/// Rows of the trace, as in most of the measured ones; it is repeated up to the number of requests.
 const ROWS: u64 = 10_000;
 
 /// The seed of everything drawn here.
 const SEED: u64 = 1;
 
-/// One workload.
+/// A workload of the benchmark.
 pub struct Workload {
     /// Its key in JSON.
     pub key: &'static str,
-    /// What it is, for people.
+    /// Its description, for people.
     pub what: &'static str,
     /// One of the server patterns, which have a figure together too.
     pub server: bool,
@@ -63,25 +64,24 @@ pub struct Workload {
 
 /// What is run.
 enum Load {
-    /// A job, or its first so many requests where it has no end of its own.
+    /// A job, or its first requests if it has no end of its own.
     Job {
         most: u64,
         target: Target,
         job: Work,
     },
     Trace {
-        target: Target,
+        stack: Stack,
         rows: Vec<Row>,
         requests: u64,
     },
 }
 
-/// What came of it.
+/// The result of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ran {
-    /// Requests.
     pub requests: u64,
-    /// A hash of all of them in order.
+    /// A hash of all requests in order.
     pub stream_hash: u64,
 }
 
@@ -93,11 +93,11 @@ impl Workload {
                 let measured = measure_first(*most, target, job, SEED, |_| {})?;
                 Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
             }
-            Load::Trace { target, rows, requests } => {
+            Load::Trace { stack, rows, requests } => {
                 let mut recorder = Recorder::new(&[0]);
                 for pass in 0..requests.div_ceil(ROWS) {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
-                    replay(target, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
+                    replay(stack, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
                 }
                 let requests = recorder.finish(&[]).all().tally.ios();
                 Ok(Ran { requests, stream_hash: hash(rows) })
@@ -112,18 +112,18 @@ fn hash(rows: &[Row]) -> u64 {
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// All of them on `drive`, a name or a file, with `requests` requests each.
+/// All workloads on `drive`, a name or a file, with `requests` requests each.
 pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<Workload>, Vec<Diagnostic>> {
     let with = |settings: &[(&str, &str)]| stack(drive, settings, inputs);
     let fcfs = with(&[("drive.firmware.queue.policy", "fcfs")])?;
     let sptf = with(&[("drive.firmware.queue.policy", "sptf")])?;
-    // The buffer in 16 segments: one of 64 KiB is filled by a single request, and nothing would be read ahead.
+    // The buffer in 16 segments: a single request fills one of 64 KiB, and nothing would be read ahead.
     let streaming = with(&[("drive.firmware.queue.policy", "fcfs"), ("drive.cache.segments", "16")])?;
     let sectors = fcfs.profile.geometry.sectors();
     let random = |depth| reads(100, 4096, depth, requests, sectors);
     let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
-    let trace = Load::Trace { target: fcfs.clone().into(), rows: trace(ROWS.min(requests), sectors), requests };
+    let trace = Load::Trace { stack: fcfs.clone(), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack: Stack, job| {
         let load = Load::Job { most: u64::MAX, target: stack.into(), job: Work::Job(job) };
         Workload { key, what, server: false, load }
@@ -190,7 +190,7 @@ fn stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<
     ];
     let settings = base.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
-    // The host itself is left out: what is timed is the drive and the layers named.
+    // The host itself is left out: the benchmark times the drive and the layers named.
     Ok(bare(&plan::prepare("bench", &cell, inputs)?.target))
 }
 
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn the_trace_has_the_shares_it_is_drawn_for() {
         let rows = trace(ROWS, 10_000_000);
-        // Three standard deviations of a share of 10,000 are 1.5 points at most.
+        // Three standard deviations of a share of 10,000 are at most 1.5 points.
         let share = |count: usize, percent: u64| {
             let per_mille = 1000 * count as u64 / ROWS;
             assert!(per_mille.abs_diff(10 * percent) <= 15, "{per_mille} of a thousand, drawn for {percent} %");

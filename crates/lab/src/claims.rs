@@ -1,8 +1,8 @@
-//! The findings of the source studies as one list, and what must run to judge one: the cells that its expressions
-//! name, as they stand, without the claim's mechanism, or with a planted difference. Also what such a run adds: whether
-//! it repeats what the study runs anyway, and whether two claims stand on one rule.
+//! The findings of the source studies as one list, and what must run to judge one: the cells that its expressions name,
+//! unchanged, without the claim's mechanism, or with a planted difference. Also what such a run adds: whether it
+//! repeats what the study runs anyway, and whether two claims rest on one rule.
 //!
-//! Which studies carry which claims, the command line says; what a figure comes to, `evaluate`.
+//! The command line decides which studies have which claims, and `evaluate` computes the figures.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::made::Made;
 use crate::plan::{Cell, Prepared, cells};
 use crate::run::RunRecord;
 
-/// A finding of a source study. It and its condition together are what is asked.
+/// A finding of a source study. The finding and its condition together are judged.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct Known {
@@ -26,7 +26,7 @@ pub struct Known {
     pub class: String,
     /// What the source found.
     pub finding: String,
-    /// Under which condition it counts as reproduced.
+    /// The condition under which it counts as reproduced.
     pub condition: String,
 }
 
@@ -57,11 +57,11 @@ pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &Change) ->
     needed(study, cells, claim).into_iter().map(|place| with(&cells[place])).collect()
 }
 
-/// The levels at which the study itself runs what `without` ran, the cells of a claim without its mechanism: the switch
-/// is then another level of one of the study's factors, and says nothing that its comparison does not. Nothing when a
-/// cell that the switch changes comes out as none of those.
+/// The levels at which the study itself runs what `without`, the cells of a claim without its mechanism, ran. The
+/// switch is then another level of one of the study's factors, and adds nothing to its comparison. Empty if a cell that
+/// the switch changes equals none of those.
 ///
-/// Cells are compared as they come out, run by run and figure by figure: settings may differ in name and do the same.
+/// Cells are compared by their results, run by run and figure by figure: settings may differ in name and do the same.
 pub fn repeated(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
     let cells: Vec<&Cell> = evidence.made.cells.iter().map(|made| &made.cell).collect();
     let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| figures(evidence.runs(cell))).collect();
@@ -84,7 +84,7 @@ pub fn repeated(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> 
     levels
 }
 
-/// The one factor, and its level in `other`, in which two cells differ; nothing when there are more.
+/// The only factor in which two cells differ, with its level in `other`; `None` if there are more.
 fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
     let pairs = study.factor.iter().zip(&other.levels).zip(&cell.levels);
     let mut differ = pairs.filter(|((_, level), before)| level != before).map(|(named, _)| named);
@@ -92,7 +92,7 @@ fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
     differ.next().is_none().then(|| format!("{} {level}", factor.name))
 }
 
-/// What came out of each run, without the names of what ran and what was warned of.
+/// The results of each run, without names and warnings.
 fn figures(runs: &[&RunRecord]) -> Vec<String> {
     let bare = |run: &&RunRecord| {
         let bare = RunRecord { cell: 0, cell_hash: String::new(), target: String::new(), ..(*run).clone() };
@@ -108,7 +108,7 @@ pub fn checked(study: &Study, claim: &Claim) -> Vec<Cell> {
     needed(study, &cells, claim).into_iter().map(|place| cells[place].clone()).collect()
 }
 
-/// What cells are set to below a key: an entry for each way, so one where all are set alike.
+/// The settings of cells below a key: an entry for each combination, so one if all have the same.
 pub fn settings_below(cells: &[Prepared], key: &str) -> Vec<String> {
     let below = |cell: &Prepared| {
         let settings = cell.settings.iter();

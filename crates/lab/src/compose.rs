@@ -1,4 +1,4 @@
-//! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. Computes no
+//! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. It computes no
 //! statistics of its own.
 
 use std::cmp::Ordering;
@@ -7,20 +7,20 @@ use seekwise_formats::study::{Compare, Study};
 
 use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
 use crate::made::{MadeFrom, Program, differences};
+use crate::outcome::Outcome;
 use crate::report::{self, Anatomy, Layer, Provenance, Report};
-use crate::run::{Cpu, Response, RunRecord, pooled};
+use crate::run::{Arrivals, Cpu, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
 use crate::work;
 use seekwise_formats::stack::{self, Setting};
 
-/// What a report is made of.
+/// The material of a report.
 pub struct Material<'a> {
-    /// The study.
     pub study: &'a Study,
     /// What made its cells.
     pub made: &'a MadeFrom,
-    /// What came of it.
+    /// The results.
     pub records: &'a [RunRecord],
     /// The command that makes the same again.
     pub command: &'a str,
@@ -39,7 +39,7 @@ pub fn report(material: &Material<'_>) -> Report {
     verdicts.sort_by(|(leads, one), (other_leads, other)| {
         other_leads.cmp(leads).then_with(|| if *leads { Ordering::Equal } else { by_size(one, other) })
     });
-    // A comparison in one cell is that cell's.
+    // A comparison in a single cell is that of the cell.
     let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
     let mut cells: Vec<report::Verdict> =
         findings.iter().filter(several).map(|finding| verdict(material, finding)).collect();
@@ -82,20 +82,21 @@ pub fn report(material: &Material<'_>) -> Report {
     }
 }
 
-/// The order of verdicts: what is refused, then differences with the largest first, then those without one, then what is
-/// not decided.
+/// The order of verdicts: refused ones, then differences with the largest first, then those without one, then undecided
+/// ones.
 fn by_size(one: &report::Verdict, other: &report::Verdict) -> Ordering {
     let rank = |verdict: &report::Verdict| match verdict.verdict {
-        report::Outcome::Refused => 0,
-        report::Outcome::Faster | report::Outcome::Slower => 1,
-        report::Outcome::NoDifference => 2,
-        report::Outcome::NotEnoughData => 3,
+        Outcome::Refused => 0,
+        Outcome::Faster | Outcome::Slower => 1,
+        Outcome::NoDifference => 2,
+        Outcome::NotEnoughData => 3,
     };
     let size = |verdict: &report::Verdict| verdict.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
     rank(one).cmp(&rank(other)).then_with(|| size(other).total_cmp(&size(one)))
 }
 
-/// The cells that the moving picture is of: the headline's sides, or where not both are done the first that is.
+/// The cells of the moving picture: the headline's sides, or, if not both are done, the first comparison of which both
+/// are.
 fn shown(verdicts: &[report::Verdict], evidence: &Evidence<'_>, made: &MadeFrom) -> Vec<usize> {
     let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
     let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
@@ -106,7 +107,7 @@ fn shown(verdicts: &[report::Verdict], evidence: &Evidence<'_>, made: &MadeFrom)
     }
 }
 
-/// The longest of the runs, where the job itself said when to end.
+/// The longest run, if the job itself said when to end.
 fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
@@ -122,7 +123,7 @@ fn interval_text(study: &Study, made: &MadeFrom) -> String {
     }
 }
 
-/// How the runs of two sides belong together.
+/// How the runs of two sides are paired.
 pub fn paired(made: &MadeFrom) -> &'static str {
     match made.is_measured() {
         true => "in randomised blocks, one run of each side in turn",
@@ -147,7 +148,7 @@ fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
     }
 }
 
-/// The ratio in words: `1.27 × [1.25, 1.29]`; of one run, which has no interval, `1.27 × of one run`.
+/// The ratio in words: `1.27 × [1.25, 1.29]`; for one run, which has no interval, `1.27 × of one run`.
 pub fn ratio_text(judgement: &Judgement) -> String {
     let Interval { estimate, low, high } = judgement.ratio;
     match high.is_finite() {
@@ -156,7 +157,7 @@ pub fn ratio_text(judgement: &Judgement) -> String {
     }
 }
 
-/// The ratio for the page, where it has an interval.
+/// The ratio for the page, if it has an interval.
 fn ratio(judgement: Option<&Judgement>) -> Option<report::Interval> {
     judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(interval)
 }
@@ -221,7 +222,8 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
     }
 }
 
-/// Where the effect is. The geometric mean of all cells stands elsewhere: over cells that can show no effect it is no answer.
+/// Where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
+/// answer.
 pub fn headline(compare: &Compare, overall: &Overall) -> String {
     let said = said(overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
@@ -235,7 +237,7 @@ fn effect(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
-/// How far apart the cells lie and which they are, so that a mean does not hide them.
+/// The range of the cells and which they are, so that a mean does not hide them.
 pub fn extremes(findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
@@ -320,11 +322,12 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         elapsed_s: mean(|run| run.elapsed_s),
         operations: operations(evidence, cell),
         cpu: processor(runs),
+        arrivals: arrivals(runs),
         flags,
     }
 }
 
-/// What the programs of a scene did; a program of which some run did nothing is left out.
+/// What the programs of a scene did. A program that did nothing in some run is left out.
 fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::Operations> {
     let runs = evidence.runs(cell);
     let first = runs.first().into_iter().flat_map(|run| run.operations.keys());
@@ -353,7 +356,22 @@ fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
     })
 }
 
-/// The job and the layers of all cells together: a setting that is varied shows all its values.
+/// What came at instants of its own; nothing where some run had no such request.
+fn arrivals(runs: &[&RunRecord]) -> Option<report::Arrivals> {
+    let all: Vec<Arrivals> = runs.iter().map(|run| run.arrivals).collect::<Option<_>>()?;
+    let mean = |value: fn(&Arrivals) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
+    let first = all.first()?;
+    Some(report::Arrivals {
+        asked_iops: first.asked_iops.map(|_| mean(|run| run.asked_iops.unwrap_or(0.0))),
+        asked_mb_per_s: first.asked_bytes_per_s.map(|_| mean(|run| run.asked_bytes_per_s.unwrap_or(0.0) / 1e6)),
+        reached_iops: mean(|run| run.reached_iops),
+        reached_mb_per_s: mean(|run| run.reached_bytes_per_s / 1e6),
+        backlog_mean_ms: mean(|run| run.backlog_ms.mean),
+        backlog_max_ms: all.iter().map(|run| run.backlog_ms.max).fold(0.0, f64::max),
+    })
+}
+
+/// The job and the layers of all cells together: a varied setting shows all its values.
 fn layers(made: &MadeFrom) -> Vec<Layer> {
     let mut all = made.known();
     let order: Vec<String> = work::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
@@ -388,7 +406,7 @@ fn layer(role: &str, all: &[&Setting]) -> Option<Layer> {
             }),
         }
     }
-    // The layer's own name stands at its head rather than among its settings.
+    // The layer's own name is its heading, not one of its settings.
     let named = settings.iter().position(|setting| setting.key == role);
     let name = named.map_or(String::new(), |place| settings.remove(place).value);
     (!settings.is_empty()).then(|| Layer { role: role.to_owned(), name, settings })

@@ -1,18 +1,17 @@
-//! What a difference may be credited to. Two sides of a comparison differ in settings, of the stack and of the job;
-//! settings belong to concerns (the flush policy, the command queue, the depth, …). A headline that credits one concern
-//! with the effect of another is refused, by name.
+//! Confounding: what a difference may be credited to. Two sides of a comparison differ in settings, of the stack and of
+//! the job; settings belong to concerns (the flush policy, the command queue, the depth, …). A headline that credits
+//! one concern with the effect of another is refused, by name.
 //!
-//! - A comparison that says what it credits (`credit`) must name each concern in which its sides differ, and none in
-//!   which they do not. `drive` stands for what comes with another drive (`COMES_WITH_DRIVE`).
-//! - One that does not is credited to its factor: a bundle to all that it sets, a key to what stands under it. The name of
-//!   a layer (`driver`) stands for all of that layer, a variable of a job for all that it changes in the job.
-//! - Another job (the key `job`), or a variable that makes of reads writes, of a stream random places, or other sizes, is
-//!   other work: a comparison of two is none, unless it names in `credit` all in which
-//!   the work differs.
-//! - A job that takes a share of its drive is laid out otherwise on a larger one. That comes of the drive or the array,
-//!   which are judged themselves.
+//! - A comparison that says what it credits (`credit`) must name each concern in which its sides differ, and no other.
+//!   `drive` stands for what comes with another drive (`COMES_WITH_DRIVE`).
+//! - A comparison that does not is credited to its factor: a bundle to all that it sets, a key to what is below it. The
+//!   name of a layer (`driver`) stands for the whole layer, a variable of a job for all that it changes in the job.
+//! - Another job (the key `job`), or a variable that turns reads into writes, a stream into random places, or changes
+//!   sizes, is other work. Two kinds of work are not compared, unless `credit` names everything in which they differ.
+//! - A job that takes a share of its drive is laid out differently on a larger one. This is due to the drive or the
+//!   array, which are judged themselves.
 //!
-//! Whether a difference has an effect is not asked here.
+//! Whether a difference has an effect is not decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +23,7 @@ use seekwise_formats::study::{Compare, Factor};
 
 use crate::made::{MadeFrom, differences};
 
-/// The settings of each concern, by the roots of their keys. The first that fits counts; where none does, that of the
+/// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
 /// layer ([`stack::concern_of`]).
 const CONCERNS: [(Concern, &[&str]); 34] = [
     (
@@ -87,22 +86,22 @@ const CONCERNS: [(Concern, &[&str]); 34] = [
     (Duration, &["job.duration"]),
 ];
 
-/// What another drive brings with it. Its queue, its write cache and its interface are what results are most often
-/// wrongly credited to, so they are named beside it.
+/// What comes with another drive. Its queue, its write cache and its interface are what results are most often wrongly
+/// credited to, so they are named separately.
 const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechanics, Media, Firmware, Faults];
 
-/// Settings of a job that no difference is credited to: names, and the size of the drive it was laid out on.
+/// Settings of a job to which no difference is credited: names, and the size of the drive for which it was laid out.
 pub const LABELS: [&str; 2] = ["job.names", "job.capacity"];
 
-/// One side of a comparison.
+/// A side of a comparison.
 pub struct Side<'a> {
     settings: Vec<&'a Setting>,
-    /// Which job was asked for, and with which variables, before it was laid out.
+    /// The job as asked for, with its variables, before it was laid out.
     job: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Side<'a> {
-    /// A cell of a study.
+    /// The side of a study's cell.
     pub fn of(made: &'a MadeFrom, cell: usize) -> Side<'a> {
         let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
         let job = asked.filter(|(key, _)| key == "job" || under(key, "job.env"));
@@ -115,7 +114,7 @@ fn under(key: &str, root: &str) -> bool {
     key.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The concern that a setting belongs to; none of a name.
+/// The concern of a setting; `None` for a name.
 pub fn concern_of(key: &str) -> Option<Concern> {
     let (layer, rest) = key.split_once('.').unwrap_or((key, ""));
     // A second driver is a driver.
@@ -135,7 +134,7 @@ fn named(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
     }
 }
 
-/// Whether setting the key `named` may change the setting `key`.
+/// True if setting the key `named` may change the setting `key`.
 fn reaches(named: &str, key: &str) -> bool {
     match named {
         "stack" => !under(key, "job"),
@@ -146,9 +145,9 @@ fn reaches(named: &str, key: &str) -> bool {
         variable if variable.starts_with("job.env.") => under(key, "job"),
         // A cache without a size has no other settings, and nothing is opened through it.
         "pagecache.mib" => under(key, "pagecache"),
-        // Past the page cache nothing is told to it.
+        // Past the page cache, hints do not apply.
         "real.direct" => ["real.direct", "real.hint"].contains(&key),
-        // Another program comes with other figures.
+        // Another program has other figures.
         program if program.starts_with("program.") && program.ends_with(".name") => {
             under(key, program.trim_end_matches(".name"))
         }
@@ -156,7 +155,7 @@ fn reaches(named: &str, key: &str) -> bool {
     }
 }
 
-/// The settings in which two sides differ that count, each with its concern.
+/// The settings that count and in which two sides differ, each with its concern.
 fn differing(sides: &[Side<'_>; 2]) -> Vec<(String, Concern)> {
     let [from, to] = sides;
     let mut keys = differences(from.settings.iter().copied(), to.settings.iter().copied());
@@ -166,13 +165,14 @@ fn differing(sides: &[Side<'_>; 2]) -> Vec<(String, Concern)> {
     keys.into_iter().filter_map(|key| concern_of(&key).map(|concern| (key, concern))).collect()
 }
 
-/// Whether the sides have drives of different names.
+/// True if the sides have drives of different names.
 fn other_drive(sides: &[Side<'_>; 2]) -> bool {
     let name = |side: &Side<'_>| side.settings.iter().find(|setting| setting.key == "drive").map(|s| s.value.clone());
     name(&sides[0]) != name(&sides[1])
 }
 
-/// What a comparison credits, for a reader: the concerns it names, the factor's key, or what of a bundle differs.
+/// What a comparison credits, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
+/// differ.
 pub fn credit(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> String {
     match (&compare.credit, &factor.key) {
         (Some(concerns), _) => credited(concerns),
@@ -185,7 +185,7 @@ pub fn credit(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Stri
     }
 }
 
-/// Why `compare`, between these sides, may not be credited as it is; nothing when it may.
+/// Why `compare` between these sides may not be credited as it is; `None` if it may.
 pub fn refusal(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Option<String> {
     let differ = differing(sides);
     let keys = named(factor, [&compare.from, &compare.to]);
@@ -194,7 +194,7 @@ pub fn refusal(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Opt
         Some(credit) => {
             credit.contains(&concern) || brings && credit.contains(&Drive) && COMES_WITH_DRIVE.contains(&concern)
         }
-        // A variable stands for all that it changes in a job; what does other work is another job.
+        // A variable stands for all that it changes in a job; if it makes other work, it is another job.
         None => keys.iter().any(|named| {
             let other_work = named.starts_with("job.env.") && matches!(concern, Pattern | Size);
             reaches(named, key) && !other_work

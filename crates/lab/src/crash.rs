@@ -1,19 +1,20 @@
-//! Real software, cut after cut: from one recorded session of a program on a modelled disk, what power cuts at many of its instants
-//! would leave, each looked at by a check of the program's own.
+//! The crash laboratory: from one recorded session of a program on a modelled disk, it derives what power cuts at many
+//! instants would leave, and has the program's own check look at each.
 //!
-//! Nothing runs again for a cut: what each leaves is worked out by the judge of [`crate::cut`], the same as in simulated runs, and the
-//! check gets a medium with just that on it. This room knows no file system and starts no program: whoever asks brings the check.
+//! Nothing runs again for a cut: the judge of [`crate::cut`] computes what it leaves, as in simulated runs, and the
+//! check gets a medium with exactly that. This room knows no file system and starts no program: the caller supplies the
+//! check.
 //!
-//! | file | what is there |
+//! | file | what it holds |
 //! |---|---|
-//! | [`instants`] | at which instants the power is cut |
-//! | [`writes`] | what the standards say of each write |
-//! | [`image`] | what lies on a medium |
+//! | [`instants`] | the instants of the cuts |
+//! | [`writes`] | what the standards guarantee for each write |
+//! | [`image`] | the content of a medium |
 //! | [`orders`] | what else a cut could have left |
-//! | [`verdict`] | what a check says |
-//! | [`served`] | what a cut leaves of a disk that is served, where an array lacks a drive |
-//! | [`places`] | what lost writes were there for, in a file system |
-//! | [`trial`] | all trials, and what came of them |
+//! | [`verdict`] | the answers of a check |
+//! | [`served`] | what a cut leaves of a served disk whose array lacks a drive |
+//! | [`places`] | the purpose of lost writes in a file system |
+//! | [`trial`] | all trials, and their results |
 //! | [`shrink`] | the fewest lost writes that still break a promise |
 
 pub mod image;

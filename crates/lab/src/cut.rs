@@ -1,18 +1,18 @@
-//! What power cuts would lose, answered from one run: which acknowledged writes are on the medium at an instant, which
+//! What power cuts would lose, computed from one run: which acknowledged writes are on the medium at an instant, which
 //! are not, and what had been promised of them.
 //!
-//! A cut changes nothing before it, so one run whose landings are known answers cuts at any of its instants
-//! (rule 5 of `model/block`). The judge sees what a client sees (submissions, completions) and what the medium received
-//! (landings), never a buffer. Of an array it sees what each member received, and judges what a read of the volume
-//! would give ([`view`]). What it keeps grows with the data at risk at a time, and with the part of the drive that
-//! was written where a cut leaves sectors unreadable; not with the length of the run.
+//! A cut changes nothing before it, so one run with known landings is enough for cuts at any of its instants (rule 5 of
+//! `model/block`). The judge sees what a client sees (submissions, completions) and what the medium received
+//! (landings), never a buffer. For an array it sees what each member received, and judges what a read of the volume
+//! would return ([`view`]). Its memory grows with the data at risk at a time, and, if a cut leaves sectors unreadable,
+//! with the written part of the drive; not with the length of the run.
 //!
 //! | word | meaning here |
 //! |---|---|
-//! | lost | acknowledged, and a sector holds something older than the write: not it, not a later one, not one that was in flight together with it |
-//! | flushed | acknowledged before a flush was submitted that has completed |
-//! | promised | flushed, marked FUA, or acknowledged by a drive whose write cache is off; before an orderly power-off, all |
-//! | torn | left unreadable by the cut; told apart, and not counted as lost |
+//! | lost | acknowledged, and a sector holds older data: not this write, a later one, or one in flight together with it |
+//! | flushed | acknowledged before the submission of a flush that has completed |
+//! | promised | flushed, marked FUA, or acknowledged by a drive with its write cache off; before an orderly power-off, all |
+//! | torn | left unreadable by the cut; reported separately, and not counted as lost |
 //! | age | the time from a lost write's acknowledgement until the cut |
 
 pub mod blame;
@@ -38,9 +38,11 @@ use seekwise_model::files::scene::Closing;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::place::{RunError, Target};
-use seekwise_targets::sim::{self, Ending, Witness};
-use seekwise_targets::work::Work;
+use seekwise_model::witness::Witness;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Target;
+use seekwise_run::sim::{self, Ending};
+use seekwise_run::work::Work;
 use serde::Serialize;
 
 use self::blame::{Blamed, blamed};
@@ -53,22 +55,22 @@ use self::terms::Terms;
 use self::view::Plan;
 use crate::stats::histogram::Histogram;
 
-/// When the power goes.
+/// When the power fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At so many instants of one run, drawn evenly over it from the seed's stream `cut`.
+    /// At this many instants of one run, drawn evenly over it from the seed's stream `cut`.
     Random(u32),
     /// At these instants of one run, which may lie after the job's end.
     At(Vec<Instant>),
-    /// Once in each of so many runs with seeds of their own: `pause` after the last completion.
+    /// Once in each of several runs with seeds of their own: `pause` after the last completion.
     After {
-        /// Runs.
+        /// How many runs.
         cuts: u32,
         /// From the job's end until the cut.
         pause: Span,
     },
-    /// Once after each of so many runs with seeds of their own, in order: the program is over, the system switches off, and
-    /// what its driver makes of that takes its course.
+    /// Once after each of this many runs with seeds of their own, in order: the program has ended, the system switches
+    /// off, and the driver's power-off policy applies.
     Off(u32),
 }
 
@@ -85,13 +87,13 @@ pub struct Report {
     pub flushes: u64,
     /// The drive acknowledges writes that a cut can lose.
     pub volatile_cache: bool,
-    /// What is in the drive's buffer outlives a cut.
+    /// The drive's buffer survives a cut.
     pub saves_buffer: bool,
     /// What a cut does to the sector under the head: `finished`, `old` or `unreadable`.
     pub cut_sector: &'static str,
-    /// Nothing was lost of which the drive, or the system, had promised that it is durable.
+    /// No data were lost that the drive, or the system, had promised to be durable.
     pub promise_kept: bool,
-    /// The levels of the stack that broke a promise on writes, and by which settings; none where no such write was lost.
+    /// The levels of the stack that broke a promise on writes, and their settings; empty if no such write was lost.
     pub broken_by: Vec<Blamed>,
     /// Writes acknowledged and lost.
     pub acknowledged_lost: Losses,
@@ -99,7 +101,7 @@ pub struct Report {
     pub flushed_lost: Losses,
     /// Writes marked FUA and lost.
     pub fua_lost: Losses,
-    /// All that were promised to be durable, and lost.
+    /// All writes promised to be durable, and lost.
     pub promised_lost: Losses,
     /// Sectors left unreadable.
     pub torn: Torn,
@@ -107,24 +109,23 @@ pub struct Report {
     pub in_flight: InFlight,
     /// Writes, acknowledged or not, of which a part is on the medium: a torn page of a database.
     pub partial: Partial,
-    /// Rows with parity that do not agree with it; nothing where there are none, or where a buffer outlives a cut.
+    /// Rows whose data and parity do not agree; `None` without parity, or if a buffer survives a cut.
     pub stripes: Option<Stripes>,
-    /// Data at risk over the whole of the run.
+    /// Data at risk over the whole run.
     pub at_risk_summary: Summary,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk_ms: f64,
-    /// What a mount would find of files; nothing of a job without files.
+    /// What a mount would find of files; `None` for a job without files.
     pub files: Option<FileLosses>,
-    /// What would be left of operations; nothing of a job without files.
+    /// What would be left of operations; `None` for a job without files.
     pub operations: Option<OperationLosses>,
     /// Data at risk over time.
     pub at_risk: Vec<Point>,
-    /// Every cut.
     #[serde(skip)]
     pub each: Vec<Cut>,
 }
 
-/// What cuts lost of one class of writes. Means are over all cuts, also those without a loss.
+/// The losses of one class of writes. Means are over all cuts, including those without a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Losses {
     /// Cuts that lost any.
@@ -133,13 +134,13 @@ pub struct Losses {
     pub writes: u64,
     /// Writes a cut.
     pub writes_mean: f64,
-    /// Most of one cut.
+    /// The most of one cut.
     pub writes_max: u64,
     /// Bytes a cut, each counted once.
     pub bytes_mean: f64,
-    /// Most of one cut.
+    /// The most of one cut.
     pub bytes_max: u64,
-    /// Ages of the lost writes, over all cuts; nothing where there are none.
+    /// Ages of the lost writes, over all cuts; `None` without any.
     pub age_ms: Option<Ages>,
     /// The age of the oldest lost write of a cut, over the cuts with a loss: how far back it reaches.
     pub oldest_ms: Option<Ages>,
@@ -148,13 +149,10 @@ pub struct Losses {
 /// Times in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Ages {
-    /// Half are at most this.
+    /// The median.
     pub p50: f64,
-    /// 90 % are.
     pub p90: f64,
-    /// 99 % are.
     pub p99: f64,
-    /// The largest.
     pub max: f64,
 }
 
@@ -163,11 +161,11 @@ pub struct Ages {
 pub struct Torn {
     /// Cuts that left any.
     pub cuts: u64,
-    /// Sectors, over all cuts.
+    /// Over all cuts.
     pub sectors: u64,
-    /// Cuts that so destroyed acknowledged data that had been on the medium.
+    /// Cuts that destroyed acknowledged data on the medium in this way.
     pub cuts_acknowledged: u64,
-    /// Cuts that so destroyed data promised to be durable.
+    /// Cuts that destroyed data promised to be durable in this way.
     pub cuts_promised: u64,
 }
 
@@ -176,7 +174,7 @@ pub struct Torn {
 pub struct InFlight {
     /// Writes a cut.
     pub writes_mean: f64,
-    /// Those of them a cut of which all is on the medium.
+    /// Of these, the writes a cut that are on the medium as a whole.
     pub survived_mean: f64,
 }
 
@@ -185,7 +183,7 @@ pub struct InFlight {
 pub struct Partial {
     /// Cuts that left any.
     pub cuts: u64,
-    /// Writes, over all cuts.
+    /// Over all cuts.
     pub writes: u64,
 }
 
@@ -196,15 +194,15 @@ pub struct Stripes {
     pub cuts: u64,
     /// Rows a cut.
     pub inconsistent_mean: f64,
-    /// Most of one cut.
+    /// The most of one cut.
     pub inconsistent_max: u64,
-    /// Bytes of data a cut that would come back as nobody wrote them if their drive were lost then.
+    /// Bytes of data a cut that would be reconstructed wrongly if their drive were lost then.
     pub bytes_mean: f64,
-    /// Most of one cut.
+    /// The most of one cut.
     pub bytes_max: u64,
 }
 
-/// The stack of `target`, or why no power can be cut there.
+/// The stack of `target`, or why its power cannot be cut.
 pub fn modelled(target: &Target) -> Result<&Stack, String> {
     let place = target.place();
     target.stack().ok_or_else(|| format!("power cuts are of modelled stacks: nothing is known of what `{place}` keeps"))
@@ -233,10 +231,11 @@ pub fn shutdowns(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report
     judge(stack, work, seed, &When::Off(n), &|_, _| ())
 }
 
-/// Told how much is done, and of how much where that is known: requests, or runs where there are several.
+/// The observer of progress: how much is done, and of how much if that is known; requests, or runs if there are
+/// several.
 pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 
-/// Requests from one word of progress to the next.
+/// Requests between two reports of progress.
 const STEP: u64 = 1 << 16;
 
 /// Runs `work` and judges cuts.
@@ -262,7 +261,7 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
             several(stack, work, Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
         }
         When::Off(cuts) => {
-            // Whoever switches off in order is promised all that was acknowledged.
+            // An orderly power-off promises all acknowledged writes.
             let terms = terms.promising_all();
             let new = || Judge::new(terms, plan.clone(), Vec::new(), None);
             several(stack, work, Seed(seed), *cuts, (Ending::PowerOff, Closing::Unmounts), &new, progress)?
@@ -275,7 +274,7 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
 /// When a run ended, and what its judge found.
 type Judged = (Instant, Judgement);
 
-/// So many runs, each with a seed and a judge of its own.
+/// Several runs, each with a seed and a judge of its own.
 fn several(
     stack: &Stack,
     work: &Work,
@@ -294,7 +293,7 @@ fn several(
     (0..cuts).into_par_iter().map(run).collect()
 }
 
-/// One more; `tell` hears of every so many.
+/// Counts one more; calls `tell` every `STEP`.
 fn count(seen: &mut u64, tell: impl Fn(u64)) {
     *seen += 1;
     if seen.is_multiple_of(STEP) {
@@ -311,7 +310,7 @@ fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
     instants
 }
 
-/// One run.
+/// A single run.
 fn watch(
     stack: &Stack,
     work: &Work,

@@ -1,9 +1,9 @@
 //! What a run will ask of the machine, before it runs: an upper bound on its memory, and a forecast of its wall time.
 //!
 //! The bound is a sum over what grows with a job or a stack: workers, requests in flight, maps of blocks, what a
-//! verification remembers, a cache in host memory, cuts, buffers of real requests. It leaves out what a cut's judge keeps of
-//! written places, which grows with the part of a drive that is written, and the window of a packed trace beyond the usual
-//! 8 MiB. The forecast runs the first requests and stretches what they took.
+//! verification remembers, a cache in host memory, cuts, buffers of real requests. It leaves out what a judge of cuts
+//! keeps of written places, which grows with the written part of a drive, and the window of a packed trace beyond the
+//! usual 8 MiB. The forecast runs the first requests and extrapolates from their time.
 
 use seekwise_model::files::program::FileSet;
 use seekwise_model::files::scene::SceneSpec;
@@ -11,39 +11,39 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Blocks, FioPattern, Pattern, Worker};
-use seekwise_targets::clock::Clock;
-use seekwise_targets::place::{RunError, Target};
-use seekwise_targets::work::Work;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
 
 /// A program without a job: code, profiles, tables, the rows that a log holds back (measured: 12 to 50 MB).
 const PROGRAM: u64 = 64 << 20;
-/// A worker with its generators and their tables (`size_of` its parts comes to 3 KB; zipf's tables are less than that).
+/// A worker with its generators and their tables (the `size_of` its parts add up to 3 KB; zipf's tables are smaller).
 const WORKER: u64 = 16 << 10;
-/// A request in flight, in every table that has a place for it: 8 layers of up to 128 bytes.
+/// A request in flight, in every table with a place for it: 8 layers of up to 128 bytes.
 const IN_FLIGHT: u64 = 1 << 10;
 /// A file of a worker beside its map.
 const FILE: u64 = 512;
-/// The most blocks of a file that have a map (`model/workload/map`), a bit each and a 63rd of that above.
+/// The most blocks of a file with a map (`model/workload/map`): a bit each and a 63rd of that above.
 const MAPPED: u64 = 1 << 28;
 /// A made zone (24 bytes).
 const ZONE: u64 = 24;
-/// A write that is read back later: 32 bytes of place, length, number and state, in a tree whose nodes are at least half
-/// full, and what a node has beside.
+/// A write that is read back later: 32 bytes of place, length, number and state, in a tree whose nodes are at least
+/// half full, and the node's own data.
 const REMEMBERED: u64 = 72;
 /// A page of 4 KiB of a cache in host memory, without its data, in lists that double.
 const PAGE: u64 = 400;
-/// A trace being read: its window of requests (65,536 of 72 bytes, twice where completions are matched), buffers of its
-/// files, names of its devices, what is read ahead (2 MB).
+/// A trace being read: its window of requests (65,536 of 72 bytes, twice if completions are matched), buffers of its
+/// files, names of its devices, read-ahead (2 MB).
 const TRACE: u64 = 48 << 20;
-/// A cut and what was found at it, in lists that double.
+/// A cut and its results, in lists that double.
 const CUT: u64 = 1 << 10;
 /// A kept record of a run: a histogram of 700 buckets is 11 KB, its text as much, groups and the rest the same again.
 const RECORD: u64 = 32 << 10;
 
-/// Requests of the probe: enough to pass what comes first, few enough to be over in a moment.
+/// Requests of the probe: enough to pass the start, few enough to end in a moment.
 const PROBE: u64 = 2_000;
 
-/// Bytes that a run may take at most, beside the program and its other runs.
+/// The most bytes that a run may take, beside the program and its other runs.
 pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
     let workers = work.workers().iter().map(of_worker).fold(0, u64::saturating_add);
     let workers = workers.saturating_add(work.scene().map_or(0, of_scene));
@@ -51,7 +51,7 @@ pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = pages.saturating_add(cached_pages(work));
     let trace = if let Work::Trace(_) = work { TRACE } else { 0 };
-    let buffers = if let Target::Real(place) = target { place.memory() } else { 0 };
+    let buffers = if let Target::Measured(place) = target { place.memory() } else { 0 };
     let workers = workers.saturating_add(trace).saturating_add(buffers);
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
@@ -64,7 +64,7 @@ fn cached_pages(work: &Work) -> u64 {
     }
 }
 
-/// Bytes of a plan: so many runs, `at_once` of them together, of which none takes more than `most`.
+/// Bytes of a plan with this many runs, `at_once` of them together, none of which takes more than `most`.
 pub fn of_plan(most: u64, at_once: u64, runs: u64) -> u64 {
     PROGRAM.saturating_add(most.saturating_mul(at_once)).saturating_add(runs.saturating_mul(RECORD))
 }
@@ -79,10 +79,10 @@ fn of_worker(worker: &Worker) -> u64 {
 
 /// A file of a volume, where it lies and where its entry stands, and the operation that it may be.
 const NODE: u64 = 512;
-/// A scene beside its files: volumes with their maps, programs, what is on its way.
+/// A scene beside its files: volumes with their maps, programs, requests on their way.
 const SCENE: u64 = 16 << 20;
 
-/// The files of a scene, those that its programs write with them: twice those that they have.
+/// The files of a scene, including those that its programs write: twice those from before the run.
 fn of_scene(scene: &SceneSpec) -> u64 {
     let volumes = scene.volumes.iter().map(|volume| volume.files);
     let programs = scene.programs.iter().flat_map(|program| [program.doing.set(); 2]).flatten();
@@ -107,7 +107,7 @@ fn smallest(pattern: &FioPattern) -> u64 {
     pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(0).max(512)
 }
 
-/// How much of a job is known before it runs: virtual seconds at most, and requests at most. Nothing where it has no end
+/// How much of a job is known before it runs: the most virtual seconds, and the most requests. `None` if it has no end
 /// of that kind.
 pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     if let Work::Session(session) = work {
@@ -117,7 +117,7 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     if let Work::Trace(trace) = work {
         let all = trace.how.speed.played(trace.span).nanos();
         let end = trace.how.until.map_or(all, |until| all.min(until.nanos()));
-        // In a closed loop the device says how long it takes.
+        // In a closed loop the device decides how long it takes.
         let by_instants = trace.how.mode.by_instants();
         return (by_instants.then_some(end as f64 / 1e9), Some(trace.requests));
     }
@@ -142,20 +142,20 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     (stages.into_values().try_fold(0.0, |sum, stage| Some(sum + stage?)), requests)
 }
 
-/// Wall seconds that one run will take: what the job says where the clock is the wall's; else the first requests are run,
-/// and what they took is stretched over the rest.
-pub fn forecast(target: &Target, work: &Work, seed: u64) -> Result<f64, RunError> {
+/// Wall seconds of one run: the job's own time if the clock is the wall's; otherwise the first requests are run, and
+/// their time by `seconds`, a clock, is extrapolated.
+pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f64) -> Result<f64, RunError> {
     if target.is_measured() {
         return Ok(extent(work).0.unwrap_or(0.0));
     }
-    let clock = Clock::start();
-    let outcome = target.run(work.source(Seed(seed)), PROBE, Seed(seed), &mut |_| ())?;
-    let took = clock.seconds();
+    let began = seconds();
+    let outcome = target.run(work, PROBE, Seed(seed), &mut |_| ())?;
+    let took = seconds() - began;
     if outcome.issued < PROBE {
         return Ok(took);
     }
-    let (seconds, requests) = extent(work);
-    let by_time = seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
+    let (virtual_seconds, requests) = extent(work);
+    let by_time = virtual_seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
     let by_requests = requests.map(|all| outcome.issued as f64 / all as f64);
     // It ends at whichever comes first.
     let done = by_time.into_iter().chain(by_requests).fold(0.0, f64::max);

@@ -1,7 +1,8 @@
-//! What an expression comes to: the records of a study's cells, run by run, to figures and to "holds" or "fails".
+//! Evaluates an expression: from the records of a study's cells, run by run, to figures and to "holds" or "fails".
 //!
-//! The unit is the run. A figure is a value for each run, those of one seed paired; shown is the mean with its 95 %
-//! interval. A condition goes by means. Where a cell has no runs there is no value, and nothing is said to hold.
+//! The unit is the run. A figure has a value for each run, and runs of one seed are paired; the result shows the mean
+//! with its 95 % interval. A condition goes by means. If a cell has no runs, there is no value, and nothing holds or
+//! fails.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,25 +18,25 @@ use crate::stats::{deviation, mean_interval};
 /// The level of an interval.
 const ALPHA: f64 = 0.05;
 
-/// One check, or one figure shown.
+/// A check, or a figure shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
-    /// Where in the range that its claim goes over; empty without one.
+    /// Its place in the range of its claim; empty without a range.
     pub place: String,
     /// What is computed, as written.
     pub of: String,
-    /// For which levels, of the range and of what is said `for each`.
+    /// The levels, of the range and of `for each`.
     pub at: String,
-    /// Its value or values, each with how far the interval reaches.
+    /// Its value or values, each with its interval.
     pub value: String,
-    /// What was wanted; empty when the words of `of` say it.
+    /// What was wanted; empty if `of` says it.
     pub wanted: String,
-    /// Whether it is so; nothing where a cell has no runs, and for what is only shown.
+    /// Whether it holds; `None` if a cell has no runs, and for figures that are only shown.
     pub holds: Option<bool>,
 }
 
 impl Checked {
-    /// Its value and whether it holds, behind its levels.
+    /// Its value and whether it holds, after its levels.
     fn said(&self) -> String {
         let at = if self.at.is_empty() { String::new() } else { format!("{}: ", self.at) };
         let holds = match self.holds {
@@ -67,7 +68,7 @@ pub fn lines(checked: &[Checked]) -> Vec<String> {
     lines
 }
 
-/// What a node comes to.
+/// The value of a node.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
     /// One for each run; a single one stands for all.
@@ -76,25 +77,25 @@ enum Value {
     Truth(bool),
 }
 
-/// Chosen factors and levels, later ones before earlier ones.
+/// Chosen factors and levels; later ones take precedence.
 type Scope = Vec<(String, String)>;
 
-/// The results of a study, to be asked.
+/// The results of a study.
 pub struct Results<'a> {
     study: &'a Study,
     /// The levels of each cell.
     cells: Vec<&'a [String]>,
     made: Option<&'a MadeFrom>,
-    /// Runs of each cell as JSON, made when first asked for.
+    /// Runs of each cell as JSON, made on first use.
     records: Vec<RefCell<Option<Vec<serde_json::Value>>>>,
     runs: &'a [Vec<&'a RunRecord>],
-    /// Cells asked for; with it, every figure is 1 and nothing is read.
+    /// Cells asked for. If set, every figure is 1 and nothing is read.
     asked: Option<RefCell<BTreeSet<usize>>>,
-    /// What the reductions of the check at hand went over.
+    /// The levels covered by the reductions of the current check.
     notes: RefCell<Vec<String>>,
 }
 
-/// The cells of `cells` that the checks of `claim` ask for, in order.
+/// The cells of `cells` that the checks of `claim` need, in order.
 pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
     let mut results = Results::new(study, cells.iter().map(|cell| &cell.levels[..]).collect(), None, &[]);
     results.asked = Some(RefCell::new(BTreeSet::new()));
@@ -105,7 +106,7 @@ pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
 }
 
 impl<'a> Results<'a> {
-    /// The results of the cells of these levels: what made them, and their runs.
+    /// The results of the cells with these levels: what made them, and their runs.
     pub fn new(
         study: &'a Study,
         cells: Vec<&'a [String]>,
@@ -116,7 +117,7 @@ impl<'a> Results<'a> {
         Results { study, cells, made, records, runs, asked: None, notes: RefCell::default() }
     }
 
-    /// What an expression comes to, for each of its levels, at each place of the range of some factors.
+    /// The values of an expression, for each of its levels, at each place of the range of some factors.
     pub fn check(&self, expression: &Expression, over: &[String]) -> Vec<Checked> {
         let range: Vec<Axis> =
             over.iter().map(|name| Axis { factor: name.clone(), levels: None, log2: false }).collect();
@@ -154,7 +155,7 @@ impl<'a> Results<'a> {
         axis.levels.clone().unwrap_or_else(|| all().map_or(Vec::new(), |factor| factor.level_names()))
     }
 
-    /// What is computed, its value, what was wanted, and whether it is so.
+    /// What is computed, its value, what was wanted, and whether it holds.
     fn describe(&self, part: &Part, scope: &mut Scope) -> (String, String, String, Option<bool>) {
         let holds = |value: Option<Value>| match value {
             Some(Value::Truth(holds)) => Some(holds),
@@ -203,7 +204,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// A chain of comparisons. With one side that is the same in all cells, that is what was wanted.
+    /// A chain of comparisons. If one side is the same in all cells, that is what was wanted.
     fn chain(
         &self,
         first: &Part,
@@ -230,7 +231,7 @@ impl<'a> Results<'a> {
         (words.to_owned(), shown, String::new(), holds)
     }
 
-    /// What a part comes to; nothing when a cell has no runs, or when the figure has no value there.
+    /// The value of a part; `None` if a cell has no runs, or if the figure has no value there.
     fn value(&self, part: &Part, scope: &mut Scope) -> Option<Value> {
         Some(match &*part.node {
             Node::Number(number) => Value::Runs(vec![*number]),
@@ -269,7 +270,7 @@ impl<'a> Results<'a> {
         let mut values = values.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
         let first = values.next()?;
         let end = |high: bool| {
-            // Asked which cells it needs, there is one run of each and no interval.
+            // When only the needed cells are asked for, there is one run of each and no interval.
             let interval = mean_interval(&first, ALPHA);
             let end = interval.map(|interval| if high { interval.high } else { interval.low });
             end.or(self.asked.as_ref().map(|_| 1.0)).map(|end| vec![end])
@@ -347,7 +348,7 @@ fn as_json(record: &RunRecord) -> serde_json::Value {
     serde_json::to_value(light).expect("a record has no keys but strings")
 }
 
-/// The figure of a record by its dotted key; of a list, its entries.
+/// The figure of a record by its dotted key; for a list, its entries.
 fn number<'a>(record: &'a serde_json::Value, key: &str) -> Option<f64> {
     let entry = |value: &'a serde_json::Value, name: &str| match name.parse::<usize>() {
         Ok(index) => value.get(index),
@@ -379,7 +380,7 @@ fn mean(runs: &[f64]) -> f64 {
     runs.iter().sum::<f64>() / runs.len() as f64
 }
 
-/// Run by run; a single value goes with each.
+/// Joins run by run; a single value goes with each.
 fn paired(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     match (a, b) {
         ([a], b) => b.iter().map(|&b| join(*a, b)).collect(),
@@ -409,7 +410,7 @@ fn compare(left: &Value, order: Order, right: &Value) -> bool {
     }
 }
 
-/// Many cells to one value. `names` are their levels, `runs` their figures.
+/// Reduces many cells to one value. `names` are their levels, `runs` their figures.
 fn reduce(reduction: Reduction, names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Value> {
     let (first, rest) = runs.split_first()?;
     let fold = |join: fn(f64, f64) -> f64| rest.iter().fold(first.clone(), |so_far, next| paired(&so_far, next, join));
@@ -460,8 +461,8 @@ fn short(value: f64) -> String {
     format!("{value:.*}", (3.0 - digits).clamp(0.0, 9.0) as usize)
 }
 
-/// As many places as the figure has, and two more where the interval needs them to be seen; one that is smaller still is
-/// said to be so.
+/// As many digits as the figure has, and up to two more to show the interval; a still smaller interval is described as
+/// such.
 fn with_interval(estimate: f64, half: f64) -> String {
     let least = short(estimate).split('.').nth(1).map_or(0, str::len);
     let places = ((-half.log10()).ceil().clamp(0.0, 9.0) as usize).clamp(least, least + 2);

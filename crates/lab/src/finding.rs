@@ -1,9 +1,9 @@
-//! From records to answers: comparisons with their verdicts, and claims with their figures. Pure functions of the
-//! study, its cells and its records.
+//! From records to answers: comparisons with their verdicts, and claims with their figures. All are pure functions of
+//! the study, its cells and its records.
 //!
 //! | file | what it answers |
 //! |---|---|
-//! | `metric` | what a metric comes to in a run |
+//! | `metric` | the value of a metric in a run |
 //! | `cause` | which parts of the response changed |
 //! | `beside` | which figures went the other way |
 //! | `place` | in which cells the effect is |
@@ -24,7 +24,7 @@ use self::place::{Axis, Place};
 use crate::confound::{self, Side};
 use crate::evaluate::{Checked, Results, lines};
 use crate::made::MadeFrom;
-use crate::report::Outcome;
+use crate::outcome::Outcome;
 use crate::run::RunRecord;
 use crate::stats::{Comparison, Criteria, Interval, Judgement, Paired, Verdict, judge, mean_interval};
 
@@ -34,17 +34,16 @@ pub use self::place::{Region, Where};
 
 /// The records of a study, by cell.
 pub struct Evidence<'a> {
-    /// The study.
     pub study: &'a Study,
     /// What made its results.
     pub made: &'a MadeFrom,
     by_cell: Vec<Vec<&'a RunRecord>>,
 }
 
-/// One comparison in one cell of the other factors.
+/// A comparison in one cell of the other factors.
 #[derive(Clone, Debug)]
 pub struct Finding {
-    /// Which comparison of the study.
+    /// The index of the study's comparison.
     pub compare: usize,
     /// The base's cell.
     pub from: usize,
@@ -52,7 +51,7 @@ pub struct Finding {
     pub to: usize,
     /// The other factors' levels, for the reader.
     pub cell: String,
-    /// The answer; nothing when a side has no throughput at all.
+    /// `None` if a side has no throughput at all.
     pub judgement: Option<Judgement>,
     /// What the difference is credited to, for the reader ([`confound`]).
     pub credit: String,
@@ -69,11 +68,11 @@ pub struct Finding {
 /// A comparison over all cells of the other factors together.
 #[derive(Clone, Debug)]
 pub struct Overall {
-    /// Which comparison of the study.
+    /// The index of the study's comparison.
     pub compare: usize,
     /// The answer on the geometric mean of the cells' ratios.
     pub judgement: Option<Judgement>,
-    /// How many cells it is over.
+    /// How many cells it covers.
     pub cells: usize,
     /// In which of them the effect is.
     pub place: Option<Where>,
@@ -83,7 +82,7 @@ pub struct Overall {
     pub refused: Option<String>,
 }
 
-/// What a comparison tests.
+/// The subject of a test.
 #[derive(PartialEq)]
 struct Test {
     /// The cells of both sides, sorted.
@@ -91,31 +90,28 @@ struct Test {
     metric: Metric,
 }
 
-/// A claim, judged.
+/// A judged claim.
 #[derive(Clone, Debug)]
 pub struct Judged<'a> {
-    /// The claim.
     pub claim: &'a Claim,
-    /// Its checks and what it shows, with their figures.
+    /// Its checks and the figures that it shows.
     pub checked: Vec<Checked>,
-    /// Whether all checks hold, or do at more than half of the range; nothing when there are none, or when a cell is
-    /// missing.
+    /// Whether all checks hold, or do at more than half of the range; `None` without checks, or if a cell is missing.
     pub holds: Option<bool>,
-    /// Where in the range they hold, of a claim that goes over one.
+    /// Where in the range they hold, for a claim over a range.
     pub vote: Option<Vote>,
 }
 
-/// At which places of a range all checks of a claim hold.
+/// The places of a range at which all checks of a claim hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Vote {
-    /// Where they hold.
     pub holds: Vec<String>,
     /// Where one does not.
     pub fails: Vec<String>,
 }
 
 impl Vote {
-    /// More than half: as many for as against is no majority.
+    /// True for more than half: as many for as against is no majority.
     pub fn carried(&self) -> bool {
         self.holds.len() > self.fails.len()
     }
@@ -139,7 +135,7 @@ impl fmt::Display for Vote {
 }
 
 impl Judged<'_> {
-    /// How the range voted, and its figures, each with what was wanted, as lines.
+    /// The vote of the range, and the figures, each with what was wanted, as lines.
     pub fn figures(&self) -> Vec<String> {
         self.vote.iter().map(Vote::to_string).chain(lines(&self.checked)).collect()
     }
@@ -149,15 +145,15 @@ impl Judged<'_> {
         self.figures().iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
     }
 
-    /// Whether it counts as reproduced, as far as the study alone can say: a finding of no difference counts only
-    /// when the same bench detects a planted one, and one that holds with another only when that does, which
-    /// `seekwise claims` tries.
+    /// Whether it counts as reproduced, as far as the study alone can tell. A finding of no difference counts only if
+    /// the same bench detects a planted one, and one that holds with another only if that does; `seekwise claims` tries
+    /// both.
     pub fn reproduced(&self) -> Option<bool> {
         let alone = self.claim.class != Class::N && self.claim.with.is_none();
         self.holds.filter(|holds| alone || !holds)
     }
 
-    /// Of a claim whose checks hold: what else must come out, which `seekwise claims` tries.
+    /// For a claim whose checks hold: what else must be confirmed, which `seekwise claims` tries.
     pub fn pending(&self) -> Option<String> {
         let id = &self.claim.id;
         match (self.holds, self.reproduced(), &self.claim.with) {
@@ -224,7 +220,7 @@ impl<'a> Evidence<'a> {
         (findings, overall)
     }
 
-    /// What is tested by comparisons of one kind; of none, nothing.
+    /// The test of comparisons of one kind; `None` without any.
     fn test(&self, findings: &[&Finding]) -> Option<Test> {
         let metric = self.study.compare[findings.first()?.compare].metric().clone();
         let mut sides: Vec<(usize, usize)> = findings.iter().map(|finding| (finding.from, finding.to)).collect();
@@ -232,8 +228,8 @@ impl<'a> Evidence<'a> {
         Some(Test { sides, metric })
     }
 
-    /// Judges all together. Who asks the same twice (over all cells, where there is one) makes one test of it: counted
-    /// twice, it would be corrected for a family that is not there.
+    /// Judges all together. Comparisons that ask the same (over all cells, when there is one) make one test: counted
+    /// twice, it would be corrected for a family that does not exist.
     fn judge_all(&self, asked: Vec<(Option<Test>, Option<Paired>)>) -> Vec<Option<Judgement>> {
         let mut tests: Vec<Test> = Vec::new();
         let mut comparisons: Vec<Comparison> = Vec::new();
@@ -273,8 +269,8 @@ impl<'a> Evidence<'a> {
         .collect()
     }
 
-    /// Why a metric says nothing of either side: all requests came by a rate or a trace, and both sides kept up with it. Where
-    /// one did not, its rate is a result.
+    /// Why a metric says nothing of either side: all requests came by a rate or a trace, and both sides kept up with
+    /// it. If one did not, its rate is a result.
     fn given(&self, metric: &Metric, sides: [usize; 2]) -> Option<String> {
         let of_requests = !matches!(metric.whose, Whose::Flush | Whose::Operations(_));
         let rate = matches!(metric.figure, Figure::Iops | Figure::BytesPerS) && of_requests;
@@ -291,12 +287,12 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// A metric of each run of a cell; nothing where one has no such request.
+    /// A metric of each run of a cell; `None` if one has no such request.
     fn values(&self, cell: usize, metric: &Metric) -> Option<Vec<f64>> {
         self.by_cell[cell].iter().map(|record| metric::value(metric, record)).collect()
     }
 
-    /// The mean of a metric over a cell's runs, with its interval; nothing where a run has no such request.
+    /// The mean of a metric over a cell's runs, with its interval; `None` if a run has no such request.
     pub fn mean_of(&self, cell: usize, metric: &Metric) -> Option<Interval> {
         self.values(cell, metric).filter(|values| !values.is_empty())?;
         Some(self.mean(cell, |run| metric::value(metric, run).unwrap_or(0.0)))
@@ -311,11 +307,11 @@ impl<'a> Evidence<'a> {
         Paired::new(&from, &to).ok()
     }
 
-    /// Says of a judged finding where its difference comes from, and what went the other way.
+    /// Explains a judged finding: where its difference comes from, and what went the other way.
     fn explain(&self, finding: &mut Finding) {
         let metric = self.study.compare[finding.compare].metric();
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
-        // How long a run took follows from its responses only where both sides ask as much.
+        // How long a run took follows from its responses only if both sides issue the same amount.
         let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
         let follows = metric.figure != Figure::Elapsed || asked(from) == asked(to);
         finding.cause = if follows { Cause::between(&metric.whose, from, to) } else { None };
@@ -410,8 +406,8 @@ pub fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outco
     }
 }
 
-/// Where in a range all checks hold; without a range there is one place. Nothing when there are no checks, or when one
-/// has no answer.
+/// Where in a range all checks hold; without a range there is one place. `None` without checks, or if one has no
+/// answer.
 fn vote(checks: &[Checked]) -> Option<Vote> {
     let mut places: Vec<&str> = Vec::new();
     for check in checks {
@@ -446,7 +442,7 @@ mod tests {
             let checks: Vec<Checked> = holds.iter().map(|&(place, holds)| checked(place, Some(holds))).collect();
             vote(&checks).unwrap()
         };
-        // A place counts once, however many checks there are, and only when all of them hold there.
+        // A place counts once, however many checks there are, and only if all of them hold there.
         let two = of(&[("a", true), ("b", true), ("a", false), ("b", true)]);
         assert_eq!((two.holds.join(""), two.fails.join("")), ("b".to_owned(), "a".to_owned()));
         assert!(!two.carried(), "as many for as against decide nothing");

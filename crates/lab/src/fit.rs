@@ -1,24 +1,25 @@
-//! A measured drive becomes a profile: what of a profile nobody states for sure is moved within its range until the drive
-//! does what was measured, as far as data that were held back bear it out.
+//! Turns measurements of a drive into a profile: uncertain figures of a profile are moved within their ranges until the
+//! drive reproduces what was measured, as far as held-back data confirm it.
 //!
-//! Pure: a profile and data in, a point and findings out. Opens no file, writes none; the method stands in `docs/fit.md`.
+//! The room is pure: a profile and data in, a point and findings out. It opens no file and writes none; `docs/fit.md`
+//! describes the method.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`parameter`] | what may move, and how |
-//! | [`ranges`] | within what |
-//! | [`data`] | traces and jobs, done again on another drive |
-//! | [`loss`] | how far a replayed trace is off |
-//! | [`points`] | how far jobs with figures are off |
+//! | [`ranges`] | the limits of each move |
+//! | [`data`] | traces and jobs, repeated on another drive |
+//! | [`loss`] | the error of a replayed trace |
+//! | [`points`] | the error of jobs with figures |
 //! | [`bench`](mod@bench) | points tried, each once |
 //! | [`search`] | rules and numbers |
-//! | [`slope`] | what each number does to each figure |
+//! | [`slope`] | the effect of each number on each figure |
 //! | [`judge`] | what is put back |
-//! | [`sources`] | texts become data |
-//! | [`interval`] | how far figures could lie elsewhere, and which trade |
-//! | [`write`](mod@write) | the profile that came of it |
-//! | [`report`] | what there is to say of it |
-//! | [`page`] | the same as a page |
+//! | [`sources`] | from texts to data |
+//! | [`interval`] | intervals of figures, and which figures trade |
+//! | [`write`](mod@write) | the fitted profile |
+//! | [`report`] | the findings |
+//! | [`page`] | the findings as a page |
 
 pub mod bench;
 pub mod data;
@@ -46,24 +47,23 @@ use judge::{Left, SURE};
 use parameter::Parameter;
 use search::Effort;
 
-/// What came of a fit.
+/// The result of a fit.
 #[derive(Clone, Debug)]
 pub struct Fitted {
-    /// What could move.
     pub parameters: Vec<Parameter>,
-    /// Where each one is now.
+    /// The fitted value of each.
     pub point: Vec<f64>,
-    /// Why one is where it was.
+    /// Why a parameter did not move.
     pub left: Vec<Option<Left>>,
     /// Intervals of those that moved.
     pub intervals: Intervals,
-    /// The loss of what was seen, before and after.
+    /// The loss on the seen data, before and after.
     pub seen: (f64, f64),
-    /// Of what was held back.
+    /// The loss on the held-back data.
     pub held: Option<(f64, f64)>,
 }
 
-/// Fits `drive` to `data`. `known` are answers of a fit that was interrupted; `heard` hears of each point.
+/// Fits `drive` to `data`. `known` has the answers of an interrupted fit; `heard` is called for each point.
 pub fn fit(
     drive: &DriveFile,
     parameters: Vec<Parameter>,
@@ -93,8 +93,9 @@ pub fn fit(
     Fitted { parameters, point, left, intervals, seen, held }
 }
 
-/// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, for
-/// whichever is found first takes on what is the other's; the end that meets better what is held back is gone on from.
+/// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, because
+/// whichever comes first also fits what belongs to the other; it continues from the end that is better on the held-back
+/// data.
 fn searched(bench: &Bench<'_>, origin: &[f64], effort: Effort) -> (Vec<f64>, Vec<bool>) {
     let free = search::felt(bench, origin);
     let numbers = slope::descend(bench, origin.to_vec(), &free, &slope::WIDE);
@@ -106,7 +107,7 @@ fn searched(bench: &Bench<'_>, origin: &[f64], effort: Effort) -> (Vec<f64>, Vec
     (slope::descend(bench, point, &free, &slope::FINE), free)
 }
 
-/// Rules and numbers by turns from `point` on, wide and close.
+/// Rules and numbers in turn from `point` on, wide and close.
 fn walked(bench: &Bench<'_>, mut point: Vec<f64>, effort: Effort) -> Vec<f64> {
     for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
         let free = search::felt(bench, &point);
@@ -122,7 +123,7 @@ fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
     origin.iter().zip(point).map(|(origin, value)| origin != value).collect()
 }
 
-/// What stays is searched once more, without what was put back; unless what was held back then does worse.
+/// Searches once more what stays, without what was put back, unless the held-back data then get worse.
 fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -> Vec<f64> {
     let moved = moved(origin, &point);
     let again = search::numbers(bench, point.clone(), &moved, 0.02, effort.generations / 4);
@@ -132,8 +133,8 @@ fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -
     if worse { point } else { again }
 }
 
-/// The point and its intervals, without what these do not tell. Where what is held back is met no better than by the profile as it
-/// was, everything goes back. `found` is where the search ended, and what the data feel there.
+/// The point and its intervals, without what these do not determine. If the held-back data are met no better than by
+/// the original profile, everything goes back. `found` is where the search ended, and what the data feel there.
 fn spread(
     bench: &Bench<'_>,
     origin: &[f64],

@@ -1,8 +1,8 @@
-//! What a plan is read from: drives, stacks, jobs with what they include, and variables of the environment. Each is
-//! read once, and kept in the words it had then. A plan made again from what was kept reads nothing else.
+//! What a plan is read from: drives, stacks, jobs with what they include, and environment variables. Each is read once,
+//! and its text is kept. A plan made again from what was kept reads nothing else.
 //!
-//! Opens no file itself: the caller lends a reader. A trace may be larger than any memory: it is lent an opener, surveyed once
-//! for each way it is read, and of it is kept what it was, not its text.
+//! It opens no file itself: the caller supplies a reader. A trace may be larger than any memory. The caller supplies an
+//! opener for it; it is surveyed once for each way of reading, and its properties are kept, not its text.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,28 +10,30 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::trace::Reading;
+use seekwise_formats::drives;
 use seekwise_formats::trace::survey::Survey;
+use seekwise_formats::trace::{Part, Reading};
+use seekwise_run::place::Kind;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::trace::OpenParts;
-use crate::{catalogue, jobs};
+use crate::built_in;
+use crate::digest::sha256;
+
+/// Opens a trace by its name: its parts, each with a name of its own.
+pub type OpenParts = fn(&str) -> io::Result<Vec<Part>>;
 
 /// Fetches the text of a file.
 pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
-/// What a text is read as: a drive and a job may have one name.
+/// What a text is read as. A drive and a job may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// A drive's profile.
     Drive,
-    /// A stack file.
     Stack,
     /// A job, or a file that a job includes.
     Job,
-    /// A trace, of which its text only says what it was.
+    /// A trace; its text only states its properties.
     Trace,
 }
 
@@ -48,9 +50,9 @@ impl Role {
     /// The text of a built-in drive or job.
     fn built_in(self, name: &str) -> Option<&'static str> {
         match self {
-            Role::Drive => catalogue::text(name),
+            Role::Drive => drives::text(name),
             Role::Stack | Role::Trace => None,
-            Role::Job => jobs::built_in(name),
+            Role::Job => built_in::text(name),
         }
     }
 }
@@ -58,40 +60,41 @@ impl Role {
 /// A text that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Kept {
-    /// What it was read as.
     pub role: Role,
     /// The name it was asked for by.
     pub name: String,
-    /// SHA-256 of the text; nothing where there was none.
+    /// SHA-256 of the text; `None` if there was none.
     pub sha256: Option<String>,
-    /// The text; nothing where there was none, as beside a job whose include lies elsewhere.
+    /// `None` if there was none, as for an include that lies elsewhere than beside the job.
     pub text: Option<String>,
 }
 
 /// All that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Taken {
-    /// The texts, in the order in which they were first asked for.
+    /// In the order in which they were first asked for.
     pub texts: Vec<Kept>,
-    /// Variables of the environment that jobs asked for; nothing where one was not set.
+    /// Environment variables that jobs asked for; `None` for one that was not set.
     pub variables: BTreeMap<String, Option<String>>,
 }
 
 /// How today's files differ from what was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// What is another now, each with its first lines of difference.
+    /// Changed texts, each with its first different lines.
     pub differ: Vec<String>,
     /// Files that cannot be read any more, and why.
     pub gone: Vec<String>,
 }
 
-/// Where a plan's texts and variables come from.
+/// The source of a plan's texts and variables.
 pub struct Inputs<'a> {
-    /// Nothing: only what was kept is read.
+    /// `None`: only what was kept is read.
     read: Option<&'a Read<'a>>,
-    /// Nothing: no trace is opened.
+    /// `None`: no trace is opened.
     open: Option<OpenParts>,
+    /// Places in real time that a plan may name.
+    places: &'static [Kind],
     taken: RefCell<Taken>,
     /// By name and way of reading.
     surveys: RefCell<Vec<(String, Arc<Survey>)>>,
@@ -100,18 +103,29 @@ pub struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
     pub fn today(read: &'a Read<'a>) -> Inputs<'a> {
-        Inputs { read: Some(read), open: None, taken: RefCell::default(), surveys: RefCell::default() }
+        Inputs { read: Some(read), open: None, places: &[], taken: RefCell::default(), surveys: RefCell::default() }
     }
 
-    /// What was kept, and nothing else.
+    /// Only what was kept.
     pub fn kept(taken: Taken) -> Inputs<'static> {
-        Inputs { read: None, open: None, taken: RefCell::new(taken), surveys: RefCell::default() }
+        Inputs { read: None, open: None, places: &[], taken: RefCell::new(taken), surveys: RefCell::default() }
     }
 
-    /// The same, with an opener of traces.
+    /// The same inputs with an opener of traces.
     #[must_use]
     pub fn opening(self, open: OpenParts) -> Inputs<'a> {
         Inputs { open: Some(open), ..self }
+    }
+
+    /// The same, with places in real time.
+    #[must_use]
+    pub fn with_places(self, places: &'static [Kind]) -> Inputs<'a> {
+        Inputs { places, ..self }
+    }
+
+    /// Places in real time that a plan may name.
+    pub fn places(&self) -> &'static [Kind] {
+        self.places
     }
 
     /// How traces are opened.
@@ -119,12 +133,13 @@ impl<'a> Inputs<'a> {
         self.open
     }
 
-    /// Whether a trace of this name was read.
+    /// True if a trace of this name was read.
     pub fn keeps_trace(&self, name: &str) -> bool {
         self.taken.borrow().find(Role::Trace, name).is_some()
     }
 
-    /// What the trace called `name` holds, read so; `make` surveys it. An error where it is not the one that is kept.
+    /// The survey of the trace called `name`, read in this way; `make` surveys it. An error if it differs from the kept
+    /// one.
     pub fn survey(
         &self,
         name: &str,
@@ -157,7 +172,7 @@ impl<'a> Inputs<'a> {
         Ok(survey)
     }
 
-    /// A text by the name of a built-in drive or job, or of a file.
+    /// The text of a built-in drive or job, or of a file, by name.
     pub fn text(&self, role: Role, name: &str) -> io::Result<String> {
         if let Some(kept) = self.taken.borrow().find(role, name) {
             return kept.text.clone().ok_or(ErrorKind::NotFound.into());
@@ -174,7 +189,7 @@ impl<'a> Inputs<'a> {
         read
     }
 
-    /// A variable of the environment.
+    /// An environment variable.
     pub fn variable(&self, name: &str) -> Option<String> {
         if let Some(value) = self.taken.borrow().variables.get(name) {
             return value.clone();
@@ -200,7 +215,7 @@ impl Taken {
         self.texts.iter().find(|kept| kept.role == role && kept.name == name)
     }
 
-    /// Whether every text is the one that its hash was taken of; else its name.
+    /// Checks every text against its hash; an error is the name of one that differs.
     pub fn check(&self) -> Result<(), String> {
         let fits = |kept: &&Kept| kept.text.as_ref().map(|text| sha256(text.as_bytes())) == kept.sha256;
         match self.texts.iter().find(|kept| !fits(kept)) {
@@ -209,10 +224,10 @@ impl Taken {
         }
     }
 
-    /// What of it is another, or gone, among what `read` fetches and the environment has now.
+    /// What has changed or is gone, compared with what `read` fetches and the environment has now.
     pub fn changes(&self, read: &Read<'_>) -> Changes {
         let mut changes = Changes::default();
-        // Whether a trace is the same is known when it is surveyed.
+        // A survey shows later whether a trace is the same.
         for Kept { role, name, text, .. } in self.texts.iter().filter(|kept| kept.role != Role::Trace) {
             let what = format!("{} `{name}`", role.word());
             match (text, now(*role, name, read)) {
@@ -258,11 +273,6 @@ pub fn difference(name: &str, before: &str, now: &str) -> String {
     if said.is_empty() { "  (only in the ends of its lines)".to_owned() } else { said.join("\n") }
 }
 
-/// SHA-256 in hexadecimal digits, as `sha256sum` prints it.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,7 +293,7 @@ mod tests {
             assert_eq!(inputs.text(Role::Job, "b.fio").unwrap_err().kind(), ErrorKind::NotFound);
         }
         assert_eq!(*reads.borrow(), 1);
-        // A drive of the catalogue is no job.
+        // A drive of the catalogue is not a job.
         assert!(inputs.text(Role::Drive, "exos-x18").unwrap().contains("geometry"));
         assert!(inputs.text(Role::Job, "exos-x18").is_err());
         let kept = Inputs::kept(inputs.taken());

@@ -1,5 +1,5 @@
-//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, the built-in patterns, jobs and scenes, told apart by
-//! name and content.
+//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, and the built-in
+//! patterns, jobs and scenes, told apart by name and content. It runs nothing.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -17,195 +17,30 @@ use seekwise_model::stack::Change;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
+use crate::built_in::{self, JOBS, SCENES};
 use crate::inputs::{Inputs, Role};
 use crate::trace::{self, Heeded, Traced};
 
-/// How long a pattern runs when nothing else is said: long enough for some thousand random requests of one drive.
+/// The default run time of a pattern: long enough for some thousand random requests of one drive.
 const PATTERN_RUNTIME: Span = Span::from_secs(60);
 
-/// Ramp-up of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
+/// The ramp of a pattern: several times what it takes to fill a queue of 256 and a drive's buffer.
 const PATTERN_RAMP: Span = Span::from_secs(5);
 
 /// A built-in pattern.
 #[derive(Clone, Debug)]
 pub struct BuiltIn {
-    /// Its name on the command line.
+    /// On the command line.
     pub name: String,
-    /// What it issues.
     pub spec: AccessSpec,
 }
 
-/// All built-in patterns: Iometer's and its users' access specifications.
+/// All built-in patterns: the access specifications of Iometer and of its users.
 pub fn patterns() -> Vec<BuiltIn> {
     iometer::standard::specs().into_iter().map(|spec| BuiltIn { name: slug(&spec.name), spec }).collect()
 }
-
-/// A built-in job: fio's text with variables.
-#[derive(Clone, Copy, Debug)]
-pub struct BuiltInJob {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What it does.
-    pub purpose: &'static str,
-    /// fio's text.
-    pub text: &'static str,
-    /// The variables in it and their values when nothing else is said.
-    pub variables: &'static [(&'static str, &'static str)],
-}
-
-/// All built-in jobs.
-pub const JOBS: &[BuiltInJob] = &[
-    BuiltInJob {
-        name: "critical-writes",
-        purpose: "small writes that are to be on the platter at once, in bursts or one after another",
-        text: include_str!("../../../studies/jobs/critical-writes.fio"),
-        variables: &[
-            ("RW", "randwrite"),
-            ("BS", "4k"),
-            ("SIZE", "1g"),
-            ("BURST", "1"),
-            ("PAUSE", "0"),
-            ("RUNTIME", "60s"),
-        ],
-    },
-    BuiltInJob {
-        name: "copy-halves",
-        purpose: "from the first half of the blocks to the second: of two drives, from one to the other",
-        text: include_str!("../../../studies/jobs/copy-halves.fio"),
-        variables: &[("BS", "64k"), ("RUNTIME", "60s")],
-    },
-    BuiltInJob {
-        name: "each-drive",
-        purpose: "the same work on each of several drives one behind another",
-        text: include_str!("../../../studies/jobs/each-drive.fio"),
-        variables: &[
-            ("DRIVES", "1"),
-            ("EACH", "100g"),
-            ("SIZE", "10g"),
-            ("RW", "read"),
-            ("BS", "64k"),
-            ("DEPTH", "4"),
-            ("RUNTIME", "60s"),
-        ],
-    },
-    BuiltInJob {
-        name: "file-and-table",
-        purpose: "small writes that are to be on the platter at once, to a file and to its table by turns",
-        text: include_str!("../../../studies/jobs/file-and-table.fio"),
-        variables: &[("BS", "4k"), ("GAP", "4g"), ("SIZE", "8g"), ("RUNTIME", "60s")],
-    },
-    BuiltInJob {
-        name: "one-block",
-        purpose: "one block read again and again, as programs do that measure the interface",
-        text: include_str!("../../../studies/jobs/one-block.fio"),
-        variables: &[("BS", "128k"), ("RUNTIME", "5s")],
-    },
-    BuiltInJob {
-        name: "parallel-streams",
-        purpose: "files read or written from end to end by several threads at once",
-        text: include_str!("../../../studies/jobs/parallel-streams.fio"),
-        variables: &[("STREAMS", "4"), ("SIZE", "100m"), ("RW", "read"), ("BS", "64k")],
-    },
-    BuiltInJob {
-        name: "flushed-writes",
-        purpose: "writes that a program wants durable, a flush after every so many",
-        text: include_str!("../../../studies/jobs/flushed-writes.fio"),
-        variables: &[("RW", "randwrite"), ("BS", "4k"), ("SIZE", "100m"), ("FLUSH", "1"), ("RUNTIME", "30s")],
-    },
-    BuiltInJob {
-        name: "random-blocks",
-        purpose: "blocks at random over the drive, so many outstanding",
-        text: include_str!("../../../studies/jobs/random-blocks.fio"),
-        variables: &[("RW", "randread"), ("BS", "4k"), ("SIZE", "100%"), ("DEPTH", "1"), ("RUNTIME", "60s")],
-    },
-    BuiltInJob {
-        name: "reader-beside-stream",
-        purpose: "one reader of random blocks beside one sequential stream with many requests outstanding",
-        text: include_str!("../../../studies/jobs/reader-beside-stream.fio"),
-        variables: &[("BS", "128k"), ("DEPTH", "31"), ("PRIO", "0")],
-    },
-    BuiltInJob {
-        name: "sequential-at",
-        purpose: "sequential work from one place of the drive on: a point of its transfer curve",
-        text: include_str!("../../../studies/jobs/sequential-at.fio"),
-        variables: &[("RW", "read"), ("OFFSET", "0%"), ("SIZE", "3%"), ("BS", "64k")],
-    },
-    BuiltInJob {
-        name: "scattered-files",
-        purpose: "files at random places, each read or written from end to end",
-        text: include_str!("../../../studies/jobs/scattered-files.fio"),
-        variables: &[("RW", "randread"), ("RUN", "16"), ("BS", "64k"), ("DEPTH", "1"), ("RUNTIME", "60s")],
-    },
-    BuiltInJob {
-        name: "mixed-blocks",
-        purpose: "reads and writes mixed, at random and in sequence, of several sizes",
-        text: include_str!("../../../studies/jobs/mixed-blocks.fio"),
-        variables: &[
-            ("READS", "60"),
-            ("RANDOM", "50"),
-            ("BLOCKS", "4k/50:16k/15:64k/35"),
-            ("SIZE", "10%"),
-            ("DEPTH", "2"),
-            ("RUNTIME", "60s"),
-        ],
-    },
-    BuiltInJob {
-        name: "two-streams",
-        purpose: "one stream is read and another written at once",
-        text: include_str!("../../../studies/jobs/two-streams.fio"),
-        variables: &[("PLACE", "50%"), ("BS", "64k"), ("DEPTH", "1"), ("RUNTIME", "60s")],
-    },
-    BuiltInJob {
-        name: "random-sectors",
-        purpose: "one sector at a time at random over the drive, as programs do that measure access time",
-        text: include_str!("../../../studies/jobs/random-sectors.fio"),
-        variables: &[("RW", "randread"), ("RUNTIME", "60s")],
-    },
-    BuiltInJob {
-        name: "two-programs",
-        purpose: "one program writes in sequence with many requests outstanding, another reads one by one",
-        text: include_str!("../../../studies/jobs/two-programs.fio"),
-        variables: &[("DEPTH", "16"), ("RW", "randread"), ("BS", "4k")],
-    },
-    BuiltInJob {
-        name: "crystaldiskmark-2",
-        purpose: "CrystalDiskMark 2.2: a file read and written in sequence, in blocks of 512 KB and of 4 KB at random",
-        text: include_str!("../../../studies/jobs/crystaldiskmark-2.fio"),
-        variables: &[("SIZE", "100m"), ("PLACE", "0%")],
-    },
-    BuiltInJob {
-        name: "crystaldiskmark-9",
-        purpose: "CrystalDiskMark 7 to 9, its default profile: 1 MiB in sequence at depth 8 and 1, 4 KiB at random at 32 and 1",
-        text: include_str!("../../../studies/jobs/crystaldiskmark-9.fio"),
-        variables: &[("SIZE", "1g"), ("PLACE", "0%")],
-    },
-    BuiltInJob {
-        name: "hd-tune-curve",
-        purpose: "HD Tune's transfer curve: the rate at 21 places from the first sector to the last",
-        text: include_str!("../../../studies/jobs/hd-tune-curve.fio"),
-        variables: &[("RW", "read"), ("READ", "8m")],
-    },
-    BuiltInJob {
-        name: "hd-tune-access",
-        purpose: "HD Tune's access times: single sectors at random over the whole drive",
-        text: include_str!("../../../studies/jobs/hd-tune-access.fio"),
-        variables: &[("RW", "randread"), ("READS", "1000")],
-    },
-    BuiltInJob {
-        name: "four-commands",
-        purpose: "four sectors of one track at once, out of order: a half, a quarter and three quarters on",
-        text: include_str!("../../../studies/jobs/four-commands.fio"),
-        variables: &[("SECOND", "283648"), ("THIRD", "141824"), ("FOURTH", "425984")],
-    },
-    BuiltInJob {
-        name: "two-places",
-        purpose: "reads and writes at random in two places at once: two volumes of an array",
-        text: include_str!("../../../studies/jobs/two-places.fio"),
-        variables: &[("FIRST", "10%"), ("SECOND", "80%"), ("SIZE", "5%"), ("RUNTIME", "60s")],
-    },
-];
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.
 fn slug(name: &str) -> String {
@@ -223,36 +58,30 @@ fn slug(name: &str) -> String {
 /// What a job was read from.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// A built-in pattern.
     Pattern,
-    /// An Iometer configuration.
     Iometer,
-    /// A fio job file.
     Fio(Box<fio::JobFile>),
     /// A scene, with its settings.
     Scene(Vec<Setting>),
     /// A recorded session, with what was done to the disk in it.
     Session(Vec<Change>),
-    /// A recorded trace.
     Trace(Box<Traced>),
 }
 
-/// A job, what it was read from, and what its reader had to say.
+/// A job, what it was read from, and its reader's warnings.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The job, laid out on the drive.
     pub job: Work,
-    /// What it was read from.
     pub origin: Origin,
-    /// The figures of its page cache, where a job that is no scene has one.
+    /// The figures of its page cache, if a job other than a scene has one.
     pub system: Vec<Setting>,
-    /// Devices beside the drive that it runs on too.
+    /// Devices beside the drive that it also uses.
     pub beside: Vec<FlashSpec>,
-    /// Of a fio job on a real file: how each worker has it.
+    /// For a fio job on a real file: how each worker opens it.
     pub opened: Option<Vec<fio::Opened>>,
     /// Of a fio job: logs of its requests that it asks for.
     pub logs: Vec<fio::LogOf>,
-    /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -263,128 +92,27 @@ impl Loaded {
     }
 }
 
-/// A built-in scene.
-#[derive(Clone, Copy, Debug)]
-pub struct BuiltInScene {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What happens in it.
-    pub purpose: &'static str,
-    /// Its text.
-    pub text: &'static str,
-}
-
-/// All built-in scenes.
-pub const SCENES: &[BuiltInScene] = &[
-    BuiltInScene {
-        name: "copy",
-        purpose: "1 GB in files of 10 MB copied from one volume to another, in 32 KB blocks",
-        text: include_str!("../../../studies/jobs/copy.toml"),
-    },
-    BuiltInScene {
-        name: "database-beside-copy",
-        purpose: "clients of a database commit while files are copied on the same drive",
-        text: include_str!("../../../studies/jobs/database-beside-copy.toml"),
-    },
-    BuiltInScene {
-        name: "small-files",
-        purpose: "an archive of 5,000 small files unpacked, and read again after a restart",
-        text: include_str!("../../../studies/jobs/small-files.toml"),
-    },
-    BuiltInScene {
-        name: "move",
-        purpose: "a hundred files of a megabyte moved from one volume to another",
-        text: include_str!("../../../studies/jobs/move.toml"),
-    },
-    BuiltInScene {
-        name: "start",
-        purpose: "a start of Windows XP, with its prefetcher",
-        text: include_str!("../../../studies/jobs/start.toml"),
-    },
-    BuiltInScene {
-        name: "desktop-playback",
-        purpose: "what benchmarks of a desktop play back: a word processor, an image editor, files copied",
-        text: include_str!("../../../studies/jobs/desktop-playback.toml"),
-    },
-    BuiltInScene {
-        name: "applications",
-        purpose: "whole applications at a script's pace, one after another",
-        text: include_str!("../../../studies/jobs/applications.toml"),
-    },
-    BuiltInScene {
-        name: "image-editing",
-        purpose: "an image editor and its scratch file",
-        text: include_str!("../../../studies/jobs/image-editing.toml"),
-    },
-    BuiltInScene {
-        name: "defragment",
-        purpose: "a volume of files in pieces is defragmented",
-        text: include_str!("../../../studies/jobs/defragment.toml"),
-    },
-    BuiltInScene {
-        name: "records",
-        purpose: "records posted into shared files, each made durable by itself",
-        text: include_str!("../../../studies/jobs/records.toml"),
-    },
-    BuiltInScene {
-        name: "posting",
-        purpose: "a base of 223 MB read once, then records posted into it",
-        text: include_str!("../../../studies/jobs/posting.toml"),
-    },
-    BuiltInScene {
-        name: "office",
-        purpose: "documents read, saved and made durable, then records posted into a base",
-        text: include_str!("../../../studies/jobs/office.toml"),
-    },
-    BuiltInScene {
-        name: "one-program",
-        purpose: "one program, any of them, on one volume of 8 GB",
-        text: include_str!("../../../studies/jobs/one-program.toml"),
-    },
-    BuiltInScene {
-        name: "scan-beside-copy",
-        purpose: "a scan of one volume while small files are copied on the other",
-        text: include_str!("../../../studies/jobs/scan-beside-copy.toml"),
-    },
-    BuiltInScene {
-        name: "file-sets",
-        purpose: "a set of files created, read or copied on a volume that begins at a third of the drive",
-        text: include_str!("../../../studies/jobs/file-sets.toml"),
-    },
-    BuiltInScene {
-        name: "read-twice",
-        purpose: "all files of a volume read twice, the second time from memory",
-        text: include_str!("../../../studies/jobs/read-twice.toml"),
-    },
-];
-
-/// The text of a built-in job or scene.
-pub fn built_in(name: &str) -> Option<&'static str> {
-    let scene = || SCENES.iter().find(|scene| scene.name == name).map(|scene| scene.text);
-    JOBS.iter().find(|job| job.name == name).map(|job| job.text).or_else(scene)
-}
-
 /// What is asked of a job beside its name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
-    /// Variables of a fio job, which go before the environment's.
+    /// Variables of a fio job; they override the environment's.
     pub variables: &'a [(&'a str, &'a str)],
-    /// Dotted keys of a scene and their values; of a fio job those of its page cache.
+    /// Dotted keys of a scene and their values; for a fio job those of its page cache.
     pub scene: &'a [(&'a str, &'a str)],
     /// When a scene or a trace ends.
     pub runtime: Option<Span>,
-    /// It runs on a real file: what options mean there counts.
+    /// It runs on a real file: the meaning of options there counts.
     pub real: bool,
     /// Dotted keys of a trace and their values.
     pub trace: &'a [(&'a str, &'a str)],
-    /// `job.depth`, which a trace in a closed loop has of it.
+    /// `job.depth`, which a trace in a closed loop uses.
     pub depth: Option<&'a str>,
-    /// What the target can do, where that is known.
+    /// The target's capabilities, if they are known.
     pub limits: Option<&'a Limits>,
 }
 
-/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors`. `variables` go before
-/// the environment's.
+/// Loads a job by the name of a pattern, of a built-in job or of a file, for a drive of `sectors` sectors. `variables`
+/// override the environment's.
 pub fn load(
     name: &str,
     sectors: u64,
@@ -394,7 +122,7 @@ pub fn load(
     load_with(name, sectors, inputs, &Asked { variables, ..Asked::default() })
 }
 
-/// The same with all that is asked of it.
+/// As [`load`], with all that is asked of the job.
 pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
     let loaded = load_any(name, sectors, inputs, asked)?;
     if let (false, Some((key, _))) = (matches!(loaded.origin, Origin::Trace(_)), asked.trace.first()) {
@@ -443,7 +171,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     let names = names.chain(SCENES.iter().map(|scene| scene.name));
     let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job of that name", names)];
     let heeded = Heeded { depth, runtime, limits };
-    let traced = match built_in(name) {
+    let traced = match built_in::text(name) {
         None => trace::load(name, sectors, inputs, keys.trace, heeded).map_err(|fault| vec![fault])?,
         Some(_) => None,
     };
@@ -482,7 +210,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
-/// Why `name`, which might be a file or one of the `known` words, stands for nothing.
+/// Why `name`, which might be a file or one of the `known` words, is unknown.
 pub(crate) fn absent<'a>(
     name: &str,
     why: &io::Error,
@@ -492,7 +220,7 @@ pub(crate) fn absent<'a>(
     match why.kind() {
         ErrorKind::NotFound => {
             let absent = Diagnostic::at(name, 0, format!("no such file, and {otherwise}")).nearest_to(name, known);
-            // A path is a file that was meant, whatever words are in it.
+            // A path is meant as a file, whatever words are in it.
             if name.contains(['/', '.']) { absent } else { absent.limited(name) }
         }
         _ => Diagnostic::at(name, 0, format!("cannot be read: {why}")),
@@ -587,7 +315,7 @@ fn laid_out(name: &str, sectors: u64, asked: &Asked<'_>, file: fio::JobFile) -> 
     Ok(Loaded { system: settings, logs, ..Loaded::bare(job, Origin::Fio(Box::new(file)), warnings) })
 }
 
-/// How the workers' files are opened, as a setting: two jobs that differ in it are not the same.
+/// How the workers' files are opened, as a setting: jobs that differ in it are different.
 fn opened(workers: &[Opening]) -> Setting {
     let word = |&Opening { direct, through, invalidate }: &Opening| match (direct, through, invalidate) {
         (true, ..) => "direct",

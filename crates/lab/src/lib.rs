@@ -2,51 +2,62 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`audit`] | what the instants of a flush audit say of a disk |
+//! | [`audit`] | the verdict of a flush audit on a disk |
 //! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
-//! | [`inputs`] | what a plan is read from, kept in the words it had |
+//! | [`digest`] | digests that tell apart what made a result |
+//! | [`built_in`] | the built-in jobs and scenes, as texts |
+//! | [`inputs`] | the texts that a plan is read from, kept unchanged |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |
 //! | [`work`] | what a job does, as settings |
 //! | [`made`] | what made a study's results, as kept beside them |
 //! | [`plot`] | curves, in a terminal and as SVG |
-//! | [`run`] | one run, and the record kept of it |
+//! | [`run`] | a run, and the record kept of it |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
 //! | [`demand`] | what a run will ask of the machine, before it runs |
-//! | [`evaluate`] | what an expression comes to over a study's records |
-//! | [`fit`] | a profile from what was measured of a drive |
+//! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
+//! | [`evaluate`] | the value of an expression over a study's records |
+//! | [`outcome`] | the verdicts of comparisons, as pages name them |
 //! | [`finding`] | from records to answers: comparisons and claims |
-//! | [`fit`] | a profile moved to what was measured of its drive |
+//! | `rewriting` | profiles rewritten with their comments and order |
+//! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
 //! | [`compose`] | from answers to the page's data |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
-//! | [`crash`] | real software, cut after cut: from one recorded session, what checks find on the media |
+//! | [`crash`] | the crash laboratory: what checks find on the media after cuts of one recorded session |
 //! | [`cut`] | what power cuts would lose, from one run |
-//! | [`trace`] | a recorded trace as a job, and the certificate of how it was played |
+//! | [`trace`] | a recorded trace as a job |
+//! | [`certificate`](mod@certificate) | the certificate of a trace's replay |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
 
 pub mod audit;
 pub mod bench;
+pub mod built_in;
 pub mod catalogue;
+pub mod certificate;
 pub mod claims;
 pub mod compose;
 pub mod confound;
 pub mod crash;
 pub mod cut;
 pub mod demand;
+pub mod digest;
 pub mod evaluate;
+pub mod everyday;
 pub mod finding;
 pub mod fit;
 pub mod inputs;
 pub mod jobs;
 pub mod made;
+pub mod outcome;
 pub mod plan;
 pub mod plot;
 pub mod report;
+mod rewriting;
 pub mod run;
 pub mod stats;
 pub mod stretch;
@@ -54,3 +65,11 @@ pub mod study;
 pub mod trace;
 pub mod validate;
 pub mod work;
+
+/// In a browser nothing is drawn from the system: every draw here has a seed.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+fn unseeded(_: &mut [u8]) -> Result<(), getrandom::Error> {
+    Err(getrandom::Error::UNSUPPORTED)
+}
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+getrandom::register_custom_getrandom!(unseeded);

@@ -1,6 +1,6 @@
 //! What made a study's results, as it is kept beside them and read again years later: the program, the seeds, all texts
-//! that were read, and of each cell every setting of its stack and its job. Reports and claims are made of this and of
-//! the records; they read no drive, stack or job again.
+//! that were read, and for each cell every setting of its stack and its job. Reports and claims are made from this and
+//! from the records; they read no drive, stack or job again.
 
 pub mod parts;
 
@@ -11,7 +11,8 @@ use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
 use serde::{Deserialize, Serialize};
 
-use crate::inputs::{Taken, sha256};
+use crate::digest::{of_settings, sha256};
+use crate::inputs::Taken;
 use crate::plan::{self, Cell, PLACE, Prepared};
 use crate::run::RunRecord;
 
@@ -19,7 +20,6 @@ use crate::run::RunRecord;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MadeFrom {
-    /// The program.
     pub program: Program,
     /// SHA-256 of the study's text.
     pub study_sha256: String,
@@ -27,22 +27,20 @@ pub struct MadeFrom {
     pub seeds: Vec<u64>,
     /// The names of the drives' profiles, and of places in real time.
     pub drives: Vec<String>,
-    /// What the readers had to say.
+    /// The readers' warnings.
     pub warnings: Vec<String>,
     /// All that was read.
     pub inputs: Taken,
     /// The settings that are the same in all cells.
     shared: Vec<Setting>,
-    /// The others: each cell counts up its own.
+    /// The other settings: each cell lists the indexes of its own.
     varied: Vec<Setting>,
-    /// The cells.
     pub cells: Vec<Made>,
 }
 
 /// Which program it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// Its version.
     pub version: String,
     /// A hash of the sources that decide a result's figures.
     pub build: String,
@@ -67,22 +65,14 @@ pub struct Made {
     /// Its levels, and what was asked of it.
     #[serde(flatten)]
     pub cell: Cell,
-    /// The hash of its settings; each of its records names it.
+    /// The hash of its settings; each of its records has it.
     pub hash: String,
-    /// Places in the varied settings.
+    /// Indexes in the varied settings.
     varied: Vec<usize>,
 }
 
-/// A hash of settings: the first 16 digits of the SHA-256 of `key=value unit` lines in the order of their keys. Cells
-/// of equal hashes run the same work on the same stack.
-pub fn hash<'a>(settings: impl Iterator<Item = &'a Setting>) -> String {
-    let mut lines: Vec<String> = settings.map(|s| format!("{}={} {}\n", s.key, s.value, s.unit)).collect();
-    lines.sort_unstable();
-    sha256(lines.concat().as_bytes())[..16].to_owned()
-}
-
 impl MadeFrom {
-    /// What makes the results of `study`, whose words are `text`.
+    /// What makes the results of `study`, with the text `text`.
     pub fn new(text: &str, study: &Study, cells: &[Cell], prepared: &[Prepared], inputs: Taken) -> MadeFrom {
         let (shared, varied, places) = table(prepared);
         let made = |((cell, prepared), varied): ((&Cell, &Prepared), Vec<usize>)| Made {
@@ -122,13 +112,13 @@ impl MadeFrom {
         self.settings(cell).find(|setting| setting.key == key)
     }
 
-    /// Some of its runs are measured in real time.
+    /// True if some of its runs are measured in real time.
     pub fn is_measured(&self) -> bool {
         (0..self.cells.len()).any(|cell| self.setting(cell, PLACE).is_some())
     }
 
-    /// The plan's order, as places of cell and run: cell by cell in virtual time; where runs are measured, block by block
-    /// of one run of each cell, each block in an order of its own, so that what drifts meanwhile meets all cells alike.
+    /// The plan's order, as indexes of cell and run: cell by cell in virtual time. If runs are measured, block by block
+    /// of one run of each cell, each block in its own order, so that drift affects all cells alike.
     pub fn order(&self) -> Vec<(usize, usize)> {
         let (cells, runs) = (self.cells.len(), self.seeds.len());
         if !self.is_measured() {
@@ -157,7 +147,7 @@ impl MadeFrom {
         sha256(self.text().as_bytes())
     }
 
-    /// Whether it is what was written beside `study`'s results; else what does not fit.
+    /// Checks that it is what was written beside `study`'s results; an error says what does not fit.
     pub fn check(&self, study: &str) -> Result<(), String> {
         if sha256(study.as_bytes()) != self.study_sha256 {
             return Err("study.toml is not the study that it was made from: its SHA-256 differs".to_owned());
@@ -167,15 +157,15 @@ impl MadeFrom {
         }
         self.inputs.check()?;
         for (place, cell) in self.cells.iter().enumerate() {
-            if hash(self.settings(place)) != cell.hash {
+            if of_settings(self.settings(place)) != cell.hash {
                 return Err(format!("the settings of cell {place} do not fit its hash {}", cell.hash));
             }
         }
         Ok(())
     }
 
-    /// Whether `record` is the `index`-th of the plan, whose `order` is [`Self::order`]; else what it is, and what was
-    /// expected.
+    /// Checks that `record` is number `index` of the plan, whose `order` is [`Self::order`]; an error says what it is,
+    /// and what was expected.
     pub fn fits(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
         let Some(&(cell, run)) = order.get(index) else {
             return Err(format!("one record more than the plan's {}", order.len()));
@@ -201,7 +191,7 @@ impl MadeFrom {
     }
 }
 
-/// The settings that all cells share, those that they do not, and each cell's places among these.
+/// The settings that all cells share, the others, and each cell's indexes among these.
 fn table(prepared: &[Prepared]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
     let Some(first) = prepared.first() else { return Default::default() };
     let has = |cell: &Prepared, place: usize, setting: &Setting| {
@@ -289,7 +279,7 @@ mod tests {
         let made = made();
         let mut settings: Vec<&Setting> = made.settings(1).collect();
         settings.reverse();
-        assert_eq!(hash(settings.into_iter()), made.cells[1].hash);
+        assert_eq!(of_settings(settings.into_iter()), made.cells[1].hash);
         assert_ne!(made.cells[0].hash, made.cells[1].hash);
     }
 }

@@ -1,8 +1,8 @@
 //! A study's plan: the cells of its factors, in order, and what each one runs.
 //!
-//! The first factor varies slowest. Settings whose key is `job` or begins with `job.` change the job, `place` says where it
-//! runs, all others change the modelled stack. Runs with the same index use the same seed in every cell, so that sides
-//! are compared on the same chance.
+//! The first factor varies slowest. The key `job` and keys that begin with `job.` change the job, `place` says where it
+//! runs, and all others change the modelled stack. Runs with the same index use the same seed in every cell, so that
+//! sides are compared on the same random numbers. It runs nothing.
 
 pub mod draw;
 mod real;
@@ -22,24 +22,25 @@ use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_targets::place::{self, Of, PLACES, Target};
-use seekwise_targets::real::{Engine, Handle};
-use seekwise_targets::sim;
-use seekwise_targets::work::Work;
+use seekwise_run::handle::{Engine, Handle};
+use seekwise_run::place::{self, Of, Target};
+use seekwise_run::sim;
+use seekwise_run::work::Work;
 use serde::{Deserialize, Serialize};
 
 use self::real::Keys;
 use crate::catalogue;
+use crate::digest::of_settings;
 use crate::inputs::{Inputs, Role};
 use crate::jobs::{Asked, Loaded, Origin, absent};
-use crate::{made, trace, work};
+use crate::{trace, work};
 
-/// One combination of levels.
+/// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The level of each factor, in the study's order.
+    /// In the order of the study's factors.
     pub levels: Vec<String>,
-    /// Dotted keys and values that are asked for, later ones over earlier ones.
+    /// Dotted keys and values; later ones override earlier ones.
     #[serde(rename = "asked")]
     pub settings: Vec<(String, String)>,
 }
@@ -47,17 +48,16 @@ pub struct Cell {
 /// What a cell runs.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Where it runs.
     pub target: Target,
-    /// The settings of the stack or the place, and of the job, for showing and comparing.
+    /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Setting>,
-    /// A hash of the settings ([`made::hash`]): cells of equal hashes run the same.
+    /// A hash of the settings ([`of_settings`]): cells of equal hashes run the same.
     pub hash: String,
     /// The job, or the scene.
     pub job: Work,
     /// What the job was read from.
     pub origin: Origin,
-    /// What the readers of both had to say.
+    /// The readers' warnings.
     pub warnings: Vec<Diagnostic>,
     /// Of a fio job: logs of its requests that it asks for.
     pub logs: Vec<LogOf>,
@@ -100,16 +100,16 @@ pub fn cells(study: &Study) -> Vec<Cell> {
     cells
 }
 
-/// Keys that `none` leaves as the job says.
+/// Keys for which `none` keeps the job's own setting.
 const OF_JOB: [&str; 4] = ["job.depth", "job.runtime", "job.ramp", SPAN];
 
-/// The seed of the `run`-th run of every cell.
+/// The seed of run number `run` of every cell.
 pub fn seed(study: &Study, run: u32) -> u64 {
     Seed(study.seed).run(u64::from(run)).0
 }
 
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
-/// key `place` names a place in real time; else `stack` names a stack file to begin with, `drive` a drive alone.
+/// key `place` names a place in real time; otherwise `stack` names an initial stack file, or `drive` a drive alone.
 pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
     let (mut target, mut settings, below) = match cell.value(PLACE) {
         Some(name) if name != sim::NAME => in_real_time(file, name, cell, inputs)?,
@@ -129,7 +129,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
     let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
     let (limits, depth) = (target.limits(), cell.value("job.depth"));
-    let is_real = matches!(&target, Target::Real(place) if real::is_real(&place.called()));
+    let is_real = target.has_handles();
     let (limits, real) = (Some(&limits), is_real);
     let asked = Asked { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
     let sectors = space(file, cell, target.sectors())?;
@@ -142,14 +142,18 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(below);
-    if is_real {
-        let (handles, said) = Keys::of(file, cell)?.handles(opened.as_deref()).map_err(|why| unfit(file, why))?;
+    if let Target::Measured(place) = &target
+        && place.has_handles()
+    {
+        let ring = || place.ring();
+        let (handles, said) =
+            Keys::of(file, cell)?.handles(opened.as_deref(), &ring).map_err(|why| unfit(file, why))?;
         warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
         warnings.extend(one_at_a_time(file, &mut job, &handles));
         fit(file, &mut target, &job, &handles)?;
         settings.extend(real::settings(&handles));
     }
-    if let Target::Real(place) = &target
+    if let Target::Measured(place) = &target
         && job.writes()
     {
         place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
@@ -163,8 +167,8 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
             settings.extend(work::of_session(session, sectors));
             match &mut target {
                 Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
-                Target::Real(_) if orders.is_empty() => {}
-                Target::Real(_) => {
+                Target::Measured(_) if orders.is_empty() => {}
+                Target::Measured(_) => {
                     let fault = Diagnostic::at(name, 0, "in it power is cut or a setting changed").key("job");
                     return Err(vec![fault.expected("a modelled disk in virtual time to play it on")]);
                 }
@@ -172,7 +176,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         }
         _ => {}
     }
-    let hash = made::hash(settings.iter());
+    let hash = of_settings(settings.iter());
     Ok(Prepared { target, settings, hash, job, origin, warnings, logs })
 }
 
@@ -180,11 +184,11 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
 fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result<(), Vec<Diagnostic>> {
     match target {
         Target::Sim(stack) => stack.beside = devices,
-        Target::Real(place) if !devices.is_empty() => {
+        Target::Measured(place) if !devices.is_empty() => {
             let wrong = Diagnostic::at(job, 0, format!("`{}` has no device beside it", place.name())).key("device");
             return Err(vec![wrong.expected("a modelled stack")]);
         }
-        Target::Real(_) => {}
+        Target::Measured(_) => {}
     }
     Ok(())
 }
@@ -192,10 +196,10 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
 /// The key that says where a cell runs.
 pub const PLACE: &str = "place";
 
-/// The key that names what may be written over (`--destroy`).
+/// The key that names what may be overwritten (`--destroy`).
 pub const DESTROY: &str = "real.destroy";
 
-/// Of a job that does not fit a file: what to do about it.
+/// For a job that does not fit a file: adds what to do about it.
 fn longer(fault: Diagnostic) -> Diagnostic {
     match (fault.key.as_deref(), &fault.expected) {
         (Some("size" | "offset"), None) => fault.expected(
@@ -209,16 +213,16 @@ fn unfit(file: &str, why: String) -> Vec<Diagnostic> {
     vec![Diagnostic::at(file, 0, why).key(PLACE)]
 }
 
-/// Makes a real file ready for the job.
+/// Prepares a real file for the job.
 fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Result<(), Vec<Diagnostic>> {
-    let Target::Real(place) = &*target else { return Ok(()) };
+    let Target::Measured(place) = &*target else { return Ok(()) };
     if let Some(fitted) = place.fitted(job, handles).map_err(|why| unfit(file, why))? {
-        *target = Target::Real(fitted);
+        *target = Target::Measured(fitted);
     }
     Ok(())
 }
 
-/// Workers that make one call after another have one request outstanding; what there is to say of it.
+/// Limits workers that make one call after another to one outstanding request; returns the warning.
 fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagnostic> {
     let Work::Job(job) = job else { return None };
     let mut deepest = 1;
@@ -233,21 +237,15 @@ fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagn
     (deepest > 1).then(|| Diagnostic::at(file, 0, said).key("job.depth"))
 }
 
-/// The place in real time called `name`, with its settings; the keys of a stack are those of a place that has one.
+/// The place in real time called `name`, with its settings; the keys of a stack apply to a place that has one.
 fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
     let fits = |(kind, address): &(&place::Kind, Option<&str>)| {
-        address.is_some() == matches!(kind.of, Of::Address(_) | Of::Path(_))
+        address.is_some() == matches!(kind.of, Of::Address(_) | Of::File(_) | Of::Device(_))
     };
-    let Some((kind, address)) = place::named(name).filter(fits) else {
+    let Some((kind, address)) = place::named(inputs.places(), name).filter(fits) else {
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
-        let known = || std::iter::once(sim::NAME).chain(PLACES.iter().map(|kind| kind.name));
-        let whole = |name| match name {
-            "nbd" => "nbd:ADDRESS",
-            place::FILE => "file:PATH",
-            place::DEVICE => "device:PATH",
-            name => name,
-        };
-        let expected = known().map(whole);
+        let known = || std::iter::once(sim::NAME).chain(inputs.places().iter().map(|kind| kind.name));
+        let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::Kind::whole));
         return Err(vec![fault.expected(expected.collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
     };
     let setting = Setting {
@@ -264,13 +262,13 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
             return Err(vec![fault.expected("the same settings throughout: a run in real time has no changes")]);
         }
         settings.insert(0, setting);
-        return Ok((Target::Real(made(stack)), settings, warnings));
+        return Ok((Target::Measured(made(stack)), settings, warnings));
     }
-    let is_path = matches!(kind.of, Of::Path(_));
+    let is_path = matches!(kind.of, Of::File(_) | Of::Device(_));
     let keys = Keys::of(file, cell)?;
     let other = |key: &&String| {
         let of_place = match kind.of {
-            Of::Path(_) => key.starts_with(real::REAL_KEYS),
+            Of::File(_) | Of::Device(_) => key.starts_with(real::REAL_KEYS),
             Of::Address(_) => *key == DESTROY,
             _ => false,
         };
@@ -287,16 +285,18 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
         Of::Address(made) => {
             made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).key(PLACE)])?
         }
-        Of::Path(made) => made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?,
+        Of::File(made) | Of::Device(made) => {
+            made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?
+        }
         Of::Stack(_) => unreachable!("it was returned above"),
     };
-    Ok((Target::Real(place), vec![setting], Vec::new()))
+    Ok((Target::Measured(place), vec![setting], Vec::new()))
 }
 
-/// A target, its settings, and what its reader had to say.
+/// A target, its settings, and its reader's warnings.
 type Laid = (Target, Vec<Setting>, Vec<Diagnostic>);
 
-/// The modelled stack of a cell, with its settings, and what its reader had to say.
+/// The modelled stack of a cell, with its settings, and its reader's warnings.
 fn modelled(
     file: &str,
     cell: &Cell,
@@ -310,9 +310,9 @@ fn modelled(
     Ok((built.stack, built.settings, built.warnings))
 }
 
-/// The profile of a built-in drive, or a profile's file.
+/// The profile of a built-in drive, or of a file.
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
-    let known = catalogue::names().chain(PLACES.iter().map(|kind| kind.name));
+    let known = catalogue::names().chain(inputs.places().iter().map(|kind| kind.name));
     let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
     inputs.text(Role::Drive, name).map_err(absent)
 }
@@ -342,13 +342,13 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
     Ok(stack)
 }
 
-/// Keys of what is done, beside `job` itself.
+/// True for keys of the work, beside `job` itself.
 fn of_job(key: &str) -> bool {
     key.starts_with("job.") || key.starts_with(ROOT) || Scene::has_key(key)
 }
 
 impl Cell {
-    /// Takes away what is set of a job's keys up to the last that is `none`.
+    /// Removes the settings of a job's key up to its last `none`.
     fn leave_out(&mut self) {
         for key in OF_JOB {
             let last = self.settings.iter().rposition(|(known, value)| known == key && value == "none");
@@ -360,7 +360,7 @@ impl Cell {
         }
     }
 
-    /// The last value that a key is set to.
+    /// The last value of a key.
     fn value(&self, key: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -371,7 +371,7 @@ fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
     length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(LENGTH)])
 }
 
-/// Sectors that a job has of a target's: all, or as many as `job.span` says.
+/// Sectors of a target that a job uses: all, or as many as `job.span` says.
 fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
     let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
     let fault = |expected: String| {
@@ -387,10 +387,10 @@ fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> 
     }
 }
 
-/// The key that bounds a job's space.
+/// The key that limits a job's space.
 const SPAN: &str = "job.span";
 
-/// Bytes of the largest logical sector that a drive has.
+/// Bytes in the largest logical sector of a drive.
 const BLOCK: u64 = 4096;
 
 /// Changes all workers of a job by a dotted key.
@@ -400,7 +400,7 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
     let job = match work {
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,
-        // Its end was asked for before it was built.
+        // Its end was set before it was built.
         Work::Scene(_) if matches!(key, "job.runtime" | SPAN) => return Ok(()),
         // So were those of a trace.
         Work::Trace(_) if matches!(key, "job.runtime" | "job.depth" | SPAN) => return Ok(()),

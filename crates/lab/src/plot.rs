@@ -1,26 +1,30 @@
-//! Curves in a terminal (braille) and as SVG. Two crates draw; this room gives them axes, units and titles. Between two
-//! points nothing is known of a curve: they are drawn as points.
+//! Curves in a terminal (braille), as SVG and as PNG. Two crates draw, a third turns SVG into pixels; this room gives
+//! them axes, units and titles. Nothing is known of a curve between two points, so points are drawn.
 
 pub mod comparison;
+pub mod forest;
+mod png;
+
+pub use self::png::png;
 
 use plotters::prelude::*;
 use textplots::{Chart, Plot, Shape};
 
-/// A curve and what stands beside it.
+/// A curve with its titles.
 #[derive(Clone, Copy, Debug)]
 pub struct Picture<'a> {
-    /// Above it.
+    /// Above the curve.
     pub title: &'a str,
     /// Below the horizontal axis, with its unit.
     pub x: &'a str,
     /// Beside the vertical axis, with its unit.
     pub y: &'a str,
-    /// Rising in the first.
+    /// Rising in the first coordinate.
     pub points: &'a [(f64, f64)],
 }
 
 impl Picture<'_> {
-    /// So few points make no line.
+    /// Up to this many points make no line.
     const FEW: usize = 2;
 
     fn has_line(&self) -> bool {
@@ -32,7 +36,7 @@ impl Picture<'_> {
         format!("{}: {} over {}", self.title, self.y, self.x)
     }
 
-    /// The ranges of both axes: from zero to a little above the largest, in round numbers; to 1 where all are zero.
+    /// The ranges of both axes: from zero to a little above the largest value, in round numbers; to 1 if all are zero.
     fn ranges(&self) -> (f64, f64) {
         let top = |values: &mut dyn Iterator<Item = f64>| match values.fold(0.0, f64::max) {
             0.0 => 1.0,
@@ -52,8 +56,8 @@ pub(crate) fn rounded_up(value: f64) -> f64 {
     fits.unwrap_or(value)
 }
 
-/// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends, those of the
-/// horizontal one on a line of their own. What it shows is said by [`Picture::caption`].
+/// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends; those of the
+/// horizontal axis have a line of their own. [`Picture::caption`] says what it shows.
 pub fn terminal(picture: &Picture<'_>, columns: usize, rows: usize) -> String {
     let (right, top) = picture.ranges();
     let label = top_label(top);
@@ -89,7 +93,7 @@ fn dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: us
     text.lines().take(rows).map(|line| line.chars().take(across).collect()).collect()
 }
 
-/// A figure at an axis: no decimals that are zero, thousands apart.
+/// A figure at an axis: no trailing zeroes, thousands separated.
 pub(crate) fn tick(value: &f64) -> String {
     let text = format!("{}", (value * 1000.0).round() / 1000.0);
     match text.len() {
@@ -105,7 +109,7 @@ pub(crate) fn tick(value: &f64) -> String {
 pub fn svg(picture: &Picture<'_>, width: u32, height: u32) -> String {
     let mut text = String::new();
     let drawn = draw(picture, SVGBackend::with_string(&mut text, (width, height)));
-    // A text has no device that could fail; a curve that cannot be laid out is an error of ours.
+    // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }

@@ -1,17 +1,18 @@
 //! Results as one page that a stranger can read: the report's data and the page that holds it.
 //!
-//! [`Report`] is the only thing the page knows. These types are the source of truth; `web/src/report.ts` mirrors them
-//! field by field (a test compares the two). [`html`] puts a report into the built page `web/dist/report.html`.
+//! [`Report`] is the only thing that the page knows. These types are the source of truth; `web/src/report.ts` mirrors
+//! them field by field (a test compares the two). [`html`] puts a report into the built page `web/dist/report.html`.
 //! Nothing is computed here: estimates, intervals and verdicts come from the statistics, settings from the study.
 //!
-//! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests
-//! a second. A figure that is not a finite number becomes `null` in JSON and a dash on the page.
+//! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests a
+//! second. A figure that is not a finite number becomes `null` in JSON and a dash on the page.
 
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
 use crate::finding::Where;
+use crate::outcome::Outcome;
 use crate::stats::response::Response;
 
 mod page;
@@ -38,29 +39,28 @@ pub struct Report {
     /// The seed of every stream. Text in JSON, because a page's numbers are exact only to 2^53.
     #[serde(serialize_with = "as_text")]
     pub seed: u64,
-    /// Runs in each cell.
     pub runs_per_cell: u32,
     /// Runs in all cells together.
     pub runs_planned: u64,
-    /// Those of them that were done.
+    /// How many of them were done.
     pub runs_done: u64,
-    /// Length of one run, in seconds of the clock that `virtual_time` names.
+    /// Length of a run, in seconds of the clock that `virtual_time` names.
     pub runtime_s: f64,
-    /// Whether the runs were simulated, so that `runtime_s` is virtual time; else it is the wall clock's.
+    /// True if the runs were simulated, so that `runtime_s` is virtual time; otherwise it is the wall clock's.
     pub virtual_time: bool,
     /// What every interval on the page means, as one sentence: method, level and unit of sampling.
     pub interval: String,
     /// The verdicts, the headline one first.
     pub verdicts: Vec<Verdict>,
-    /// What each verdict says, for the reader.
+    /// The meaning of each verdict, for the reader.
     pub meanings: Vec<Meaning>,
     /// The layers between the program and the platter, top to bottom.
     pub stack: Vec<Layer>,
     /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
     pub factors: Vec<Factor>,
-    /// The results, one for each combination of levels that was run.
+    /// One for each combination of levels that was run.
     pub cells: Vec<Cell>,
-    /// The beginning of a run of each side of the headline, or of the only cell, for the moving picture. Empty where it
+    /// The beginning of a run of each side of the headline, or of the only cell, for the moving picture. Empty if it
     /// cannot be run again.
     pub stretches: Vec<Stretch>,
     /// Findings of the source studies, and whether they were reproduced.
@@ -72,7 +72,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What a chapter of a review shows of it: all but the moving picture and the spread, which are most of a page.
+    /// The report as a chapter of a review: without the moving picture and the spread, which are most of a page.
     pub fn as_chapter(self) -> Report {
         let cells = self.cells.into_iter().map(|cell| Cell { histogram: Vec::new(), ..cell });
         Report { stretches: Vec::new(), cells: cells.collect(), ..self }
@@ -82,37 +82,34 @@ impl Report {
 /// An estimate and its interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
-    /// The estimate.
     pub estimate: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
-/// The answer to one comparison.
+/// The answer to a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Verdict {
     /// The answer as one sentence.
     pub headline: String,
-    /// The factor, or the declared bundle of settings, that the difference is credited to.
+    /// The factor, or the declared bundle of settings, to which the difference is credited.
     pub factor: String,
     /// The reference side, by its level's name.
     pub side_a: String,
     /// The side that is judged.
     pub side_b: String,
-    /// Under which conditions, in words ("File Server, depth 64").
+    /// The conditions, in words ("File Server, depth 64").
     pub cell: String,
-    /// Identifiers of the cells compared: that of `side_a`, that of `side_b`. The page opens on the headline's. May
-    /// be empty.
+    /// Identifiers of the cells compared: that of `side_a`, that of `side_b`. The page opens on the headline's. May be
+    /// empty.
     pub cell_ids: Vec<String>,
     /// What was compared, with its unit ("requests per second").
     pub metric: String,
-    /// Which way of the metric is good: `higher` or `lower`.
+    /// Which direction of the metric is good: `higher` or `lower`.
     pub better: String,
-    /// `side_b` over `side_a`. None when it was not computed.
+    /// `side_b` over `side_a`. `None` if it was not computed.
     pub ratio: Option<Interval>,
-    /// The verdict on `side_b`.
+    /// On `side_b`.
     pub verdict: Outcome,
     /// The p value after correction for the number of comparisons.
     pub p_adjusted: Option<f64>,
@@ -120,146 +117,106 @@ pub struct Verdict {
     pub margin_percent: Option<f64>,
     /// Settings in which the sides differ, by dotted key.
     pub differs: Vec<String>,
-    /// Anything else worth saying: the reason of a refusal, how many more runs are needed.
+    /// Anything else worth saying: the reason for a refusal, how many more runs are needed.
     pub note: Option<String>,
-    /// Which parts of the mean response changed, by how much of the difference. None where several cells stand together.
+    /// Which parts of the mean response changed, and by how much of the difference. `None` for several cells together.
     pub cause: Option<Cause>,
     /// Figures that went the other way than the verdict, in words: a better headline with a worse tail.
     pub beside: Vec<String>,
-    /// Of several cells together: in which of them the effect is.
+    /// For several cells together: in which of them the effect is.
     pub place: Option<Where>,
-}
-
-/// The five verdicts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub enum Outcome {
-    /// The judged side is faster.
-    #[serde(rename = "faster")]
-    Faster,
-    /// The judged side is slower.
-    #[serde(rename = "slower")]
-    Slower,
-    /// The whole interval lies within the margin.
-    #[serde(rename = "no difference")]
-    NoDifference,
-    /// The interval is too wide to tell.
-    #[default]
-    #[serde(rename = "not enough data")]
-    NotEnoughData,
-    /// The sides differ in more than the factor named.
-    #[serde(rename = "refused")]
-    Refused,
-}
-
-impl Outcome {
-    /// All of them, as a reader meets them.
-    pub const ALL: [Outcome; 5] =
-        [Outcome::Faster, Outcome::Slower, Outcome::NoDifference, Outcome::NotEnoughData, Outcome::Refused];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Faster => "faster",
-            Outcome::Slower => "slower",
-            Outcome::NoDifference => "no difference",
-            Outcome::NotEnoughData => "not enough data",
-            Outcome::Refused => "refused",
-        }
-    }
 }
 
 /// Which parts of the mean response changed, in milliseconds; they add up to `to_ms` less `from_ms`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cause {
-    /// Of which requests ("reads and writes").
+    /// The requests, in words ("reads and writes").
     pub of: String,
     /// The mean response of `side_a`.
     pub from_ms: f64,
     /// The mean response of `side_b`.
     pub to_ms: f64,
-    /// By how much each part changed, by its name; those that did not are left out.
+    /// By how much each part changed, by name; unchanged parts are left out.
     pub parts: BTreeMap<&'static str, f64>,
     /// The same in a sentence.
     pub text: String,
 }
 
-/// A verdict and what it says.
+/// A verdict and its meaning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Meaning {
     /// The verdict in words ("no difference within ±x %").
     pub word: String,
-    /// What it says.
     pub says: String,
 }
 
-/// One layer of the stack.
+/// A layer of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Layer {
     /// What it is ("program", "driver", "controller", "drive").
     pub role: String,
     /// Which one it is ("Intel ICH6R").
     pub name: String,
-    /// How it is set.
     pub settings: Vec<Setting>,
 }
 
-/// One setting of a layer.
+/// A setting of a layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Setting {
-    /// Its dotted key ("controller.ncq"), the same that [`Verdict::differs`] names.
+    /// Its dotted key ("controller.ncq"), as in [`Verdict::differs`].
     pub key: String,
-    /// Its value with the unit; all values when it is varied ("off, on").
+    /// Its value with the unit; all values if it is varied ("off, on").
     pub value: String,
-    /// Where the value comes from ("datasheet", "measured", "inferred", "study", "default").
+    /// The origin of the value ("datasheet", "measured", "inferred", "study", "default").
     pub source: String,
 }
 
-/// Something that was varied.
+/// What was varied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Factor {
-    /// Its name, in lower case as in a sentence ("depth").
+    /// In lower case as in a sentence ("depth").
     pub name: String,
-    /// The unit of its levels when they are numbers ("requests in flight").
+    /// The unit of its levels if they are numbers ("requests in flight").
     pub unit: Option<String>,
-    /// Its levels in the order to show. When all of them are numbers the page draws curves.
+    /// In the order to show. If all of them are numbers, the page draws curves.
     pub levels: Vec<String>,
 }
 
-/// The results of one combination of levels.
+/// The results of a combination of levels.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Cell {
     /// Unique in the report.
     pub id: String,
-    /// One level for each of [`Report::factors`], in their order.
+    /// One for each of [`Report::factors`], in their order.
     pub levels: Vec<String>,
-    /// How many runs stand behind it.
+    /// How many runs it has.
     pub runs: u32,
     /// Requests completed, over all runs.
     pub ios: u64,
-    /// Requests a second.
     pub iops: Interval,
-    /// Bytes a second.
     pub bytes_per_s: Interval,
     /// Response time of all requests.
     pub response_ms: Response,
-    /// Response time of reads, when the mix has any and they were kept apart.
+    /// Response time of reads, if the mix has any and they were kept separately.
     pub reads: Option<Response>,
     /// Response time of writes, likewise.
     pub writes: Option<Response>,
     /// Response time of flushes, likewise; they are not in `ios` and `response_ms`.
     pub flushes: Option<Response>,
-    /// Flushes a second.
     pub flushes_per_s: f64,
-    /// Response times as (upper bound of the bucket in ms, requests in it), bounds rising, empty buckets left out.
+    /// Response times as (upper bound of the bucket in ms, requests in it), with rising bounds and without empty
+    /// buckets.
     pub histogram: Vec<(f64, u64)>,
-    /// Where the mean response went.
+    /// Where the mean response time went.
     pub anatomy_ms: Anatomy,
     /// From the beginning to the end of a run, in seconds.
     pub elapsed_s: Interval,
-    /// What the programs of a scene did, in the order of their names; empty of a job.
+    /// What the programs of a scene did, in the order of their names; empty for a job.
     pub operations: Vec<Operations>,
-    /// What the processor had of it, where one is modelled.
+    /// Processor use, if a processor is modelled.
     pub cpu: Option<Processor>,
+    /// What came at instants of its own: by a rate, or of a trace.
+    pub arrivals: Option<Arrivals>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
 }
@@ -267,7 +224,6 @@ pub struct Cell {
 /// Mean milliseconds a request spent in each part, named as [`seekwise_model::record::Part`] names them. The parts
 /// add up to the mean response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "each field is the part of the same name, which is documented there")]
 pub struct Anatomy {
     pub processor: f64,
     pub driver: f64,
@@ -286,36 +242,53 @@ pub struct Anatomy {
 /// What a program of a scene did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Operations {
-    /// The program's name.
     pub program: String,
     /// Operations that ended, over all runs.
     pub count: u64,
-    /// How many a second.
+    /// Operations a second.
     pub per_s: Interval,
-    /// How long they took: means over the runs.
+    /// Means over the runs.
     pub response_ms: Response,
 }
 
-/// What the processor had of the work of a cell: means over its runs.
+/// Processor use of a cell: means over its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Processor {
-    /// Percent of all cores.
+    /// Per cent of all cores.
     pub percent: f64,
     /// Reads and writes per core-second.
     pub ios_per_cpu_second: f64,
-    /// Reads and writes a second for each percent.
+    /// Reads and writes a second for each per cent.
     pub iops_per_percent: f64,
-    /// MB/s for each percent.
+    /// MB/s for each per cent.
     pub mb_per_s_per_percent: f64,
 }
 
-/// The first counted requests of a cell's first run, and what the arms did meanwhile. Columns, a place in each for a
-/// request or a movement; instants count from the picture's beginning, and may lie before it.
+/// What came at instants of its own in a cell, whatever the device did: means over its runs, and the longest of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Arrivals {
+    /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
+    pub asked_iops: Option<f64>,
+    /// MB/s that it asks for, likewise.
+    pub asked_mb_per_s: Option<f64>,
+    /// Requests a second that were done of those that were due.
+    pub reached_iops: f64,
+    /// Their MB/s.
+    pub reached_mb_per_s: f64,
+    /// How long the mean request that was due waited to be issued.
+    pub backlog_mean_ms: f64,
+    /// The longest such wait.
+    pub backlog_max_ms: f64,
+}
+
+/// The first counted requests of a cell's first run, and the movements of the arms meanwhile. The data are in columns,
+/// with an entry in each for a request or a movement; instants count from the picture's beginning, and may lie before
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Stretch {
     /// [`Cell::id`].
     pub cell: String,
-    /// When the picture begins, in nanoseconds of the run. Text, as it may be larger than a page's numbers.
+    /// When the picture begins, in nanoseconds of the run. Text, because it may be larger than a page's numbers.
     pub begin_ns: String,
     /// Cylinders of a drive; the outermost is 0.
     pub cylinders: u32,
@@ -323,17 +296,17 @@ pub struct Stretch {
     pub heads: u8,
     /// Sectors of 512 bytes that the job had.
     pub sectors: u64,
-    /// How each drive turns.
+    /// The rotation of each drive.
     pub platters: Vec<Platter>,
     /// The names of the parts of a response, in the order in which a request meets them.
     pub parts: Vec<String>,
-    /// The requests, in the order in which they were done.
+    /// In the order in which they were done.
     pub requests: Requests,
-    /// What the arms did, in the order in which it ended.
+    /// In the order in which they ended.
     pub movements: Movements,
 }
 
-/// How a drive turns.
+/// The rotation of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Platter {
     /// Nanoseconds of a revolution.
@@ -345,17 +318,14 @@ pub struct Platter {
 /// Requests of a stretch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Requests {
-    /// Who issued it.
     pub worker: Vec<u16>,
-    /// What was asked: "read", "write", "flush" …
+    /// "read", "write", "flush" …
     pub op: Vec<String>,
-    /// Places of those that failed.
+    /// Indexes of those that failed.
     pub failed: Vec<u32>,
-    /// The first sector.
     pub lba: Vec<u64>,
     /// Sectors of 512 bytes.
     pub sectors: Vec<u32>,
-    /// When it was due.
     pub due_ns: Vec<i64>,
     /// Nanoseconds of each part; together they are the response.
     pub parts_ns: Vec<Vec<u64>>,
@@ -364,9 +334,8 @@ pub struct Requests {
 /// Movements of a stretch: the arm goes to a track, and blocks of it pass under the head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Movements {
-    /// Which drive's.
     pub drive: Vec<u32>,
-    /// What for: "read", "write", "destage" (writing out what the buffer had acknowledged), "home" (out of the media
+    /// The purpose: "read", "write", "destage" (writing what the buffer had acknowledged), "home" (out of the media
     /// cache).
     pub errand: Vec<String>,
     /// The cylinder that the arm came from.
@@ -377,11 +346,10 @@ pub struct Movements {
     pub head: Vec<u8>,
     /// The first sector that passes, of that drive.
     pub lba: Vec<u64>,
-    /// Sectors.
     pub sectors: Vec<u32>,
     /// Where the first of them lies on its track, as a share of a revolution.
     pub angle: Vec<f64>,
-    /// How much of a revolution they take.
+    /// Their share of a revolution.
     pub arc: Vec<f64>,
     /// Microseconds: when the arm starts, then how long it moves, settles or waits for data, waits for its sectors and
     /// has them pass, and has them pass again.
@@ -391,21 +359,20 @@ pub struct Movements {
 /// A finding of a source study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Claim {
-    /// Its identifier.
     pub id: String,
     /// What kind of finding it is.
     pub class: String,
-    /// The finding, in a sentence.
+    /// In a sentence.
     pub finding: String,
-    /// Under which condition it counts as reproduced.
+    /// The condition under which it counts as reproduced.
     pub condition: String,
     /// The figures obtained, a line each; those of one expression are indented below it.
     pub figure: String,
-    /// Whether it was reproduced; None when it was not run.
+    /// `None` if it was not run.
     pub reproduced: Option<bool>,
-    /// The mechanism of the model that it rests on.
+    /// The mechanism of the model on which it rests.
     pub mechanism: String,
-    /// Of one whose checks hold: what else must come out, which the study alone does not try.
+    /// For a claim whose checks hold: what else must be confirmed, which the study alone does not try.
     pub pending: Option<String>,
 }
 

@@ -1,7 +1,8 @@
-//! One run: a job on a target with a seed, and the record of it that is kept. A record is all that statistics, findings
-//! and reports are made of.
+//! A run: a job on a target with a seed, and the record that is kept of it. Statistics, findings and reports are made
+//! from records alone.
 
 pub mod arrivals;
+pub mod certificate;
 mod check;
 mod operations;
 pub mod real;
@@ -17,15 +18,17 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Compared;
 use seekwise_model::workload::{Tell, Window};
-use seekwise_targets::live::Receipt;
-use seekwise_targets::place::{Cost, DEVICE, FILE, RunError, Target};
-use seekwise_targets::sim;
-use seekwise_targets::work::trace::Achieved;
-use seekwise_targets::work::{Issuer, Work};
+use seekwise_run::outcome::{Cost, RunError};
+use seekwise_run::place::Target;
+use seekwise_run::receipt::Receipt;
+use seekwise_run::sim;
+use seekwise_run::work::trace::Achieved;
+use seekwise_run::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
+use self::certificate::Certificate;
 pub use self::operations::OperationRecord;
 use self::real::Watch;
 pub use self::real::{Real, RealRecord};
@@ -36,12 +39,11 @@ use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};
 pub use crate::stats::response::Response;
 use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
-use crate::trace::Certificate;
 
-/// The version of what is printed with `--json`, as CSV and kept in `results.jsonl`: docs/output.md says what it promises.
+/// The version of the output of `--json`, of CSV and of `results.jsonl`: docs/output.md says what it promises.
 pub const SCHEMA: u32 = 1;
 
-/// The kept record of one run. Field names are those of `seekwise run --json`.
+/// The kept record of a run. Field names are those of `seekwise run --json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
     /// [`SCHEMA`] of the program that wrote it; 0: before there was one.
@@ -56,53 +58,48 @@ pub struct RunRecord {
     /// The hash of all settings of the stack and the job that it ran.
     #[serde(default)]
     pub cell_hash: String,
-    /// What it ran on.
     pub target: String,
-    /// Where: `sim` in virtual time; any other place is in real time, and its figures are measured.
+    /// `sim` in virtual time; any other place is in real time, and its figures are measured.
     #[serde(default = "simulated")]
     pub place: String,
-    /// What was done.
     pub job: String,
-    /// The seed of this run.
     pub seed: u64,
     /// A hash of all requests in order; equal streams have equal hashes.
     pub stream_hash: String,
     /// By worker: a hash of its first reads and writes as they were drawn, by which runs of any places can be compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<StreamRecord>,
-    /// Seconds counted, of the place's time.
+    /// Seconds counted, in the place's time.
     pub elapsed_s: f64,
     /// Reads and writes together.
     pub all: View,
-    /// Reads.
     pub read: View,
-    /// Writes.
     pub write: View,
-    /// Flushes; they move no bytes, and are in `all` not.
+    /// Flushes; they move no bytes, and are not in `all`.
     #[serde(default)]
     pub flush: View,
-    /// Processor use, where a stack models it or the kernel told it.
+    /// Processor use, if a stack models it or the kernel reported it.
     pub cpu: Option<Cpu>,
-    /// What was looked at besides, on a real file or device.
+    /// Further observations on a real file or device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealRecord>,
-    /// What a request took of this machine, where that is measured.
+    /// The cost of a request on this machine, if it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<PerRequest>,
-    /// How well the clock kept up with the model, of a modelled disk in real time: the figures of `seekwise serve --json`.
+    /// How well the clock kept up with the model, for a modelled disk in real time: the figures of `seekwise serve
+    /// --json`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub receipt: BTreeMap<String, f64>,
     /// What the drives did, from the run's beginning to its end.
     #[serde(default)]
     pub drive: Drives,
-    /// What power cuts lost, where a study asks for them.
+    /// What power cuts lost, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Cuts>,
-    /// What orderly power-offs after runs of their own lost, where a study asks for them.
+    /// What orderly power-offs after runs of their own lost, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdowns: Option<Cuts>,
-    /// What came at instants of its own: the rate asked and reached, and the wait before the issue; nothing of a closed
-    /// loop.
+    /// Open arrivals: the rate asked and reached, and the wait before the issue; `None` for a closed loop.
     #[serde(default)]
     pub arrivals: Option<Arrivals>,
     /// Mean of each part of the response, in ms.
@@ -115,22 +112,22 @@ pub struct RunRecord {
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "counts")]
     pub histogram: Vec<(u64, u64)>,
-    /// The same by the names of the job's workers, where there are several names.
+    /// The same by the names of the job's workers, if there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
-    /// Percent of the bytes read through a page cache that were in memory: no read of the drive brought them in.
+    /// Percentage of the bytes read through a page cache that were in memory: no read of the drive fetched them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_percent: Option<f64>,
-    /// Of a recorded session: how many of its requests were over at the recorded nanosecond.
+    /// For a recorded session: how many of its requests ended at the recorded nanosecond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedEnds>,
-    /// Of a trace: what it is, and how it was played.
+    /// For a trace: what it is, and how it was played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Certificate>,
     /// What programs did, by their names: files copied, commits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationRecord>,
-    /// The same between changes of settings during the run, where there are any.
+    /// The same between changes of settings during the run, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
 }
@@ -141,7 +138,7 @@ pub struct RecordedEnds {
     /// Requests played.
     #[serde(deserialize_with = "count")]
     pub requests: u64,
-    /// Of these, over at the recorded nanosecond.
+    /// Of these, how many ended at the recorded nanosecond.
     #[serde(deserialize_with = "count")]
     pub same: u64,
 }
@@ -151,7 +148,7 @@ pub struct RecordedEnds {
 pub struct StreamRecord {
     /// How many the hash covers: 100, or as many as there were.
     pub requests: u32,
-    /// Of operation, place and size of each.
+    /// Of operation, address and size of each.
     pub hash: String,
 }
 
@@ -167,23 +164,23 @@ impl StreamRecord {
 }
 
 impl RunRecord {
-    /// Its figures were measured in real time.
+    /// True if its figures were measured in real time.
     pub fn is_measured(&self) -> bool {
         self.place != sim::NAME
     }
 }
 
-/// What a request took of the machine that ran it, in the mean over all that were issued.
+/// The cost of a request on the machine that ran it, as the mean over all that were issued.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct PerRequest {
     /// Nanoseconds on the clock.
     pub wall_ns: f64,
-    /// Nanoseconds of a processor, where the system tells.
+    /// Nanoseconds of a processor, if the system reports it.
     pub processor_ns: Option<f64>,
 }
 
 impl PerRequest {
-    /// Of a run of so many requests.
+    /// The cost in a run of `issued` requests.
     fn of(cost: Cost, issued: u64) -> PerRequest {
         let each = |span: Span| span.nanos() as f64 / issued.max(1) as f64;
         PerRequest { wall_ns: each(cost.wall), processor_ns: cost.processor.map(each) }
@@ -212,17 +209,14 @@ fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Erro
 /// A stretch of a run between two changes of its settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Phase {
-    /// From this many seconds after the run's beginning on.
+    /// It begins this many seconds after the run's beginning.
     pub from_s: f64,
-    /// What changed then; nothing in the first.
+    /// What changed then; empty in the first.
     pub changed: String,
     /// Reads and writes that ended in it.
     pub all: View,
-    /// Reads.
     pub read: View,
-    /// Writes.
     pub write: View,
-    /// Flushes.
     #[serde(default)]
     pub flush: View,
 }
@@ -294,20 +288,20 @@ fn buckets(tally: &Tally) -> Vec<(u64, u64)> {
 /// Processor use of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Cpu {
-    /// Percent of all cores.
+    /// Per cent of all cores.
     pub percent: f64,
     /// Reads and writes per core-second.
     pub ios_per_cpu_second: f64,
-    /// Reads and writes a second for each percent: the older studies' efficiency.
+    /// Reads and writes a second for each per cent: the older studies' efficiency.
     #[serde(default)]
     pub iops_per_percent: f64,
-    /// MB/s for each percent. Within one pattern it says what the one before says.
+    /// MB/s for each per cent. Within one pattern it is equivalent to `iops_per_percent`.
     #[serde(default)]
     pub mb_per_s_per_percent: f64,
 }
 
 impl Cpu {
-    /// Of a run on a processor of `cores`.
+    /// The use in a run on a processor of `cores` cores.
     fn of(run: &Run, cores: u32) -> Cpu {
         let (all, elapsed) = (run.all(), run.elapsed().nanos() as f64);
         let busy = run.busy() as f64;
@@ -322,16 +316,16 @@ impl Cpu {
     }
 }
 
-/// What the drives of a run did, whoever asked for it: a request, a layer above, or the drive itself.
+/// What the drives of a run did, for a request, for a layer above, or by themselves.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Drives {
     /// Flush commands that reached them.
     #[serde(deserialize_with = "count")]
     pub flushes: u64,
-    /// Accesses that began on another cylinder than the heads were at.
+    /// Accesses that began on another cylinder than that of the heads.
     #[serde(deserialize_with = "count")]
     pub seeks: u64,
-    /// Of these, those that went the other way than the one before. Two places by turns: all; at random: two of three.
+    /// Seeks in the opposite direction to the one before. Two places in turn: all; at random: two of three.
     #[serde(deserialize_with = "count")]
     pub reversals: u64,
 }
@@ -354,9 +348,7 @@ pub struct Cuts {
     /// Flushes completed in the run.
     #[serde(deserialize_with = "count")]
     pub flushes: u64,
-    /// Acknowledged and lost.
     pub acknowledged_lost: Loss,
-    /// Flushed and lost.
     pub flushed_lost: Loss,
     /// Marked FUA and lost.
     pub fua_lost: Loss,
@@ -368,10 +360,10 @@ pub struct Cuts {
     /// Cuts that left rows with parity that does not belong to their data.
     #[serde(default, deserialize_with = "count")]
     pub hole_cuts: u64,
-    /// Of a scene: what a mount would find of files.
+    /// For a scene: what a mount would find of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileCuts>,
-    /// Of a scene: what would be left of operations.
+    /// For a scene: what would be left of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationCuts>,
 }
@@ -383,9 +375,8 @@ pub struct FileCuts {
     pub promised_lost: Left,
     /// Never promised, and lost.
     pub unpromised_lost: Left,
-    /// In neither place.
     pub in_neither_place: Left,
-    /// With older contents.
+    /// With older content.
     pub stale: Left,
     /// With an unreadable sector.
     pub unreadable: Left,
@@ -396,7 +387,7 @@ pub struct FileCuts {
 pub struct OperationCuts {
     /// Promised to stay, and lost.
     pub promised_lost: Left,
-    /// Acknowledged, and lost as far as it was never promised.
+    /// Acknowledged, and lost in the part that was never promised.
     pub unpromised_lost: Left,
     /// On the medium in part.
     pub in_part: Left,
@@ -408,7 +399,7 @@ pub struct Left {
     /// Cuts that left any.
     #[serde(deserialize_with = "count")]
     pub cuts_with_loss: u64,
-    /// Of all cuts together.
+    /// Over all cuts.
     #[serde(deserialize_with = "count")]
     pub count: u64,
 }
@@ -447,13 +438,13 @@ pub struct Loss {
     /// Cuts that lost any.
     #[serde(deserialize_with = "count")]
     pub cuts_with_loss: u64,
-    /// Writes, over all cuts.
+    /// Over all cuts.
     #[serde(deserialize_with = "count")]
     pub writes: u64,
 }
 
 impl Cuts {
-    /// What is kept of a report.
+    /// The kept part of a report.
     pub fn of(report: &cut::Report) -> Cuts {
         let loss = |losses: &Losses| Loss { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
         Cuts {
@@ -478,17 +469,15 @@ pub struct View {
     /// Requests done.
     #[serde(deserialize_with = "count")]
     pub ios: u64,
-    /// Requests a second.
     pub iops: f64,
-    /// Bytes a second.
     pub bytes_per_s: f64,
-    /// Response times, from the issue; nothing without requests.
+    /// Response times, from the issue; `None` without requests.
     #[serde(deserialize_with = "Response::kept")]
     pub response_ms: Option<Response>,
-    /// From when requests were due by a rate or a trace; nothing without such.
+    /// Times since requests were due by a rate or a trace; `None` without such requests.
     #[serde(default)]
     pub since_due_ms: Option<Response>,
-    /// Mean of each part of the response, in ms; empty where there are no requests, or where an older folder says none.
+    /// Mean of each part of the response, in ms; empty without requests, or in older folders without the parts.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub anatomy_ms: BTreeMap<String, f64>,
 }
@@ -511,7 +500,7 @@ impl View {
     }
 }
 
-/// Mean of each part, in ms; 0 where there are no requests.
+/// Mean of each part, in ms; 0 without requests.
 fn anatomy(tally: &Tally) -> BTreeMap<String, f64> {
     let part = |part: Part| (part.name().to_owned(), tally.mean_part(part).unwrap_or(0.0) / 1e6);
     Part::ALL.into_iter().map(part).collect()
@@ -531,39 +520,37 @@ pub struct Measured {
     pub issued: u64,
     /// What the drives did.
     pub log: DriveLog,
-    /// Where it ran.
     pub place: &'static str,
-    /// What it took of this machine, where that is measured.
+    /// Its cost on this machine, if it is measured.
     pub cost: Option<Cost>,
-    /// How well the clock kept up with the model, of a modelled disk in real time.
+    /// How well the clock kept up with the model, for a modelled disk in real time.
     pub receipt: Option<Receipt>,
-    /// What the drive's link carries, bytes a second, where it is modelled.
+    /// The rate of the drive's link in bytes a second, if it is modelled.
     pub link: Option<u64>,
-    /// Cores of the processor, where there is one.
+    /// Cores of the processor, if there is one.
     pub cores: Option<u32>,
-    /// What was looked at besides, on a real file or device.
+    /// Further observations on a real file or device.
     pub real: Option<Real>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
-    /// By worker: the time for which it counts.
+    /// By worker: the time for which it is counted.
     pub windows: Vec<Option<Window>>,
-    /// Percent of the bytes read through a page cache that were in memory.
+    /// Percentage of the bytes read through a page cache that were in memory.
     pub memory_percent: Option<f64>,
-    /// What programs did.
     pub operations: BTreeMap<String, OperationRecord>,
-    /// Of a recorded session: how it ended beside the recording.
+    /// For a recorded session: its ends compared with the recording.
     pub compared: Option<Compared>,
-    /// What came at instants of its own.
+    /// Open arrivals.
     pub arrivals: Option<Arrivals>,
-    /// Of a trace: how it was played.
+    /// For a trace: how it was played.
     pub achieved: Option<Achieved>,
-    /// What was counted between changes of settings.
+    /// Counts between changes of settings.
     pub phases: Vec<Stretch>,
     /// What the reader should know of the array and of errors, in words.
     pub troubles: Vec<String>,
 }
 
-/// What was counted from one change of the settings to the next.
+/// Counts from one change of the settings to the next.
 pub struct Stretch {
     from: Instant,
     /// The next change, or the end of time.
@@ -600,7 +587,7 @@ impl Stretch {
         stretches
     }
 
-    /// What was counted in it by workers of these windows.
+    /// Its counts for workers with these windows.
     fn view(&self, windows: &[Option<Window>]) -> Phase {
         let within = |window: &Option<Window>| {
             let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;
@@ -623,7 +610,7 @@ pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Recor
     measure_first(u64::MAX, target, work, seed, watch)
 }
 
-/// The same, telling of each request of a job's workers as it is issued.
+/// As [`measure`], telling of each request of a job's workers as it is issued.
 pub fn measure_telling(
     target: &Target,
     work: &Work,
@@ -634,7 +621,7 @@ pub fn measure_telling(
     measure_all(u64::MAX, target, work, seed, tell, watch)
 }
 
-/// The same, ended after `most` requests.
+/// As [`measure`], ended after `most` requests.
 pub fn measure_first(
     most: u64,
     target: &Target,
@@ -656,8 +643,8 @@ fn measure_all(
     let (groups, due) = (work.groups(), work.due());
     let mut recorder = Recorder::new(&groups).with_due(&due);
     let mut stretches = Stretch::between(target, &groups, &due);
-    let mut look = matches!(target.place(), FILE | DEVICE).then(|| Watch::new(&groups));
-    let outcome = target.run_work(work, most, Seed(seed), tell, &mut |record| {
+    let mut look = target.has_handles().then(|| Watch::new(&groups));
+    let outcome = target.run_telling(work, most, Seed(seed), tell, &mut |record| {
         recorder.take(record);
         if let Some(look) = &mut look {
             look.take(record);
@@ -713,15 +700,15 @@ fn measure_all(
     })
 }
 
-/// From this share on figures of reads are called those of memory (inferred: half of the bytes).
+/// From this percentage on, figures of reads count as those of memory (inferred: half of the bytes).
 const OF_MEMORY: f64 = 50.0;
 
-/// Percent of what was asked that the device was not asked for.
+/// The percentage of the requested bytes that did not come from the device.
 fn from_memory(Reads { asked, fetched }: Reads) -> f64 {
     100.0 * asked.saturating_sub(fetched) as f64 / asked as f64
 }
 
-/// That a job's reads were served by memory. Of a scene it is its own affair what is read twice.
+/// A warning that memory served a job's reads. A scene decides itself what it reads twice.
 fn memory_speed(issuer: &Issuer) -> Option<String> {
     let Issuer::Buffered(buffered) = issuer else { return None };
     let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(from_memory)?;
@@ -738,7 +725,7 @@ impl Measured {
         self.windows.iter().flatten().map(|window| window.until).max().unwrap_or(Instant::ZERO)
     }
 
-    /// Reads and writes by the names of the workers; nothing where all have one name.
+    /// Reads and writes by the names of the workers; empty if all have one name.
     pub fn groups(&self) -> Vec<GroupRecord> {
         let mut groups: Vec<(&str, Summary)> = Vec::new();
         for (index, name) in self.names.iter().enumerate().take(self.run.groups()) {
@@ -762,7 +749,7 @@ impl Measured {
         groups.iter().map(record).collect()
     }
 
-    /// What is kept of it.
+    /// The record to keep.
     pub fn record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.all();
         let mut warnings = warnings;
@@ -770,7 +757,7 @@ impl Measured {
         if self.failures > 0 {
             warnings.push(format!("{} of {} requests failed", self.failures, self.issued));
         }
-        // Whether there are enough requests for a percentile is for whoever merges runs to say.
+        // Whether there are enough requests for a percentile is decided when runs are merged.
         let ceiling = Ceiling { link: self.link.map(|rate| rate as f64), media: None };
         let doubts = quality::of_run(&self.run, &ceiling);
         let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));

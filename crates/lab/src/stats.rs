@@ -1,4 +1,4 @@
-//! What the laboratory counts, and how it compares.
+//! Statistics: what the laboratory counts, and how it compares.
 //!
 //! | file | what it is |
 //! |---|---|
@@ -7,12 +7,12 @@
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
 //! | [`response`] | the figures of a distribution, as records and pages hold them |
 //! | [`verdict`] | faster, slower, no difference, not enough data |
-//! | [`demerit`] | how far two distributions of response times are apart |
+//! | [`demerit`] | the distance of two distributions of response times |
 //! | [`quality`] | what should make a reader doubt a figure |
 //!
-//! All of it is values and pure functions: the same records give the same figures. The unit of comparison is the run,
-//! never the request: requests within a run depend on each other. Samples are never dropped. What each number means,
-//! with formulas and sources, is in `docs/statistics.md`.
+//! These are values and pure functions: the same records give the same figures. The unit of comparison is the run,
+//! never the request: requests within a run depend on each other. Samples are never dropped. `docs/statistics.md` has
+//! the meaning of each number, with formulas and sources.
 
 pub mod demerit;
 pub mod histogram;

@@ -1,6 +1,7 @@
-//! A stretch of a run for the page's moving picture: its first counted requests with their parts, and what the arms did
-//! meanwhile. Not kept in results: a run of the model is the same each time, so the page's maker runs its beginning anew from what
-//! the folder keeps. Only the program that made the results may: another's run could be another.
+//! A stretch of a run for the page's moving picture: its first counted requests with their parts, and the movements of
+//! the arms meanwhile. It is not kept in results: a run of the model is the same each time, so the page's maker runs
+//! its beginning again from what the folder keeps. Only the program that made the results may do so: another program's
+//! run could differ.
 
 use seekwise_model::block::{Op, Status};
 use seekwise_model::drive::movement::{Errand, Movement};
@@ -8,7 +9,7 @@ use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_targets::sim::{Followed, follow};
+use seekwise_run::sim::follow::{Followed, follow};
 
 use crate::inputs::Inputs;
 use crate::made::{MadeFrom, Program};
@@ -18,15 +19,15 @@ use crate::report::{Movements, Platter, Requests, Stretch};
 /// Requests of a stretch: some seconds of a single drive, and at about a hundred bytes each a small part of the page.
 const REQUESTS: usize = 400;
 
-/// A warm-up of more requests than this is not run again: at a million a second, the page would wait for longer than a
-/// reader does who only wants it made again.
+/// The longest warm-up, in requests, that is run again: at a million a second, a longer one would try the patience of a
+/// reader who only wants the page again.
 const BOUND: u64 = 1_000_000;
 
-/// Movements beyond this many a stretch are left out, the last first: an array's members move all at once.
+/// The most movements of a stretch; later ones are left out. An array's members move all at once.
 const MOVEMENTS: usize = 1600;
 
-/// The stretches of these cells' first runs, as far as they can be run again; a cell whose warm-up is too long, or that
-/// this program would set otherwise, has none.
+/// The stretches of these cells' first runs. A cell has none if its warm-up is too long, or if this program would set
+/// it differently.
 pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
     if made.program != Program::this() {
         return Vec::new();
@@ -134,7 +135,7 @@ fn after(begin: Instant, at: Instant) -> i64 {
     at.nanos() as i64 - begin.nanos() as i64
 }
 
-/// Nearest microseconds: a picture shows no less.
+/// Nearest microseconds: the resolution of a picture.
 fn micros(nanos: i64) -> i64 {
     (nanos + 500).div_euclid(1000)
 }
@@ -186,7 +187,7 @@ mod tests {
                 let turned = platters[0].turned + passed / platters[0].revolution_ns as f64;
                 let off = (turned - movements.angle[place] - movements.arc[place] + 0.5).rem_euclid(1.0) - 0.5;
                 // Half a microsecond for each span that was rounded, and the shares' last digits. A read that began in
-                // the midst of its sectors ends there.
+                // the middle of its sectors ends there.
                 let near = 2.5e-3 / 8.3 + 3e-4;
                 let least = if movements.errand[place] == "read" { -movements.arc[place] } else { 0.0 };
                 assert!(off < near && off > least - near, "movement {place}: {off} of a revolution");

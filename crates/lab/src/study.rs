@@ -1,5 +1,5 @@
-//! Runs a study: every cell, every run, handed on in the plan's order. In virtual time runs stand side by side on all
-//! cores, whatever finishes first; where one is measured they come one after another.
+//! Runs a study: every cell, every run, handed on in the plan's order. In virtual time runs go side by side on all
+//! cores, whatever finishes first; if any is measured, they go one after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc;
@@ -8,22 +8,22 @@ use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::{Figure, Metric, Whose};
 use seekwise_formats::study::{Compare, Study};
-use seekwise_targets::place::RunError;
+use seekwise_run::outcome::RunError;
 
+use crate::certificate::certificate;
 use crate::cut;
 use crate::made::MadeFrom;
 use crate::plan::{self, Prepared};
 use crate::run::{Cuts, Measured, RunRecord, measure};
-use crate::trace::certificate;
 
-/// What came of one run.
+/// The result of a run.
 pub type RunResult = Result<RunRecord, RunError>;
 
-/// Runs of other plans, by what they ran: what one has run, another has not to run again.
+/// Runs of other plans, by what they ran: they need not run again.
 #[derive(Default)]
 pub struct Earlier(BTreeMap<Key, RunRecord>);
 
-/// All that a record is made of, but its place in a plan: hash, names, warnings, seed, cuts and shutdowns.
+/// Everything that makes a record, except its place in a plan: hash, names, warnings, seed, cuts and shutdowns.
 type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
 
 fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
@@ -32,7 +32,7 @@ fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
 }
 
 impl Earlier {
-    /// The `records` of a plan need not be run again.
+    /// Adds the `records` of a plan, which need not run again.
     pub fn add(&mut self, study: &Study, prepared: &[Prepared], records: &[RunRecord]) {
         for record in records {
             self.0.insert(key(study, &prepared[record.cell], record.seed), record.clone());
@@ -40,7 +40,7 @@ impl Earlier {
     }
 }
 
-/// Whether the cuts that `study` asks for can be judged in every cell: known before the first run. `file` names it in errors.
+/// Checks, before the first run, that the cuts of `study` can be judged in every cell. `file` names it in errors.
 pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
     for Prepared { target, job, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
@@ -54,8 +54,8 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
     operations_named(file, study, prepared)
 }
 
-/// What is judged where a comparison does not say: of scenes how long they take; where every request comes by a rate or a
-/// trace, and how many a second is given, the response time since they were due.
+/// Sets the metric if a comparison names none: how long a scene takes; if every request comes by a rate or a trace, so
+/// that throughput is given, the response time since they were due.
 pub fn judge(study: &mut Study, made: &MadeFrom) {
     if (0..made.cells.len()).all(|cell| is_arrival_driven(made, cell)) {
         study.judge(&Metric::of_all(Figure::SinceDue));
@@ -65,15 +65,15 @@ pub fn judge(study: &mut Study, made: &MadeFrom) {
     }
 }
 
-/// Whether every request of a cell is due at an instant of its own: each of its workers has a rate in every direction, or a
-/// trace is played at its recorded instants.
+/// True if every request of a cell is due at an instant of its own: each of its workers has a rate in every direction,
+/// or a trace is played at its recorded instants.
 fn is_arrival_driven(made: &MadeFrom, cell: usize) -> bool {
     let says = |key: &str, given: fn(&str) -> bool| made.setting(cell, key).is_some_and(|it| given(&it.value));
     says("job.rate.limit", |rates| !rates.contains("none")) || says("trace.loop", |mode| mode == "open")
 }
 
-/// Every program whose operations an expression names is one of some cell. Of a part of a plan nothing is said: what it
-/// names may be in the rest.
+/// Checks that every program whose operations an expression names is in some cell. A part of a plan is not checked: the
+/// program may be in the rest.
 fn operations_named(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
     if prepared.len() < plan::cells(study).len() {
         return Ok(());
@@ -91,15 +91,15 @@ fn operations_named(file: &str, study: &Study, prepared: &[Prepared]) -> Result<
     Ok(())
 }
 
-/// The program in `NAME.response_ms.p99` or `NAME.per_s`. A name may hold points.
+/// The program in `NAME.response_ms.p99` or `NAME.per_s`. A name may contain points.
 fn program_of(figure: &str) -> Option<&str> {
     figure.split_once(".response_ms.").or_else(|| figure.rsplit_once('.')).map(|(program, _)| program)
 }
 
-/// Figures of operations, as a metric has them.
+/// Figures of operations, as in a metric.
 const FIGURES: [&str; 9] = ["count", "per_s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
-/// What to say of a program that no scene has; what follows a known one was meant for a figure.
+/// The error for a program that no scene has; what follows a known program was meant as a figure.
 fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {
     let fault = |text: String| Diagnostic::at(file, 0, text).key(format!("operations.{program}"));
     let figure = |known: &String| program.strip_prefix(known.as_str())?.strip_prefix('.').map(str::to_owned);
@@ -118,7 +118,7 @@ fn programs(prepared: &Prepared) -> Vec<String> {
     scene.into_iter().flat_map(|scene| &scene.programs).map(|program| program.name.clone()).collect()
 }
 
-/// Every job that a metric names is one that each cell has.
+/// Checks that every job that a metric names is in each cell.
 fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
     for metric in study.compare.iter().map(Compare::metric) {
         let (Whose::Job(name) | Whose::Operations(name)) = &metric.whose else { continue };
@@ -139,14 +139,15 @@ fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), V
     Ok(())
 }
 
-/// Whether its runs are measured, so that they must come one after another.
+/// True if its runs are measured, so that they must go one after another.
 pub fn is_measured(prepared: &[Prepared]) -> bool {
     prepared.iter().any(|cell| cell.target.is_measured())
 }
 
-/// Runs what of `study` is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all), the
-/// first run of each cell with the first of the seeds. In virtual time what ran `earlier` is not run again, nor what runs
-/// twice. `each` gets the records in the plan's order ([`MadeFrom::order`]). Stops when `each` answers `false`.
+/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all),
+/// the first run of each cell with the first of the seeds. In virtual time, runs in `earlier`, and runs that occur
+/// twice, do not run again. `each` gets the records in the plan's order ([`MadeFrom::order`]). It stops when `each`
+/// returns `false`.
 pub fn execute(
     study: &Study,
     prepared: &[Prepared],
@@ -159,7 +160,7 @@ pub fn execute(
     let order = made.order();
     let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], earlier, cell, run);
     if is_measured(prepared) {
-        // Nothing stands beside a run that is measured, nor for another.
+        // Nothing runs beside a measured run, and a measured run does not stand for another.
         let _ = order.into_iter().skip(done).map(one).all(each);
         return;
     }
@@ -202,7 +203,7 @@ pub fn execute(
     });
 }
 
-/// Of each run of the plan the first that runs the same and is not `done`: mostly itself.
+/// For each run of the plan the first that runs the same and is not `done`: mostly itself.
 fn first_alike(
     study: &Study,
     prepared: &[Prepared],
@@ -302,7 +303,7 @@ mod tests {
         let first = runs(&study, &prepared, 1, &Earlier::default());
         assert_eq!(marked(&first), [false, false]);
 
-        // The second cell, told as if it had been the first of another plan.
+        // The second cell, as if it had been the first of another plan.
         let mut earlier = Earlier::default();
         let told = RunRecord { cell: 0, failures: 77, ..first[1].clone() };
         earlier.add(&study, &prepared[1..], &[told]);

@@ -1,12 +1,10 @@
-//! A recorded trace as a job: surveyed once, told apart by a hash of its requests, laid out on a target, opened anew for each
-//! run; and the certificate of how it was played.
+//! A recorded trace as a job: surveyed once, identified by a hash of its requests, laid out on a target, opened again
+//! for each run.
 //!
-//! Devices of a trace lie one behind another, each from a whole stretch of 1 MiB on. What a larger device held goes where
-//! `trace.map` says. Reads formats by [`seekwise_formats::trace`]; opens no file itself, but by the opener that
-//! [`Inputs`] is lent.
+//! Devices of a trace lie one after another, each at a multiple of 1 MiB. `trace.map` says where requests of a larger
+//! device go. It reads formats by [`seekwise_formats::trace`], and opens no file except by the opener in [`Inputs`].
 
 mod ahead;
-mod certificate;
 mod place;
 
 use std::io::{self, ErrorKind, Read};
@@ -21,17 +19,15 @@ use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reading, Recognis
 use seekwise_model::block::{Limits, SECTOR};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::trace::{How, Loop, Replay, Row, Stall};
-use seekwise_targets::work::trace::{Feed, TraceSpec};
+use seekwise_run::work::trace::{Feed, TraceSpec};
 
 use self::ahead::Ahead;
-pub use self::certificate::{Certificate, Off, certificate};
 use self::place::Places;
-use crate::inputs::Inputs;
+use crate::inputs::{Inputs, OpenParts};
 
-/// A trace that was loaded.
+/// A loaded trace.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// What it holds.
     pub survey: Arc<Survey>,
     /// What was asked of it.
     pub asked: Asked,
@@ -39,21 +35,18 @@ pub struct Traced {
     pub sectors: u64,
 }
 
-/// Opens a trace by its name: its parts, each with a name of its own.
-pub type OpenParts = fn(&str) -> io::Result<Vec<Part>>;
-
-/// What of a job's keys a trace heeds.
+/// The keys of a job that apply to a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Heeded<'a> {
-    /// Requests outstanding in a closed loop, as `job.depth` has it.
+    /// Requests outstanding in a closed loop, as in `job.depth`.
     pub depth: Option<&'a str>,
     /// When it ends.
     pub runtime: Option<Span>,
-    /// What the target can do.
+    /// The target's capabilities.
     pub limits: Option<&'a Limits>,
 }
 
-/// The trace called `name`, where it is one; nothing where it is no trace, or a recording that is to be played as it is.
+/// The trace called `name`; `None` if it is no trace, or a recording that is to be played as it is.
 pub fn load(
     name: &str,
     sectors: u64,
@@ -122,7 +115,7 @@ fn played(
     Ok((spec, Traced { survey, asked, sectors }))
 }
 
-/// Whether it is a trace, and then how it is opened.
+/// How it is opened, if it is a trace.
 fn is_trace(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Option<OpenParts>, Diagnostic> {
     let Some(open) = inputs.opener() else {
         return match inputs.keeps_trace(name) {
@@ -143,7 +136,7 @@ fn is_trace(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Op
     let named = keys.iter().any(|(key, _)| *key == "trace.format");
     match trace::recognise(&head) {
         _ if named => Ok(Some(open)),
-        // Played as it is, tag by tag, unless something of a trace is asked.
+        // Played as it is, tag by tag, unless keys of a trace are set.
         Recognised::As(Format::Recording) if keys.is_empty() => Ok(None),
         Recognised::As(_) => Ok(Some(open)),
         Recognised::Refused(why) => Err(Diagnostic::at(name, 0, why)),
@@ -155,7 +148,7 @@ fn parts(name: &str, open: OpenParts) -> Result<Vec<Part>, Diagnostic> {
     open(name).map_err(|why| Diagnostic::at(name, 0, format!("cannot be read: {why}")))
 }
 
-/// How it is played, where it can be.
+/// How it is played; an error if it cannot be.
 fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result<How, Diagnostic> {
     let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).key(key);
     let deep = |depth: &str| match depth.parse() {
@@ -195,7 +188,7 @@ fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result
     Ok(How { mode, speed: asked.speed, until })
 }
 
-/// An error where the target does not take requests like these.
+/// An error if the target does not accept such requests.
 fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnostic> {
     if survey.largest > limits.max_transfer {
         let why = format!(
@@ -212,7 +205,7 @@ fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnosti
     Ok(())
 }
 
-/// An error where requests lie beyond the target.
+/// An error if requests lie beyond the target.
 fn fits(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<(), Diagnostic> {
     let gb = |sectors: u64| (sectors as f64) * SECTOR as f64 / 1e9;
     let room = places.room();
@@ -242,7 +235,7 @@ fn fits(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Pl
     Err(Diagnostic::at(name, 0, why).key("trace.map").expected("wrap, scale or compact, or a larger target"))
 }
 
-/// Requests beyond the target's end.
+/// How many requests lie beyond the target's end.
 fn beyond(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<u64, Diagnostic> {
     let reading = Reading { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
     let mut reader = trace::open(parts(name, open)?, &reading)?;
@@ -324,7 +317,7 @@ impl Feed for Recorded {
     }
 }
 
-/// Whether a file with these first bytes is for [`load`] and not to be read as a text.
+/// True if a file with these first bytes is for [`load`] and not to be read as text.
 pub fn looks_like(head: &[u8]) -> bool {
     matches!(trace::recognise(head), Recognised::As(format) if format != Format::Recording)
 }

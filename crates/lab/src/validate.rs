@@ -1,7 +1,7 @@
 //! A measured trace against the simulated drive: both means and the demerit, for all requests and for reads and writes
-//! apart (a small figure for all can hide opposite errors of the two).
+//! separately (a small figure for all can hide opposite errors of the two).
 //!
-//! Fits nothing and judges nothing; what the figures mean is in `docs/validation.md`.
+//! It fits nothing and judges nothing; `docs/validation.md` says what the figures mean.
 
 pub mod plot;
 
@@ -14,7 +14,8 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Replay, Row, Timing};
-use seekwise_targets::place::{RunError, Target};
+use seekwise_run::outcome::RunError;
+use seekwise_run::sim;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use crate::stats::demerit::demerit;
@@ -22,23 +23,19 @@ use crate::stats::demerit::demerit;
 /// The error of a simulated drive on a trace.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Validation {
-    /// All requests.
     #[serde(flatten)]
     pub all: Errors,
-    /// The reads.
     pub reads: Errors,
-    /// The writes.
     pub writes: Errors,
 }
 
-/// How far simulated response times are from measured ones.
+/// The distance of simulated response times from measured ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Errors {
-    /// Requests.
     pub n: u64,
     /// Mean of the measured response times.
     pub mean_measured_ms: f64,
-    /// Mean of the simulated ones.
+    /// Mean of the simulated response times.
     pub mean_simulated_ms: f64,
     /// Root mean square horizontal distance of the two distributions.
     pub demerit_ms: f64,
@@ -61,7 +58,7 @@ impl Serialize for Errors {
 }
 
 impl Errors {
-    /// How far the simulated mean is from the measured one, in percent of it.
+    /// The error of the simulated mean, in per cent of the measured one.
     pub fn mean_error_percent(&self) -> f64 {
         if self.n == 0 { 0.0 } else { 100.0 * (self.mean_simulated_ms / self.mean_measured_ms - 1.0) }
     }
@@ -74,7 +71,7 @@ pub struct Samples {
     pub read: Vec<bool>,
     /// On the real drive.
     pub measured: Vec<Span>,
-    /// On the simulated one.
+    /// On the simulated drive.
     pub simulated: Vec<Span>,
 }
 
@@ -125,7 +122,7 @@ fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
     }
 }
 
-/// Whether all of `trace` lies on the drive; the error names the first line in `file` that does not.
+/// Checks that all of `trace` lies on the drive; the error names the first line in `file` that does not.
 pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnostic> {
     let sectors = profile.geometry.sectors();
     let end = |row: &Row| row.lba + u64::from(row.sectors);
@@ -139,16 +136,16 @@ pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnost
 
 /// Plays `rows`; a record's stamp, less 1, is the index of its row.
 pub fn replay(
-    target: &Target,
+    stack: &Stack,
     rows: &[Row],
     timing: Timing,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
-    target.run(|_| Ok(Replay::new(rows, timing)), u64::MAX, seed, recorder).map(drop)
+    sim::run(stack, |_| Ok(Replay::new(rows, timing)), u64::MAX, seed, recorder).map(drop)
 }
 
-/// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive does not do is an
+/// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive refuses is an
 /// error that names its line in `file`.
 pub fn play(
     file: &str,
@@ -169,7 +166,7 @@ pub fn play(
         }
         recorder(record);
     };
-    replay(&Stack::bare(profile.clone()).into(), &trace.rows, timing, seed, &mut record)
+    replay(&Stack::bare(profile.clone()), &trace.rows, timing, seed, &mut record)
         .map_err(|error| Diagnostic::at(file, 0, error.to_string()))?;
     if let Some((row, status)) = refused {
         let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);
@@ -179,7 +176,7 @@ pub fn play(
     Ok(Samples { read, measured: trace.measured.clone(), simulated })
 }
 
-/// The value below which `share` of sorted times lie (nearest rank); zero of none.
+/// The value below which `share` of sorted times lie (nearest rank); zero for none.
 pub fn quantile(sorted: &[Span], share: f64) -> Span {
     let rank = (share * sorted.len() as f64).ceil() as usize;
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(Span::ZERO)

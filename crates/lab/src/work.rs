@@ -1,8 +1,8 @@
 //! What a job does, as settings: how it was understood, laid out on its drive, after includes, variables and all that a
-//! study sets. Two cells whose settings are equal do the same work.
+//! study sets. Two cells with equal settings do the same work.
 //!
-//! A setting says what all workers are told, in their order; equal neighbours are counted: `1 (4 workers), 32`. The
-//! first word of its key is the concern it belongs to: see [`confound`](crate::confound).
+//! A setting lists the values of all workers, in their order; equal neighbours are counted: `1 (4 workers), 32`. The
+//! first word of its key is its concern: see [`confound`](crate::confound).
 
 use std::fmt::{Debug, Display};
 
@@ -16,7 +16,7 @@ use seekwise_model::workload::{
     Worker, Zoned,
 };
 
-use crate::inputs::sha256;
+use crate::digest::sha256;
 
 /// The keys, in the order in which they are shown.
 pub const KEYS: [&str; 35] = [
@@ -57,7 +57,7 @@ pub const KEYS: [&str; 35] = [
     "job.flush.each",
 ];
 
-/// What a worker is told under one of the [`KEYS`].
+/// A worker's value of one of the [`KEYS`].
 type Told = (&'static str, String);
 
 /// The settings of `job` on a volume of `capacity` sectors.
@@ -72,14 +72,14 @@ pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
     KEYS.into_iter().filter_map(setting).collect()
 }
 
-/// What is the same in all scenes: when it ends, and the volume that it is laid out on.
+/// The common settings of all scenes: when it ends, and the volume on which it is laid out.
 pub fn of_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
     let end = runtime.map_or("when its programs are over".to_owned(), seconds);
     let told = [("job.capacity", format!("{capacity} sectors")), ("job.duration.runtime", end)];
     told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the job as it was understood")).to_vec()
 }
 
-/// What a recorded session is: its requests, told apart by a hash of all that is recorded of them.
+/// The settings of a recorded session: its requests, identified by a hash of all that is recorded of them.
 pub fn of_session(session: &Session, capacity: u64) -> Vec<Setting> {
     let hash = sha256(session.entries.iter().map(recording::line).collect::<String>().as_bytes());
     let told = [
@@ -90,7 +90,7 @@ pub fn of_session(session: &Session, capacity: u64) -> Vec<Setting> {
     told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the session as it was recorded")).to_vec()
 }
 
-/// The workers' values in their order, equal neighbours counted; nothing where none has any.
+/// The workers' values in their order, equal neighbours counted; `None` if no worker has one.
 fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
     let mut runs: Vec<(Option<&String>, usize)> = Vec::new();
     for value in values {
@@ -113,7 +113,7 @@ fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<Strin
 }
 
 fn worker(worker: &Worker) -> Vec<Told> {
-    // Taken apart by name, so that what a worker may be told next is not forgotten here.
+    // Taken apart by name, so that a new setting of a worker is not forgotten here.
     let Worker { name, stage, group, start_delay, ramp, runtime, time_based, depth, pace, survives, pattern } = worker;
     let [after_read, after_write] = survives;
     let rates = pace.rate.map(|rate| match rate {
@@ -153,7 +153,7 @@ fn seconds(span: Span) -> String {
     format!("{} s", span.nanos() as f64 / 1e9)
 }
 
-/// Reads, writes and trims; one value where they are equal.
+/// Reads, writes and trims; one value if they are equal.
 fn triple<T: Display + PartialEq>(values: &[T; 3]) -> String {
     match values {
         [a, b, c] if a == b && b == c => a.to_string(),
@@ -165,7 +165,7 @@ fn list<T>(values: &[T], said: impl Fn(&T) -> String) -> String {
     values.iter().map(said).collect::<Vec<_>>().join(" + ")
 }
 
-/// What the lines of an access specification say; one value where all say the same.
+/// The values of the lines of an access specification; one value if all are equal.
 fn lines(lines: &[AccessLine], said: impl Fn(&AccessLine) -> String) -> String {
     let first = lines.first().map(&said);
     match first.filter(|first| lines.iter().all(|line| said(line) == *first)) {
@@ -174,7 +174,7 @@ fn lines(lines: &[AccessLine], said: impl Fn(&AccessLine) -> String) -> String {
     }
 }
 
-/// A value as the model's source writes it, for what has a row of parameters.
+/// A value as the model's source writes it, for settings with several parameters.
 fn plain(value: &impl Debug) -> String {
     format!("{value:?}")
 }
@@ -234,7 +234,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         Generator::Tausworthe64 => "tausworthe64",
         Generator::Lfsr => "lfsr",
     };
-    // The share of reads means nothing where they are not mixed.
+    // The share of reads means nothing unless they are mixed.
     let reads = match direction {
         Direction::Mixed => format!("{mix_read} %"),
         _ => "not mixed".to_owned(),
@@ -269,7 +269,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
     ]
 }
 
-/// The seed; of fio's own the words that there always were.
+/// The seed; for fio's own, the original words.
 fn seed(seed: u64, repeat: Repeat) -> String {
     match repeat {
         Repeat::Runs => format!("{seed}, of which passes differ"),
@@ -282,7 +282,7 @@ fn flow(flow: Flow) -> String {
     format!("; weight {} in flow {}{sleep}", flow.weight, flow.id)
 }
 
-/// Of one sync in the words that there always were.
+/// For a single sync, the original words.
 fn syncs(syncs: Syncs) -> String {
     let Syncs { fsync, fdatasync, file_range } = syncs;
     let mut said = match (fsync, fdatasync) {
@@ -303,7 +303,7 @@ fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String
     }
 }
 
-/// With one in flight, and where no sync hangs on when fio looks, all engines are one.
+/// With one request in flight, or if no sync depends on when fio looks, all engines are the same.
 fn engine(engine: Engine, depth: u32, hangs: bool) -> String {
     let Engine { kind, least, most, low, batch } = engine;
     if depth == 1 || (!hangs && engine == (Engine { kind, batch, ..Engine::default() })) {
@@ -400,7 +400,7 @@ mod tests {
     use super::*;
     use crate::inputs::Inputs;
     use crate::jobs;
-    use seekwise_targets::work::Work;
+    use seekwise_run::work::Work;
 
     fn told(text: &str, key: &str) -> Option<String> {
         let read = |_: &str| Ok(text.to_owned());
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(told(text, "job.pattern.shares"), None, "only Iometer's jobs have shares");
     }
 
-    /// Each option, changed, shows under the key it belongs to, and under no other.
+    /// Each option, changed, shows under its key, and under no other.
     #[test]
     fn what_is_told_shows() {
         let base = "[a]\nioengine=libaio\ndirect=1\nsize=64m\nrw=randrw\nruntime=9\n";
@@ -459,7 +459,7 @@ mod tests {
             assert!(differ.contains(&key), "{option}: {differ:?}");
             let first = |key: &str| key.split('.').nth(1).unwrap().to_owned();
             let others: Vec<_> = differ.iter().filter(|other| first(other) != first(key)).collect();
-            // Two workers divide nothing, but are two; a part of the file, aligned otherwise, has no map.
+            // Two workers divide nothing, but are two; a part of the file, aligned differently, has no map.
             let allowed = ["numjobs=2", "norandommap\nblockalign=8k"].contains(&option);
             assert!(others.is_empty() || allowed, "{option}: {differ:?}");
         }

@@ -1,6 +1,6 @@
-//! The flush audit on what is known: its own requests run through stacks of eight behaviours, on every built-in drive, and
-//! on three tickers, which answer when a timer ticks, each with ten seeds. What it says is held against what they are; the
-//! table of that is `docs/flush-audit.md`'s.
+//! The flush audit on known subjects: its own requests run through stacks of eight behaviours, on every built-in drive,
+//! and on three tickers, which answer when a timer ticks, each with ten seeds. Its verdicts are compared with the
+//! truth; the table is in `docs/flush-audit.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,12 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Act, Modelled, Subject, Took, measure};
+use seekwise_run::audit::subject::Modelled;
+use seekwise_run::audit::{Act, Subject, Took, measure};
 
 const SEEDS: u64 = 10;
 
-/// What a drive does, and how a stack is made to.
+/// The behaviour of a drive, and the settings of a stack that produce it.
 const BEHAVIOURS: [(&str, &[(&str, &str)]); 8] = [
     ("honest", &[]),
     ("cache off", &[("drive.cache.write_back", "off")]),
@@ -36,7 +37,7 @@ fn stack(drive: &str, set: &[(&str, String)]) -> Stack {
     file.build(&text).unwrap_or_else(|faults| panic!("{drive} {set:?}: {}", faults[0])).stack
 }
 
-/// A media cache has its room on the platter: as much less is there for others.
+/// A media cache takes room on the platter: the rest has less.
 fn settings<'a>(drive: &str, set: &[(&'a str, &str)]) -> Vec<(&'a str, String)> {
     let mut set: Vec<(&str, String)> = set.iter().map(|&(key, value)| (key, value.to_owned())).collect();
     if set.iter().any(|(key, _)| *key == "drive.cache.media_cache_mib") {
@@ -51,7 +52,7 @@ fn audit(stack: &Stack, seed: u64) -> Judgement {
     judge(&timings)
 }
 
-/// What it must say: of two behaviours that take the same time, that it cannot tell.
+/// The right verdict: if two behaviours take the same time, that it cannot tell.
 fn expected(behaviour: &str, fua: bool) -> Verdict {
     match (behaviour, fua) {
         ("honest" | "media cache", _) => Verdict::Honest,
@@ -59,13 +60,13 @@ fn expected(behaviour: &str, fua: bool) -> Verdict {
         ("FUA ignored", _) => Verdict::FuaIgnored,
         ("dropped", _) | ("early flush", true) => Verdict::FlushIgnored,
         ("protected" | "flash-backed", true) => Verdict::ProtectedOrFlash,
-        // Without forced writes nothing tells a cache that is safe from one that lies.
+        // Without forced writes nothing distinguishes a safe cache from one that lies.
         ("early flush" | "protected" | "flash-backed", false) => Verdict::CannotTell,
         (other, _) => panic!("{other}"),
     }
 }
 
-/// Of each subject: how often each verdict was given, and how sure.
+/// For each subject: how often each verdict was given, and how sure.
 type Matrix = BTreeMap<(usize, String), Told>;
 type Told = BTreeMap<(Verdict, Certainty), u32>;
 
@@ -94,7 +95,7 @@ fn eight_behaviours_and_three_tickers() {
                 let mut ticker = Ticker::new(tick_ms, imitates, seed);
                 let said = judge(&measure(&mut ticker, Seed(seed), &mut |_| ()).expect("it answers"));
                 count(BEHAVIOURS.len() + kind, format!("{tick_ms} ms tick: {}", imitates.words()), &said);
-                // Nothing certain; a disk that turns only where it is imitated throughout, at a speed that was sold.
+                // Nothing certain; a disk that rotates only if it is imitated throughout, at a commercial speed.
                 let turns = [Verdict::Honest, Verdict::CacheOff, Verdict::FuaIgnored].contains(&said.verdict);
                 let fooled = imitates == Imitates::Disk && tick_ms == 4;
                 if turns && !fooled || said.certainty == Certainty::Certain {
@@ -111,7 +112,7 @@ fn eight_behaviours_and_three_tickers() {
     assert!(document.contains(&rows), "docs/flush-audit.md has another table; this one belongs there:\n{rows}");
 }
 
-/// The table of the document: what was said, each with how sure and how often.
+/// The table of the document: the verdicts, each with how sure and how often.
 fn rows(matrix: &Matrix) -> String {
     let cell = |((verdict, certainty), times): (&(Verdict, Certainty), &u32)| match certainty {
         Certainty::Open => format!("{} {times}", verdict.words()),
@@ -124,14 +125,14 @@ fn rows(matrix: &Matrix) -> String {
     matrix.iter().map(row).collect()
 }
 
-/// What of a ticker waits for its timer.
+/// Which answers of a ticker wait for its timer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Imitates {
-    /// Flushes and forced writes; all else is answered at once.
+    /// Flushes and forced writes; everything else is answered at once.
     Flushes,
     /// Everything.
     All,
-    /// A disk: reads take as long as a disk's, a flush a tick for each block that was written.
+    /// Like a disk: reads take as long as a disk's, and a flush takes a tick for each block that was written.
     Disk,
 }
 
@@ -145,7 +146,7 @@ impl Imitates {
     }
 }
 
-/// Software that answers when its timer ticks, and wakes up to 0.15 ms late; its clock may go 300 ppm wrong.
+/// Software that answers when its timer ticks, and wakes up to 0.15 ms late; its clock may be 300 ppm off.
 struct Ticker {
     now: u64,
     tick: u64,
@@ -161,7 +162,7 @@ impl Ticker {
         Ticker { now: rng.below(tick), tick, imitates, dirty: BTreeSet::new(), rng }
     }
 
-    /// At the tick after so many whole ones.
+    /// At the tick after `whole` whole ones.
     fn ticked(&mut self, whole: u64) -> u64 {
         (self.now / self.tick + 1 + whole) * self.tick + self.rng.below(150_000)
     }
@@ -215,7 +216,7 @@ impl Subject for Ticker {
     }
 }
 
-/// The speed that was found is the drive's, and that is certain.
+/// The speed found is the drive's, with certainty.
 #[test]
 fn the_revolution_is_the_drive_s() {
     for drive in catalogue::names() {

@@ -1,5 +1,5 @@
-//! Whoever is blamed for a broken promise did it: set to be honest, nothing is lost any more; and of a stack that blames nobody,
-//! nothing is. Over random stacks with liars at every level, from one run each.
+//! A level blamed for a broken promise did break it: with its settings made honest, nothing is lost any more; and a
+//! stack without blame loses nothing. Over random stacks with liars at every level, from one run each.
 
 mod really;
 
@@ -18,7 +18,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::{Change, Layer, Stack};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 fn drivers(stack: &mut Stack) -> impl Iterator<Item = &mut DriverSpec> {
     stack.layers.iter_mut().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })
@@ -28,7 +28,7 @@ fn accelerators(stack: &mut Stack) -> impl Iterator<Item = &mut AcceleratorSpec>
     stack.layers.iter_mut().filter_map(|layer| if let Layer::Accelerator(spec) = layer { Some(spec) } else { None })
 }
 
-/// Liars at any level, also from some time of the run on.
+/// Liars at any level, some from a later time of the run on.
 fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
     for spec in drivers(&mut stack) {
         spec.flush = pick(rng, &[spec.flush, spec.flush, spec.flush, FlushPolicy::Drop, FlushPolicy::Never]);
@@ -41,7 +41,7 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
     }
     let (cache, faults) = (&mut stack.profile.cache, &mut stack.profile.faults);
     if rng.percent(60) && cache.segments > 1 && cache.dirty_segments > 0 {
-        // Something is at risk, and the drive is in no hurry.
+        // Some data are at risk, and the drive is in no hurry.
         (cache.write_back, cache.destage_idle) = (true, Span::from_secs(1));
     }
     faults.forgets_on_power_off = rng.percent(30);
@@ -56,7 +56,7 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
     stack
 }
 
-/// The stack with this setting as an honest one has it, all through the run.
+/// The stack with this setting made honest, all through the run.
 fn honest(mut stack: Stack, blamed: &Blamed) -> Stack {
     let (level, key) = blamed.setting.split_once('.').unwrap();
     let names = stack.names();
@@ -86,7 +86,7 @@ fn honest(mut stack: Stack, blamed: &Blamed) -> Stack {
     stack
 }
 
-/// What cuts of a run lose, or a few orderly power-offs; nothing where the run is not judged.
+/// What cuts of a run lose, or a few orderly power-offs; `None` if the run is not judged.
 fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<Report> {
     let when = if off { When::Off(2) } else { When::Random(20) };
     judge(stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
@@ -96,12 +96,12 @@ fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<Report> {
 struct Seen {
     kept: u32,
     broken: u32,
-    /// Several rounds until nobody was left to blame.
+    /// Several rounds until no level was left to blame.
     again: u32,
     by: BTreeMap<String, u32>,
 }
 
-/// Sets those who are blamed to be honest until nobody is, and holds that nothing is lost then.
+/// Makes blamed levels honest until none is left, and checks that nothing is lost then.
 fn until_honest(stack: &Stack, job: &Job, case: u64, off: bool, seen: &mut Seen) {
     let mut stack = stack.clone();
     for round in 0..8 {
@@ -155,7 +155,7 @@ fn whoever_is_blamed_did_it() {
     assert!(seen.by.len() >= 9, "not every kind of liar was caught: {seen:?}");
 }
 
-/// Canaries: one liar in a stack of honest levels, and what is blamed for it.
+/// Canaries: one liar in a stack of honest levels, and which level is blamed for it.
 #[test]
 fn one_liar_among_honest_levels_is_blamed_alone() {
     type Lie = fn(&mut Stack);
@@ -201,7 +201,7 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
             let who: Vec<&str> = report.broken_by.iter().map(|blamed| blamed.setting.as_str()).collect();
             assert!(who.is_empty() || who == [setting], "{setting}: {who:?}, {stack:?}");
             caught += u32::from(!who.is_empty());
-            // What it breaks is said beforehand, and of the others nothing.
+            // It is named before the run, and the others are not.
             let named = stack.promise_breakers();
             assert!(named.iter().all(|breaker| breaker.setting == setting), "{named:?}");
             assert_eq!(named.is_empty(), setting.is_empty());
@@ -210,7 +210,7 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
     }
 }
 
-/// A level that lets go of flushes takes nothing from devices that a cut costs nothing.
+/// A level that drops flushes does no harm above devices that lose nothing at a cut.
 #[test]
 fn what_can_do_no_harm_is_not_named() {
     let mut rng = Seed(1).stream("harmless");

@@ -1,5 +1,5 @@
-//! What several drives on one cable come to, against arithmetic from their own figures: the studies `ide-channel` and
-//! `scsi-bus`, each cell for some seconds.
+//! Several drives on one cable, against arithmetic from their own figures: the studies `ide-channel` and `scsi-bus`,
+//! each cell for some seconds.
 
 use seekwise_formats::study::{self, Study};
 use seekwise_lab::inputs::Inputs;
@@ -9,7 +9,7 @@ use seekwise_lab::study::record;
 
 const SEED: u64 = 7;
 
-/// The cells of a built-in study by their levels, counted for `seconds`, and what each came to.
+/// The cells of a built-in study by their levels, counted for `seconds`, with their results.
 fn cells(text: &str, seconds: &str) -> Vec<(Vec<String>, RunRecord)> {
     let study: Study = study::parse("s.toml", text).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let absent = |_: &str| Err(std::io::ErrorKind::NotFound.into());
@@ -41,7 +41,7 @@ fn a_copy_crosses_a_shared_channel_twice() {
     for (levels, run) in cells(include_str!("../../../studies/ide-channel.toml"), "20 s") {
         let [channel, mode, block, cache] = [0, 1, 2, 3].map(|at| levels[at].as_str());
         let (read, write) = (run.read.bytes_per_s / 1e6, run.write.bytes_per_s / 1e6);
-        // No more than 128 KiB go with a command.
+        // A command carries at most 128 KiB.
         let bytes: f64 = if block == "64k" { 65_536.0 } else { 131_072.0 };
         let clock = if mode == "udma-2" {
             33.33
@@ -50,13 +50,13 @@ fn a_copy_crosses_a_shared_channel_twice() {
         } else {
             100.0
         };
-        // From or to a buffer: the drive's overhead, the link's and the controller's command, the bytes at the share of the
-        // mode's clock that arrives.
+        // From or to a buffer: the drive's overhead, the link's and the controller's command, the bytes at the
+        // effective share of the mode's clock.
         let crossing = 14e-6 + 10e-6 + 10e-6 + bytes / (clock * 0.8825e6);
         let times = if channel == "shared" { 2.0 } else { 1.0 };
         let buffered = (bytes / crossing / times / 1e6).min(platter);
-        // Written through, each command comes too late for the place behind the one before: a revolution, then its own
-        // share of a track, and as much of the skew. What the reader has of the channel fits into the revolution.
+        // Written through, each command comes too late for the place after the one before: a revolution, then its own
+        // share of a track, and as much of the skew. The reader's part of the channel fits into the revolution.
         let turn = 60.0 / 7200.0 * (1.0 + bytes / 512.0 / 691.0 * 1.29);
         let (reads, writes) = match (cache, channel) {
             ("true", _) => (buffered, buffered),

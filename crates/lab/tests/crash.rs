@@ -1,5 +1,5 @@
-//! The crash laboratory without software: media worked out from one run, held against cuts for real; the writes that standards allow to
-//! be lost; the instants; a failure made smaller. No clock, no file.
+//! The crash laboratory without software: media computed from one run, compared with real cuts; the writes that
+//! standards allow to be lost; the instants; a failure made smaller. No clock, no file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,24 +14,24 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, Op, Request, SECTOR, Status};
 use seekwise_model::engine::Engine;
+use seekwise_model::history::{Data, Event, History, Mark};
 use seekwise_model::record::{Effort, Parts, Record};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
+use seekwise_model::witness::{Watched, Witness};
 use seekwise_model::workload::{Job, Workload};
-use seekwise_targets::bytes::Bytes;
-use seekwise_targets::history::{Data, Event, History, Mark};
-use seekwise_targets::sim::{Watched, Witness};
-use seekwise_targets::work::Work;
+use seekwise_os::bytes::Bytes;
+use seekwise_run::work::Work;
 
-/// What a write brings: its number in each sector.
+/// The content of a write: its number in each sector.
 fn data(request: &Request) -> Data {
     let sector: Vec<u8> = request.stamp.to_le_bytes().repeat(SECTOR as usize / 8);
     Data::from(sector.repeat(request.sectors as usize))
 }
 
-/// Writes down what passes, as a disk at work does.
+/// Records everything that passes, as a disk at work does.
 #[derive(Default)]
 struct Writing(History);
 
@@ -91,7 +91,7 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     }
 }
 
-/// A drive and what stands above it; it may lie, and what a cut does to the sector under the head is one of the three.
+/// A drive and the layers above it. It may lie, and a cut treats the sector under the head in one of the three ways.
 fn random_stack(rng: &mut Rng) -> Stack {
     let mut layered = if rng.percent(30) { testing::random_array(rng) } else { testing::random_stack(rng) };
     if (1..=layered.drive.cache.segments).contains(&layered.drive.cache.dirty_segments) {
@@ -103,7 +103,7 @@ fn random_stack(rng: &mut Rng) -> Stack {
     stack
 }
 
-/// Runs the job until `until`; then what is left in the caches lands, or the power is cut.
+/// Runs the job until `until`; then the content of the caches lands, or the power is cut.
 fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: bool, witness: &mut W) {
     let device = Watched::new(stack.build(Seed(seed)), witness);
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
@@ -114,7 +114,7 @@ fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: boo
     if cut {
         device.control(until, &Control::PowerCut).unwrap();
     }
-    // What was under way comes back, also that it lost its power.
+    // Requests under way come back, even if only because they lost their power.
     while let Some(next) = device.poll_timeout().filter(|next| *next < until + Span::from_secs(20)) {
         while device.poll_completion().is_some() {}
         device.handle_timeout(next);
@@ -122,7 +122,7 @@ fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: boo
     while device.poll_completion().is_some() {}
 }
 
-/// What a check sees of a medium: the number in each sector, and what cannot be read.
+/// What a check sees of a medium: the number in each sector, and what is unreadable.
 fn seen(image: &Image, history: &History, writes: &Writes) -> BTreeMap<u64, Option<u64>> {
     let mut seen = BTreeMap::new();
     for (lba, part) in image.pieces(history, writes) {
@@ -138,7 +138,7 @@ fn seen(image: &Image, history: &History, writes: &Writes) -> BTreeMap<u64, Opti
     seen
 }
 
-/// The same of a disk that was cut.
+/// The same for a disk that was cut.
 fn found(bytes: &Bytes, sectors: u64) -> BTreeMap<u64, Option<u64>> {
     let read = |sector| match bytes.read(sector, 1) {
         Ok(data) => Some(u64::from_le_bytes(data.unwrap()[..8].try_into().unwrap())),
@@ -153,8 +153,8 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
     for case in 0..60 {
         let mut rng = Seed(case).stream("test");
         let stack = random_stack(&mut rng);
-        // What a buffer that outlives a cut held of writes under way, and what a mirror's lost first drive would have had, one run and the
-        // bytes of a live disk do not show.
+        // One run and the bytes of a live disk do not show two things: writes under way in a buffer that survives a
+        // cut, and what a mirror's lost first drive would have had.
         if stack.profile.saves_buffer() || stack.array().is_some_and(|array| array.lost != 0) {
             continue;
         }
@@ -165,7 +165,7 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         let mut history = writing.0;
         history.marks = vec![(Instant::ZERO, Mark::Begin), (end, Mark::End)];
         let trials = Trials { cuts: 12, orders: 0, seed: Seed(case), workers: 1 };
-        // One worker: media come in the order of their places.
+        // With one worker, media come in the order of their indexes.
         let writes = Writes::of(&history, true);
         let media = std::sync::Mutex::new(Vec::new());
         let check = |_: usize, image: &Image, _: &[&str]| {
@@ -230,8 +230,8 @@ impl Made {
     }
 }
 
-/// Writes 1 to 6 of a sector each, and flushes: 1 is covered, 2 ended after the flush was asked for, 3 is forced, 4 is acknowledged, 5
-/// is under way, 6 comes later.
+/// Writes 1 to 6 of a sector each, and flushes: 1 is covered, 2 ended after the flush was submitted, 3 is forced, 4 is
+/// acknowledged, 5 is under way, 6 comes later.
 fn made() -> History {
     let mut made = Made::default();
     let one = made.take(0, Op::Write, Flags::NONE, (0, 16));
@@ -300,7 +300,7 @@ fn what_is_lost_of_a_medium_is_what_it_was_made_without() {
     let lost = [Lost { write: of(2), parts: vec![(24, 32)] }, Lost { write: of(6), parts: vec![(48, 64)] }];
     let image = Image::without(&writes, at(100), &lost);
     assert_eq!(image.lost(&writes, at(100)), lost);
-    // What a later write hides is not lost: the fifth request came to the second's first half.
+    // What a later write hides is not lost: the fifth request wrote the second's first half.
     let hidden = [Lost { write: of(2), parts: vec![(16, 24)] }];
     assert_eq!(Image::without(&writes, at(100), &hidden).lost(&writes, at(100)), []);
 }
@@ -317,7 +317,8 @@ fn instants_are_different_in_order_and_on_both_sides_of_flushes() {
     assert_eq!(choose(&history, (at(0), at(5)), 40, Seed(1)).len(), 6, "no more than there are");
 }
 
-/// A record is promised when its write is acknowledged: the check says that it must be there. `lies` says what the drive does with flushes.
+/// A record is promised when its write is acknowledged: the check says that it must be there. `lies` says what the
+/// drive does with flushes.
 fn records(lies: bool) -> (Outcome, Option<Shrunk>) {
     let mut drive = testing::Small::default().buffered(4, 32).write_back(4);
     drive.cache.destage_idle = Span::from_millis(200);
@@ -368,7 +369,7 @@ fn a_drive_that_keeps_its_word_loses_nothing_and_one_that_lies_is_caught() {
     let (liar, shrunk) = records(true);
     let bad = liar.tried.iter().filter(|tried| tried.is_bad() && tried.case.order.is_none()).count();
     assert!(bad > 20 && liar.disk_broke as usize >= bad, "{bad} bad, the disk lied at {}", liar.disk_broke);
-    // The standards know no liar: no order that they allow loses what was flushed.
+    // The standards know no liar: no order that they allow loses flushed data.
     assert!(!liar.tried.iter().any(|tried| tried.is_bad() && tried.case.order.is_some()));
     let Some(Shrunk::To { lost, finding, .. }) = shrunk else { panic!("{shrunk:?}") };
     assert_eq!((lost.left.len(), lost.complete, finding.verdict), (1, true, Verdict::LostPromised));

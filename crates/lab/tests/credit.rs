@@ -9,11 +9,11 @@ use seekwise_lab::made::MadeFrom;
 use seekwise_lab::plan;
 use seekwise_lab::work;
 
-/// What stands under both sides of every pair.
+/// The common settings of both sides of every pair.
 const BASE: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
     drive = 'barracuda-7200.7-ncq'\ndriver = 'windows-xp'\ncontroller = 'ahci'\n";
 
-/// A job of a file: its size, its requests' size and its direction are variables.
+/// A job in a file: its size, its requests' size and its direction are variables.
 const JOB: &str = "[a]\nioengine=libaio\ndirect=1\nsize=${SZ}\nbs=${BS}\nrw=${RW}\n";
 
 /// The finding of a study of one comparison, between two levels of this factor.
@@ -40,10 +40,10 @@ fn bundles(a: &str, b: &str) -> String {
     bundle("a", a) + &bundle("b", b)
 }
 
-/// A side's settings, the other's, what the study credits, and what comes of it: a credit, or why it is refused.
+/// A side's settings, the other's, what the study credits, and the result: a credit, or why it is refused.
 type Pair = (&'static str, &'static str, &'static str, Result<&'static str, &'static str>);
 
-/// What is said of other work that no study declares.
+/// The refusal of other work that no study declares.
 const UNDECLARED: &str = "the sides do different work: they differ in the pattern (job.pattern.reads); a study that \
     compares work says so: credit = [\"pattern\"]";
 
@@ -170,7 +170,7 @@ const PAIRS: [Pair; 29] = [
     ),
     // The same work over the whole of a larger volume is the same work.
     ("array = 'none'", "array = 'raid-0'", "'array'", Ok("the array")),
-    // Bundles without a word are credited as what differs in them.
+    // Bundles without a name are credited as what differs in them.
     (
         "'drive.firmware.depth' = 1, controller = 'sii-3112'",
         "'drive.firmware.depth' = 32, controller = 'ahci'",
@@ -241,7 +241,7 @@ fn pairs_are_credited_or_refused() {
     }
 }
 
-/// A factor of one key is credited with what stands under it; but another job is other work.
+/// A factor of one key is credited with what is below it; but another job is other work.
 #[test]
 fn a_key_is_credited_with_what_it_sets() {
     let keyed = |key: &str, a: &str, b: &str| {

@@ -1,4 +1,4 @@
-//! Cuts answered from one run, held against the real thing: the same run, cut at the same instant, judged by counting
+//! Cuts computed from one run, compared with real cuts: the same run, cut at the same instant, judged by counting
 //! sectors from what a client saw and what the medium received.
 
 mod really;
@@ -22,14 +22,14 @@ use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
-use seekwise_targets::sim;
-use seekwise_targets::work::Work;
+use seekwise_run::sim;
+use seekwise_run::work::Work;
 
 /// Counts sector by sector.
 fn count(log: &Log, at: Instant, found: &Found) -> Cut {
     let is_write = |life: &&Life| matches!(life.request.op, Op::Write | Op::WriteZeroes) && !life.failed;
     let mut written: BTreeMap<u64, Result<Option<u64>, Gone>> = BTreeMap::new();
-    // The last write of each sector that was acknowledged.
+    // The last acknowledged write of each sector.
     let mut relied: BTreeMap<u64, u64> = BTreeMap::new();
     for life in log.lives.values().filter(|life| matches!(life.request.op, Op::Write | Op::WriteZeroes)) {
         for sector in life.request.lba..life.request.end() {
@@ -95,7 +95,7 @@ fn count(log: &Log, at: Instant, found: &Found) -> Cut {
     }
 }
 
-/// What is not told of a drive that saves its buffer: what it had of writes that it had not acknowledged.
+/// What is not reported of a drive that saves its buffer: its unacknowledged writes.
 fn told(cut: Cut, terms: Terms) -> Cut {
     if terms.saves { Cut { partial: 0, in_flight: 0, survived: 0, ..cut } } else { cut }
 }
@@ -112,7 +112,7 @@ struct Seen {
     lies_found: u32,
     holes: u32,
     closed: u32,
-    /// Rows that lost a drive, and those of them in which promised data are gone; rebuilds that were over.
+    /// Rows that lost a drive, and those of them without promised data; rebuilds that ended.
     hidden: u32,
     given_up: u32,
     whole: u32,
@@ -131,12 +131,12 @@ impl Seen {
     }
 }
 
-/// Holds what is judged of a run against cuts of the same device at the same instants.
+/// Compares the judgement of a run with cuts of the same device at the same instants.
 fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
     let (terms, faults) = (Terms::of(stack), stack.profile.faults);
     let work = Work::from(job.clone());
     let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
-    // Some of them after the end, while an idle drive writes out, or a new one is filled.
+    // Some of them after the end, while an idle drive destages, or a new one is filled.
     let filled = stack.changes.iter().any(|change| change.key == "array.replace");
     let last = run.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
@@ -179,7 +179,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
         if let Pattern::Fio(fio) = &mut job.workers[0].pattern
             && stack.accelerators().next().is_some()
         {
-            // Memory takes a hundred times what a drive does, and the judge keeps all that is at risk.
+            // Memory takes a hundred times what a drive does, and the judge keeps everything at risk.
             fio.requests = Some(2000);
             job.workers[0].time_based = false;
         }
@@ -193,7 +193,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
     assert!(seen.hidden > 50 && seen.given_up > 2, "too little seen");
 }
 
-/// What is told of a layer above an array, or of an array with lost drives, in each arrangement by itself.
+/// Judges a layer above an array, and an array with lost drives, in each arrangement by itself.
 #[test]
 fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are() {
     let memory = AcceleratorSpec {
@@ -253,7 +253,7 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
     }
 }
 
-/// What a driver makes of switching off, held against cuts at the same instants of the same runs.
+/// A driver's power-off, compared with cuts at the same instants of the same runs.
 #[test]
 fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
     let mut rng = Seed(3).stream("pause");

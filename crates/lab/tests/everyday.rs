@@ -8,9 +8,9 @@ use std::path::Path;
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
-use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{Report, Row, Verdict, plan, streams};
 use seekwise_lab::catalogue::{load, names};
+use seekwise_lab::everyday::arithmetic::Law;
+use seekwise_lab::everyday::{Report, Row, Verdict, plan, streams};
 
 /// The drive that is shown in full.
 const EXAMPLE: &str = "barracuda-7200.7-ncq";
@@ -38,7 +38,7 @@ fn expected(row: &Row) -> String {
     }
 }
 
-/// How far off; rows with bounds are mostly inside of them.
+/// The error; rows with bounds are mostly inside them.
 fn off(row: &Row) -> String {
     if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1} %", row.off_percent) }
 }
@@ -129,8 +129,8 @@ fn the_same_whichever_core_is_first() {
     assert_eq!(rows(1), rows(3));
 }
 
-/// On every drive a stream that has it to itself, read or written into the cache, reaches the smaller of the medium's rate
-/// and that of its commands, whatever the size of its requests and however many are outstanding.
+/// On every drive a stream alone, read or written into the cache, reaches the smaller of the medium's rate and that of
+/// its commands, whatever the size of its requests and however many are outstanding.
 #[test]
 fn a_lone_stream_reaches_the_smaller_of_medium_and_commands() {
     let drives: Vec<DriveFile> = names().map(|name| load(name).expect("a drive of the catalogue")).collect();

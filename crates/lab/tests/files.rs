@@ -1,5 +1,5 @@
-//! What cuts leave of files, over many small scenes: a stack that keeps its word loses nothing that was promised, and one
-//! that does not is found out.
+//! What cuts leave of files, over many small scenes: a stack that keeps its promises loses nothing that was promised,
+//! and one that does not is detected.
 
 use seekwise_lab::cut::{Report, When, judge};
 use seekwise_lab::inputs::Inputs;
@@ -11,7 +11,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing::{Layer, Small};
 use seekwise_model::time::Span;
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 /// What may go wrong with a cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,9 +20,9 @@ enum Way {
     Off,
     /// It is on, and flushes reach the drive.
     Honest,
-    /// It is on, and the driver answers flushes by itself.
+    /// It is on, and the driver answers flushes itself.
     Drops,
-    /// It is on, and ext4 asks for none.
+    /// It is on, and ext4 sends none.
     NoBarrier,
 }
 
@@ -42,8 +42,9 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.below(of.len() as u64) as usize]
 }
 
-/// What is done with files, each with the flushes that make it last. A handle that writes through is not among them: Windows NT
-/// forces what is dirty and flushes nothing, so what its lazy writer sent just before may still be in the drive's cache.
+/// Operations on files, each with the flushes that make it durable. A write-through handle is not among them: Windows
+/// NT forces the dirty data and flushes nothing, so that what its lazy writer sent just before may still be in the
+/// drive's cache.
 const PROGRAMS: &[&str] = &[
     "name = 'unpack'\nfiles = 60\ntotal_mb = 3\npacked_percent = 0\nsync_each = true\n",
     "name = 'cp'\nfiles = 30\ntotal_mb = 3\nmove = true\nsync_each = true\n",
@@ -86,7 +87,7 @@ fn work(text: &str, stack: &Stack) -> Work {
     loaded.unwrap_or_else(|wrong| panic!("{}\n{text}", wrong[0])).job
 }
 
-/// What cuts of a scene by chance leave.
+/// What cuts of a random scene leave.
 fn left(case: u64, way: Way, when: impl Fn(&mut Rng) -> When) -> (String, Report) {
     let mut rng = Seed(case).stream("files");
     let stack = stack(&mut rng, way);
@@ -112,7 +113,7 @@ fn who_keeps_his_word_loses_nothing_that_was_promised() {
         unpromised += files.unpromised_lost.count;
         cuts += report.cuts;
     }
-    // The judge looks at all: what nobody promised is lost now and then.
+    // The judge considers all files: unpromised data are lost now and then.
     assert!(cuts == 3600 && unpromised > 0, "{unpromised}");
 }
 
@@ -136,8 +137,8 @@ const MOVE: &str = "[system]\nfamily = 'windows-nt'\n[pagecache]\nmib = 64\n[vol
     size_gib = 0.6\n[volume.c]\nfs = 'ntfs'\nsize_gib = 0.6\n[program.move]\nname = 'explorer'\non = 'd'\nto = 'c'\n\
     files = 400\ntotal_mb = 8\nmove = true\nsync_each = true\nfile_ms = 20\n";
 
-/// Files in neither place, of a drive that keeps data in its buffer for seconds: a page of the source's directory that is
-/// written again there goes out in its old place, before copies that came after it.
+/// Files in neither place, on a drive that keeps data in its buffer for seconds: a page of the source's directory that
+/// is written again there is destaged at its old place in the order, before copies that came after it.
 fn moved(way: Way) -> u64 {
     let small = Small { zones: vec![(3_000, 512)], ..Small::default() };
     let mut small = small.buffered(256, 64).write_back(240);

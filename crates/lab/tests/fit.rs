@@ -1,6 +1,6 @@
-//! Fits whose truth is known: a drive with other figures answers a stream of our own, and the drive as it was is fitted to
-//! that. What was moved must be found, what the stream cannot tell must be named, and the same must come out on one core,
-//! on two, and after an interruption. The same on real requests and by the dozen: `examples/recovery.rs`.
+//! Fits with a known truth: a drive with other figures answers a stream of our own, and the original drive is fitted to
+//! that. The fit must find what was moved and name what the stream does not determine, and the result must be the same
+//! on one core, on two, and after an interruption. The same on real requests and by the dozen: `examples/recovery.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ use seekwise_model::workload::replay::{Row, Timing};
 
 const DRIVE: &str = "barracuda-7200.7";
 
-/// Two thirds reads, a fifth going on where the last ended; pauses of 0 to 20 ms.
+/// Two thirds reads, a fifth continuing the last request; pauses of 0 to 20 ms.
 fn rows(sectors: u64, n: usize) -> Vec<Row> {
     let mut chance = Seed(7).stream("fit test");
     let mut end = 0;
@@ -160,7 +160,7 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     assert!(figure.source.starts_with("rows 1 to 800; was "), "{}", figure.source);
     assert!(figure.interval.is_some());
     assert_eq!(back.figure("cache.read_ahead.after").unwrap().kind, Kind::Fitted);
-    // All that did not move stands as it did.
+    // Everything that did not move is unchanged.
     let same = |line: &&str| written.lines().any(|other| other == *line);
     let changed: Vec<&str> = text.lines().filter(|line| !same(line)).collect();
     assert!(changed.len() <= 4, "{changed:#?}");

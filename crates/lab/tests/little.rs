@@ -1,4 +1,4 @@
-//! Little's law: the mean number of requests in a place is their rate times the mean time there, and in no place are more
+//! Little's law: the mean number of requests in a place is their rate times the mean time there, and no place has more
 //! than the limits in flight allow. The number is found by going through the run's instants, from issue to end, and not
 //! from its sums; the wait for a pace, before the issue, is a place outside.
 
@@ -7,10 +7,10 @@ use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::run::{Measured, measure};
 use seekwise_model::record::{Part, Record};
 
-/// Shares of a run may be off by what lies across its ends: at most so many requests.
+/// The error of a run's shares from requests across its ends: at most this many.
 const ACROSS: f64 = 1.0;
 
-/// What a run was, request by request.
+/// A run, request by request.
 struct Ran {
     measured: Measured,
     records: Vec<Record>,
@@ -36,7 +36,7 @@ impl Ran {
         self.measured.run.elapsed().nanos() as f64 / 1e9
     }
 
-    /// The greatest and the mean number of requests between two instants of each.
+    /// The largest and the mean number of requests between two instants of each.
     fn number(&self, between: fn(&Record) -> [u64; 2]) -> (i64, f64) {
         let mut steps: Vec<(u64, i64)> =
             self.records.iter().map(between).flat_map(|[from, to]| [(from, 1), (to, -1)]).collect();
@@ -51,7 +51,7 @@ impl Ran {
         (most, sum / 1e9 / self.seconds())
     }
 
-    /// Of any part of a response: rate times the mean time there.
+    /// For any part of a response: rate times the mean time there.
     fn in_part(&self, part: Part) -> f64 {
         self.records.iter().map(|record| record.completion.parts.get(part).nanos() as f64).sum::<f64>()
             / 1e9
@@ -97,7 +97,7 @@ fn a_backlog_is_as_long_as_its_rate_and_wait_say_and_in_no_part() {
     let (_, waiting) = ran.number(|record| [record.intended.nanos(), record.issued.nanos()]);
     let by_law = arrivals.reached_iops * arrivals.backlog_ms.mean / 1e3;
     assert!(waiting > 100.0 && (waiting / by_law - 1.0).abs() < 0.01, "{waiting} wait, {by_law} by rate and wait");
-    // Late by the share of the rate that is missing.
+    // Late by the missing share of the rate.
     let missing = 1.0 - arrivals.reached_iops / 200.0;
     assert!((arrivals.backlog_ms.max / 1e3 / ran.seconds() / missing - 1.0).abs() < 0.02, "{arrivals:?}");
     assert_eq!(ran.in_part(Part::Driver), 0.0, "the drive takes one at a time, and one at a time is issued");

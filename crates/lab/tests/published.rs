@@ -1,7 +1,7 @@
 //! Published behaviour of drives against their profiles: `validation/published.toml`, case by case.
 //!
-//! A case that is said to hold must hold, and one that is said not to must still not; and `docs/published.md` must say what
-//! the run gives, to the last digit: so neither goes stale. `SEEKWISE_UPDATE=1` writes the page's figures instead of
+//! A case marked as holding must hold, and one marked as not holding must not; `docs/published.md` must have the run's
+//! figures to the last digit. So neither becomes outdated. `SEEKWISE_UPDATE=1` writes the page's figures instead of
 //! comparing them. Drives that are not built in have their profiles in `validation/published`.
 
 use std::fmt::Write;
@@ -60,7 +60,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A minute on the drive after five seconds' run-in, the host left out.
+/// A minute on the drive after a run-in of five seconds, without the host.
 fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
     // Without a size the job has the whole drive.
     let job = if job.contains("size=") { job.to_owned() } else { format!("filename=/dev/sdx\n{job}") };
@@ -128,7 +128,7 @@ fn summary(published: &Published, found: &[f64]) -> String {
     )
 }
 
-/// What the page says of a drive: who measured it, and its cases.
+/// The page's section on a drive: who measured it, and its cases.
 fn section(drive: &Drive, cases: &[(&Case, f64)]) -> String {
     let mut text = format!(
         "\n## {}\n\n{}\n\n| what | measured | simulated | off | tolerance | | used |\n|---|---|---|---|---|---|---|\n",
@@ -149,14 +149,14 @@ fn section(drive: &Drive, cases: &[(&Case, f64)]) -> String {
     text
 }
 
-/// All that the page has from the run.
+/// All figures of the page that come from the run.
 fn figures(published: &Published, found: &[f64]) -> String {
     let all = || published.case.iter().zip(found.iter().copied());
     let of = |drive: &Drive| section(drive, &all().filter(|(case, _)| case.drive == drive.name).collect::<Vec<_>>());
     summary(published, found) + &published.drive.iter().map(of).collect::<String>()
 }
 
-/// Writes the page's figures if asked to; else says where it differs from them.
+/// Writes the page's figures if asked to; otherwise returns where it differs from them.
 fn page(figures: &str) -> Option<String> {
     let path = workspace().join("docs/published.md");
     let page = fs::read_to_string(&path).expect("the page");

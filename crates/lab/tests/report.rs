@@ -1,5 +1,5 @@
-//! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the
-//! page agree on its data.
+//! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the page
+//! agree on its data.
 
 use seekwise_lab::report::review::{Chapter, Review};
 use seekwise_lab::report::{Report, html};

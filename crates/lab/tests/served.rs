@@ -1,14 +1,15 @@
-//! What a power cut leaves of a served array that lacks a drive: what its bytes then read, held against what the drives really received,
-//! sector by sector; and a served disk by hand. Waits for its clients, never for the clock.
+//! What a power cut leaves of a served array that lacks a drive: what its bytes then read as, compared with what the
+//! drives really received, sector by sector; and a served disk by hand. It waits for its clients, never for the clock.
 
 mod really;
 #[cfg(unix)]
-#[path = "../../targets/tests/served/mod.rs"]
+#[path = "../../os/tests/served/mod.rs"]
 mod server;
 
 use really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_lab::crash::served;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
+use seekwise_model::history::Data;
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
 use seekwise_model::queue::{Discipline, Policy};
@@ -16,14 +17,14 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing;
 use seekwise_model::time::Instant;
+use seekwise_model::witness::{Watched, Witness};
 use seekwise_model::workload::{Job, Pattern};
-use seekwise_targets::bytes::Bytes;
-use seekwise_targets::history::Data;
-use seekwise_targets::live::content::Content;
+use seekwise_os::bytes::Bytes;
+use seekwise_os::live::content::Content;
 #[cfg(unix)]
-use seekwise_targets::live::{Disk, Plan};
-use seekwise_targets::sim::{self, Watched, Witness};
-use seekwise_targets::work::Work;
+use seekwise_os::live::{Disk, Plan};
+use seekwise_run::sim;
+use seekwise_run::work::Work;
 #[cfg(unix)]
 use server::Server;
 
@@ -32,19 +33,19 @@ struct AtWork {
     log: Log,
     content: Content,
     last: u64,
-    /// Not told yet: all of an instant are told at once, as a disk does.
+    /// Not reported yet: all of an instant are reported at once, as a disk does.
     landings: Vec<Landing>,
-    /// How often it began anew.
+    /// How often it began again.
     begun: u32,
 }
 
-/// What a write brings: its number in each sector.
+/// The content of a write: its number in each sector.
 fn data(request: &Request) -> Vec<u8> {
     let sector: Vec<u8> = request.stamp.to_le_bytes().repeat(SECTOR as usize / 8);
     sector.repeat(request.sectors as usize)
 }
 
-/// Whether two writes, by their stamps, were under way at the same time.
+/// True if two writes, by their stamps, were under way at the same time.
 fn at_once(log: &Log, one: u64, other: u64) -> bool {
     let [Some(one), Some(other)] = [one, other].map(|stamp| log.lives.get(&stamp)) else { return false };
     let end = |life: &really::Life| life.ended.map_or(usize::MAX, |ended| ended.1);
@@ -52,7 +53,7 @@ fn at_once(log: &Log, one: u64, other: u64) -> bool {
 }
 
 impl AtWork {
-    /// With a judge of cuts or, as a canary, without: by first copies, whatever is lost.
+    /// With a judge of cuts or, as a canary, without one: by first copies, whatever is lost.
     fn new(stack: &Stack, judged: bool) -> AtWork {
         let lost = stack.array().map_or(0, |array| array.lost);
         let content = Content::new(Bytes::default()).without(lost);
@@ -109,7 +110,7 @@ struct Seen {
     cuts: u32,
     /// With a drive missing.
     degraded: u32,
-    /// In which something acknowledged is older than it was, or nobody knows what was there.
+    /// In which something acknowledged is older than it was, or cannot be recovered.
     lossy: u32,
     unreadable: u32,
     /// Cuts of a history that did not begin with the run.
@@ -120,13 +121,13 @@ struct Seen {
     wrong: u32,
 }
 
-/// What a read finds in a sector: the number of a write, 0 for none; nothing where it cannot be read.
+/// The content of a sector as read: the number of a write, 0 for none; `None` if it is unreadable.
 fn read(content: &Content, sector: u64) -> Option<u64> {
     let data = content.bytes().read(sector, 1).ok()?.unwrap();
     Some(u64::from_le_bytes(data[..8].try_into().unwrap()))
 }
 
-/// Cuts the power of the same run a few times, and holds what is read then against what the drives received.
+/// Cuts the power of the same run a few times, and compares what is read then with what the drives received.
 fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: &mut Seen) {
     let work = Work::from(job.clone());
     let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
@@ -164,7 +165,7 @@ fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: 
             });
             older |= is.is_none_or(|is| last.is_some_and(|last| is < last.request.stamp));
             unreadable |= is.is_none();
-            // Of two writes to one sector that were under way at once either may be the last: no device promises an order.
+            // Of two concurrent writes to one sector either may be the last: no device promises an order.
             if let (Some(is), Some(real)) = (is, real)
                 && is != real
                 && at_once(&disk.log, is, real)
@@ -182,7 +183,7 @@ fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: 
     }
 }
 
-/// Arrays that lack a drive from the start or lose one, and get a new one or not.
+/// Arrays that lack a drive from the start or lose one, with or without a replacement.
 fn swarm(cases: u64, judged: bool) -> Seen {
     let mut seen = Seen::default();
     for case in 0..cases {
@@ -196,7 +197,7 @@ fn swarm(cases: u64, judged: bool) -> Seen {
                 let lasting = !stack.changes.is_empty();
                 let mut job = small_writes(&mut rng, stack.sectors(), lasting);
                 if rng.percent(60) {
-                    // One after another, with flushes: the history begins anew.
+                    // One after another, with flushes: the history begins again.
                     job = random_job(&mut rng, stack.sectors());
                 }
                 (stack, job)
@@ -257,8 +258,8 @@ fn spec(level: Level, lost: u64) -> ArraySpec {
     }
 }
 
-/// Writes all of the first row, then its chunk on a drive that is there, and cuts the power at `at` or when nothing is left to do. What is
-/// read of that chunk, and of the one on the lost drive; and when the second write was over.
+/// Writes the whole first row, then its chunk on a drive that is present, and cuts the power at `at` or when nothing is
+/// left to do. Returns what is read of that chunk, and of the one on the lost drive; and when the second write ended.
 fn row_cut(at: Option<Instant>) -> ([Option<u64>; 2], Instant) {
     let stack = three();
     let volume = stack.volumes()[0];
@@ -303,7 +304,7 @@ fn a_write_under_way_can_take_with_it_what_only_its_row_gives_back() {
     }
 }
 
-/// A disk that is served, of drives that write out only when they must, and its judge.
+/// A served disk, of drives that destage only when they must, and its judge.
 #[cfg(unix)]
 fn serve(name: &str, level: Level, plan: Option<Plan>) -> Server {
     let stack = Stack::bare(server::drive().profile()).under(testing::Layer::Array(spec(level, 0)));

@@ -1,7 +1,7 @@
 //! The model against measured drives: the committed errors, and a stream of our own that guards the model anywhere.
 //!
 //! Traces are other people's data: they are looked for in `SEEKWISE_TRACES`, else in `validation/traces` of the folder
-//! that `SEEKWISE_SHARED` names, else of `../shared` beside the workspace, and a test that does not find them says so and
+//! that `SEEKWISE_SHARED` names, else of `../shared` beside the workspace. A test that does not find them says so and
 //! passes. `SEEKWISE_UPDATE=1` (`cargo xtask validation`) rewrites the committed figures, the table and the pictures of
 //! `docs/validation.md` instead of comparing, and then fails without traces.
 
@@ -36,10 +36,10 @@ const DRIVES: [(&str, [f64; 3]); 8] = [
     ("st41601n", [0.084, 0.091, 0.311]),
 ];
 
-/// The drives and their traces are fixed and the model is deterministic: what is left is the rounding of the table.
+/// The drives and their traces are fixed and the model is deterministic: only the rounding of the table is left.
 const MARGIN_MS: f64 = 0.0006;
 
-/// One column of the table: mean and demerit in ms.
+/// A column of the table: mean and demerit in ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Column {
     measured: f64,
@@ -59,9 +59,9 @@ struct Row3 {
     requests: u64,
     /// The profile in `validation/drives`, on the whole trace.
     profile: Columns,
-    /// The same on the half that nothing was fitted on.
+    /// The same on the half that was not used for fitting.
     tried: Columns,
-    /// The parameters as extracted, imported and nothing else.
+    /// The parameters as extracted, only imported.
     extracted: Columns,
 }
 
@@ -77,7 +77,7 @@ fn shared() -> PathBuf {
     std::env::var_os("SEEKWISE_SHARED").map_or_else(|| workspace().join("../shared"), PathBuf::from).join("validation")
 }
 
-/// A folder of the validation data, if it is there; else says that the test is skipped.
+/// A folder of the validation data, if it exists; otherwise says that the test is skipped.
 fn data(variable: &str, folder: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).map_or_else(|| shared().join(folder), PathBuf::from);
     if path.is_dir() {
@@ -180,12 +180,13 @@ fn measured_drives_are_met_as_closely_as_the_table_says() {
     }
 }
 
-/// What the phase alone moves a demerit by, in ms: half of what twenty seeds span by arrival on the Cheetah 9LP
-/// (docs/validation.md), the drive that lies nearest to DiskSim's figures.
+/// How much the phase alone moves a demerit, in ms: half of the range of twenty seeds by arrival on the Cheetah 9LP
+/// (docs/validation.md), the drive closest to DiskSim's figures.
 const PHASE_MS: f64 = 0.015;
 
-/// What the project promises of its profiles: means of all requests within 1.5 %, those of reads and writes within 2 %, and
-/// no demerit above DiskSim's by more than the phase. They are what `seekwise fit` makes, not the best that could be found.
+/// The project's promise for its profiles: means of all requests within 1.5 %, those of reads and writes within 2 %,
+/// and no demerit above DiskSim's by more than the phase. The profiles are what `seekwise fit` makes, not the best that
+/// could be found.
 #[test]
 fn the_committed_errors_are_not_above_disksims() {
     let text = fs::read_to_string(workspace().join("validation/errors.toml")).expect("the committed table");
@@ -200,7 +201,7 @@ fn the_committed_errors_are_not_above_disksims() {
     }
 }
 
-/// The page says what the figures say.
+/// The page has the committed figures.
 #[test]
 fn the_page_shows_the_committed_errors() {
     let text = fs::read_to_string(workspace().join("validation/errors.toml")).expect("the committed table");
@@ -212,7 +213,7 @@ fn the_page_shows_the_committed_errors() {
     );
 }
 
-/// The table of `docs/validation.md`, and what it comes to.
+/// The table of `docs/validation.md`, and its summary.
 fn shown(rows: &BTreeMap<String, Row3>) -> String {
     let mut text = String::from(
         "| drive | requests | | measured mean | profile: mean | error | demerit | % of mean | second half: demerit | as extracted: demerit | DiskSim: demerit |\n\
@@ -244,12 +245,12 @@ fn shown(rows: &BTreeMap<String, Row3>) -> String {
     text + &comparison(rows)
 }
 
-/// How far a mean is off, in percent.
+/// The error of a mean, in per cent.
 fn off(column: Column) -> f64 {
     100.0 * (column.simulated / column.measured - 1.0)
 }
 
-/// Each column beside DiskSim, counted.
+/// Each column compared with DiskSim, counted.
 fn comparison(rows: &BTreeMap<String, Row3>) -> String {
     let mut text = String::from(
         "\nBeside DiskSim, counted over the table. Only *as extracted* has the same parameters on both sides. DiskSim's figure is\n\
@@ -283,8 +284,8 @@ fn write_docs(rows: &BTreeMap<String, Row3>) {
     fs::write(&path, format!("{before}<!-- errors -->\n{shown}<!-- end -->{after}")).expect("the page is written");
 }
 
-/// A stream of our own: two thirds reads, a fifth going on where the last ended, a third near it, think times of 0 to
-/// 40 ms.
+/// A stream of our own: two thirds reads, a fifth continuing the last request, a third near it, think times of 0 to 40
+/// ms.
 fn stream(sectors: u64) -> Vec<Row> {
     let mut rng = Seed(20).stream("regression");
     let (mut end, mut arrival) = (0u64, Span::ZERO);
@@ -307,7 +308,7 @@ fn stream(sectors: u64) -> Vec<Row> {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Guard {
-    /// All response times added up, in nanoseconds.
+    /// The sum of all response times, in nanoseconds.
     sum_ns: u64,
     median_ns: u64,
     p99_ns: u64,

@@ -1,8 +1,8 @@
 //! The swarm of power cuts at any size: `cargo xtask cuts [--stacks N] [--cuts N] [--seed N]`.
 //!
-//! So many cuts in all, spread over so many random stacks, on all cores: honest drives first, which must break no law of
-//! durability; then the same stacks with each fault, which must be caught. The exit code is 1 when an honest drive
-//! broke a law, or a fault was caught nowhere.
+//! It spreads the cuts over random stacks, on all cores: first honest drives, which must break no law of durability;
+//! then the same stacks with each fault, which must be caught. The exit code is 1 if an honest drive broke a law, or if
+//! a fault was never caught.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,7 +51,7 @@ fn options() -> Result<Options, String> {
     }
 }
 
-/// All cases with one fault, or none. Answers their sum, and in how many stacks a law was broken.
+/// Runs all cases with one fault, or none. Returns their sum, and in how many stacks a law was broken.
 fn swarm(options: &Options, name: &str, fault: Option<Fault>) -> (Tally, u64) {
     let begin = Instant::now();
     let each = options.cuts.div_ceil(options.stacks);

@@ -1,7 +1,8 @@
-//! What a request costs the generator: `cargo run --release -p seekwise-model --example workload_cost [PART OF A NAME]`.
+//! What a request costs the generator: `cargo run --release -p seekwise-model --example workload_cost [PART OF A
+//! NAME]`.
 //!
-//! Times `next` (with the call that finds the depth used up) and `complete` together, with 32 requests in flight, on
-//! the machine it runs on. It measures nothing else: no drive, no statistics.
+//! It times `next` (with the call that finds the depth used up) and `complete` together, with 32 requests in flight, on
+//! the machine on which it runs. It measures nothing else: no drive, no statistics.
 
 use std::collections::VecDeque;
 use std::time::Instant as Clock;
@@ -15,7 +16,7 @@ use seekwise_model::workload::{
     IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Repeat, Syncs, Worker, Workload,
 };
 
-/// The best of so many batches is told: others on the machine only slow a batch down.
+/// The best of this many batches is reported: other load on the machine only slows a batch down.
 const BATCHES: u32 = 1000;
 const BATCH: u32 = 10_000;
 /// 160 GB.

@@ -1,26 +1,28 @@
 //! The block vocabulary and the contract of every device.
 //!
-//! This is the room at which workloads, host layers and drives meet; none of them knows another. A drive is a
-//! [`Device`]; so is every layer above it, and each layer owns the devices below. Nothing here holds state.
+//! Workloads, host layers and drives meet in this room; none of them knows the others. A drive is a [`Device`], and so
+//! is every layer above it; each layer owns the devices below it. Nothing here holds state.
 //!
 //! # The contract
-//! 1. After `submit`, `control` or `handle_timeout(now)` all that is due by `now` is done and its completions can be
-//!    polled; after draining, `poll_timeout` is later than `now`. Drain after `submit` too, unless the instant that it
-//!    answers ([`Reached::next`]) is later than `now`: then there is nothing, and `poll_timeout` is that instant.
-//!    `handle_timeout(now)` comes before `submit` or `control` at that `now`; ties go by member, then tag.
+//! 1. After `submit`, `control` or `handle_timeout(now)` everything due by `now` is done and its completions can be
+//!    polled. After draining them, `poll_timeout` is later than `now`. Drain after `submit` too, unless the instant
+//!    that it returns ([`Reached::next`]) is later than `now`: then there is no completion, and `poll_timeout` is that
+//!    instant. `handle_timeout(now)` comes before `submit` or `control` at the same `now`; ties go by member, then by
+//!    tag.
 //! 2. Late calls change nothing: each layer steps its children through their own instants, so any coarser stepping
 //!    gives the same completions.
 //! 3. Each accepted tag completes exactly once, also through a power cut, a reset or an abort. `Err` from `submit`
-//!    means that something is in flight: try again after any completion or timeout. All other trouble is a
-//!    completion with a [`Status`].
-//! 4. A flush covers the writes whose completion was polled before it was submitted.
-//! 5. Durability goes by stamp: the top assigns rising stamps; a drive reports a landing once a track run, at its end or
-//!    cut short, its sectors evenly in `from..to`; so any instant of a cut can be answered afterwards ([`cut`]). Each
-//!    layer translates the landings of what it sent down into places and stamps of what it was sent.
+//!    means that the device is full: try again after any completion or timeout. Every other failure is a completion
+//!    with a [`Status`].
+//! 4. A flush covers the writes whose completions were polled before it was submitted.
+//! 5. Durability goes by stamp. The top assigns rising stamps. A drive reports one landing for each track run, at its
+//!    end or when it is cut short; its sectors pass evenly in `from..to`. So the state after a cut at any instant can
+//!    be computed afterwards ([`cut`]). Each layer translates the landings of the requests that it sent down into the
+//!    addresses and stamps of the requests that it received.
 //! 6. What a cut does to the sector under the head is a value of the profile ([`CutSector`]).
-//! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add
-//!    up exactly. On its way up a completion stays in one place, and each layer adds what it spent.
-//! 8. Same inputs, same outputs.
+//! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add up
+//!    exactly. On its way up a completion stays in one place, and each layer adds what it spent.
+//! 8. The same inputs give the same outputs.
 //!
 //! `testing::conformance` checks these rules on any device.
 
@@ -30,109 +32,106 @@ pub mod cut;
 use crate::record::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
-/// Bytes in one sector of the vocabulary: every `lba` and `sectors` counts these.
+/// Bytes in a sector of the vocabulary. Every `lba` and `sectors` counts in this unit.
 pub const SECTOR: u64 = 512;
 
-/// What a request asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Bytes from the medium to the host.
     Read,
-    /// Bytes from the host to the medium.
     Write,
-    /// A run of zeroes, no data on the link.
+    /// Write zeroes; no data crosses the link.
     WriteZeroes,
-    /// Make everything completed before durable.
+    /// Make everything that completed before durable.
     Flush,
-    /// These sectors are no longer needed.
+    /// The host no longer needs these sectors.
     Trim,
     /// Processor time of the program itself; `sectors` counts microseconds. Drives refuse it.
     Compute,
 }
 
-/// Marks on a request.
+/// Flags of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(u8);
 
 impl Flags {
-    /// None.
+    /// No flag.
     pub const NONE: Flags = Flags(0);
-    /// Force unit access: a write completes only when it is on the medium, a read comes from the medium.
+    /// Force unit access: a write completes only when it is on the medium; a read comes from the medium.
     pub const FUA: Flags = Flags(1);
-    /// Serve all earlier requests before, all later ones after (SCSI ordered).
+    /// Serve all earlier requests before it and all later ones after it (SCSI ordered).
     pub const ORDERED: Flags = Flags(2);
     /// Serve next (SCSI head of queue).
     pub const HEAD_OF_QUEUE: Flags = Flags(4);
-    /// Serve before what is not so marked, where the device makes that difference (NCQ's priority, SCSI's); a wish, which
-    /// other devices pass over.
+    /// Serve it before requests without this flag, on devices that support priorities (NCQ, SCSI). Other devices ignore
+    /// it.
     pub const PRIORITY: Flags = Flags(8);
-    /// A flush follows under the same tag, and the program is told of the two at once: how it forces a write where there
-    /// is no [`FUA`](Flags::FUA). For whoever watches a source; taken off before a device has the request.
+    /// A flush follows under the same tag, and the program learns of both at once: this is how it forces a write
+    /// without [`FUA`](Flags::FUA). It is meant for observers of a source; no device receives it.
     pub const FLUSH_FOLLOWS: Flags = Flags(16);
 
-    /// True when all of `other` are set.
+    /// True if all flags of `other` are set.
     pub const fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These but for `other`.
+    /// These flags without those of `other`.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// Both.
+    /// The flags of both.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 }
 
-/// How requests stand to one another on the way to a drive. It decides what may be outstanding together, and what an
-/// error does to the others.
+/// The command queuing of a drive. It decides which commands may be outstanding together, and what an error does to the
+/// others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Queuing {
     /// One command at a time (ATA without queuing).
     #[default]
     None,
-    /// ATA's legacy tagged queuing: the bus is released and taken again for each command that is not served at once. A
-    /// flush is not queued: nothing else is outstanding beside it. An error aborts the queue.
+    /// ATA's legacy tagged queuing. The drive releases the bus and takes it again for each command that it does not
+    /// serve at once. A flush is not queued: nothing else is outstanding beside it. An error aborts the queue.
     Tcq,
-    /// SATA's native queuing: the drive moves data when it has them. A flush is not queued, an error aborts the queue.
+    /// SATA's native command queuing. The drive moves data when it has them. A flush is not queued; an error aborts the
+    /// queue.
     Ncq,
-    /// SCSI's tagged queuing: simple, ordered and head of queue. A flush is a command as any other, an error ends its
-    /// command alone (QErr = 0).
+    /// SCSI's tagged queuing: simple, ordered and head of queue. A flush is a command like any other; an error ends
+    /// only its own command (QErr = 0).
     Scsi,
 }
 
 impl Queuing {
-    /// ATA's kinds of queue: without [`Flags::ORDERED`] and [`Flags::HEAD_OF_QUEUE`], and aborted as a whole.
+    /// True for ATA's kinds of queue: they have no [`Flags::ORDERED`] or [`Flags::HEAD_OF_QUEUE`], and an error aborts
+    /// the whole queue.
     pub const fn is_ata(self) -> bool {
         matches!(self, Queuing::Tcq | Queuing::Ncq)
     }
 }
 
-/// One request. A layer passes it on, splits it or merges it; it never changes its `stamp` downwards.
+/// A request. A layer passes it on, splits it or merges it, and keeps its `stamp` on the way down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Names the request while it is in flight; chosen by whoever submits, unique among its requests in flight.
+    /// Names the request while it is in flight. The submitter chooses it, unique among its requests in flight.
     pub tag: u32,
-    /// Which of a device's units (a volume of a matrix, a drive on a shared channel).
+    /// The unit of the device (a volume of a matrix, a drive on a shared channel).
     pub unit: u8,
-    /// Which program it comes from.
+    /// The program that it comes from.
     pub origin: u16,
-    /// What is asked.
     pub op: Op,
-    /// Marks.
     pub flags: Flags,
-    /// First sector.
     pub lba: u64,
-    /// Sectors; 0 for a flush.
+    /// In sectors; 0 for a flush.
     pub sectors: u32,
-    /// Rises with every request the top issues; durability goes by it.
+    /// Rises with every request that the top issues. Durability goes by it.
     pub stamp: u64,
 }
 
 impl Request {
-    /// A place for one.
+    /// A placeholder.
     pub const NONE: Request =
         Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
@@ -145,39 +144,36 @@ impl Request {
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Status {
-    /// Done.
     Done,
-    /// Taken back by a reset or an abort, or by another's error where that aborts the queue ([`Queuing`]).
+    /// Aborted by a reset, by an abort, or by another command's error where that aborts the queue ([`Queuing`]).
     Aborted,
-    /// The power went before it was done.
+    /// The power failed before it was done.
     PowerLost,
-    /// Reaches past the end of the device.
+    /// It reaches past the end of the device.
     OutOfRange,
-    /// The device has no such operation.
+    /// The device does not support the operation.
     Unsupported,
     /// The medium could not be read or written.
     MediumError,
 }
 
-/// The answer to one request.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// The request's tag.
     pub tag: u32,
-    /// How it ended.
     pub status: Status,
-    /// When the device accepted it.
+    /// When the device accepted the request.
     pub submitted: Instant,
-    /// When it was done; never later than the `now` at which it can be polled.
+    /// When the request was done; never later than the `now` at which it can be polled.
     pub finished: Instant,
-    /// Where the time between went; the parts sum to `finished - submitted`.
+    /// Where the time went. The parts add up to `finished - submitted`.
     pub parts: Parts,
-    /// What it asked of the processor.
+    /// The work that the request caused on the host's processor.
     pub effort: Effort,
 }
 
 impl Completion {
-    /// A place for one.
+    /// A placeholder.
     pub const NONE: Completion = Completion {
         tag: 0,
         status: Status::Done,
@@ -187,7 +183,7 @@ impl Completion {
         effort: Effort::NONE,
     };
 
-    /// It answers what was accepted at `since` already, and waited in `part`.
+    /// Moves the acceptance back to `since`; the time from there counts as `part`.
     #[inline]
     pub fn extend_back(&mut self, part: Part, since: Instant) {
         self.parts.add(part, self.submitted.since(since));
@@ -198,119 +194,114 @@ impl Completion {
 /// How far a device has come in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
-    /// One has a completion.
+    /// A request has completed.
     pub answered: bool,
-    /// What `poll_timeout` would answer, `FAR` where nothing happens by itself; or the present or before, where completions
-    /// may be polled.
+    /// What `poll_timeout` would return, `FAR` if nothing happens by itself. If it is not later than the present,
+    /// completions may be ready.
     pub next: Instant,
 }
 
-/// What became of written sectors, or what a layer tells besides that decides what they are worth.
+/// What happened to written sectors, or an event of a layer that decides what they are worth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LandingKind {
-    /// All on the medium.
+    /// All sectors are on the medium.
     Landed,
-    /// A cut left the one sector unreadable.
+    /// A cut left this sector unreadable.
     Torn,
-    /// Volatile and lost at a cut, or superseded by a later write before it reached the medium.
+    /// The data were volatile and lost at a cut, or a later write superseded them before they reached the medium.
     Discarded,
-    /// Acknowledged and then forgotten by a fault.
+    /// A fault lost the data after they were acknowledged.
     Dropped,
-    /// Nothing has become of it yet: an array took the write, or began to rebuild these sectors, under this number. The run is
-    /// the write as the array took it, where a layer above tells of its parts.
+    /// Undecided: an array accepted the write, or began to rebuild these sectors, under this number. The run is the
+    /// write as the array received it; a layer above reports its parts.
     Taken,
-    /// The member is lost, with all that it holds. No sectors.
+    /// The member is lost with all its data. Has no sectors.
     Gone,
-    /// The member holds again all that it should: its rebuild is over. No sectors.
+    /// The rebuild is over: the member holds all its data again. Has no sectors.
     Whole,
 }
 
-/// What a place on a member is to whoever is above its array.
+/// The role of an address on a member, as seen from above the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// This copy of the sectors, from 0; a drive holds the only one.
+    /// This copy of the sectors, from 0. A single drive holds copy 0.
     Copy(u32),
-    /// The parity P (0) or Q (1) of the row of the sectors. They are those of the row's first column, right beside it.
+    /// Parity P (0) or Q (1) of the row. The sectors are those of the row's first column, at the same offset.
     Parity(u32),
-    /// The same as [`Role::Copy`], written by a rebuild: the data are those of the last writes before its number.
+    /// As [`Role::Copy`], but written by a rebuild: the data are those of the last writes before its number.
     RebuiltCopy(u32),
-    /// The same as [`Role::Parity`], written by a rebuild: it belongs to all writes before its number.
+    /// As [`Role::Parity`], but written by a rebuild: it covers all writes before its number.
     RebuiltParity(u32),
-    /// All copies: something that has not come to any drive.
+    /// All copies: the data have reached no drive yet.
     Every,
 }
 
 /// A run of sectors that passed under a head without a pause, as the drive reported it. They pass evenly in `from..to`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackRun {
-    /// The drive's first sector.
+    /// The first sector on the drive.
     pub sector: u64,
-    /// Sectors.
     pub sectors: u32,
-    /// When the head came over the first sector.
+    /// When the head reached the first sector.
     pub from: Instant,
-    /// When it left the last.
+    /// When the head left the last sector.
     pub to: Instant,
 }
 
-/// A run of sectors written with one stamp, and what became of it: a track run or a part of one. Sectors reach the medium
-/// evenly in `from..to`. Places and stamps are those of whoever asks: each layer translates what it sent down.
+/// A run of sectors written with one stamp, and what happened to it: a track run or a part of one. The sectors reach
+/// the medium evenly in `from..to`. Addresses and stamps are the caller's: each layer translates those of the requests
+/// that it sent down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Landing {
-    /// Which drive of an array; 0 at a drive.
+    /// The drive of an array; 0 without an array.
     pub member: u32,
-    /// What the place is above the array.
     pub role: Role,
-    /// First sector.
     pub lba: u64,
-    /// Sectors.
     pub sectors: u32,
-    /// The stamp of the write that brought them; of parity, that of the last write that it was made for. 0 for a rebuild.
+    /// The stamp of the write that brought the data; for parity, that of the last write that it covers; 0 for a
+    /// rebuild.
     pub stamp: u64,
-    /// An array numbers the writes that it takes, and the runs of its rebuilds, in the order in which they hold a row; 0
-    /// without an array.
+    /// An array numbers the writes that it accepts and the runs of its rebuilds in the order in which they lock a row;
+    /// 0 without an array.
     pub number: u64,
-    /// When the head came over the first sector.
+    /// When the head reached the first sector.
     pub from: Instant,
-    /// When it left the last.
+    /// When the head left the last sector.
     pub to: Instant,
-    /// What became of them.
     pub kind: LandingKind,
     /// The first sector on the drive.
     pub sector: u64,
-    /// What it is a part of.
+    /// The track run that it is part of.
     pub run: TrackRun,
 }
 
-/// What a power cut leaves of the sector under the writing head.
+/// What a power cut does to the sector under the writing head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CutSector {
-    /// The drive has the energy to finish it.
+    /// The drive has enough energy to finish it.
     Finished,
     /// The old content stays.
     Old,
-    /// Neither: it cannot be read.
     Unreadable,
 }
 
-/// What is done to a device beside requests.
+/// An event at a device other than a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control<'a> {
-    /// The supply fails now: everything volatile is lost.
+    /// The supply fails: all volatile data are lost.
     PowerCut,
-    /// An orderly power-off: what the device does before it stops is its own affair.
+    /// An orderly power-off. The device decides what to do before it stops.
     PowerOff,
-    /// The supply returns.
     PowerOn,
     /// Abort everything in flight; the cache stays.
     Reset,
-    /// Abort one request.
+    /// Abort the request with this tag.
     Abort(u32),
-    /// Change a setting while running. `landings` = `on` asks for landings.
+    /// Change a setting while the device runs. `landings` = `on` enables landings.
     Set {
-        /// Dotted key below this device.
+        /// The dotted key below this device.
         key: &'a str,
-        /// Its new value, as it would stand in a stack file.
+        /// The new value, as in a stack file.
         value: &'a str,
     },
 }
@@ -318,80 +309,77 @@ pub enum Control<'a> {
 /// Why a control was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ControlError {
-    /// No such key here.
+    /// The device has no such key.
     UnknownKey,
-    /// The key exists, the value does not fit it.
+    /// The value does not fit the key.
     BadValue,
     /// No request with that tag is in flight.
     UnknownTag,
-    /// The device is off.
     PoweredOff,
 }
 
-/// How the medium is divided, for zoned (shingled) devices; the whole device is conventional when absent.
+/// The zones of a zoned (shingled) medium. A device without them is conventional throughout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneLimits {
-    /// Sectors from one zone's start to the next one's.
+    /// Sectors from the start of one zone to the start of the next.
     pub sectors: u64,
-    /// Zones that may be written at random, from the first.
+    /// How many zones, from the first, allow random writes.
     pub conventional: u32,
-    /// Zones that may be open at once; 0 is no limit.
+    /// How many zones may be open at once; 0 for no limit.
     pub open: u32,
 }
 
-/// What a unit of a device can do.
+/// The capabilities of a unit of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Capacity in sectors of 512 bytes.
     pub sectors: u64,
-    /// Bytes in a logical sector: requests are whole multiples.
+    /// Bytes in a logical sector; requests are multiples of it.
     pub logical: u32,
-    /// Bytes in a physical sector: writes of less cost a read.
+    /// Bytes in a physical sector; smaller writes cost a read.
     pub physical: u32,
-    /// Zones, if the device has them.
     pub zones: Option<ZoneLimits>,
-    /// Largest request in sectors.
+    /// The largest request in sectors.
     pub max_transfer: u32,
-    /// Requests it takes at once.
+    /// How many requests the device accepts at once.
     pub depth: u32,
     /// Honours [`Flags::FUA`].
     pub fua: bool,
     /// Acknowledges writes before they are durable.
     pub volatile_cache: bool,
-    /// How its commands stand to one another.
     pub queuing: Queuing,
-    /// Takes [`Op::Compute`]: there is a processor.
+    /// Accepts [`Op::Compute`]: a processor is modelled.
     pub computes: bool,
 }
 
-/// A thing that serves block requests. See the module's contract for the rules.
+/// A device that serves block requests. The module states its contract.
 pub trait Device {
-    /// What `unit` can do. Constant while the device is on.
+    /// The capabilities of `unit`. They are constant while the device is on.
     fn limits(&self, unit: u8) -> Limits;
-    /// Takes a request and answers when to call next ([`Reached::next`]); or hands it back because there is no room, and only
-    /// for that.
+    /// Accepts a request and returns when to call next ([`Reached::next`]), or hands the request back if, and only if,
+    /// the device is full.
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request>;
-    /// Does something beside requests.
+    /// Applies a control.
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError>;
-    /// When to call `handle_timeout` next; never at or before the last `now` once drained.
+    /// When to call `handle_timeout` next. Once completions are drained it is later than the last `now`.
     fn poll_timeout(&self) -> Option<Instant>;
-    /// Does all that is due by `now`, each thing at its own instant.
+    /// Does everything that is due by `now`, each thing at its own instant.
     fn handle_timeout(&mut self, now: Instant);
-    /// The next answer that is ready.
+    /// The next completion that is ready.
     fn poll_completion(&mut self) -> Option<Completion>;
-    /// The next landing; nothing unless `landings` was set `on`.
+    /// The next landing. There is none unless `landings` was set to `on`.
     fn poll_landing(&mut self) -> Option<Landing>;
-    /// Tells the stamps of the writes that it has taken and of which something may still land; others beside them do no harm.
+    /// Reports the stamps of the accepted writes that may still land. It may report others as well.
     fn unsettled(&self, tell: &mut dyn FnMut(u64));
-    /// What the drives did until now.
+    /// What the drives have done so far.
     fn log(&self) -> DriveLog;
-    /// Virtual time: does what is due, instant after instant, until one has a completion, and answers it (others of
-    /// that instant can be polled); nothing when there is none by `until`, which may be `FAR`.
+    /// Runs in virtual time until a request completes and returns that completion (others of the same instant can be
+    /// polled), or nothing if none completes by `until`, which may be `FAR`.
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
         let mut answer = Completion::NONE;
         self.proceed_into(until, &mut answer).answered.then_some(answer)
     }
-    /// The same, the completion put into the place of one that is over: it is too large to be moved.
+    /// As [`Device::proceed`], but writes the completion over one that is no longer needed: it is too large to move.
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
         loop {
             if let Some(completion) = self.poll_completion() {
@@ -443,52 +431,45 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
 /// What a source has for the engine at this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Issue this now. The engine fills in `stamp`.
+    /// Issue this request now. The engine fills in `stamp`.
     Request(Request),
-    /// This was done without the device: it is recorded, and nothing is issued.
+    /// The source did this without the device. The engine records it and issues nothing.
     Served(Served),
     /// Nothing before this instant.
     At(Instant),
-    /// Nothing before one of its requests completes.
+    /// Nothing before one of the source's requests completes.
     Completion,
-    /// Nothing more, ever.
     Done,
 }
 
-/// A request that a source has served itself, from memory or by others that it issued.
+/// A request that a source served itself, from memory or through other requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// The worker in whose statistics it counts.
     pub worker: u16,
-    /// What was asked.
     pub op: Op,
-    /// First sector.
     pub lba: u64,
-    /// Sectors.
     pub sectors: u32,
-    /// When it was due.
     pub intended: Instant,
-    /// When it was issued.
     pub issued: Instant,
-    /// When it was done.
     pub finished: Instant,
-    /// How much of the time from its issue was computing.
+    /// How much of the time since its issue was computing.
     pub computed: Span,
     /// It ended with an error.
     pub failed: bool,
 }
 
-/// Whoever issues requests: a workload, a file system, a recorded trace.
+/// A source of requests: a workload, a file system, a recorded trace.
 ///
-/// The engine asks `next` until it answers something else than a request, and again after every completion, whenever
-/// the instant named by [`Next::At`] has come, and when it was lent to somebody who may have brought it something.
+/// The engine calls `next` until it returns something other than a request, and again after every completion, at the
+/// instant named by [`Next::At`], and after somebody outside had access to the source.
 pub trait Source {
-    /// What to do at `now`.
+    /// The next action at `now`.
     fn next(&mut self, now: Instant) -> Next;
-    /// One of its requests completed. Answers how the completion is to be counted.
+    /// Handles the completion of one of its requests. Returns how to count it.
     fn complete(&mut self, now: Instant, completion: &Completion) -> Counted;
-    /// The device has no room for the request that it gave last; it is offered again until there is, and nothing else is
-    /// asked for before. Only a source that accounts for its own lateness has to know.
+    /// The device was full and refused the last request. The engine offers it again until the device accepts it, and
+    /// asks for nothing else before. Only a source that accounts for its own lateness needs to know.
     fn refused(&mut self, _now: Instant) {}
 }
 
@@ -504,42 +485,39 @@ impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
     }
 }
 
-/// How a completion is counted.
+/// How to count a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// In the statistics of this worker. The response time runs from the issue, when the request was first offered to the
-    /// device; the time since it was due by its arrival process is a figure of its own.
+    /// In the statistics of this worker. The response time runs from the issue, when the request was first offered to
+    /// the device. The time since it was due by its arrival process is a separate figure.
     In {
-        /// Which worker: its index in its job, counted on through the jobs of several sources.
+        /// The worker's index in its job; with several sources, the indexes continue through their jobs.
         worker: u16,
-        /// When it was due.
         intended: Instant,
-        /// What it stands for, where that is not the request itself: of a write and a flush of its own the flush is
-        /// counted, as the write.
+        /// The write that this flush made durable, if it followed a write of its own: the flush is counted as that
+        /// write.
         served: Option<Forced>,
     },
-    /// Not: ramp-up, or after the end of recording.
+    /// Not at all: ramp time, or after the end of recording.
     Out,
 }
 
-/// A write that a flush of its own has made durable.
+/// A write made durable by a flush of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Forced {
-    /// The write's operation.
     pub op: Op,
-    /// Its sectors.
     pub sectors: u32,
-    /// When it was issued, before its flush.
+    /// When the write was issued, before its flush.
     pub issued: Instant,
 }
 
-/// The longest a request may be postponed: how far a queue can let others pass.
+/// How long a queue can postpone a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// No bound: a steady supply of better placed requests starves it.
+    /// There is no bound: a steady supply of better placed requests starves it.
     None,
-    /// At most this many requests that came later are served first.
+    /// At most this many later requests are served first.
     Passes(u64),
-    /// Nothing that came later by more than this is served before it.
+    /// No request that came later by more than this is served before it.
     Wait(Span),
 }

@@ -1,12 +1,12 @@
-//! Joins a source to a device and turns the crank in whatever time the caller has. Reads no clock.
+//! Joins a source to a device and runs them, in the caller's time. It reads no clock.
 //!
-//! The engine assigns stamps, keeps a request that the device had no room for and offers it again, and hands a
-//! [`Record`] of each counted completion to the recorder. In virtual time: call [`Engine::run`]. In real time: call
-//! [`Engine::poll_timeout`], wait, [`Engine::step`]; something may come from outside meanwhile, and is brought to the
-//! source with [`Engine::source_mut`] or to the device with [`Engine::device_mut`] before the step.
+//! The engine assigns stamps. It keeps a request for which the device had no room and offers it again, and it hands a
+//! [`Record`] of each counted completion to the recorder. In virtual time, call [`Engine::run`]. In real time, call
+//! [`Engine::poll_timeout`], wait, and call [`Engine::step`]. To bring in events from outside, use
+//! [`Engine::source_mut`] or [`Engine::device_mut`] before the step.
 //!
-//! What can stand between a source and the engine: several as one ([`joined`]), computing where there is no processor
-//! ([`computing`]), a hash of what is issued ([`fingerprint`]).
+//! Adapters between a source and the engine: several sources as one ([`joined`]), computing without a processor
+//! ([`computing`]), a hash of the issued requests ([`fingerprint`]).
 
 pub mod computing;
 pub mod fingerprint;
@@ -18,7 +18,7 @@ use crate::block::{Control, Counted, Device, Forced, Next, Request, Source, Stat
 use crate::record::{Part, Record};
 use crate::time::Instant;
 
-/// More events than this at one instant mean that a device or a source does not let time pass.
+/// More events than this at one instant mean that a device or a source does not advance time.
 const EVENTS_AT_ONE_INSTANT: u32 = 1_000_000;
 
 /// A source joined to a device.
@@ -26,14 +26,14 @@ pub struct Engine<S, D> {
     source: S,
     device: D,
     now: Instant,
-    /// When the source wants to be asked; `FAR` when not by itself.
+    /// When the source wants its next call; `FAR` if it waits for an event.
     wake: Instant,
-    /// The source may have something: a request completed, or its instant came.
+    /// The source may have a request: one completed, or its instant came.
     ask: bool,
     /// The device may have completions.
     poll: bool,
     stamp: u64,
-    /// A request the device had no room for, and when it was first offered.
+    /// A request that the device refused, and when it was first offered.
     waiting: Option<(Request, Instant)>,
     /// By tag: the request in flight, and when it was first offered.
     flying: Vec<Option<(Request, Instant)>>,
@@ -45,14 +45,14 @@ pub struct Engine<S, D> {
 /// Why a run stopped short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// Time does not pass any more.
+    /// Time no longer advances.
     Instant(Instant),
-    /// The device holds requests and will never say anything again.
+    /// The device holds requests but will never complete them.
     Silent(Instant),
 }
 
 impl<S: Source, D: Device> Engine<S, D> {
-    /// Nothing issued yet, at the beginning of time.
+    /// An engine at the beginning of time, with nothing issued.
     pub fn new(source: S, device: D) -> Engine<S, D> {
         Engine {
             source,
@@ -70,12 +70,12 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
-    /// The present.
+    /// The present instant.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Requests that ended otherwise than done.
+    /// How many requests failed.
     pub fn failures(&self) -> u64 {
         self.failures
     }
@@ -85,7 +85,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         &self.device
     }
 
-    /// The device, to poll landings or to control it by hand.
+    /// The device, to poll landings or to control it directly.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -95,34 +95,34 @@ impl<S: Source, D: Device> Engine<S, D> {
         &self.source
     }
 
-    /// The source, to bring it something from outside: at the next step it is asked.
+    /// The source, to bring it an event from outside; the next step asks it.
     pub fn source_mut(&mut self) -> &mut S {
         self.ask = true;
         &mut self.source
     }
 
-    /// Gives both back.
+    /// Returns the source and the device.
     pub fn into_parts(self) -> (S, D) {
         (self.source, self.device)
     }
 
-    /// Passes a control to the device at the present.
+    /// Applies a control to the device at the present instant.
     pub fn control(&mut self, control: &Control<'_>) -> Result<(), crate::block::ControlError> {
         self.device.control(self.now, control)
     }
 
-    /// The source has no more, and all has completed.
+    /// True if the source has no more requests and all have completed.
     pub fn is_over(&self) -> bool {
         self.done && self.in_flight == 0
     }
 
-    /// When to step next; `None` when nothing comes by itself: all is done, or the source waits for the outside.
+    /// When to step next; `None` if nothing happens by itself: all is done, or the source waits for an outside event.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let next = self.device.poll_timeout().map_or(self.wake, |device| device.min(self.wake));
         (next != Instant::FAR).then_some(next)
     }
 
-    /// Issues and counts all there is at `now`.
+    /// Issues and counts everything there is at `now`.
     pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.now = now;
         self.device.handle_timeout(now);
@@ -130,7 +130,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.settle(recorder)
     }
 
-    /// Runs in virtual time until the source has no more and all has completed, or until `end`.
+    /// Runs in virtual time until the source is done and all requests have completed, or until `end`.
     pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.step(self.now, recorder)?;
         let (mut standing, mut record) = (0u32, Record::NONE);
@@ -158,7 +158,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         if self.in_flight > 0 || self.waiting.is_some() { Err(Stuck::Silent(self.now)) } else { Ok(()) }
     }
 
-    /// Counts what has completed and issues what there is, until neither leaves anything at this instant.
+    /// Counts completions and issues requests until neither has more at this instant.
     #[inline(always)]
     fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
         self.ask |= self.wake <= self.now;
@@ -183,7 +183,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         }
     }
 
-    /// Issues one request, if there is one and there is room.
+    /// Issues a request, if there is one and the device has room. True if it issued or recorded one.
     #[inline(always)]
     fn issue(&mut self, recorder: &mut impl FnMut(&Record)) -> bool {
         if let Some((request, offered)) = self.waiting {
@@ -262,7 +262,7 @@ mod tests {
     const READ: Request =
         Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
 
-    /// So many reads, kept at `depth` in flight, each at the next free tag.
+    /// A number of reads, kept at `depth` in flight, each at the next free tag.
     struct Reads {
         left: u32,
         depth: u32,

@@ -1,10 +1,10 @@
-//! A flash stick on USB: flat times. Each request costs the time of a command and the time that its bytes take, wherever it
-//! lies and whatever came before.
+//! A USB flash stick with constant access times. Each request costs the time of a command and the time of its bytes,
+//! whatever its address and whatever came before.
 //!
-//! One command at a time, as USB's bulk-only transport has it. A write is acknowledged when it is in the flash, so nothing is
-//! volatile and a flush has nothing to do. Of a write that the power, a reset or an abort ends nothing is there: each is taken
-//! for one step, though a real stick may have programmed some of its pages. Erasing, wear and the state that earlier writes
-//! left are not modelled; a write's time stands for them in the mean.
+//! The stick serves one command at a time, as USB's bulk-only transport does. It acknowledges a write when it is in the
+//! flash, so nothing is volatile and a flush has nothing to do. A write that a power cut, a reset or an abort ends
+//! leaves no trace: each is taken for one step, though a real stick may have programmed some of its pages. Erasing,
+//! wear and the state that earlier writes left are not modelled; a write's time covers them in the mean.
 
 use alloc::collections::VecDeque;
 
@@ -14,25 +14,25 @@ use crate::block::{
 use crate::record::{DriveLog, Effort, Ledger, Part, Parts};
 use crate::time::{Instant, Rate, Span};
 
-/// What a stick is.
+/// The description of a stick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlashSpec {
-    /// Sectors.
+    /// Capacity in sectors.
     pub sectors: u64,
-    /// Sectors of the largest request.
+    /// The largest request in sectors.
     pub largest: u32,
-    /// What a read costs beside its bytes.
+    /// Time of a read beside its bytes.
     pub read: Span,
-    /// What a write costs beside its bytes.
+    /// Time of a write beside its bytes.
     pub write: Span,
-    /// Bytes a second of reads.
+    /// In bytes a second.
     pub read_rate: u64,
-    /// Bytes a second of writes.
+    /// In bytes a second.
     pub write_rate: u64,
 }
 
 impl FlashSpec {
-    /// What it can do.
+    /// Its capabilities.
     pub fn limits(&self) -> Limits {
         Limits {
             sectors: self.sectors,
@@ -49,12 +49,12 @@ impl FlashSpec {
     }
 }
 
-/// The stick.
+/// A flash stick.
 pub struct Flash {
     spec: FlashSpec,
     reads: Rate,
     writes: Rate,
-    /// The command under way, its account written down to its end.
+    /// The command under way, with its account up to its end.
     busy: Option<(Request, Ledger)>,
     on: bool,
     ready: VecDeque<Completion>,
@@ -77,7 +77,7 @@ impl Flash {
         }
     }
 
-    /// The command and the bytes of a request; nothing where it is no read or write.
+    /// The times of the command and of the bytes; `None` if it is no read or write.
     fn times(&self, request: &Request) -> Option<(Span, Span)> {
         let bytes = u64::from(request.sectors) * SECTOR;
         match request.op {
@@ -87,7 +87,7 @@ impl Flash {
         }
     }
 
-    /// What is answered without the flash.
+    /// The status of a request that does not reach the flash.
     fn at_once(&self, request: &Request) -> Option<Status> {
         match request.op {
             _ if !self.on => Some(Status::PowerLost),
@@ -97,7 +97,7 @@ impl Flash {
         }
     }
 
-    /// The command under way ends before its time.
+    /// Ends the command under way before its time.
     fn drop_command(&mut self, now: Instant, status: Status) {
         if let Some((request, mut ledger)) = self.busy.take() {
             ledger.settle(Part::Overhead, now);
@@ -148,7 +148,7 @@ impl Device for Flash {
                 self.on = false;
                 self.drop_command(now, Status::PowerLost);
             }
-            // What is under way comes to its end.
+            // The command under way still completes.
             Control::PowerOff => self.on = false,
             Control::PowerOn => self.on = true,
             Control::Reset => self.drop_command(now, Status::Aborted),
@@ -192,7 +192,7 @@ impl Device for Flash {
         self.landings.iter().for_each(|landing| tell(landing.stamp));
     }
 
-    /// Nothing: what a log counts is a hard disk's.
+    /// Empty: a log counts what hard disks do.
     fn log(&self) -> DriveLog {
         DriveLog::default()
     }

@@ -1,4 +1,4 @@
-//! The host's layers: each is a device that owns the device below it. Nothing else knows of a layer. What they share is
+//! The host's layers. Each is a device that owns the device below it; no other room knows the layers. They share
 //! [`layer`].
 
 pub mod accelerator;

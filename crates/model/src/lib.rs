@@ -1,22 +1,95 @@
-//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. Same input, same output.
+//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. The same input gives the same
+//! output.
 //!
 //! | room | what it is |
 //! |---|---|
 //! | [`time`] | instants and spans in integer nanoseconds |
-//! | [`rng`] | one seed, named streams |
-//! | [`block`] | the vocabulary, and the [`block::Device`] contract at which all rooms meet |
-//! | [`record`] | what happened to one request: the parts of its response |
-//! | [`engine`] | joins a source to a device, in whatever time the caller has |
-//! | [`queue`] | who is next: one queue for host and drive |
-//! | [`recency`] | which of a number of things was used longest ago |
-//! | [`slab`] | a list whose places are used again |
+//! | [`rng`] | random numbers: one seed, named streams |
+//! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet |
+//! | [`record`] | what happened to a request: the parts of its response time |
+//! | [`engine`] | joins a source to a device, in virtual or real time |
+//! | [`queue`] | the request queue of hosts and drives, and its scheduling policies |
+//! | [`recency`] | an LRU list |
+//! | [`slab`] | a slab allocator |
 //! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
 //! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
-//! | [`flash`] | a flash stick of flat times |
+//! | [`flash`] | a USB flash stick with constant access times |
 //! | [`files`] | what programs do with files, as block requests: volumes |
-//! | [`stack`] | a drive and the layers above it in order: the one description, and the one builder |
+//! | [`stack`] | a drive and the layers above it in order: their description and their builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
-//! | [`workload`] | who issues requests: fio's and Iometer's generators, scripts |
+//! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
+//! | [`history`] | all that passed a disk at work, with the data of its writes |
+//! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts |
+//!
+//! # How to use it
+//!
+//! A device takes requests, says when to call it next, and answers; whoever calls it has the clock ([`block`] has the rules). Drives
+//! by name, and stacks by their text, are the business of `seekwise-formats`; `docs/embed.md` tells how both go together. A
+//! drive may also be made of values, without any other crate:
+//!
+//! ```
+//! use seekwise_model::block::{CutSector, Device, Op, Queuing, Request};
+//! use seekwise_model::drive::geometry::{Geometry, Order, Skews, Zone};
+//! use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
+//! use seekwise_model::drive::profile::{Cache, Faults, Firmware, Link, Overhead, Profile};
+//! use seekwise_model::queue::{Discipline, Policy};
+//! use seekwise_model::record::Part;
+//! use seekwise_model::rng::Seed;
+//! use seekwise_model::stack::Stack;
+//! use seekwise_model::time::{Instant, Span};
+//!
+//! // Two surfaces of 1000 cylinders with 100 sectors a track, 7,200 revolutions a minute, no buffer, one command at a time.
+//! let zones = Zone::lay(0, 1000, Order::Cylinder, &[100, 100], Skews { head: 0, cylinder: 0 });
+//! let seeks = SeekCurve::three_point(Span::from_millis(1), Span::from_millis(8), Span::from_millis(16), 1000).unwrap();
+//! let profile = Profile {
+//!     name: "example".into(),
+//!     physical_sector: 512,
+//!     geometry: Geometry::new(200_000, &zones, &[], &[]).unwrap(),
+//!     mechanics: Mechanics::new(seeks, Span::from_millis(1), Span::ZERO, 7_200_000).unwrap(),
+//!     cache: Cache::NONE,
+//!     firmware: Firmware {
+//!         depth: 1,
+//!         queue: Discipline::plain(Policy::Fcfs),
+//!         ahead: 0,
+//!         destage: Discipline::plain(Policy::Fcfs),
+//!         dispatch: Span::ZERO,
+//!         zero_latency: false,
+//!         priority: false,
+//!         recovery_limit: None,
+//!     },
+//!     overhead: Overhead::NONE,
+//!     link: Link {
+//!         rate: 150_000_000,
+//!         write_rate: 150_000_000,
+//!         command: Span::ZERO,
+//!         max_transfer: 256,
+//!         buffer_full: 0,
+//!         fua: false,
+//!         queuing: Queuing::None,
+//!     },
+//!     cut_sector: CutSector::Old,
+//!     weak: Vec::new(),
+//!     protected: false,
+//!     faults: Faults::default(),
+//! };
+//! profile.check().expect("a profile that fits together");
+//!
+//! let mut disk = Stack::bare(profile).build(Seed(1));
+//! let read = Request { tag: 7, op: Op::Read, lba: 150_000, sectors: 8, stamp: 1, ..Request::NONE };
+//! disk.submit(Instant::ZERO, read).expect("it has room for one");
+//! let answer = loop {
+//!     if let Some(answer) = disk.poll_completion() {
+//!         break answer;
+//!     }
+//!     let next = disk.poll_timeout().expect("something is under way");
+//!     disk.handle_timeout(next);
+//! };
+//!
+//! // Eight of a hundred sectors pass in 8/100 of the 8.33 ms that a revolution takes.
+//! assert_eq!(answer.parts.get(Part::Transfer).nanos() / 1000, 666);
+//! assert!(answer.parts.get(Part::Seek) > Span::from_millis(8) && answer.parts.get(Part::Rotation) < Span::from_millis(9));
+//! assert_eq!(answer.parts.total(), answer.finished.since(answer.submitted));
+//! ```
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -27,6 +100,7 @@ pub mod drive;
 pub mod engine;
 pub mod files;
 pub mod flash;
+pub mod history;
 pub mod host;
 pub mod queue;
 pub mod recency;
@@ -37,4 +111,5 @@ pub mod stack;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod time;
+pub mod witness;
 pub mod workload;

@@ -1,20 +1,20 @@
-//! Who is next: one queue for host and drive. The caller gives positions and costs; nothing here knows what they are.
+//! The request queue of hosts and drives, with its scheduling policies. The caller supplies positions and costs; the
+//! queue does not know what they mean.
 //!
 //! | policy | serves | starvation bound |
 //! |---|---|---|
-//! | FCFS | the oldest | nobody is passed |
+//! | FCFS | the oldest | no request is passed |
 //! | SSTF | the nearest position | none of its own |
 //! | LOOK | the next position in the direction of the sweep, turning at the last | two sweeps |
 //! | C-LOOK | the next higher position, then from the lowest again | one sweep |
 //! | SPTF | the least cost | none of its own |
 //!
-//! Within a sweep no position is served again for requests that came after it was first served, so a sweep serves at
-//! each position no more than wait at once. A *window* lets a policy choose among the oldest few only. *Nearest* lets SPTF choose
-//! by cost among the few at the nearest positions only, as firmware does that sorts by place and looks at the angle of
-//! the next few. *Ageing* lowers
-//! the cost of a request by a share of its wait, so nothing that came later by more than the largest cost divided by
-//! the share goes before it. A *wait limit* puts a request that waited longer first, whatever the policy. Ties go to
-//! the oldest.
+//! Within a sweep, a position that was served is not served again for requests that came later; so a sweep serves at
+//! each position no more requests than wait at once. A *window* lets a policy choose among the oldest few only.
+//! *Nearest* lets SPTF choose by cost among the few at the nearest positions only, as firmware does that sorts by
+//! position and compares the angles of the next few. *Ageing* lowers the cost of a request by a share of its wait, so
+//! that no request passes another that is older by more than the largest cost divided by the share. A *wait limit* puts
+//! a request first that has waited longer, under any policy. Ties go to the oldest.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -22,45 +22,45 @@ use alloc::vec::Vec;
 use crate::block::Bound;
 use crate::time::{Instant, Span};
 
-/// Which of the waiting is next.
+/// The order of service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// First come, first served.
     #[default]
     Fcfs,
-    /// Shortest seek (distance of positions) first.
+    /// Shortest seek time first, by distance of positions.
     Sstf,
     /// The elevator.
     Look,
     /// The circular elevator.
     CLook,
-    /// Shortest positioning time (the caller's cost) first.
+    /// Shortest positioning time first, by the caller's cost.
     Sptf,
 }
 
-/// A policy and what restrains it.
+/// A policy and its limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Discipline {
-    /// The order.
     pub policy: Policy,
-    /// Chooses among this many oldest; 0: among all.
+    /// Choose among this many oldest; 0 for all.
     pub window: u32,
-    /// SPTF: chooses by cost among this many at the nearest positions; 0: among all.
+    /// SPTF: choose by cost among this many at the nearest positions; 0 for all.
     pub nearest: u32,
-    /// SPTF: the cost of a request is lowered by this many thousandths of its wait.
+    /// SPTF: lower the cost of a request by this many thousandths of its wait.
     pub ageing: u32,
-    /// A request that waited longer goes first.
+    /// A request that has waited longer goes first.
     pub max_wait: Option<Span>,
 }
 
 impl Discipline {
-    /// The plain policy.
+    /// The policy without limits.
     pub const fn plain(policy: Policy) -> Discipline {
         Discipline { policy, window: 0, nearest: 0, ageing: 0, max_wait: None }
     }
 
-    /// How long a request can be put off, for positions below `positions`, at most `waiting` requests at once and costs
-    /// of at most `max_cost`. A [`Bound::Wait`] means: nothing that came later by more than this is served before it.
+    /// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
+    /// costs of at most `max_cost`. [`Bound::Wait`] means that no request that came later by more than this is served
+    /// before it.
     pub fn bound(&self, positions: u64, waiting: u64, max_cost: Span) -> Bound {
         let sweep = positions * waiting.saturating_sub(1);
         let own = match self.policy {
@@ -81,15 +81,15 @@ impl Discipline {
     }
 }
 
-/// What a choice by cost asks of whoever knows the costs.
+/// The costs that a choice by cost needs.
 pub trait Costs<T> {
-    /// What it costs to serve a request.
+    /// The cost of serving a request.
     fn of(&self, item: &T) -> u64;
-    /// No request at this distance from the head, or farther, costs less. Rises with the distance.
+    /// A lower bound on the cost of any request at this distance from the head or farther. It rises with the distance.
     fn least(&self, distance: u64) -> u64;
 }
 
-/// Costs of requests that are served by order or position alone.
+/// No costs: for policies that go by order or position alone.
 pub struct Costless;
 
 impl<T> Costs<T> for Costless {
@@ -102,14 +102,14 @@ impl<T> Costs<T> for Costless {
     }
 }
 
-/// One waiting request.
+/// A waiting request.
 #[derive(Clone, Copy, Debug)]
 struct Waiting<T> {
     order: u64,
     since: Instant,
     position: u64,
     item: T,
-    /// The numbers of the next older and the next younger one that wait, or `NONE`.
+    /// The numbers of the next older and the next younger waiting request, or `NONE`.
     older: u32,
     younger: u32,
 }
@@ -117,32 +117,32 @@ struct Waiting<T> {
 /// No number.
 const NONE: u32 = u32::MAX;
 
-/// The order of one that does not wait.
+/// The order of a place that is not waiting.
 const GONE: u64 = u64::MAX;
 
 /// The waiting requests.
 #[derive(Clone, Debug)]
 pub struct Queue<T> {
     discipline: Discipline,
-    /// Room for requests, by number; those that wait are a chain by age, the others are numbered in `free`.
+    /// Places for requests, by number. The waiting ones form a chain by age; `free` lists the others.
     held: Vec<Waiting<T>>,
     free: Vec<u32>,
     /// The ends of the chain.
     oldest: u32,
     youngest: u32,
-    /// Where it is `sorted`: numbers by position, rising, for a choice that begins at a place and goes on from there.
-    /// Streams come and go at its ends.
+    /// If `sorted`: numbers by rising position, for a choice that scans from one position. Streams enter and leave at
+    /// the ends.
     places: VecDeque<u32>,
     sorted: bool,
     capacity: usize,
     next_order: u64,
-    /// Where the sweep is; `sweep_fence` is the first order that came after its position was first served.
+    /// Where the sweep is. `sweep_fence` is the first order that came after its position was first served.
     sweep: u64,
     sweep_fence: u64,
     rising: bool,
 }
 
-/// What a choice is made from: those that wait and came before this order, as far as they are admitted.
+/// The candidates of a choice: waiting requests before this order that are admitted.
 struct Open<A> {
     before: u64,
     admit: A,
@@ -158,7 +158,7 @@ impl<A> Open<A> {
     }
 }
 
-/// A choice: which it is, and what it costs.
+/// A chosen request and its cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     number: u32,
@@ -173,7 +173,7 @@ impl<T: Copy> Default for Queue<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// An empty queue that never holds more than `capacity` (it does not grow then).
+    /// An empty queue that holds at most `capacity` requests; up to then it does not allocate.
     pub fn new(discipline: Discipline, capacity: usize) -> Queue<T> {
         let sorts = sorts(&discipline, capacity);
         Queue {
@@ -200,8 +200,8 @@ impl<T: Copy> Queue<T> {
         self.sort_if_many();
     }
 
-    /// By cost a choice among few looks at each of them, and keeping their places would be in vain. What lies between keeps
-    /// a queue about that long from being sorted again and again.
+    /// A choice by cost among few looks at each of them, so sorting few by position would be wasted. The gap between
+    /// the two limits keeps a queue near either from being sorted again and again.
     #[inline]
     fn sort_if_many(&mut self) {
         let few = if self.sorted { FEW / 2 } else { FEW };
@@ -223,23 +223,23 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// How it orders.
+    /// How it orders requests.
     pub fn discipline(&self) -> Discipline {
         self.discipline
     }
 
-    /// How many wait.
+    /// How many requests wait.
     pub fn len(&self) -> usize {
         self.held.len() - self.free.len()
     }
 
-    /// True when none waits.
+    /// True if no request waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.oldest == NONE
     }
 
-    /// Adds a request that waits `since` then, at `position`. Instants must not fall.
+    /// Adds a request that waits since `since`, at `position`. Instants must not decrease.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
         let (older, younger) = (self.youngest, NONE);
         let waiting = Waiting { order: self.next_order, since, position, item, older, younger };
@@ -281,13 +281,13 @@ impl<T: Copy> Queue<T> {
         self.free.push(number);
     }
 
-    /// A number's place among those sorted.
+    /// Where a number stands among the sorted ones.
     #[inline]
     fn place(&self, number: u32) -> (u64, u32) {
         (self.at(number).position, number)
     }
 
-    /// Puts a number among those sorted.
+    /// Inserts a number among the sorted ones.
     #[inline]
     fn put(&mut self, number: u32) {
         let place = self.place(number);
@@ -300,7 +300,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Takes a number out of those sorted.
+    /// Removes a number from the sorted ones.
     #[inline]
     fn drop_place(&mut self, number: u32) {
         if self.places.front() == Some(&number) {
@@ -317,7 +317,7 @@ impl<T: Copy> Queue<T> {
         &self.held[number as usize]
     }
 
-    /// Those that wait, oldest first, and their numbers.
+    /// The waiting requests, oldest first, with their numbers.
     #[inline]
     fn by_age(&self) -> impl Iterator<Item = (u32, &Waiting<T>)> {
         let mut next = self.oldest;
@@ -329,29 +329,29 @@ impl<T: Copy> Queue<T> {
         })
     }
 
-    /// Those that wait, oldest first, with how long since.
+    /// The waiting requests, oldest first, and since when they wait.
     pub fn iter(&self) -> impl Iterator<Item = (Instant, &T)> {
         self.by_age().map(|(_, waiting)| (waiting.since, &waiting.item))
     }
 
-    /// How many older ones a choice passes.
+    /// How many older requests a choice passes.
     pub fn passed(&self, choice: &Choice) -> usize {
         self.by_age().take_while(|&(number, _)| number != choice.number).count()
     }
 
-    /// The one that `rank` puts lowest, the oldest of equals; none of those to which it gives no rank.
+    /// The request with the lowest `rank`, the oldest of equals. Requests without a rank do not count.
     pub fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&T) -> Option<K>) -> Option<Choice> {
         let ranked = self.by_age().filter_map(|(number, waiting)| Some((rank(&waiting.item)?, number)));
         ranked.min_by(|one, other| one.0.cmp(&other.0)).map(|(_, number)| Choice { number, cost: 0 })
     }
 
-    /// What was chosen, and since when it waits.
+    /// The chosen request, and since when it waits.
     pub fn chosen(&self, choice: &Choice) -> (Instant, &T) {
         let waiting = self.at(choice.number);
         (waiting.since, &waiting.item)
     }
 
-    /// Takes out the requests that `gone` names.
+    /// Keeps only the requests for which `keep` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
         let mut next = self.oldest;
         while next != NONE {
@@ -365,7 +365,7 @@ impl<T: Copy> Queue<T> {
         self.sort_if_many();
     }
 
-    /// What `which` names waits at another position now.
+    /// Moves the request that `which` selects to another position.
     pub fn move_to(&mut self, which: impl Fn(&T) -> bool, position: u64) {
         let found = self.by_age().find(|(_, waiting)| which(&waiting.item));
         let Some(number) = found.map(|(number, _)| number) else { return };
@@ -378,12 +378,12 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Takes out all.
+    /// Removes all requests.
     pub fn clear(&mut self) {
         self.retain(|_| false);
     }
 
-    /// Takes out what was chosen; nothing may have been added or taken since.
+    /// Removes the chosen request. Nothing may have been added or removed since the choice.
     pub fn take(&mut self, choice: Choice) -> T {
         let Waiting { position, item, .. } = *self.at(choice.number);
         self.unlink(choice.number);
@@ -395,7 +395,7 @@ impl<T: Copy> Queue<T> {
         item
     }
 
-    /// The same as adding a request at `position` and taking it out, while no other waits.
+    /// As if a request were added at `position` and taken, while no other waits.
     #[inline]
     pub fn pass_through(&mut self, position: u64) {
         self.next_order += 1;
@@ -411,13 +411,13 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The next to serve at `now`. `head` is the present position.
+    /// The next request to serve at `now`. `head` is the present position.
     pub fn choose(&self, now: Instant, head: u64, costs: &impl Costs<T>) -> Option<Choice> {
         self.choose_among(|_| true, now, head, costs, u64::MAX)
     }
 
-    /// The next to serve of those that `admit` names; one that waited beyond the limit goes first even so. Where SPTF finds
-    /// none that costs less than `bar`, it answers any of them, at a cost not below that.
+    /// The next request to serve among those that `admit` selects. One that has waited beyond the limit goes first all
+    /// the same. If SPTF finds none that costs less than `bar`, it returns any of them, at a cost of at least `bar`.
     #[inline]
     pub fn choose_among(
         &self,
@@ -445,7 +445,7 @@ impl<T: Copy> Queue<T> {
         Some(Choice { number, cost: costs.of(&self.at(number).item) })
     }
 
-    /// The order behind the last that the window has room for, of those that are admitted.
+    /// The order just after the last admitted request in the window.
     #[inline]
     fn window_end(&self, admit: impl Fn(&Waiting<T>) -> bool) -> u64 {
         match self.discipline.window as usize {
@@ -458,7 +458,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// When the oldest has waited as long as the limit allows; nothing without a limit, or when none waits.
+    /// When the oldest request reaches the wait limit; `None` without a limit or without requests.
     #[inline]
     pub fn deadline(&self) -> Option<Instant> {
         let limit = self.discipline.max_wait?;
@@ -469,7 +469,7 @@ impl<T: Copy> Queue<T> {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
-    /// What the wait since then takes from a cost.
+    /// How much its wait lowers a cost.
     #[inline]
     fn credit(&self, now: Instant, since: Instant) -> i64 {
         match self.discipline.ageing {
@@ -478,8 +478,8 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The least aged cost among `open`, the oldest of equals, sought from the head outwards until the distance alone
-    /// costs more. Without ageing, where none costs less than the bar: the oldest.
+    /// The least aged cost among `open`, the oldest of equals, searched outwards from the head until the distance alone
+    /// costs more. Without ageing, if none costs less than the bar: the oldest.
     fn shortest(
         &self,
         now: Instant,
@@ -491,7 +491,7 @@ impl<T: Copy> Queue<T> {
         let most = self.credit(now, self.at(self.oldest).since);
         let mut above = self.places.partition_point(|&number| self.at(number).position < head);
         let mut below = above;
-        // The aged cost, the order, the plain cost and the number of the best so far.
+        // The best so far: aged cost, order, plain cost, number.
         let bar = if self.discipline.ageing == 0 { bar } else { u64::MAX };
         let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.at(oldest).order, bar, oldest);
         let nearest_below = |below: usize| match below {
@@ -503,7 +503,7 @@ impl<T: Copy> Queue<T> {
             Some(&number) => self.at(number).position - head,
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
-        // An older one of the same cost goes first.
+        // An older request of the same cost goes first.
         let too_much = |best: i64| best.saturating_add(most).saturating_add(1) as u64;
         while down.min(up) != u64::MAX && costs.least(down.min(up)) < too_much(best.0) {
             let number;
@@ -525,15 +525,15 @@ impl<T: Copy> Queue<T> {
         Choice { number: best.3, cost: best.2 }
     }
 
-    /// A choice by cost alone does best to look at all that is held, as it lies there.
+    /// True if a choice by cost does best to scan all places in storage order.
     #[inline]
     fn are_few(&self) -> bool {
         self.discipline.nearest == 0 && self.discipline.ageing == 0 && self.held.len() <= 2 * FEW
     }
 
-    /// The least cost among `open`, the oldest of equals, or of all where none costs less than the bar. With a bar most are
-    /// out of reach. Without one each is looked at: following the best so far costs more, and so does a test that nobody can
-    /// foresee among so few.
+    /// The least cost among `open`, the oldest of equals, or of all if none costs less than the bar. With a bar, most
+    /// are out of reach. Without one, each is looked at: to follow the best so far costs more, and so does a branch
+    /// that is hard to predict among so few.
     #[inline]
     fn shortest_of_few(
         &self,
@@ -549,8 +549,8 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The least cost among those that `counts` names, the oldest of equals; `best` where none costs less. Apart, for it needs
-    /// all registers.
+    /// The least cost among those that `counts` selects, the oldest of equals; `best` if none costs less. A function of
+    /// its own, because it needs all registers.
     #[inline(never)]
     fn least(&self, counts: impl Fn(&Waiting<T>) -> bool, costs: &impl Costs<T>, best: (u64, u32)) -> Choice {
         let (mut cost, mut best) = (best.0, self.at(best.1));
@@ -565,7 +565,7 @@ impl<T: Copy> Queue<T> {
         Choice { number, cost }
     }
 
-    /// The least aged cost among the `nearest` of `open`, or all of it, the oldest of equals.
+    /// The least aged cost among the `nearest` of `open`, or among all, the oldest of equals.
     fn shortest_of_nearest(
         &self,
         now: Instant,
@@ -573,7 +573,7 @@ impl<T: Copy> Queue<T> {
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
         costs: &impl Costs<T>,
     ) -> Choice {
-        // The aged cost, the order, the plain cost and the number of the best so far.
+        // The best so far: aged cost, order, plain cost, number.
         let mut best = (i64::MAX, u64::MAX, u64::MAX, NONE);
         let mut look_at = |number: u32, waiting: &Waiting<T>| {
             let plain = costs.of(&waiting.item);
@@ -598,7 +598,7 @@ impl<T: Copy> Queue<T> {
         Choice { number: best.3, cost: best.2 }
     }
 
-    /// Fills `nearest` with those that are the least [`apart`] from the head, and their numbers.
+    /// Fills `nearest` with the requests at the least distance ([`apart`]) from the head, and their numbers.
     fn find_nearest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>, nearest: &mut [(u128, u32)]) {
         let last = nearest.len() - 1;
         for (number, waiting) in self.by_age() {
@@ -611,18 +611,18 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The candidates, oldest first, and their numbers.
+    /// The candidates, oldest first, with their numbers.
     #[inline(always)]
     fn each<'a>(&'a self, open: &'a Open<impl Fn(&Waiting<T>) -> bool>) -> impl Iterator<Item = (u32, &'a Waiting<T>)> {
         self.by_age().filter(|(_, waiting)| open.has(waiting))
     }
 
-    /// May be served at its position in this sweep.
+    /// True if the request may be served at its position in this sweep.
     fn ahead(&self, waiting: &Waiting<T>) -> bool {
         waiting.position != self.sweep || waiting.order < self.sweep_fence
     }
 
-    /// The first at or above the sweep.
+    /// The first candidate at or above the sweep's position.
     fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         if self.sorted {
             let first = match self.places.front() {
@@ -635,7 +635,7 @@ impl<T: Copy> Queue<T> {
         self.nearest(open, ahead, |waiting| waiting.position)
     }
 
-    /// The first at or below the sweep.
+    /// The first candidate at or below the sweep's position.
     fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
         if self.sorted {
             let last = self.places.partition_point(|&number| self.at(number).position <= self.sweep);
@@ -645,7 +645,7 @@ impl<T: Copy> Queue<T> {
         self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
     }
 
-    /// The oldest at the first of `places` at which one may be served in this sweep.
+    /// The oldest candidate at the first of `places` that this sweep may serve.
     fn first_place<'a>(
         &self,
         open: &Open<impl Fn(&Waiting<T>) -> bool>,
@@ -686,19 +686,19 @@ impl<T: Copy> Queue<T> {
     }
 }
 
-/// Distance and, below it, order: one number, for to compare two takes branches that a processor cannot foresee.
+/// The distance and, below it, the order in one number: comparing two would take branches that are hard to predict.
 #[inline]
 fn apart<T>(waiting: &Waiting<T>, head: u64) -> u128 {
     u128::from(waiting.position.abs_diff(head)) << 64 | u128::from(waiting.order)
 }
 
-/// No place yet: farther than all.
+/// Farther than any position.
 const NOWHERE: (u128, u32) = (u128::MAX, NONE);
 
-/// Up to so many, looking at each costs less than keeping them sorted and looking at a third of them.
+/// Up to this many, scanning all costs less than keeping them sorted and scanning a third.
 const FEW: usize = 64;
 
-/// Keeps its requests by position too; by cost where they are many.
+/// True if the queue also keeps its requests sorted by position: the policy uses that, and many can wait.
 fn sorts(discipline: &Discipline, capacity: usize) -> bool {
     let by_place = match discipline.policy {
         Policy::Fcfs | Policy::Sstf => false,

@@ -1,17 +1,17 @@
-//! Which of a fixed number of things was used longest ago: a doubly linked list in two arrays, constant time.
+//! An LRU list over a fixed number of items: a doubly linked list in two arrays. Each operation takes constant time.
 
 use alloc::vec::Vec;
 
-/// The order of last use of things numbered from 0.
+/// Items numbered from 0, in the order of their last use.
 #[derive(Clone, Debug)]
 pub struct Recency {
-    /// Neighbours towards the newer and the older end; index `n` is the list's own end.
+    /// Neighbours towards the newer and the older end. Index `n` is the list's own end.
     newer: Vec<u32>,
     older: Vec<u32>,
 }
 
 impl Recency {
-    /// `n` things, the lowest number as if used longest ago.
+    /// A list of `n` items; item 0 counts as the least recently used.
     pub fn new(n: usize) -> Recency {
         let ends = n as u32 + 1;
         let newer = (0..ends).map(|i| (i + 1) % ends).collect();
@@ -19,7 +19,7 @@ impl Recency {
         Recency { newer, older }
     }
 
-    /// One more thing, used now.
+    /// Adds an item as the most recently used.
     pub fn add(&mut self) {
         let (was, end) = (self.end(), self.newer.len() as u32);
         let alone = self.newer[was as usize] == was;
@@ -27,7 +27,7 @@ impl Recency {
         self.newer.push(newer);
         self.older.push(older);
         (self.older[newer as usize], self.newer[older as usize]) = (end, end);
-        // Its number was the end's.
+        // The new item's number was that of the end.
         self.newer[was as usize] = was;
         self.older[was as usize] = was;
         self.touch(was as usize);
@@ -54,7 +54,7 @@ impl Recency {
         self.older[newer as usize] = thing;
     }
 
-    /// `thing` is used now.
+    /// Makes `thing` the most recently used.
     #[inline]
     pub fn touch(&mut self, thing: usize) {
         let (thing, newest) = (thing as u32, self.older[self.end() as usize]);
@@ -64,53 +64,53 @@ impl Recency {
         }
     }
 
-    /// `thing` counts as used longest ago.
+    /// Makes `thing` the least recently used.
     pub fn demote(&mut self, thing: usize) {
         let thing = thing as u32;
         self.unlink(thing);
         self.link(self.end(), thing);
     }
 
-    /// `thing` counts as used just after `other`.
+    /// Puts `thing` just behind `other`, as if it was used right after it.
     pub fn follow(&mut self, thing: usize, other: usize) {
         self.unlink(thing as u32);
         self.link(other as u32, thing as u32);
     }
 
-    /// The thing used last.
+    /// The most recently used item.
     #[inline]
     pub fn newest(&self) -> Option<usize> {
         let newest = self.older[self.end() as usize];
         (newest != self.end()).then_some(newest as usize)
     }
 
-    /// The thing used just before `thing`.
+    /// The item used just before `thing`.
     #[inline]
     pub fn before(&self, thing: usize) -> Option<usize> {
         let before = self.older[thing];
         (before != self.end()).then_some(before as usize)
     }
 
-    /// The thing used just after `thing`.
+    /// The item used just after `thing`.
     #[inline]
     pub fn after(&self, thing: usize) -> Option<usize> {
         let after = self.newer[thing];
         (after != self.end()).then_some(after as usize)
     }
 
-    /// `thing` leaves the order until it is touched or demoted.
+    /// Takes `thing` off the list until it is touched or demoted.
     pub fn retire(&mut self, thing: usize) {
         let thing = thing as u32;
         self.unlink(thing);
         (self.newer[thing as usize], self.older[thing as usize]) = (thing, thing);
     }
 
-    /// True for a thing that has left the order.
+    /// True if `thing` is off the list.
     pub fn is_retired(&self, thing: usize) -> bool {
         self.newer[thing] == thing as u32
     }
 
-    /// The thing used longest ago.
+    /// The least recently used item.
     #[inline]
     pub fn oldest(&self) -> Option<usize> {
         let end = self.end();
@@ -118,7 +118,7 @@ impl Recency {
         (oldest != end).then_some(oldest as usize)
     }
 
-    /// All things, the one used longest ago first.
+    /// All items, the least recently used first.
     #[inline]
     pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
         let end = self.end();

@@ -1,31 +1,31 @@
 //! What happened to one request: the anatomy of its response, and the record that a run keeps.
 //!
-//! The parts are differences of instants. Whoever serves a request keeps a [`Ledger`] beside it and writes down each
-//! stretch as it passes; who hands it on as one command adds a stretch of its own to what comes back. No part is computed
-//! as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
+//! The parts are differences of instants. A component that serves a request keeps a [`Ledger`] for it and books each
+//! stretch of time as it passes; one that passes it on as a single command adds its own time to the completion. No part
+//! is computed as a remainder, and the stretches leave no gap, so the parts add up to the response time exactly.
 //!
 //! ```text
 //!  submitted                                                                               finished
 //!  |processor|driver|flush|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
 //! ```
-//! *Flush* is the wait behind one: until a flush, or another barrier, that came before has passed, or, of a command that
-//! the drive has queued, while it writes back for a flush; of a flush itself, until what was dirty is on the medium.
-//! *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait for
-//! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
-//! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
+//! *Flush* is the wait behind a flush: until an earlier flush, or another barrier, has passed, or, for a command in the
+//! drive's queue, while the drive destages for a flush; for a flush itself, until the dirty data are on the medium.
+//! *Seek* is the movement of the arm or the head switch, *settle* the additional settling of a write, *rotation* the wait
+//! for the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
+//! the wait for a buffer segment or for the data of a prefetch in progress, *link* the time that the interface adds.
 
 use crate::block::{Completion, Flags, Request, Served, Status};
 use crate::time::{Instant, Span};
 
-/// Where time goes.
+/// A part of a response: where its time went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Part {
-    /// Processor cores of the host.
+    /// The host's processor cores.
     Processor,
     /// Waiting in the operating system's driver.
     Driver,
-    /// Waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium.
+    /// Waiting behind a flush or another barrier, in the driver or in the drive; for a flush, waiting for the medium.
     Flush,
     /// The controller's own cost, and waiting for its channel.
     Controller,
@@ -35,7 +35,7 @@ pub enum Part {
     Overhead,
     /// Arm movement or head switch.
     Seek,
-    /// Extra settling before a write.
+    /// Additional settling before a write.
     Settle,
     /// Rotational latency.
     Rotation,
@@ -48,9 +48,9 @@ pub enum Part {
 }
 
 impl Part {
-    /// How many there are.
+    /// How many parts there are.
     pub const COUNT: usize = 12;
-    /// All of them, in the order in which a request meets them.
+    /// All parts, in the order in which a request meets them.
     pub const ALL: [Part; Part::COUNT] = [
         Part::Processor,
         Part::Driver,
@@ -66,7 +66,7 @@ impl Part {
         Part::Link,
     ];
 
-    /// Its name in results.
+    /// The name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Part::Processor => "processor",
@@ -85,12 +85,12 @@ impl Part {
     }
 }
 
-/// A response taken apart.
+/// The time in each part of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts([u64; Part::COUNT]);
 
 impl Parts {
-    /// No time at all.
+    /// No time in any part.
     pub const NONE: Parts = Parts([0; Part::COUNT]);
 
     /// The time spent in `part`.
@@ -109,13 +109,13 @@ impl Parts {
         &self.0
     }
 
-    /// All parts together: the response time.
+    /// The sum of all parts: the response time.
     pub fn total(&self) -> Span {
         Span::from_nanos(self.0.iter().sum())
     }
 }
 
-/// The running account of one request: everything up to `mark` is written down.
+/// The running account of a request. It covers everything up to `mark`.
 #[derive(Clone, Copy, Debug)]
 pub struct Ledger {
     start: Instant,
@@ -124,23 +124,23 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens the account at `at`.
+    /// Opens an account at `at`.
     pub fn open(at: Instant) -> Ledger {
         Ledger { start: at, mark: at, parts: Parts::default() }
     }
 
-    /// The stretch from the last mark until `at` went into `part`. Panics when `at` is before the mark.
+    /// Books the time from the mark to `at` under `part`. Panics when `at` is before the mark.
     #[inline]
     pub fn until(&mut self, part: Part, at: Instant) {
         let stretch = at.since(self.mark).nanos();
-        // All parts together are the time from the start to the mark: none can wrap.
+        // The sum of all parts is the time from the start to the mark, so none can wrap.
         let sum = &mut self.parts.0[part as usize];
         *sum = sum.wrapping_add(stretch);
         self.mark = at;
     }
 
-    /// Ends the account at `at`, which may lie before the mark when the request was broken off: what was written down
-    /// beyond `at` is taken back, latest part first, and a stretch short of `at` goes into `part`.
+    /// Closes the account at `at`. If the request broke off, `at` may lie before the mark: entries beyond `at` are
+    /// taken back, the latest part first, and any time missing up to `at` goes to `part`.
     pub fn settle(&mut self, part: Part, at: Instant) {
         if at >= self.mark {
             return self.until(part, at);
@@ -154,10 +154,10 @@ impl Ledger {
         self.mark = at;
     }
 
-    /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
+    /// Books the time from the mark to `child.submitted` under `waiting`, and the rest as the child did.
     #[inline]
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
-        // The one part after all: a wide read of what has just been written narrowly would wait for that.
+        // One by one: a wide read of narrow writes that are still under way would stall.
         for (sum, part) in self.parts.0.iter_mut().zip(&child.parts.0) {
             *sum = sum.wrapping_add(*part);
         }
@@ -165,7 +165,7 @@ impl Ledger {
         self.mark = child.finished;
     }
 
-    /// It was opened at `since` already, and the stretch from there went into `part`.
+    /// Moves the opening back to `since`; the time from there goes to `part`.
     #[inline]
     pub fn extend_back(&mut self, part: Part, since: Instant) {
         self.parts.add(part, self.start.since(since));
@@ -177,7 +177,7 @@ impl Ledger {
         self.start
     }
 
-    /// Up to when it is written down.
+    /// The instant up to which time is booked.
     pub fn mark(&self) -> Instant {
         self.mark
     }
@@ -188,31 +188,31 @@ impl Ledger {
     }
 }
 
-/// What a request asked of the host's processor: counted by the layers on its way, paid in the topmost one.
+/// The work of a request on the host's processor. The layers on its way count it; the topmost one charges it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
-    /// Commands sent to devices for it.
+    /// Commands sent to devices.
     pub commands: u16,
-    /// Interrupts that the processor saw of them.
+    /// Interrupts that the processor saw.
     pub interrupts: u16,
     /// Sectors that the processor copied in memory.
     pub copied: u32,
-    /// Sectors that the processor read in memory to compute parity, or what parity gives back.
+    /// Sectors that the processor read in memory to compute parity, or to reconstruct data from it.
     pub parity: u32,
-    /// How long the processor moved its data itself, a word at a time (PIO).
+    /// How long the processor moved the data itself, a word at a time (PIO).
     pub programmed: Span,
-    /// Core time spent on it; nothing where no processor is modelled.
+    /// Core time spent; zero if no processor is modelled.
     pub busy: Span,
 }
 
 impl Effort {
-    /// Nothing.
+    /// No work.
     pub const NONE: Effort =
         Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
-    /// One command, answered by one interrupt.
+    /// One command and its interrupt.
     pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
-    /// Adds another's.
+    /// Adds the work of `other`.
     #[inline]
     pub fn add(&mut self, other: &Effort) {
         self.commands = self.commands.saturating_add(other.commands);
@@ -224,28 +224,27 @@ impl Effort {
     }
 }
 
-/// What is written down of a request.
+/// The account of a request: its time and its work.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     /// Where its time went.
     pub ledger: Ledger,
-    /// What it asked of the processor.
     pub effort: Effort,
 }
 
 impl Account {
-    /// Opens it at `at`.
+    /// Opens an account at `at`.
     pub fn open(at: Instant) -> Account {
         Account { ledger: Ledger::open(at), effort: Effort::NONE }
     }
 
-    /// Of a request that was answered so.
+    /// The account of a completed request.
     pub fn of(answer: &Completion) -> Account {
         let ledger = Ledger { start: answer.submitted, mark: answer.finished, parts: answer.parts };
         Account { ledger, effort: answer.effort }
     }
 
-    /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
+    /// Books the time from the mark to `child.submitted` under `waiting`, and the rest as the child did.
     #[inline]
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
         self.ledger.adopt(waiting, child);
@@ -253,19 +252,19 @@ impl Account {
     }
 }
 
-/// What drives did since the beginning, whoever asked for it.
+/// What drives have done since the beginning, on any request or by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveLog {
-    /// Flush commands that reached them.
+    /// Flush commands that reached the drives.
     pub flushes: u64,
-    /// Accesses that began on another cylinder than the heads were at, for commands and for what is written back.
+    /// Accesses that began on another cylinder than that of the heads, for commands or for destaging.
     pub seeks: u64,
-    /// Of these, those that went the other way than the one before.
+    /// Seeks in the opposite direction to the one before.
     pub reversals: u64,
 }
 
 impl DriveLog {
-    /// Adds another drive's.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &DriveLog) {
         self.flushes += other.flushes;
         self.seeks += other.seeks;
@@ -273,24 +272,22 @@ impl DriveLog {
     }
 }
 
-/// One counted request of a run.
+/// A counted request of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
-    /// The worker that issued it.
     pub worker: u16,
-    /// What was asked.
     pub request: Request,
     /// When it was due by its arrival process; without one, when it was issued.
     pub intended: Instant,
     /// When it was issued: first offered to the device. The response time runs from here.
     pub issued: Instant,
-    /// The answer. Its parts cover `issued..finished`: waiting before the device took it stands under driver. What was
-    /// waited before the issue, for a pace or for a limit in flight, is nobody's part.
+    /// Its parts cover `issued..finished`. Time before the device accepted the request counts as driver time. Time
+    /// before the issue, for a pace or for a limit in flight, belongs to no part.
     pub completion: Completion,
 }
 
 impl Record {
-    /// A place for one.
+    /// A placeholder.
     pub const NONE: Record = Record {
         worker: 0,
         request: Request::NONE,
@@ -299,7 +296,8 @@ impl Record {
         completion: Completion::NONE,
     };
 
-    /// Of a request that its source has served: what was not computing it waited in the operating system.
+    /// The record of a request that its source served: all its time except computing counts as waiting in the operating
+    /// system.
     pub fn of_served(served: &Served) -> Record {
         let Served { worker, op, lba, sectors, intended, issued, finished, computed, failed } = *served;
         let (flags, status) = (Flags::NONE, if failed { Status::MediumError } else { Status::Done });
@@ -312,19 +310,19 @@ impl Record {
         Record { worker, request, intended, issued, completion }
     }
 
-    /// Response time: from when it was issued until it was done.
+    /// Response time: from the issue to the completion.
     #[inline]
     pub fn response(&self) -> Span {
         self.completion.finished.since(self.issued)
     }
 
-    /// From when it was due until it was done.
+    /// From when it was due to the completion.
     #[inline]
     pub fn since_due(&self) -> Span {
         self.completion.finished.since(self.intended)
     }
 
-    /// How long it waited to be issued, once it was due.
+    /// How long it waited for its issue after it was due.
     #[inline]
     pub fn backlog(&self) -> Span {
         self.issued.since(self.intended)

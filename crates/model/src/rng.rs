@@ -1,21 +1,21 @@
-//! Chance: one seed, named independent streams.
+//! Random numbers: one seed, named independent streams.
 //!
-//! Each place that draws takes its own stream by name (`rng.stream("arrival")`), so a draw added in one room does
-//! not shift the draws of another. The generator is xoshiro256++ (Blackman and Vigna 2019), its state filled by
-//! SplitMix64, as its authors advise; names are folded in by FNV-1a. This is the lab's own chance; the generators
-//! of fio and Iometer, which a job may ask for by their algorithm, are in `workload`.
+//! Each place that draws numbers takes its own stream by name (`rng.stream("arrival")`), so that another draw in one
+//! room does not shift the draws of the others. The generator is xoshiro256++ (Blackman and Vigna 2019); SplitMix64
+//! fills its state, as its authors advise, and FNV-1a hashes the names. This is the laboratory's own generator. Those
+//! of fio and Iometer, which a job may ask for, are in `workload`.
 
-/// A seed from which named streams are drawn.
+/// A seed from which named streams are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The stream called `name`, the same for the same seed and name on every machine.
+    /// The stream called `name`. The same seed and name give the same stream on every machine.
     pub fn stream(self, name: &str) -> Rng {
         self.numbered(name, 0)
     }
 
-    /// The stream called `name` of the `index`-th of several equals (a worker, an array's drive).
+    /// The stream called `name` of number `index` among several equals (a worker, a drive of an array).
     pub fn numbered(self, name: &str, index: u64) -> Rng {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for byte in name.bytes().chain(index.to_le_bytes()) {
@@ -24,13 +24,13 @@ impl Seed {
         Rng::new(self.0 ^ hash)
     }
 
-    /// The seed of the `index`-th independent run of a study.
+    /// The seed of the independent run number `index` of a study.
     pub fn run(self, index: u64) -> Seed {
         Seed(self.numbered("run", index).next_u64())
     }
 }
 
-/// One stream of random numbers.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Rng {
     state: [u64; 4],
@@ -49,7 +49,7 @@ impl Rng {
         Rng { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
     }
 
-    /// Sixty-four random bits.
+    /// 64 random bits.
     pub fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -63,7 +63,7 @@ impl Rng {
         result
     }
 
-    /// A number in `0..n`; the bias is below `n / 2^64`. Panics when `n` is 0.
+    /// A number in `0..n`, with a bias below `n / 2^64`. Panics when `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "a draw from nothing");
         ((u128::from(self.next_u64()) * u128::from(n)) >> 64) as u64
@@ -101,7 +101,7 @@ mod tests {
         for _ in 0..100_000 {
             counts[rng.below(10) as usize] += 1;
         }
-        // Chi-squared with 9 degrees of freedom: 27.9 is passed once in a thousand seeds; this seed is fixed.
+        // Chi-squared with 9 degrees of freedom: one seed in a thousand exceeds 27.9. This seed is fixed.
         let chi: u64 = counts.iter().map(|&c| u64::from(c.abs_diff(10_000)).pow(2)).sum::<u64>() / 10_000;
         assert!(chi < 28, "{counts:?}");
     }

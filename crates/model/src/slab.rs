@@ -1,21 +1,21 @@
-//! A list whose places are used again, the last one freed first.
+//! A slab allocator: a list that reuses its free places, the last one freed first.
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-/// Things by number. Whoever holds a number knows whether it is free.
+/// Items by number. Only the caller knows whether a number is free.
 pub struct Slab<T> {
     places: Vec<T>,
     free: Vec<u32>,
 }
 
 impl<T> Slab<T> {
-    /// Empty, with room for so many before it grows.
+    /// Empty, with room for `capacity` items before it grows.
     pub fn with_capacity(capacity: usize) -> Slab<T> {
         Slab { places: Vec::with_capacity(capacity), free: Vec::with_capacity(capacity) }
     }
 
-    /// Takes a place; answers its number.
+    /// Puts an item into a free place and returns its number.
     #[inline]
     pub fn put(&mut self, item: T) -> u32 {
         match self.free.pop() {
@@ -30,7 +30,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Takes a place with what was left in it, or `new` where it is a new one; answers its number.
+    /// Takes a place and returns its number. A reused place keeps its old item; a new one holds what `new` returns.
     #[inline]
     pub fn claim(&mut self, new: impl FnOnce() -> T) -> u32 {
         match self.free.pop() {
@@ -42,30 +42,30 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The place is free; what is in it stays until it is taken again.
+    /// Frees a place. Its item stays there until the place is taken again.
     #[inline]
     pub fn free(&mut self, index: u32) {
         self.free.push(index);
     }
 
-    /// The first of the `last` places freed, none of which was taken since.
+    /// The first of the `last` places that were freed, if none of them has been taken since.
     #[inline]
     pub fn freed(&self, last: u32) -> u32 {
         self.free[self.free.len() - last as usize]
     }
 
-    /// Places that are taken.
+    /// How many places are taken.
     #[inline]
     pub fn taken(&self) -> u32 {
         (self.places.len() - self.free.len()) as u32
     }
 
-    /// Numbers given out so far, those that are free again among them.
+    /// How many numbers were given out so far, including those that are free again.
     pub fn len(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// None was ever given out.
+    /// True if no number was ever given out.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }

@@ -1,10 +1,9 @@
-//! A stack: a drive, the layers above it in order, and what changes while a run goes on. The one description of what a
-//! device is made of, and the one builder: whoever runs a job, cuts the power or asks how many sectors there are begins
-//! here.
+//! A stack: a drive, the layers above it in order, and what changes during a run. It is the only description of a
+//! device and its only builder: running a job, cutting the power and counting sectors all begin here.
 //!
-//! Layers stand in any order that makes sense, and one may stand twice ([`Stack::check`] says what makes none). What
-//! stands below an [`Layer::Array`] is there once a drive, but for what its drives share ([`Layer::is_shared`]), which
-//! stands right below it:
+//! Layers stand in any order that makes sense, and one kind may occur twice ([`Stack::check`] reports those that make
+//! none). Each drive of an [`Layer::Array`] has its own copy of what stands below the array, except for what the drives
+//! share ([`Layer::is_shared`]), which stands directly below it:
 //!
 //! ```text
 //! processor             layers[5]
@@ -16,7 +15,7 @@
 //! drive      drive
 //! ```
 //!
-//! Facts (sectors, volumes, how many drives) are worked out from the description; no device is built for them.
+//! Facts (sectors, volumes, number of drives) are derived from the description, without building a device.
 
 mod breakers;
 
@@ -47,73 +46,72 @@ use crate::time::Instant;
 
 pub use self::breakers::PromiseBreaker;
 
-/// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
-/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the
-/// profile, so that a skew which just suffices at its speed suffices at each.
+/// The largest difference between two spindles, in millionths. Each is locked to a crystal of 100 parts in a million
+/// either way, so two differ by at most twice that (inferred: the usual tolerance of such parts; makers state far wider
+/// limits of the speed, 0.1 to 0.5 %). Drives are only slower than the profile, so that a skew which just suffices at
+/// its speed suffices at each.
 const SLOWEST: u64 = 200;
 
-/// A stack.
+/// The description of a stack.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// What each of its drives is.
+    /// The profile of each of its drives.
     pub profile: Profile,
-    /// What stands above, the lowest first.
+    /// The layers above the drive, the lowest first.
     pub layers: Vec<Layer>,
     /// What changes during a run, in order of time.
     pub changes: Vec<Change>,
-    /// Devices beside it, on which a scene's volumes may lie: its units 1, 2, … ([`beside`](crate::host::beside)). Of the
-    /// layers only the processor stands above them too.
+    /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`beside`](crate::host::beside)). Of the layers,
+    /// only the processor also serves them.
     pub beside: Vec<FlashSpec>,
 }
 
 /// A layer above a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Nothing but the passing on ([`Identity`]).
+    /// Passes everything on ([`Identity`]).
     Identity,
     /// A host bus adapter.
     Controller(ControllerSpec),
-    /// Bytes a second of a bus that the drives of an array share.
+    /// A bus that the drives of an array share, in bytes a second.
     Bus(u64),
-    /// IDE channels with so many drives each.
+    /// IDE channels with this many drives each.
     Channel(u32),
     /// A SCSI bus that the drives of an array share.
     Scsi(ScsiSpec),
-    /// Several drives as one.
     Array(ArraySpec),
-    /// The operating system's driver.
     Driver(DriverSpec),
     /// A driver's cache of the whole disk in host memory.
     Accelerator(AcceleratorSpec),
-    /// The processor.
     Processor(ProcessorSpec),
 }
 
-/// The key of a change that is of the supply: its value is `cut`, `off`, `on` or, of the link, `reset`. No stack file has it, a recorded session does.
+/// The key of a change of the supply. Its value is `cut`, `off`, `on` or, for the link, `reset`. Recorded sessions have
+/// it; stack files do not.
 pub const POWER: &str = "power";
 
-/// A setting of a layer that changes while a run goes on.
+/// A setting of a layer that changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// When, from the run's beginning.
+    /// Since the run's beginning.
     pub at: Instant,
-    /// Dotted key of the stack.
+    /// The dotted key in the stack.
     pub key: String,
-    /// Its value from then on, as it would stand in a stack file.
+    /// The new value, as in a stack file.
     pub value: String,
 }
 
-/// A layer that makes no sense where it stands.
+/// A layer that makes no sense at its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
-    /// Which one, by its name in the stack.
+    /// The layer's name in the stack.
     pub layer: String,
-    /// Why, and where it may stand.
+    /// The reason, and where the layer may stand.
     pub why: &'static str,
 }
 
 impl Layer {
-    /// What it is called; its settings are `NAME.key`.
+    /// The layer's name; its settings are `NAME.key`.
     pub fn kind(&self) -> &'static str {
         match self {
             Layer::Identity => "identity",
@@ -128,12 +126,12 @@ impl Layer {
         }
     }
 
-    /// It stands over several drives, and they stay apart above it.
+    /// True if it stands over several drives that stay separate above it.
     pub fn is_shared(&self) -> bool {
         matches!(self, Layer::Bus(_) | Layer::Channel(_) | Layer::Scsi(_))
     }
 
-    /// The layer, called `name`, above `below`, which has so many units.
+    /// Builds the layer, called `name`, above `below`, which has `units` units.
     fn above(&self, name: &str, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
         match self {
             Layer::Identity => Box::new(Identity::above(below).called(name)),
@@ -155,19 +153,19 @@ impl Stack {
         Stack { profile, layers: Vec::new(), changes: Vec::new(), beside: Vec::new() }
     }
 
-    /// The same with another layer on top.
+    /// The same stack with another layer on top.
     #[must_use]
     pub fn under(mut self, layer: Layer) -> Stack {
         self.layers.push(layer);
         self
     }
 
-    /// The stack as a device. The platters' phases at time 0 are drawn from `seed`.
+    /// Builds the stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
         self.build_on(&mut |number| Box::new(self.drive(seed, number)))
     }
 
-    /// The same, with drives that tell `told` what their arms do.
+    /// As [`Stack::build`], with drives that report their arm movements to `told`.
     pub fn build_told(&self, seed: Seed, told: &Movements) -> Box<dyn Device> {
         self.build_on(&mut |number| {
             let mut drive = self.drive(seed, number);
@@ -192,8 +190,8 @@ impl Stack {
         }
     }
 
-    /// One drive by itself. The first turns as its profile says; each other a little slower, by up to `SLOWEST`
-    /// millionths: the same part number, not the same crystal.
+    /// Builds a drive. The first turns as its profile says; each of the others is slower by up to `SLOWEST` millionths:
+    /// the same part number, another crystal.
     pub fn drive(&self, seed: Seed, number: u32) -> Drive {
         let mut profile = self.profile.clone();
         if number > 0 {
@@ -203,17 +201,17 @@ impl Stack {
         Drive::new(profile, seed.numbered("phase", u64::from(number)).next_u64())
     }
 
-    /// How each of its drives turns and moves its arm.
+    /// The mechanics of each of its drives.
     pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
         (0..self.drives()).map(|number| self.drive(seed, number).profile().mechanics.clone()).collect()
     }
 
-    /// Nothing stands above the drive or beside it, and nothing changes.
+    /// True if nothing stands above the drive or beside it, and nothing changes.
     pub fn is_bare(&self) -> bool {
         self.layers.is_empty() && self.changes.is_empty() && self.beside.is_empty()
     }
 
-    /// Its drives.
+    /// How many drives it has.
     pub fn drives(&self) -> u32 {
         self.array().map_or(1, |array| array.members)
     }
@@ -238,13 +236,13 @@ impl Stack {
         self.layers.iter().filter_map(|layer| if let Layer::Accelerator(spec) = layer { Some(spec) } else { None })
     }
 
-    /// The volumes of its array, one behind another; none without an array.
+    /// The volumes of its array, one after another; none without an array.
     pub fn volumes(&self) -> Vec<Volume> {
         let laid = |spec: &ArraySpec| spec.volumes(self.profile.geometry.sectors());
         self.array().map(laid).unwrap_or_default()
     }
 
-    /// Sectors that a job has; those of devices beside it are a scene's alone.
+    /// The sectors that a job sees. Those of devices beside the stack are for scenes only.
     pub fn sectors(&self) -> u64 {
         match self.array() {
             Some(_) => self.volumes().iter().map(Volume::capacity).sum(),
@@ -252,13 +250,13 @@ impl Stack {
         }
     }
 
-    /// What each layer is called in keys, in the order of `layers`: its kind, with a number from the second on, counted
-    /// from the top.
+    /// The layers' names in keys, in the order of `layers`: the kind, with a number from the second of a kind on,
+    /// counted from the top.
     pub fn names(&self) -> Vec<String> {
         names(&self.layers)
     }
 
-    /// Whether each layer makes sense where it stands; else the first that does not, from the top.
+    /// Checks that each layer makes sense at its place; returns the first that does not, from the top.
     pub fn check(&self) -> Result<(), Misplaced> {
         let arrays = self.layers.iter().filter(|layer| matches!(layer, Layer::Array(_))).count();
         let array = self.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
@@ -283,7 +281,7 @@ impl Stack {
     }
 }
 
-/// What each of `layers` is called, the lowest first.
+/// The names of `layers`, the lowest first.
 fn names(layers: &[Layer]) -> Vec<String> {
     let name = |(place, layer): (usize, &Layer)| {
         let above = layers[place + 1..].iter().filter(|other| other.kind() == layer.kind()).count();
@@ -292,10 +290,10 @@ fn names(layers: &[Layer]) -> Vec<String> {
     layers.iter().enumerate().map(name).collect()
 }
 
-/// Gives a drive by its number.
+/// Returns the drive with a number.
 type Drives<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
 
-/// `layers`, the lowest first, above drives that `drive` gives by number.
+/// Builds `layers`, the lowest first, above the drives that `drive` returns by number.
 pub fn above(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
     one(layers, &names(layers), 0, drive)
 }
@@ -305,7 +303,7 @@ pub fn below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn D
     several(layers, &names(layers), count, drive)
 }
 
-/// What stands above the drive with this number, or all of an array's.
+/// Builds what stands above the drive with this number; where an array is among `layers`, above all of its drives.
 fn one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Box<dyn Device> {
     let (Some((layer, below)), Some((name, others))) = (layers.split_last(), names.split_last()) else {
         return drive(number);
@@ -316,7 +314,7 @@ fn one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Bo
     }
 }
 
-/// The drives of an array with what each has for itself, below what they share.
+/// The drives of an array, each with its own layers, below what they share.
 fn several(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
     match (layers.split_last(), names.split_last()) {
         (Some((layer, below)), Some((name, others))) if layer.is_shared() => {

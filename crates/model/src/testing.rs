@@ -1,9 +1,9 @@
-//! What tests of devices share: small drives with every setting, random stacks, the image a checker of durability
-//! sees, and the conformance suite. Not a model of anything; no figure here describes a real drive.
+//! Equipment for tests of devices: small drives with every setting, random stacks, the image that a judge of durability
+//! sees, and the conformance suite. It models nothing; no figure here describes a real drive.
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
+//! | [`Small`] | the settings of a small drive, and the [`Profile`] that they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Sight`] | which copies of an array's blocks a client can expect |
 //! | [`Members`] | what an array with lost members still holds, and where it has a write hole |
@@ -58,13 +58,12 @@ pub use crate::stack::Layer;
 use crate::stack::above;
 use crate::time::Span;
 
-/// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
-/// overhead, a link of 1 GB/s and takes one command at a time.
+/// The settings of a small drive. The default has 7,200 rpm, two heads, 64-sector tracks, no buffer, no overhead, a
+/// link of 1 GB/s and a depth of one command.
 #[derive(Clone, Debug)]
 pub struct Small {
     /// How tracks follow one another.
     pub order: Order,
-    /// Surfaces.
     pub heads: u32,
     /// Cylinders and slots per track of each zone, from the outside in.
     pub zones: Vec<(u32, u32)>,
@@ -76,11 +75,10 @@ pub struct Small {
     pub millirpm: u64,
     /// Seek over one cylinder, over a third of them, and over all.
     pub seek: (Span, Span, Span),
-    /// Head switch.
     pub head_switch: Span,
-    /// What writing adds to a seek or a head switch.
+    /// Additional settling of a write after a seek or a head switch.
     pub write_settle: Span,
-    /// The head skew is the head switch, the cylinder skew the one-cylinder seek, each and this much more.
+    /// The head skew is the head switch, the cylinder skew the one-cylinder seek; each is increased by this much.
     pub skew_margin: Span,
     /// 512 or 4096.
     pub physical_sector: u32,
@@ -88,59 +86,17 @@ pub struct Small {
     pub cut_sector: CutSector,
     /// A capacitor keeps the buffer.
     pub protected: bool,
-    /// Where it does not keep its word.
+    /// Broken promises.
     pub faults: Faults,
-    /// The buffer.
     pub cache: Cache,
-    /// How commands are taken and ordered.
     pub firmware: Firmware,
-    /// Fixed costs.
     pub overhead: Overhead,
-    /// The interface.
     pub link: Link,
     /// Places that are hard to read.
     pub weak: Vec<Weak>,
-    /// Where the platter stands at time 0.
+    /// The platter's angle at time 0.
     pub phase: u64,
 }
-
-/// No cost of any command.
-pub const NO_OVERHEAD: Overhead = Overhead {
-    read_hit: After::both(Span::ZERO),
-    read_miss: After::both(Span::ZERO),
-    write_hit: After::both(Span::ZERO),
-    write_miss: After::both(Span::ZERO),
-    flush: Span::ZERO,
-    reselect: Span::ZERO,
-    completion: Span::ZERO,
-    write_completion: Span::ZERO,
-};
-
-/// No buffer.
-pub const NO_CACHE: Cache = Cache {
-    segments: 0,
-    segment_sectors: 0,
-    read_ahead: ReadAhead {
-        max: 0,
-        min: 0,
-        after: 1,
-        until: Until::Segment,
-        over_requested: false,
-        free_blocks: false,
-        hold: Hold::Never,
-        discards: false,
-    },
-    write_back: false,
-    dirty_segments: 0,
-    dirty_runs: None,
-    fills_while_draining: false,
-    destage_idle: Span::ZERO,
-    flash_sectors: 0,
-    media_cache: None,
-    destage_age: None,
-    wraps: false,
-    adaptive: None,
-};
 
 impl Default for Small {
     fn default() -> Small {
@@ -159,7 +115,7 @@ impl Default for Small {
             cut_sector: CutSector::Old,
             protected: false,
             faults: Faults::default(),
-            cache: NO_CACHE,
+            cache: Cache::NONE,
             firmware: Firmware {
                 depth: 1,
                 queue: Discipline::plain(Policy::Fcfs),
@@ -170,7 +126,7 @@ impl Default for Small {
                 priority: false,
                 recovery_limit: None,
             },
-            overhead: NO_OVERHEAD,
+            overhead: Overhead::NONE,
             link: Link {
                 rate: 1_000_000_000,
                 write_rate: 1_000_000_000,
@@ -187,13 +143,13 @@ impl Default for Small {
 }
 
 impl Small {
-    /// The angle the platter turns by in `span`.
+    /// The angle by which the platter turns in `span`.
     pub fn angle_of(&self, span: Span) -> u64 {
         let turns = (u128::from(span.nanos()) * u128::from(self.millirpm)) << 64;
         (turns / 60_000_000_000_000) as u64
     }
 
-    /// The skews that [`Small::skew_margin`] describes.
+    /// The skews by [`Small::skew_margin`].
     pub fn skews(&self) -> Skews {
         Skews {
             head: self.angle_of(self.head_switch + self.skew_margin),
@@ -225,7 +181,7 @@ impl Small {
             .with_phase(self.phase)
     }
 
-    /// The drive's description. Panics when the settings do not fit together.
+    /// The drive's profile. Panics if the settings do not fit together.
     pub fn profile(&self) -> Profile {
         Profile {
             name: String::from("small"),
@@ -248,7 +204,7 @@ impl Small {
         Drive::new(self.profile(), self.phase)
     }
 
-    /// The same with a buffer of `segments` of `segment_sectors`, reading ahead as far as a segment goes.
+    /// Adds a buffer of `segments` segments of `segment_sectors` sectors, reading ahead as far as a segment goes.
     pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> Small {
         self.cache.segments = segments;
         self.cache.segment_sectors = segment_sectors;
@@ -257,15 +213,15 @@ impl Small {
         self
     }
 
-    /// The same with at most `dirty_segments` of write-back.
+    /// Adds write-back of at most `dirty_segments` segments.
     pub fn write_back(mut self, dirty_segments: u32) -> Small {
         self.cache.write_back = true;
         self.cache.dirty_segments = dirty_segments;
         self
     }
 
-    /// The same with any kind of queue and with weak places. Drawn from a stream of its own, so that the seeds of older
-    /// cases stand for the same drives.
+    /// Adds any kind of queue, and weak places. Drawn from a stream of its own, so that seeds of older cases still give
+    /// the same drives.
     fn queued_somehow(mut self) -> Small {
         let rng = &mut Seed(self.phase).stream("queuing");
         self.link.queuing = random_queuing(rng, self.firmware.depth);
@@ -276,7 +232,7 @@ impl Small {
         self
     }
 
-    /// The same with a queue.
+    /// Adds a queue.
     pub fn queued(mut self, depth: u32, policy: Policy) -> Small {
         self.firmware.depth = depth;
         self.firmware.queue = Discipline::plain(policy);
@@ -287,19 +243,18 @@ impl Small {
 /// A small drive with layers above it.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// The drive.
     pub drive: Small,
-    /// What stands above, the lowest first.
+    /// The layers above the drive, the lowest first.
     pub layers: Vec<Layer>,
 }
 
 impl Stack {
-    /// The device.
+    /// Builds the device.
     pub fn build(&self) -> Box<dyn Device> {
         above(&self.layers, &mut |number| Box::new(self.numbered(u64::from(number)).drive()))
     }
 
-    /// The same drive with another phase.
+    /// The drive of this number, with a phase of its own.
     fn numbered(&self, drive: u64) -> Small {
         Small { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
     }
@@ -324,7 +279,7 @@ fn some_costs(rng: &mut Rng, below: u64) -> After {
     After { read: some_span(rng, below), write: some_span(rng, below) }
 }
 
-/// A span below `limit` nanoseconds, none at all in half of the cases.
+/// A span below `limit` nanoseconds; zero in half of the cases.
 fn some_span(rng: &mut Rng, limit: u64) -> Span {
     match rng.percent(50) {
         true => Span::ZERO,
@@ -352,7 +307,7 @@ fn random_slots(rng: &mut Rng, from: u64) -> Vec<u64> {
     slots
 }
 
-/// Each of `bad` that holds a block, with a slot of a hole that it lives in.
+/// Each of `bad` that holds a block, with the slot of a hole to which it is moved.
 fn into_holes(bad: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let slots = || holes.iter().flat_map(|&(first, length)| first..first + length);
     bad.iter().copied().filter(|&slot| !slots().any(|hole| hole == slot)).zip(slots()).collect()
@@ -404,7 +359,7 @@ fn random_cache(rng: &mut Rng) -> Cache {
     }
 }
 
-/// A kind of queue that can be so deep.
+/// A kind of queue that allows this depth.
 fn random_queuing(rng: &mut Rng, depth: u32) -> Queuing {
     let kinds = [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi, Queuing::None];
     pick(rng, if depth > 1 { &kinds[..3] } else { &kinds })
@@ -423,7 +378,7 @@ fn random_weak(rng: &mut Rng) -> Vec<Weak> {
     (0..count).map(&mut place).filter(|weak| weak.end() <= 1_800).collect()
 }
 
-/// Any small drive. Defects only where the physical sector is the logical one.
+/// Any small drive. It has defects only if the physical sector is the logical one.
 pub fn random_profile(rng: &mut Rng) -> Small {
     let physical_sector = pick(rng, &[512, 512, 4096]);
     let heads = 1 + rng.below(4) as u32;
@@ -512,7 +467,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
         _ => Layer::Driver(random_driver(rng, resends)),
     });
     let mut layers: Vec<Layer> = layers.collect();
-    // From a stream of its own: the seeds of older cases stand for the same stacks below it.
+    // From a stream of its own: seeds of older cases still give the same stacks below it.
     let rng = &mut Seed(drive.phase).stream("accelerator");
     if rng.percent(30) {
         let height = rng.below(layers.len() as u64 + 1) as usize;
@@ -521,7 +476,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
     Stack { drive, layers }
 }
 
-/// What the drives of an array may share below its bus.
+/// A bus that the drives of an array may share.
 fn random_cable(rng: &mut Rng) -> Option<Layer> {
     match rng.below(4) {
         0 => Some(Layer::Channel(2)),
@@ -535,7 +490,7 @@ fn random_cable(rng: &mut Rng) -> Option<Layer> {
     }
 }
 
-/// One that keeps its promises, from a single page to more than a small drive holds.
+/// An accelerator that keeps its promises, from a single page to more than a small drive holds.
 fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     AcceleratorSpec {
         size: 4096 * pick(rng, &[1, 3, 16, 256, 4096]),
@@ -549,8 +504,8 @@ fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     }
 }
 
-/// A driver that keeps its promises. What came later is drawn from a stream of its own, so that the seeds of older cases
-/// stand for the same plain drivers. With time-outs only where a write may be sent again.
+/// A driver that keeps its promises. Later settings are drawn from a stream of their own, so that seeds of older cases
+/// still give the same plain drivers. It has time-outs only if a write may be sent again.
 fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
     let capacity = pick(rng, &[1, 4, 128]);
     let depth = pick(rng, &[1, 2, 32]);
@@ -583,20 +538,20 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         write_through: pick(rng, &[WriteThrough::Fua, WriteThrough::Flush]),
         timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
-        // One that ends at once is not refused for its marks, as an ATA drive does.
+        // A flush that ends at once is not refused for its flags, as an ATA drive would.
         flush: if resends { FlushPolicy::Forward } else { pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
         ..plain
     }
 }
 
-/// Any small array of up to five drives, with as many layers below and above it; some with members lost that they can
+/// Any small array of up to five drives, with as many layers below and above it; some have lost members that they can
 /// spare.
 pub fn random_array(rng: &mut Rng) -> Stack {
     let stack = random_stack(rng);
     arrayed(stack, rng)
 }
 
-/// The stack with any array somewhere in it.
+/// Adds any array somewhere in the stack.
 fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
     // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
     stack.drive.firmware.recovery_limit = None;
@@ -627,7 +582,7 @@ fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
         lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
     };
     let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
-    // From a stream of its own, as the accelerator's.
+    // From a stream of its own, like the accelerator's.
     let later = &mut Seed(stack.drive.phase).stream("cable");
     let cable = random_cable(later);
     if later.percent(40) {

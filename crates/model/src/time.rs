@@ -1,7 +1,7 @@
 //! Time in the model: instants and spans in whole nanoseconds.
 //!
-//! Nothing here reads a clock. An [`Instant`] is a count of nanoseconds since the run began; whoever turns the
-//! crank (virtual time, a wall clock) passes it in. Overflow is a bug and panics: 2^64 ns are 584 years.
+//! Nothing here reads a clock. An [`Instant`] counts nanoseconds since the run began; the caller, in virtual or in real
+//! time, passes it in. Overflow is a bug and panics: 2^64 ns are 584 years.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -35,14 +35,14 @@ impl Instant {
         Span(self.0 - earlier.0)
     }
 
-    /// The span since `earlier`, or nothing when `earlier` is later.
+    /// The span since `earlier`, or zero when `earlier` is later.
     pub const fn saturating_since(self, earlier: Instant) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time.
+    /// A span of length zero.
     pub const ZERO: Span = Span(0);
 
     /// A span of `ns` nanoseconds.
@@ -65,17 +65,17 @@ impl Span {
         Span(s * 1_000_000_000)
     }
 
-    /// Its nanoseconds.
+    /// Its length in nanoseconds.
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// `self` less `other`, at least nothing.
+    /// `self` less `other`, or zero when `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// `self` taken `n` times.
+    /// `n` times `self`.
     pub const fn times(self, n: u64) -> Span {
         Span(self.0 * n)
     }
@@ -114,22 +114,22 @@ impl Sub for Span {
     }
 }
 
-/// A rate of bytes; divides by multiplying.
+/// A rate in bytes a second. It divides by multiplying with an inverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
     bytes_a_second: u64,
-    /// 2^64 - 1 over it, rounded down.
+    /// 2^64 - 1 divided by the rate, rounded down.
     inverse: u64,
 }
 
 impl Rate {
-    /// So many bytes a second, at least 1.
+    /// The rate in bytes a second, at least 1.
     pub const fn new(bytes_a_second: u64) -> Rate {
         let bytes_a_second = if bytes_a_second == 0 { 1 } else { bytes_a_second };
         Rate { bytes_a_second, inverse: u64::MAX / bytes_a_second }
     }
 
-    /// How long `bytes` take, rounded down. The product with the inverse is at most 1 too small for any dividend.
+    /// How long `bytes` take, rounded down. For any dividend the product with the inverse is too small by at most 1.
     #[inline]
     pub fn time(self, bytes: u64) -> Span {
         let dividend = bytes * 1_000_000_000;

@@ -1,12 +1,12 @@
-//! What is done: jobs, their workers, and the generators that turn them into requests.
+//! Workloads: jobs, their workers, and the generators that turn them into requests.
 //!
-//! A [`Job`] is a list of [`Worker`]s; each is one closed loop (or paced stream) of requests over its own files,
-//! drawn by the algorithm of fio or of Iometer. [`Workload`] runs them all and is the
-//! [`crate::block::Source`] that an engine joins to a device. All byte positions are absolute on the device: whoever
-//! builds a job (a job-file reader) lays files out first. A measured trace is a source of its
-//! own: [`replay`]; so is a recorded session: [`recorded`]; so is a trace that is read while it is played: [`trace`].
+//! A [`Job`] is a list of [`Worker`]s. Each worker is a closed loop (or paced stream) of requests over its own files,
+//! drawn by the algorithm of fio or of Iometer. [`Workload`] runs them all and is the [`crate::block::Source`] that an
+//! engine joins to a device. All byte positions are absolute on the device: the reader of a job file lays the files out
+//! first. Other sources stand beside it: a measured trace ([`replay`]), a recorded session ([`recorded`]), and a trace
+//! that is read while it is played ([`trace`]).
 //!
-//! Shares are whole percent, exponents millionths: no floating point reaches the model.
+//! Shares are whole per cent, exponents millionths: no floating point reaches the model.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -38,19 +38,19 @@ pub use source::Workload;
 pub use tausworthe::DEFAULT_SEED;
 pub use telling::Tell;
 
-/// What is done: all its workers.
+/// A job: workers that run together or in stages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Job {
-    /// Its name, for reports.
+    /// For reports.
     pub name: String,
-    /// The workers, in order. At most 65,535.
+    /// In order; at most 65,535.
     pub workers: Vec<Worker>,
 }
 
-/// One stream of requests: a fio job's clone, or one (worker, target) of Iometer.
+/// A stream of requests: a clone of a fio job, or a (worker, target) pair of Iometer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
-    /// Its name, for reports.
+    /// For reports.
     pub name: String,
     /// Workers of a stage start when all of the stage before have ended (fio's `stonewall`, Iometer's next test).
     pub stage: u32,
@@ -58,29 +58,26 @@ pub struct Worker {
     pub group: u32,
     /// Waits this long after its stage begins.
     pub start_delay: Span,
-    /// Not counted for this long after it begins; the run time begins after it.
+    /// Nothing is counted for this long after it begins; the run time begins after it.
     pub ramp: Span,
     /// Ends after this long (ramp not included); `None`: when its bytes are done.
     pub runtime: Option<Span>,
     /// Begins again when its bytes are done, until `runtime`.
     pub time_based: bool,
-    /// Requests in flight at most.
+    /// The most requests in flight.
     pub depth: u32,
-    /// When it issues.
     pub pace: Pace,
-    /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer's do, and fio's that
-    /// `continue_on_error`; else it ends at the first, once what is in flight has ended.
+    /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer's workers do, and fio's with
+    /// `continue_on_error`. Otherwise it ends at the first failure, once everything in flight has ended.
     pub survives: [bool; 2],
-    /// What it issues.
     pub pattern: Pattern,
 }
 
 /// When requests are issued. The default is a closed loop: at once, up to the depth.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pace {
-    /// Pauses between blocks.
     pub think: Option<Think>,
-    /// A rate for reads, writes and trims.
+    /// For reads, writes and trims.
     pub rate: [Option<Rate>; 3],
     /// How a rate spaces its requests.
     pub process: Process,
@@ -91,87 +88,78 @@ pub struct Pace {
 /// fio's `flow`: workers of one flow issue in the proportions of their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Which flow (`flow_id`).
+    /// `flow_id`.
     pub id: u32,
-    /// Its weight; at least 1.
+    /// At least 1.
     pub weight: u32,
-    /// How long it sleeps when it is ahead (`flow_sleep`); zero: until the others have caught up.
+    /// How long the worker sleeps when it is ahead (`flow_sleep`); zero: until the others have caught up.
     pub sleep: Span,
 }
 
 /// fio's think time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
-    /// How long.
+    /// The length of a pause.
     pub time: Span,
-    /// So much of it the program computes, where there is a processor; the pause is longer when that takes longer.
+    /// How much of it the program computes, if there is a processor. The pause grows if the computing takes longer.
     pub spin: Span,
-    /// After how many blocks; at least 1.
+    /// How many blocks between pauses; at least 1.
     pub blocks: u32,
-    /// Counts blocks when issued rather than when completed.
+    /// Counts blocks when issued, not when completed.
     pub on_issue: bool,
 }
 
-/// A rate of one direction.
+/// The rate of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// Bytes a second.
     Bytes(u64),
-    /// Requests a second.
     Requests(u64),
 }
 
 /// How a rate spaces its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Process {
-    /// Evenly.
     #[default]
     Linear,
-    /// Exponential gaps, as far as the depth allows.
+    /// By exponential gaps, as far as the depth allows.
     Poisson,
 }
 
-/// A run of bytes on the device: a file, a partition, the whole of it.
+/// A range of bytes on the device: a file, a partition, or the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// First byte on the device.
+    /// The first byte on the device.
     pub start: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
-/// Which algorithm draws the requests.
+/// The algorithm that draws the requests.
 #[expect(clippy::large_enum_variant, reason = "a worker has one, and nearly all are fio's")]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
-    /// fio's generator.
     Fio(FioPattern),
-    /// Iometer's generator.
     Iometer(IometerPattern),
 }
 
-/// The time for which a worker counts.
+/// The time for which a worker is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its ramp ended.
+    /// The end of its ramp.
     pub from: Instant,
-    /// It ended; not before `from`.
+    /// Its end; not before `from`.
     pub until: Instant,
 }
 
 /// The directions of fio's `rw`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Reads.
     #[default]
     Read,
-    /// Writes.
     Write,
-    /// Trims.
     Trim,
-    /// Reads and writes, mixed.
     Mixed,
-    /// A trim, then a write of the same place.
+    /// A trim, then a write at the same place.
     TrimWrite,
 }
 
@@ -180,43 +168,42 @@ pub enum Direction {
 pub struct FioPattern {
     /// `rw` without its `rand`.
     pub direction: Direction,
-    /// Percent of requests at random places: 0 for `rw=read`, 100 for `randread`, else `percentage_random`.
+    /// Per cent of requests at random places: 0 for `rw=read`, 100 for `randread`, else `percentage_random`.
     pub random: [u8; 3],
-    /// `rwmixread`: percent of reads when mixed.
+    /// `rwmixread`: per cent of reads when mixed.
     pub mix_read: u8,
-    /// `rw=randread:8`: this many sequential requests per random place; `rw=read:8k`: bytes left out after each.
+    /// `rw=randread:8`: this many sequential requests for each random place; `rw=read:8k`: bytes skipped after each.
     pub modifier: Option<Modifier>,
     /// Sizes of requests.
     pub blocks: [Blocks; 3],
-    /// `blockalign`: offsets of random requests are multiples of this; 0: of the smallest block.
+    /// `blockalign`: offsets of random requests are multiples of this; 0 for the smallest block.
     pub align: [u64; 3],
     /// `bs_is_seq_rand`: `blocks[0]` for sequential and `blocks[1]` for random requests.
     pub sizes_by_randomness: bool,
-    /// The files, each already reduced to the part in use (offset, size).
+    /// Each already reduced to the part in use (offset, size).
     pub files: Vec<Region>,
-    /// Which file next.
+    /// How the next file is chosen.
     pub file_service: FileService,
-    /// Bytes to do in one pass over all files together (`io_size`, default the files' sizes).
+    /// Bytes in one pass over all files together (`io_size`, by default the files' sizes).
     pub bytes: u64,
     /// `number_ios`: ends after this many requests.
     pub requests: Option<u64>,
-    /// `loops`: passes.
+    /// `loops`: how many passes.
     pub loops: u32,
-    /// Where random requests fall.
+    /// How random requests are distributed.
     pub distribution: Distribution,
-    /// Each block once a pass (off with `norandommap`, with other distributions than uniform, and where read and
-    /// write sizes differ: the job's reader decides).
+    /// Each block once in a pass. It is off with `norandommap`, with any distribution other than uniform, and if read
+    /// and write sizes differ: the job's reader decides.
     pub random_map: bool,
     /// `random_generator`.
     pub generator: Generator,
     /// `randseed`. The streams are those of fio's thread with the worker's number (the first is 1).
     pub seed: u64,
-    /// What of the streams repeats.
+    /// Which of the streams repeat.
     pub repeat: Repeat,
-    /// Syncs between the requests.
     pub syncs: Syncs,
-    /// A flush of each file at the end of a pass (`end_fsync`, `fsync_on_close`). A file that is done before the others
-    /// is not flushed for itself.
+    /// Flushes each file at the end of a pass (`end_fsync`, `fsync_on_close`). A file that is done before the others is
+    /// not flushed separately.
     pub flush_at_end: bool,
     /// `sync=sync|dsync`: each write is durable before it completes.
     pub write_through: bool,
@@ -224,72 +211,72 @@ pub struct FioPattern {
     pub strided: Option<Strided>,
     /// `zonemode=zbd` on a drive without zones.
     pub zoned: Option<Zoned>,
-    /// Reads and writes draw their sizes alike (`verify`, whether anything is read back or not).
+    /// Reads and writes draw the same sizes (`verify`, whether anything is read back or not).
     pub sizes_alike: bool,
     /// Files that are done count as such in later passes too, so that there is none once all were (`do_verify=0`, whether
     /// anything is verified or not, where passes are neither counted nor timed).
     pub done_for_good: bool,
-    /// Reads back what it wrote, when done (`verify` with `do_verify`).
+    /// Reads back what it wrote at the end (`verify` with `do_verify`).
     pub verify: bool,
-    /// Reads some of it back on the way, where it verifies.
+    /// Reads back some of it earlier, if it verifies.
     pub backlog: Option<VerifyBacklog>,
-    /// How its engine takes requests and gives them back.
+    /// How its engine accepts and completes requests.
     pub engine: Engine,
-    /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
+    /// `cmdprio_percentage`: per cent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
     pub priority: [u8; 3],
 }
 
-/// What of fio's random streams repeats (`randrepeat`, `randseed`).
+/// Which of fio's random streams repeat (`randrepeat`, `randseed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Repeat {
-    /// Each pass starts its streams afresh (`randrepeat=1` without a seed).
+    /// Each pass starts its streams again (`randrepeat=1` without a seed).
     #[default]
     Passes,
-    /// Streams run on from pass to pass (`randseed`). Places are those of any seed: fio 3.33 has one constant for them.
+    /// Streams run on from pass to pass (`randseed`). Places are the same for any seed: fio 3.33 has one constant for
+    /// them.
     Runs,
-    /// Nothing in fio (`randrepeat=0`); here all streams follow the seed.
+    /// None repeats in fio (`randrepeat=0`); here all streams follow the seed.
     Never,
 }
 
-/// fio's syncs: each after this many writes, and before each request from then on until the next write; 0: never.
+/// fio's syncs: each after this many writes, and before each request from then on until the next write; 0 for never.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Syncs {
     /// `fsync`: a flush.
     pub fsync: u32,
-    /// `fdatasync`: a flush too.
+    /// `fdatasync`: also a flush.
     pub fdatasync: u32,
-    /// `sync_file_range`: nothing that a drive sees, but it takes its turn.
+    /// `sync_file_range`: the drive does not see it, but it takes its turn.
     pub file_range: u32,
 }
 
 impl Syncs {
-    /// Whether there are any.
+    /// True if there are any.
     pub fn any(&self) -> bool {
         *self != Syncs::default()
     }
 }
 
-/// fio's `verify_backlog`: what was written is read back before all is written.
+/// fio's `verify_backlog`: reads data back before everything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyBacklog {
-    /// Whenever a multiple of so many writes waits to be read back; at least 1.
+    /// Reads back whenever a multiple of this many writes waits; at least 1.
     pub every: u64,
-    /// So many are read back then (`verify_backlog_batch`); at least 1.
+    /// How many are read back then (`verify_backlog_batch`); at least 1.
     pub batch: u64,
 }
 
-/// How fio's engine takes requests and gives them back. With more than one in flight this decides when fio looks at what
-/// is done, and with it where its syncs fall and when it goes on.
+/// How fio's engine accepts and completes requests. With more than one in flight this decides when fio looks at
+/// completions, and so where its syncs fall and when it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Engine {
-    /// Which kind it is.
     pub kind: EngineKind,
-    /// Once all of the depth is in use, it waits for so many at least (`iodepth_batch_complete_min`); with neither these
-    /// nor `most`, for one after each request.
+    /// When the whole depth is in use, the engine waits for at least this many (`iodepth_batch_complete_min`); if
+    /// neither this nor `most` is set, for one after each request.
     pub least: u32,
-    /// Takes back so many at a time at most (`iodepth_batch_complete_max`), and at least `least`.
+    /// The most completions taken at a time (`iodepth_batch_complete_max`); at least `least`.
     pub most: u32,
-    /// Goes on taking back until no more are in flight (`iodepth_low`); 0: the depth.
+    /// Goes on taking completions until no more than this are in flight (`iodepth_low`); 0 for the depth.
     pub low: u32,
     /// Requests are handed over so many at a time (`iodepth_batch`). They reach the device at once here; but a sync that is a
     /// call waits for those that are not handed over yet, and for one to be taken back.
@@ -297,19 +284,19 @@ pub struct Engine {
 }
 
 impl Default for Engine {
-    /// One at a time, as it comes.
+    /// One completion at a time, as it comes.
     fn default() -> Engine {
         Engine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0, batch: 1 }
     }
 }
 
-/// The kinds of fio's engines, as far as they differ in what is asked.
+/// The kinds of fio's engines, as far as their requests differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// A call a request (`psync`). A pass goes on until no file has more, whatever its bytes.
+    /// A call for each request (`psync`). A pass goes on until no file has more, whatever its bytes.
     #[default]
     OneAtATime,
-    /// Requests are queued, a sync is a call that holds back all later ones (`libaio`). A pass ends with its bytes.
+    /// Requests are queued; a sync is a call that holds back all later ones (`libaio`). A pass ends with its bytes.
     SyncsHold,
     /// Syncs are queued like all requests (`io_uring`). A pass ends with its bytes.
     AllQueued,
@@ -322,25 +309,22 @@ pub enum Modifier {
     Run(u32),
     /// This many requests at the same random place (`rw_sequencer=identical`).
     Same(u32),
-    /// Bytes left out after each sequential request; negative runs backwards.
+    /// Bytes skipped after each sequential request; negative for backwards.
     Skip(i64),
 }
 
 /// Sizes of requests in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Blocks {
-    /// All alike.
     Fixed(u64),
-    /// `bsrange`: uniform between the two, multiples of the first unless `unaligned`.
+    /// `bsrange`: uniform between the two; multiples of the first unless `unaligned`.
     Range {
-        /// Smallest.
         min: u64,
-        /// Largest.
         max: u64,
         /// `bs_unaligned`: any number of bytes.
         unaligned: bool,
     },
-    /// `bssplit`: size and percent; the percents sum to 100.
+    /// `bssplit`: size and per cent; the shares add up to 100.
     Split(Vec<(u64, u8)>),
 }
 
@@ -372,40 +356,38 @@ pub enum FileService {
     RoundRobin,
     /// One until it is done, then the next.
     Sequential,
-    /// At random.
     Random,
 }
 
-/// Where fio's random requests fall.
+/// The distribution of fio's random requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Distribution {
-    /// Evenly.
     #[default]
     Uniform,
-    /// Zipf with this exponent in millionths, ranks scattered by fio's hash.
+    /// Zipf, with the ranks scattered by fio's hash.
     Zipf {
-        /// Exponent, millionths.
+        /// The exponent, in millionths.
         theta: u32,
         /// Third parameter, in millionths of the range.
         center: Option<u32>,
     },
-    /// Pareto with this parameter in millionths, scattered by fio's hash.
+    /// Pareto, scattered by fio's hash.
     Pareto {
-        /// Parameter, millionths.
+        /// The parameter, in millionths.
         h: u32,
         /// Third parameter, in millionths of the range.
         center: Option<u32>,
     },
-    /// Sum of uniforms with this deviation in millionths of a percent, scattered by fio's hash.
+    /// A sum of uniform numbers, scattered by fio's hash.
     Normal {
-        /// Deviation, millionths of a percent.
+        /// In millionths of a per cent.
         deviation: u32,
         /// Third parameter, in millionths of the range.
         center: Option<u32>,
     },
-    /// Percent of accesses, percent of the space, in order.
+    /// Per cent of accesses, per cent of the space, in order.
     Zoned(Vec<(u8, u8)>),
-    /// Percent of accesses, bytes, in order.
+    /// Per cent of accesses, bytes, in order.
     ZonedAbsolute(Vec<(u8, u64)>),
 }
 
@@ -461,42 +443,39 @@ pub struct Zoned {
 /// Iometer's generator over one target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IometerPattern {
-    /// The access specification.
     pub spec: AccessSpec,
-    /// Where on the device.
     pub area: Region,
-    /// Seed of the worker's generator, which draws the lines.
+    /// The seed of the worker's generator, which draws the lines.
     pub worker_seed: u64,
-    /// Seed of the target's generator, which draws directions and places. Iometer's default is 1.
+    /// The seed of the target's generator, which draws directions and places. Iometer's default is 1.
     pub target_seed: u64,
 }
 
 /// An Iometer access specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessSpec {
-    /// Its name.
     pub name: String,
-    /// Its lines; their shares sum to 100.
+    /// Their shares add up to 100.
     pub lines: Vec<AccessLine>,
 }
 
-/// One line of an access specification.
+/// A line of an access specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessLine {
-    /// Bytes of a request.
+    /// Bytes in a request.
     pub size: u32,
-    /// Percent of bursts that use this line.
+    /// Per cent of bursts that use this line.
     pub share: u8,
-    /// Percent of reads.
+    /// Per cent of reads.
     pub reads: u8,
-    /// Percent of requests at random places.
+    /// Per cent of requests at random places.
     pub random: u8,
     /// Pause before a burst.
     pub delay: Span,
     /// Transactions in a burst.
     pub burst: u32,
-    /// Places are rounded up to this many bytes; 0: to a sector.
+    /// Places are rounded up to this many bytes; 0 for a sector.
     pub align: u32,
-    /// Bytes of the answering request in the other direction; 0: none.
+    /// Bytes of the answering request in the other direction; 0 for none.
     pub reply: u32,
 }

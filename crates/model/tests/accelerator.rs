@@ -1,4 +1,4 @@
-//! What a cache in host memory does, by hand: what ends in memory, what goes down and when, what a cut leaves.
+//! The cache in host memory, by hand: what ends in memory, what goes down and when, what a cut leaves.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use seekwise_model::time::{Instant, Span};
 
 const HIT: Span = Span::from_micros(5);
 
-/// Writes out for nobody within the time of a test.
+/// Does not write in the background within the time of a test.
 const LAZY: AcceleratorSpec = AcceleratorSpec {
     size: 1 << 20,
     hit: HIT,
@@ -56,7 +56,7 @@ impl Scene {
         self.stamp
     }
 
-    /// Until the next answer.
+    /// Runs until the next answer.
     fn answer(&mut self) -> Completion {
         let completion = self.device.proceed(Instant::FAR).expect("an answer");
         self.now = completion.finished;
@@ -74,7 +74,7 @@ impl Scene {
         }
     }
 
-    /// One request by itself, and how long it took.
+    /// Serves one request alone, and returns how long it took.
     fn takes(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> Span {
         self.submit(op, flags, lba, sectors);
         let done = self.answer();
@@ -165,7 +165,7 @@ fn an_orderly_power_off_writes_out_first() {
     assert_eq!([800, 1_600, 2_400].map(|lba| scene.holds(lba)), stamps.map(Some));
 }
 
-/// The page is on its way to the medium when it is written again: the new data follow the old.
+/// The page is written again while it is on its way to the medium: the new data follow the old.
 #[test]
 fn no_update_is_lost_while_its_page_is_written_out() {
     let mut scene = Scene::new(LAZY, &drive().queued(4, Policy::Fcfs));
@@ -224,7 +224,7 @@ fn a_full_cache_waits_for_the_medium() {
     assert_eq!((scene.write(800), scene.write(1_600)), (HIT, HIT));
     assert!(scene.write(2_400) > Span::from_millis(1));
     assert_eq!(scene.write(2_400), HIT, "in its place");
-    // Longer than the cache: past it, behind what is dirty of its place.
+    // Longer than the cache: past it, after the dirty data of its place.
     assert!(scene.takes(Op::Write, Flags::NONE, 2_400, 24) > Span::from_millis(1));
     assert_eq!(scene.holds(2_400), Some(scene.stamp));
 }
@@ -264,7 +264,7 @@ fn without_write_back_a_write_takes_what_it_took() {
     assert!(!bare.device.limits(0).volatile_cache);
 }
 
-/// Ends every write with an error, or takes it back, and counts them; all else is done.
+/// Fails or aborts every write and counts them; everything else succeeds.
 struct Failing {
     status: Status,
     writes: Rc<Cell<u32>>,
@@ -301,7 +301,7 @@ impl Device for Failing {
     fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
-/// The cache above a device on which nothing can be written, and how often it was tried.
+/// The cache above a device that cannot be written, and the count of its attempts.
 fn failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
     let mut scene = Scene::new(spec, &drive());
     let writes = Rc::new(Cell::new(0));

@@ -1,4 +1,4 @@
-//! Arrays by hand and by swarm: what each level costs, a member lost at any instant, the rebuild, the write hole.
+//! Arrays by hand and by swarm: the cost of each level, a member lost at any instant, the rebuild, the write hole.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::host::array::layout::{Level, Share};
@@ -37,7 +37,7 @@ fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
 }
 
-/// Runs one request to its end, from `now`.
+/// Runs one request from `now` to its end.
 fn serve(device: &mut dyn Device, now: Instant, request: Request) -> Completion {
     device.submit(now, request).expect("room");
     device.proceed(Instant::FAR).expect("an answer")
@@ -47,7 +47,7 @@ fn set(device: &mut dyn Device, now: Instant, key: &str, value: &str) {
     device.control(now, &Control::Set { key, value }).expect("a key of the array");
 }
 
-/// Commands that a request became.
+/// How many commands a request became.
 fn commands(spec: &ArraySpec, request: Request) -> u32 {
     serve(&mut array(spec, &Small::default()), Instant::ZERO, request).effort.commands.into()
 }
@@ -86,7 +86,7 @@ fn two_drives_stripe_twice_as_fast() {
     assert!((1.8..2.1).contains(&gain), "{gain}");
 }
 
-/// A small array of any drive, for its client alone above it.
+/// A small array of any drive, directly below its client.
 fn any(level: Level, rng: &mut Rng) -> Stack {
     let mut drive = random_profile(rng);
     (drive.weak, drive.firmware.recovery_limit) = (Vec::new(), None);
@@ -128,7 +128,7 @@ impl Case {
         Members { image, volume: volumes[0], lost, writes: written }
     }
 
-    /// What a client finds of its durable writes when `lost` members are gone.
+    /// What a client finds of its durable writes without the `lost` members.
     fn verdict(&mut self, lost: u64) -> Option<Law> {
         let image = self.client.image.clone();
         let written = self.client.written.clone();
@@ -142,7 +142,7 @@ impl Case {
     }
 }
 
-/// Works, loses members at any instant, goes on, flushes. Answers what is broken of what it was promised.
+/// Works, loses members at any instant, goes on, flushes. Returns the broken law, if any.
 fn lose_at_any_instant(level: Level, count: u32, seed: u64) -> Option<Law> {
     let mut case = Case::new(level, seed);
     let rng = &mut Seed(seed).stream("instants");
@@ -215,7 +215,7 @@ impl Case {
     }
 }
 
-/// What the write hole is: a cut between data and parity leaves a row in which a later loss destroys what nobody wrote.
+/// The write hole: a cut between data and parity leaves a row in which a later loss destroys data that nobody wrote.
 #[test]
 fn a_cut_between_data_and_parity_leaves_a_hole() {
     let (mut holes, mut whole) = (0, 0);

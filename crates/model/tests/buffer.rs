@@ -1,6 +1,6 @@
-//! Laws of the buffer's policies: a write longer than its segment, a stream's read-ahead beside waiting commands, ageing
-//! of dirty data, discarding, and segments that follow the commands. Times are computed by hand from the small drive:
-//! 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
+//! Laws of the buffer's policies: a write longer than its segment, a stream's read-ahead beside waiting commands,
+//! ageing of dirty data, discarding, and segments that follow the commands. Times are computed by hand from the small
+//! drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
@@ -11,7 +11,7 @@ use seekwise_model::testing::{Small, conformance};
 use seekwise_model::time::{Instant, Span};
 
 const REVOLUTION: u64 = 8_333_333;
-/// Of a track of 64.
+/// On a track of 64.
 const SECTOR: u64 = REVOLUTION / 64;
 
 fn submit(drive: &mut Drive, at: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
@@ -31,7 +31,7 @@ fn next(drive: &mut Drive) -> Completion {
     }
 }
 
-/// The end of the `count` next completions, by tag.
+/// The ends of the `count` next completions, by tag.
 fn ends(drive: &mut Drive, count: usize) -> Vec<u64> {
     let mut ends = vec![0; count];
     for _ in 0..count {
@@ -73,7 +73,7 @@ fn a_write_that_goes_round_leaves_its_place_in_the_queue_to_the_next() {
     let mut drive = round_writing().drive();
     submit(&mut drive, Instant::ZERO, 0, Op::Write, 0, 48);
     let acknowledged = next(&mut drive).finished;
-    // One command at a time, and the first is over for the host.
+    // One command at a time, and for the host the first is over.
     submit(&mut drive, acknowledged, 1, Op::Read, 48, 8);
     near(next(&mut drive).finished.nanos(), REVOLUTION + 56 * SECTOR);
 }
@@ -94,7 +94,7 @@ fn a_cut_loses_what_of_it_has_not_passed() {
     assert_eq!(runs.last().unwrap().2, Discarded);
 }
 
-/// A read that goes on where a segment ends, then at once one elsewhere: when the second begins its seek.
+/// A read that continues where a segment ends, then at once one elsewhere: when the second begins its seek.
 fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
     let mut small = Small::default().buffered(4, 32).queued(4, Policy::Fcfs);
     small.cache.read_ahead.hold = if holds { Hold::Segment } else { Hold::Never };
@@ -104,7 +104,7 @@ fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
     let mut drive = small.drive();
     submit(&mut drive, Instant::ZERO, 0, Op::Read, 8, 32);
     let first = ends(&mut drive, 1)[0];
-    // Only the second of a stream is read ahead of: it goes on where the first ended, up to 80.
+    // Only the second of a stream is read ahead: it continues where the first ended, up to 80.
     submit(&mut drive, at(first + 3 * REVOLUTION), 0, Op::Read, 40, 8);
     let second = ends(&mut drive, 1)[0];
     near(second % REVOLUTION, 48 * SECTOR);
@@ -120,7 +120,7 @@ fn a_streams_read_ahead_fills_its_segment_before_it_gives_way() {
     // 32 more sectors on two tracks, with the skew between them.
     let held = elsewhere(true, None);
     assert!((32 * SECTOR..34 * SECTOR + 520_000).contains(&held), "{held} ns");
-    // Not longer than a command may wait.
+    // No longer than a command may wait.
     near(elsewhere(true, Some(Span::from_millis(1))), 1_000_000);
 }
 
@@ -135,7 +135,7 @@ fn dirty_data_of_age_compete_with_commands() {
         drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
         submit(&mut drive, Instant::ZERO, 0, Op::Write, 100, 1);
         next(&mut drive);
-        // Two reads in turn keep the drive from ever being idle.
+        // Two reads in turn never let the drive idle.
         submit(&mut drive, at(500_000), 1, Op::Read, 2000, 1);
         submit(&mut drive, at(500_000), 2, Op::Read, 3000, 1);
         let mut until = 0;
@@ -162,7 +162,7 @@ fn what_has_been_read_to_its_end_is_given_up_first() {
         small.cache.read_ahead.discards = discards;
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
-        // Two segments; the second is read again to its end, so without discarding the first is the older.
+        // Two segments. The second is read again to its end, so without discarding the first is the older.
         for (lba, sectors) in [(0, 8), (1000, 8), (1000, 8), (2000, 8)] {
             submit(&mut drive, now, 0, Op::Read, lba, sectors);
             now = next(&mut drive).finished + Span::from_millis(1);
@@ -202,7 +202,7 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
             took < Span::from_micros(100)
         });
         let swift = swift.count();
-        // Time to destage all.
+        // Enough time to destage everything.
         now += Span::from_millis(5000);
         drive.handle_timeout(now);
         swift
@@ -214,7 +214,7 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
     assert_eq!(later, 40, "of 40 found room in 48 segments");
 }
 
-/// How long a program writes `writes` times four sectors in sequence, beginning anew after `area`.
+/// How long a program takes for `writes` sequential writes of four sectors, starting again after `area`.
 fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
     let mut small = Small::default().buffered(6, 64).write_back(5);
     small.firmware.destage.policy = policy;
@@ -227,7 +227,7 @@ fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
     now.since(Instant::ZERO)
 }
 
-/// Destaging what a stream is still filling would cost it a revolution a write for as long as others wait.
+/// Destaging what a stream is still filling would cost it a revolution for each write as long as other commands wait.
 #[test]
 fn a_stream_that_begins_anew_is_not_written_out_block_by_block() {
     for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
@@ -238,7 +238,7 @@ fn a_stream_that_begins_anew_is_not_written_out_block_by_block() {
     }
 }
 
-/// What stays behind of a stream is no longer spared when others have written as often as there are segments.
+/// The remainder of a stream is no longer spared after as many other writes as there are segments.
 #[test]
 fn the_end_of_a_stream_is_written_out_among_others() {
     let mut small = Small::default().buffered(6, 64).write_back(5).queued(1, Policy::Fcfs);
@@ -251,7 +251,8 @@ fn the_end_of_a_stream_is_written_out_among_others() {
     for (write, lba) in [0, 4, 8].into_iter().chain(scattered).enumerate() {
         submit(&mut drive, now, 0, Op::Write, lba, 4);
         now = next(&mut drive).finished;
-        // The buffer is full from the seventh write on; without sparing, the stream's end would be the first to go.
+        // The buffer is full from the seventh write on. Without sparing, the stream's end would be the first to be
+        // destaged.
         if std::iter::from_fn(|| drive.poll_landing()).any(|landing| landing.lba < 12) {
             assert!((8..14).contains(&write), "after {write} writes");
             return;

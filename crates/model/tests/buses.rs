@@ -35,7 +35,7 @@ fn of(done: &[Completion], tag: u32) -> Completion {
     *done.iter().find(|completion| completion.tag == tag).expect("an answer")
 }
 
-/// When a drive by itself is done with `request`, which comes at `now`.
+/// When a drive alone completes `request`, which arrives at `now`.
 fn alone(small: &Small, now: Instant, request: Request) -> Completion {
     let mut drive = small.drive();
     submit(&mut drive, now, Request { unit: 0, ..request });
@@ -138,7 +138,7 @@ fn what_waits_for_the_channel_can_be_taken_back() {
 const BUS: ScsiSpec =
     ScsiSpec { rate: 100_000_000, command: Span::from_micros(10), reconnect: Span::from_micros(8), fair: false };
 
-/// A drive whose own figures hold the phases of the bus.
+/// A drive whose own figures include the bus phases.
 fn scsi_drive() -> Small {
     let mut small = Small::default().queued(8, Policy::Fcfs);
     small.link.rate = BUS.rate;
@@ -147,7 +147,7 @@ fn scsi_drive() -> Small {
     small
 }
 
-/// How long a transfer of `sectors` has the bus, beside what is its drive's.
+/// How long a transfer of `sectors` takes the bus, beyond the drive's own time.
 fn transfer(sectors: u64) -> Span {
     BUS.reconnect + Rate::new(BUS.rate).time(sectors * 512)
 }
@@ -166,7 +166,7 @@ fn a_drive_alone_on_the_bus_loses_nothing() {
     }
 }
 
-/// Streams that wait for what is read ahead, and for room in the buffer.
+/// Streams that wait for the read-ahead, and for room in the buffer.
 #[test]
 fn a_stream_alone_on_the_bus_loses_nothing() {
     let small = scsi_drive().buffered(8, 64).write_back(4);
@@ -198,8 +198,9 @@ fn the_host_hands_over_one_command_at_a_time() {
     }
 }
 
-/// Three drives read the same, so that the heads of all pass it at one instant, and all have their data then. The highest
-/// number goes first, though it had its command last. What was idle while they read goes to the first that asks.
+/// Three drives read the same blocks, so that the heads of all pass them at one instant, and all have their data then.
+/// The highest number goes first, though it had its command last. The idle time during their reads goes to the first
+/// that asks.
 #[test]
 fn data_cross_one_after_another_by_number() {
     let slow = ScsiSpec { rate: 1_000_000, ..BUS };
@@ -220,7 +221,7 @@ fn data_cross_one_after_another_by_number() {
 }
 
 /// Sixty reads from the buffers of three drives: the bus is never idle once it is busy, so the last one ends when the
-/// first command and all that followed have been on it.
+/// first command and everything after it have been on it.
 #[test]
 fn a_bus_that_is_wanted_all_the_time_gives_all_it_has() {
     let mut small = scsi_drive().buffered(4, 64);
@@ -249,7 +250,7 @@ fn a_bus_that_is_wanted_all_the_time_gives_all_it_has() {
     assert_eq!(last.since(begun), all);
 }
 
-/// Three drives that have data in their buffers, each with two commands outstanding, on a bus for one of them.
+/// Three drives with data in their buffers, each with two outstanding commands, on a bus for one of them.
 #[test]
 fn a_lower_number_waits_for_ever_unless_arbitration_is_fair() {
     let small = scsi_drive().buffered(4, 64);

@@ -107,7 +107,7 @@ fn each_kind_of_queue_keeps_the_contract_with_weak_places() {
     }
 }
 
-/// Both are slow enough to be met by cuts, aborts and each other's requests.
+/// Both are slow enough that cuts, aborts and other requests overlap them.
 const STICK: FlashSpec = FlashSpec {
     sectors: 9_000,
     largest: 128,
@@ -124,11 +124,10 @@ fn a_flash_stick_keeps_the_contract() {
     }
 }
 
-/// One unit of several, as a device of its own.
+/// One unit of several, as a device.
 struct Unit {
     of: Box<dyn Device>,
     unit: u8,
-    /// Its first sector.
     first: u64,
 }
 
@@ -165,8 +164,7 @@ impl Device for Unit {
     }
 }
 
-/// Each of the devices is a device of its own there: a drive, a stick, another drive. One by one they keep the contract,
-/// and so they do below a layer.
+/// Each unit is a device of its own: a drive, a stick, another drive. Each keeps the contract alone and below a layer.
 #[test]
 fn devices_beside_one_another_keep_the_contract() {
     let drive = || -> (Box<dyn Device>, u32) { (Box::new(cached().drive()), 1) };
@@ -200,7 +198,7 @@ enum Lie {
     Holds,
     /// Rule 1: the next timeout is now.
     NeverLater,
-    /// Rule 1: a request is taken as if nothing came of it.
+    /// Rule 1: a request is accepted as if nothing came of it.
     TellsNever,
     /// Rule 2: a completion is dated by the call that finds it.
     DatesByCall,
@@ -220,11 +218,11 @@ enum Lie {
     ForgetsFua,
     /// Rule 6: all that a cut discards is torn.
     Tears,
-    /// Rule 3: every seventh answer is an abort that nobody asked for.
+    /// Rule 3: every seventh answer is an abort that nobody requested.
     Aborts,
-    /// Rule 3: an order that an ATA queue does not keep is taken as if it did.
+    /// Rule 3: an order that an ATA queue does not keep is accepted as if it did.
     Disorders,
-    /// Rule 3: a write fails as if it had been read.
+    /// Rule 3: a write fails like a read.
     FailsWrites,
     /// Rule 7: a nanosecond too much in the queue.
     Pads,
@@ -354,7 +352,7 @@ impl Device for Canary {
     }
 }
 
-/// What the suite says of a device, by the first seed of ten that it fails.
+/// The rule that the suite reports for a device, by the first seed of ten at which it fails.
 fn verdict(make: &dyn Fn() -> Box<dyn Device>) -> Option<u8> {
     (0..10).find_map(|seed| conformance(make, cached().cut_sector, seed).err()).map(|violation| violation.rule)
 }

@@ -1,5 +1,5 @@
-//! Power cuts: what a run that was not cut says of every instant is what a cut at that instant leaves, and what is left
-//! keeps the laws of durability.
+//! Power cuts: the state at any instant, computed from a run without a cut, equals the state that a cut at that instant
+//! leaves; and that state obeys the laws of durability.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ fn client(stack: &Stack, seed: u64) -> Client {
     Client::new(device, checker, habits, rng)
 }
 
-/// Instants of a run to be cut at: anywhere, and at, before and after what happened.
+/// Instants of a run for cuts: random ones, and at, before and after events.
 fn instants(whole: &Client, end: Instant, rng: &mut Rng) -> Vec<Instant> {
     let mut instants: Vec<Instant> = (0..6).map(|_| Instant::from_nanos(rng.below(end.nanos()))).collect();
     for _ in 0..6 {
@@ -33,7 +33,7 @@ fn instants(whole: &Client, end: Instant, rng: &mut Rng) -> Vec<Instant> {
     instants
 }
 
-/// What each place holds for whoever asked: by role and block, the stamp, the number, and whether it can be read.
+/// What each place holds for the caller: by role and block, the stamp, the number, and whether it can be read.
 fn places(landings: &[Landing]) -> HashMap<(Role, u64), (u64, u64, LandingKind)> {
     let on_medium = landings.iter().filter(|it| matches!(it.kind, LandingKind::Landed | LandingKind::Torn));
     let sectors = on_medium.flat_map(|it| (it.lba..it.end()).map(move |lba| ((it.role, lba), it)));
@@ -42,14 +42,14 @@ fn places(landings: &[Landing]) -> HashMap<(Role, u64), (u64, u64, LandingKind)>
 
 fn offline_is_real(seed: u64) {
     let mut stack = stack_to_cut(&mut Seed(seed).stream("stack"));
-    // What outlives a cut without being on the medium is not in the landings.
+    // Data that survive a cut without being on the medium are not in the landings.
     (stack.drive.protected, stack.drive.cache.flash_sectors) = (false, 0);
     let unit = u64::from(stack.drive.physical_sector) / 512;
     let end = Instant::ZERO + Span::from_millis(400);
     let mut whole = client(&stack, seed);
     whole.keep();
     whole.work(end);
-    // What is in progress at the end is reported when it is over.
+    // A landing in progress at the end is reported when it is over.
     whole.wait(end + Span::from_secs(2));
     for at in instants(&whole, end, &mut Seed(seed).stream("instants")) {
         let mut cut_off = client(&stack, seed);
@@ -69,7 +69,7 @@ fn offline_is_real(seed: u64) {
     }
 }
 
-/// One run with landings on answers a cut at any instant as a cut does.
+/// One run with landings on gives the result of a cut at any instant.
 #[test]
 fn a_cut_is_answered_without_cutting() {
     for seed in 0..300 {
@@ -77,7 +77,7 @@ fn a_cut_is_answered_without_cutting() {
     }
 }
 
-/// The law above would hold of a client that never gets anything onto the medium; this one does.
+/// The law above would hold for a client that never gets anything onto the medium; this one does.
 #[test]
 fn the_cut_runs_write() {
     let landed = |seed| {
@@ -91,7 +91,7 @@ fn the_cut_runs_write() {
     assert!(some > 200, "runs with more than ten landings: {some}");
 }
 
-/// A part of `cargo xtask cuts`: so many stacks, and so many failures of the power of each.
+/// A part of `cargo xtask cuts`: how many stacks, and how many power failures of each.
 const STACKS: u64 = 20;
 const EACH: u64 = 250;
 

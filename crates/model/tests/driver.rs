@@ -1,6 +1,7 @@
 //! What a driver's policies do, by hand: merging, the schedulers' orders, flushes, write-through, power-off, time-outs.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
+use seekwise_model::drive::profile::Cache;
 use seekwise_model::drive::recovery::Weak;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
@@ -86,7 +87,7 @@ fn landings_of_merged_writes_keep_their_stamps() {
     assert_eq!(landed, expected.collect::<Vec<_>>());
 }
 
-/// The drive counts what reaches it; whether it caches is asked at each flush.
+/// The drive counts what reaches it. The driver asks at each flush whether the drive caches.
 #[test]
 fn flushes_go_to_a_drive_that_caches_writes() {
     let reached = |flush, cached| {
@@ -106,7 +107,7 @@ fn flushes_go_to_a_drive_that_caches_writes() {
     }
 }
 
-/// Between two places the heads turn round at every seek, upwards they never do.
+/// Between two places the heads reverse at every seek; upwards they never do.
 #[test]
 fn a_drive_counts_its_seeks_and_their_turns() {
     let log = |places: &[u64]| {
@@ -157,7 +158,7 @@ fn deadline_serves_what_has_expired() {
     let stuck = |read_expire| {
         let spec = DeadlineSpec { fifo_batch: 1, read_expire, ..DeadlineSpec::LINUX };
         let mut device = driver(DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN }, &Small::default());
-        // The oldest lies behind the sweep, the others before it.
+        // The oldest lies behind the sweep, the others ahead of it.
         let others: Vec<Request> = (2..40).map(|i| read(i, 1_000 + 100 * u64::from(i))).collect();
         submit(&mut device, &[&[read(0, 1_100), read(1, 0)], &others[..]].concat());
         tags(&answers(&mut device)).iter().position(|&tag| tag == 1).expect("answered")
@@ -246,7 +247,7 @@ fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
     let mut cached = cached();
     cached.link.fua = false;
     assert_eq!(broken(&cached), Some(4));
-    assert_eq!(broken(&Small { cache: seekwise_model::testing::NO_CACHE, ..cached }), None);
+    assert_eq!(broken(&Small { cache: Cache::NONE, ..cached }), None);
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: u64::from(tag) + 1 }
 }
 
-/// All answers to what is in flight.
+/// All answers to the requests in flight.
 fn answers(drive: &mut Drive) -> Vec<Completion> {
     let mut all = Vec::new();
     loop {
@@ -50,7 +50,7 @@ fn ask(drive: &mut Drive, now: Instant, op: Op, lba: u64, sectors: u32) -> Compl
     }
 }
 
-/// A host that answers at once: the next request at the instant at which the last one finished.
+/// A host that answers at once: it submits the next request when the last one finishes.
 fn back_to_back(drive: &mut Drive, from: Instant, op: Op, requests: &[(u64, u32)]) -> Vec<Completion> {
     let mut now = from;
     let ask_next = |&(lba, sectors): &(u64, u32)| {
@@ -444,7 +444,7 @@ fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
     }
     assert!(done[5].parts.get(Part::Cache) > Span::ZERO, "the sixth waits for a segment");
     // In the steady state each write waits for one destage: the pace is that of the same writes without a buffer,
-    // where the arm goes the same ways. A quarter is left for the different rotational waits.
+    // because the arm goes the same ways. A quarter is left for the different rotational waits.
     small.cache.write_back = false;
     let through = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
     let pace = |done: &[Completion]| done[199].finished.since(done[9].finished).nanos() / 190;

@@ -1,5 +1,5 @@
-//! The media cache, by hand: what goes there, what it is worth, where reads find it, and that it is emptied. The small
-//! drive of 7,200 rpm: 64 sectors a track, a revolution of 8.333333 ms; the stretch begins at slot 4096.
+//! The media cache, by hand: what goes there, what it is worth, where reads find it, and how it is emptied. The small
+//! drive of 7,200 rpm has 64 sectors a track and a revolution of 8.333333 ms; the stretch begins at slot 4096.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
@@ -47,7 +47,7 @@ fn landings(drive: &mut Drive) -> Vec<Landing> {
     std::iter::from_fn(|| drive.poll_landing()).collect()
 }
 
-/// Eight writes far apart, of `sectors`, and a flush: when it is done, and how long it took.
+/// Eight writes of `sectors` far apart, and a flush: when it is done, and how long it took.
 fn burst(drive: &mut Drive, sectors: u32) -> (Instant, Span) {
     let mut at = Instant::ZERO;
     for index in 0..8 {
@@ -62,7 +62,8 @@ fn a_flush_of_scattered_writes_takes_a_pass() {
     let at_home = burst(&mut drive(&with(0)), 8).1;
     let in_cache = burst(&mut drive(&with(512)), 8).1;
     assert!(at_home > Span::from_millis(40), "{at_home:?}");
-    // One seek, at most a turn to the place, a turn for 64 sectors, and as they are given over one by one, a miss or two.
+    // One seek, at most a revolution to the place, a revolution for 64 sectors, and, because they are handed over one
+    // by one, a miss or two.
     assert!(in_cache < Span::from_millis(30), "{in_cache:?}");
     // Longer writes go home.
     assert_eq!(burst(&mut drive(&with(512)), 16).1, burst(&mut drive(&with(0)), 16).1);
@@ -86,7 +87,8 @@ fn what_is_in_it_outlives_a_cut() {
     assert_eq!(landings(&mut drive), []);
 }
 
-/// From the arm beside the stretch, a block in the media cache is near and its home is far; an idle drive takes it home.
+/// From the arm beside the stretch, a block in the media cache is near and its home is far; an idle drive moves it
+/// home.
 #[test]
 fn reads_find_it_there_until_it_has_gone_home() {
     // All but the last written block leave the buffer at the cut.
@@ -123,7 +125,7 @@ fn a_read_gathers_its_blocks() {
     assert!(response(&whole) > response(&plain) + Span::from_millis(1), "{whole:?} {plain:?}");
 }
 
-/// A newer write takes the place of an older one in the media cache.
+/// A newer write replaces an older one in the media cache.
 #[test]
 fn a_write_home_makes_an_entry_stale() {
     let mut drive = drive(&with(512));

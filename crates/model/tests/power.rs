@@ -1,5 +1,5 @@
-//! What a drive does with its power, by hand: protection, flash, the named faults, and which of many cached writes a cut
-//! leaves. Times from the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
+//! What a drive does with its power, by hand: protection, flash, the named faults, and which of many cached writes a
+//! cut leaves. Times are those of the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
@@ -83,7 +83,7 @@ fn a_flush_waits_unless_it_is_acknowledged_early() {
     }
 }
 
-/// The flush that lied hurries nothing: the data are written when they would have been without it.
+/// A false flush speeds nothing up: the data are written when they would have been without it.
 #[test]
 fn an_early_flush_leaves_the_destaging_as_it_was() {
     let landed = |flush: bool| {
@@ -116,7 +116,7 @@ fn a_power_off_waits_for_destaging_unless_it_is_forgotten() {
     }
 }
 
-/// Without the pause that lets it finish, also an honest drive loses what is in its buffer.
+/// Without the pause that lets it finish, even an honest drive loses what is in its buffer.
 #[test]
 fn a_power_off_that_is_not_waited_for_loses_the_buffer() {
     let mut drive = drive(&cached());
@@ -150,7 +150,7 @@ fn a_protected_buffer_outlives_a_cut() {
     assert_eq!(response(&flushed), Span::ZERO);
     let left = cut(&mut drive, flushed.finished);
     assert_eq!(sectors(&left, LandingKind::Landed), 16, "{left:?}");
-    // With the write cache off it writes through as any drive.
+    // With the write cache off it writes through like any drive.
     let mut off = Small { protected: true, ..cached() };
     off.cache.write_back = false;
     let written = answer(&mut off.drive(), Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
@@ -169,7 +169,7 @@ fn flash_takes_the_buffer_with_the_cache_off_too() {
         assert!(response(&written) < Span::from_micros(10), "{written:?}");
         at = written.finished;
     }
-    // The third does not fit into the flash beside the two: one of them goes to the medium first.
+    // The third does not fit into the flash with the other two: one of them goes to the medium first.
     let third = answer(&mut drive, at, Op::Write, Flags::NONE, 640, 8);
     assert!(response(&third) > Span::from_micros(100), "{third:?}");
     let left = cut(&mut drive, third.finished);
@@ -224,7 +224,7 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
     }
 }
 
-/// Cached writes at these blocks, then a cut so long after destaging has begun: the blocks that are there.
+/// Cached writes at these blocks, then a cut at a given time after destaging began: the blocks that are there.
 fn survivors(policy: Policy, blocks: &[u64], after: Span) -> Vec<u64> {
     let mut small = Small::default().buffered(16, 64).write_back(16);
     small.firmware.destage = Discipline::plain(policy);
@@ -239,7 +239,7 @@ fn survivors(policy: Policy, blocks: &[u64], after: Span) -> Vec<u64> {
     whole.map(|landing| landing.lba).collect()
 }
 
-/// What a cut leaves of a burst is a beginning of the order in which the policy destages it. The arm is at block 0.
+/// A cut leaves a beginning of the order in which the policy destages a burst. The arm is at block 0.
 #[test]
 fn survivors_are_the_first_of_the_destage_order() {
     let blocks = [4000, 1280, 6000, 2560, 512, 5120];
@@ -256,8 +256,8 @@ fn survivors_are_the_first_of_the_destage_order() {
     }
 }
 
-/// Two dirty segments that follow one another are written in one go; where a physical sector is shared by both, it comes
-/// round again for the second.
+/// Two contiguous dirty segments are destaged together. If they share a physical sector, it must come round again for
+/// the second.
 #[test]
 fn half_a_physical_sector_costs_a_revolution() {
     let gap = |middle: u32| {

@@ -1,4 +1,4 @@
-//! The processor by hand: what a request costs, who waits for a core, what programmed input and output takes.
+//! The processor by hand: what a request costs, which request waits for a core, what programmed I/O takes.
 
 use seekwise_model::block::{Completion, Device, Flags, Op, Request, Status};
 use seekwise_model::host::array::layout::{Level, Share};
@@ -56,7 +56,7 @@ fn parity_is_paid_for_when_the_request_comes_back() {
     };
     let members = (0..3).map(|_| Box::new(Small::default().drive()) as Box<dyn Device>).collect();
     let mut device = Processor::above(SPEC, Box::new(Array::above(spec, Box::new(Ports::new(members)))));
-    // A whole row: 32 sectors of data make the parity, three commands go down.
+    // A whole row: 32 sectors of data make the parity, and three commands go down.
     device.submit(Instant::ZERO, Request { op: Op::Write, sectors: 32, ..BLANK }).expect("room");
     let done = device.proceed(Instant::FAR).expect("an answer");
     let parity = Span::from_nanos(32 * 512 * 1_000_000_000 / SPEC.parity);
@@ -117,7 +117,7 @@ fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
     let alone = all(&mut device)[0];
     assert_eq!(alone.effort.interrupts, 4);
     assert_eq!(alone.effort.busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
-    // With a program on the only core all the while, the work of both takes as long as both.
+    // With a program on the only core all the time, the work of both takes as long as both.
     let mut device = Processor::above(SPEC, programmed(1_000_000));
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     ask(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);

@@ -1,5 +1,5 @@
-//! Laws of queuing: who is held back for whom, who goes first, how long anyone can be put off; weak places, and what an
-//! error does to a queue.
+//! Laws of queuing: which commands wait for which, which go first, how long a command can be postponed; weak places,
+//! and what an error does to a queue.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
 use seekwise_model::drive::Drive;
@@ -39,7 +39,7 @@ fn marked(request: Request, flags: Flags) -> Request {
 const FLUSH: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
-/// All answers to what is in flight, in their order.
+/// All answers to the requests in flight, in their order.
 fn answers(device: &mut dyn Device) -> Vec<Completion> {
     let mut all = Vec::new();
     loop {
@@ -123,7 +123,7 @@ fn with_one_outstanding_all_kinds_are_alike() {
 
 // Commands chosen before their turn
 
-/// A read that takes a while, then others while it does: the order in which all are answered.
+/// A long read, then others during it: the order in which all are answered.
 fn order_of(ahead: u32, places: &[u64]) -> Vec<u32> {
     let mut small = queued(Queuing::Ncq, 16, Policy::Sptf);
     small.firmware.ahead = ahead;
@@ -134,14 +134,14 @@ fn order_of(ahead: u32, places: &[u64]) -> Vec<u32> {
     tags(&answers(&mut drive))
 }
 
-/// Far and near by turns of the first, whose end is at 4,008; the last two behind the end of the plan.
+/// Far and near in turn from the first, whose end is at 4,008; the last two after the end of the plan.
 const FAR_AND_NEAR: [u64; 5] = [40, 4_100, 120, 4_060, 160];
 
 #[test]
 fn what_is_planned_keeps_its_order_and_the_rest_competes_for_its_end() {
     let free = order_of(0, &FAR_AND_NEAR);
     assert!(free[1] == 2 || free[1] == 4, "a near one goes first where nothing is planned: {free:?}");
-    // Three are planned as they come; where the third ends, the fifth is near and the fourth is not.
+    // Three are planned as they come. Where the third ends, the fifth is near and the fourth is not.
     assert_eq!(order_of(3, &FAR_AND_NEAR), [0, 1, 2, 3, 5, 4]);
     // As many as wait: in order of arrival.
     assert_eq!(order_of(5, &FAR_AND_NEAR), [0, 1, 2, 3, 4, 5]);
@@ -157,7 +157,7 @@ fn one_for_the_head_of_the_queue_passes_what_is_planned() {
     assert_eq!(tags(&answers(&mut drive)), [0, 3, 1, 2]);
 }
 
-/// Two streams by turns, all planned: a read that goes on behind the one under way rides on its read-ahead.
+/// Two streams in turn, all planned: a read that continues the one under way rides on its read-ahead.
 #[test]
 fn a_stream_is_read_on_past_what_is_planned() {
     let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).buffered(4, 64);
@@ -168,7 +168,7 @@ fn a_stream_is_read_on_past_what_is_planned() {
     assert_eq!(tags(&answers(&mut drive)), [0, 2, 4, 1, 3]);
 }
 
-/// One that waited beyond the limit is the next to be planned, and nothing that is planned waits for more than those before it.
+/// A command that has waited beyond the limit is planned next, and a planned command waits only for those before it.
 #[test]
 fn a_limit_of_waiting_holds_for_what_is_not_planned() {
     let mut small = queued(Queuing::Ncq, 16, Policy::Sptf);
@@ -188,7 +188,7 @@ fn a_limit_of_waiting_holds_for_what_is_not_planned() {
 
 // A flush beside others
 
-/// Two cached writes, a flush and a read at once: where the read's answer is, against the flush's.
+/// Two cached writes, a flush and a read at once: the read's answer and the flush's.
 fn flush_beside_a_read(kind: Queuing) -> (Completion, Completion) {
     let mut small = queued(kind, 8, Policy::Fcfs).buffered(8, 64).write_back(6);
     small.cache.destage_idle = Span::from_secs(1);
@@ -216,7 +216,7 @@ fn an_ata_flush_is_alone_and_a_scsi_flush_is_one_of_many() {
     assert_eq!(read.parts.total(), read.finished.since(read.submitted));
 }
 
-/// A SCSI drive writes back for a flush, nearest first, while a read on the far side waits: that is behind the flush.
+/// A SCSI drive destages for a flush, nearest first, while a read on the far side waits: that wait counts as flush.
 #[test]
 fn a_queued_command_waits_behind_a_flush_while_the_drive_writes_back_for_it() {
     let waits = |flushed: bool| {
@@ -248,7 +248,7 @@ fn an_ata_flush_waits_for_what_is_under_way() {
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, &[read(1, 4_000), read(2, 400), FLUSH]);
         let done = answers(&mut drive);
-        // Nothing is dirty: the flush costs its command, once it is let in.
+        // Nothing is dirty: the flush costs its command, once it is accepted.
         let expected = if kind == Queuing::Scsi { vec![0, 1, 2] } else { vec![1, 2, 0] };
         assert_eq!(tags(&done), expected, "{kind:?}");
         let flush = of(&done, 0);
@@ -378,7 +378,7 @@ fn a_command_waits_for_data_on_the_same_bus() {
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 64)]);
         answers(&mut drive);
-        // 256 sectors that are in the buffer take 13 ms at 10 MB/s.
+        // 256 buffered sectors take 13 ms at 10 MB/s.
         submit(&mut drive, at(100_000), &[request(1, Op::Read, 0, 256)]);
         submit(&mut drive, at(101_000), &[read(2, 9_000 - 512)]);
         of(&answers(&mut drive), 2)
@@ -526,7 +526,7 @@ fn the_driver_sends_again_what_went_down_with_another() {
 
 // The tail
 
-/// A stream of sequential reads that never lets up, and one read elsewhere: how long that waits, up to `end`.
+/// An endless stream of sequential reads, and one read elsewhere: how long that waits, up to `end`.
 fn beside_a_stream(small: &Small, depth: u32, end: Span) -> Span {
     let mut drive = small.drive();
     let mut next = 0u64;
@@ -565,7 +565,7 @@ fn a_reader_beside_a_stream_starves_without_ageing() {
     let long = Span::from_secs(6);
     assert_eq!(beside_a_stream(&prefetching(plain), 8, long), long, "not in six seconds");
     let in_order = Discipline::plain(Policy::Fcfs);
-    // No longer than the eight before it take, and a turn each for those that had gone past their place.
+    // No longer than the eight before it take, and a revolution for each that had passed its place.
     let waited = beside_a_stream(&prefetching(in_order), 8, long);
     assert!(waited < Span::from_millis(100), "{waited}");
     let limited = Discipline { max_wait: Some(Span::from_millis(300)), ..plain };
@@ -573,12 +573,13 @@ fn a_reader_beside_a_stream_starves_without_ageing() {
     assert!(waited > Span::from_millis(250) && waited < Span::from_millis(400), "{waited}");
     let aged = Discipline { ageing: 100, ..plain };
     let waited = beside_a_stream(&prefetching(aged), 8, long);
-    // A tenth of its wait outweighs a seek and a turn, 13 ms, after 130 ms; a little later with what is under way.
+    // A tenth of its wait outweighs a seek and a revolution, 13 ms, after 130 ms; a little later with what is under
+    // way.
     assert!(waited < Span::from_millis(200), "{waited}");
 }
 
-/// The longest that one access to the medium can take on a small drive: a seek over all cylinders and a turn on every
-/// track, with all the tries that weak places take.
+/// The longest time of an access to the medium on a small drive: a seek over all cylinders and a revolution on every
+/// track, with all the retries of weak places.
 fn longest_access(small: &Small) -> Span {
     let turn = Span::from_nanos(60_000_000_000_000 / small.millirpm + 1);
     let tracks = 2 + 300 / u64::from(small.zones.iter().map(|zone| zone.1).min().unwrap_or(1));
@@ -587,7 +588,7 @@ fn longest_access(small: &Small) -> Span {
     Span::from_nanos((place.nanos() + turn.nanos()) * tracks + tries * turn.nanos())
 }
 
-/// Random loads that never let up, of reads that hit and miss, cached and uncached writes and flushes.
+/// Endless random loads of reads that hit and miss, cached and uncached writes, and flushes.
 fn longest_queue_wait(small: &Small, seed: u64) -> (Span, Span) {
     let (mut drive, mut rng): (Drive, Rng) = (small.drive(), Seed(seed).stream("load"));
     let sectors = drive.limits(0).sectors;
@@ -628,8 +629,8 @@ fn longest_queue_wait(small: &Small, seed: u64) -> (Span, Span) {
     (queue, flush)
 }
 
-/// No command waits for the medium longer than `max_wait` and the accesses of those whose turn came before: the others
-/// that the drive holds, and its dirty segments; no flush longer than its segments' limit and the same.
+/// No command waits for the medium longer than `max_wait` and the accesses of commands before it: the others that the
+/// drive holds, and its dirty segments. No flush waits longer than its segments' limit and the same.
 #[test]
 fn nobody_waits_longer_than_the_limit_allows() {
     let mut limited = 0;
@@ -650,7 +651,7 @@ fn nobody_waits_longer_than_the_limit_allows() {
     assert!(limited > 30, "{limited}: the limit was reached");
 }
 
-/// Reads that go on where the last one ended, at no cost, two writes far away and a flush for them.
+/// Reads that continue the last one at no cost, two writes far away and a flush for them.
 #[test]
 fn a_flush_is_not_put_off_for_ever_by_cheap_reads() {
     let wait = |limit: Option<Span>| {

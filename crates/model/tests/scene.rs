@@ -1,5 +1,5 @@
-//! Laws of scenes: programs come to their ends in their order, on every file system, the same each time; what they ask of
-//! the drive is what their figures say.
+//! Laws of scenes: programs end in their order, on every file system, the same each time; their requests to the drive
+//! match their figures.
 
 use std::collections::VecDeque;
 
@@ -109,7 +109,7 @@ fn scene(family: Family, format: Format, doing: impl IntoIterator<Item = Doing>)
     }
 }
 
-/// A run: the scene at its end, when that was, and what was asked of the drive.
+/// A run: the scene at its end, when that was, and the requests to the drive.
 struct Ran {
     scene: Scene,
     end: Instant,
@@ -181,12 +181,12 @@ fn database() -> DatabaseSpec {
     }
 }
 
-/// One of each engine, with how many operations it has.
+/// One of each kind of program, with its number of operations.
 fn all() -> Vec<(Doing, usize)> {
     [of_many_files(), of_few_files()].concat()
 }
 
-/// Those that copy, read and write sets of files.
+/// Programs that copy, read and write sets of files.
 fn of_many_files() -> Vec<(Doing, usize)> {
     let (handle, file_time) = (Handle::Cached, MS);
     let pair = CopySpec { buffers: 4, moves: true, sync: true, ..copy(set(20, 5 << 20)) };
@@ -222,7 +222,7 @@ fn of_many_files() -> Vec<(Doing, usize)> {
     ]
 }
 
-/// Those that use a few files again and again, or start a system.
+/// Programs that use a few files again and again, or start a system.
 fn of_few_files() -> Vec<(Doing, usize)> {
     let (handle, time) = (Handle::Cached, MS);
     let files = set(50, 20 << 20);
@@ -348,8 +348,8 @@ fn a_reader_is_ahead_of_its_writer_by_no_more_than_its_buffers() {
         assert_eq!(ahead, 0, "all that was read is written");
         most
     };
-    // One thread reads a block and writes it, and with one buffer none is read before the last is taken. With more a
-    // reader is a block further, no more: the drive serves the two by turns.
+    // One thread reads a block and writes it; with one buffer none is read before the last is written. With more, a
+    // reader is one block further, no more: the drive serves the two in turn.
     assert_eq!((ahead(0), ahead(1), ahead(3)), (1, 1, 2));
 }
 

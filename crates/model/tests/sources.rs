@@ -1,5 +1,4 @@
-//! Any source on any device: several joined, one that is brought its requests from outside, computing with and without a
-//! processor.
+//! Any source on any device: several joined, one with requests from outside, computing with and without a processor.
 
 use std::collections::VecDeque;
 
@@ -44,7 +43,7 @@ fn drive() -> impl Device {
     Small::default().queued(8, Policy::Fcfs).drive()
 }
 
-/// What of a record does not depend on who else is there.
+/// The part of a record that does not depend on other sources.
 fn asked(record: &Record) -> (Op, u64) {
     (record.request.op, record.request.lba)
 }
@@ -76,7 +75,7 @@ fn a_source_joined_to_none_is_as_it_was() {
     }
 }
 
-/// A forced write, and its flush, again and again.
+/// A forced write and its flush, again and again.
 struct Forced(u32);
 
 impl Source for Forced {
@@ -133,7 +132,8 @@ fn what_is_in_memory_is_read_from_there() {
     assert_eq!(records.len(), 50, "each is recorded, though the device had one");
     assert!(records[0].response() > Span::from_millis(1), "the first is the drive's: {:?}", records[0].response());
     for record in &records[1..] {
-        // A call is 2 us, and 4,096 bytes at 600 MB/s are 6.8: whole microseconds are waited for, the rest is owed.
+        // A call is 2 us, and 4,096 bytes at 600 MB/s are 6.8: whole microseconds are waited for, the rest is carried
+        // over.
         assert!((8_000..=9_000).contains(&record.response().nanos()), "{record:?}");
         assert_eq!(record.completion.parts.total(), record.response());
         assert_eq!(asked(record), (Op::Read, 1000));
@@ -161,7 +161,7 @@ fn a_flush_writes_out_what_is_dirty_and_a_handle_that_writes_through_each_write(
     assert_eq!(issued, 20, "a write and a flush each");
 }
 
-/// Has what it is brought, and never an end.
+/// Issues what it is given, and never ends.
 #[derive(Default)]
 struct Door {
     brought: VecDeque<Request>,
@@ -187,7 +187,7 @@ fn what_comes_from_outside_is_issued_at_the_step_after() {
     assert_eq!(engine.poll_timeout(), None, "nothing comes by itself");
     for (tag, row) in rows.iter().enumerate() {
         let at = Instant::ZERO + row.arrival;
-        // Whoever waits steps through the instants that come before the client does.
+        // The waiting host steps through the instants that come before the client's.
         while let Some(next) = engine.poll_timeout().filter(|&next| next <= at) {
             engine.step(next, &mut record).expect("steps");
         }
@@ -203,7 +203,7 @@ fn what_comes_from_outside_is_issued_at_the_step_after() {
     assert!(brought.iter().map(figures).eq(planned.iter().map(figures)));
 }
 
-/// Reads, computes for 300 us, and so on, thrice; notes when computing was over.
+/// Three times: reads, then computes for 300 us; notes when the computing was over.
 #[derive(Default)]
 struct Program {
     steps: u32,

@@ -32,7 +32,7 @@ fn next(drive: &mut Drive) -> Completion {
     }
 }
 
-/// Reads or writes one behind the other; how long all took.
+/// Reads or writes one after another; how long all took.
 fn one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u32)>) -> Span {
     let mut now = Instant::ZERO;
     for (tag, (lba, sectors)) in requests.enumerate() {
@@ -42,8 +42,8 @@ fn one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u3
     now.since(Instant::ZERO)
 }
 
-/// A host slower than the medium lets the read-ahead run full again and again. What is in the buffer is sent at once all
-/// the same: the host is never slower than by itself.
+/// With a host slower than the medium, the read-ahead fills up again and again. A hit is still sent at once: the host
+/// is never slower than without it.
 #[test]
 fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
     let mut drive = Small::default().buffered(4, 128).drive();
@@ -59,7 +59,8 @@ fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
     }
 }
 
-/// Requests as long as a segment and longer stream as well: of three tracks and more, each costs its passing and switches.
+/// Requests as long as a segment, and longer, stream as well: of three tracks and more, each costs its passing and
+/// switches.
 #[test]
 fn requests_longer_than_a_segment_stream() {
     for sectors in [31, 32, 33, 48, 64, 100] {
@@ -67,13 +68,13 @@ fn requests_longer_than_a_segment_stream() {
         let count = 6_400 / u64::from(sectors);
         let took = one_by_one(&mut drive, Op::Read, (0..count).map(|n| (n * u64::from(sectors), sectors)));
         let passing = count * u64::from(sectors) * SECTOR;
-        // A skew of 8 of 64 a track, the first rotation, and what the last read ahead saves or costs.
+        // A skew of 8 of 64 a track, the first rotation, and what the last read-ahead saves or costs.
         let most = passing * 72 / 64 + 3 * REVOLUTION;
         assert!(took.nanos() < most, "{sectors} sectors: {took:?} of {} ms", most / 1_000_000);
     }
 }
 
-/// Read-ahead that begins behind the second, or third, read of a stream.
+/// Read-ahead that begins after the second, or third, read of a stream.
 #[test]
 fn a_read_ahead_begins_behind_the_read_that_the_profile_says() {
     for after in 1..4 {
@@ -82,7 +83,7 @@ fn a_read_ahead_begins_behind_the_read_that_the_profile_says() {
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
         for number in 1..6u32 {
-            // A pause in which a read-ahead brings all it may.
+            // A pause in which a read-ahead fetches all it may.
             submit(&mut drive, now, request(number, Op::Read, u64::from(number) * 4, 4));
             let completion = next(&mut drive);
             let moved = completion.parts.get(Part::Rotation) + completion.parts.get(Part::Transfer);
@@ -134,8 +135,8 @@ fn no_stream_keeps_a_command_beyond_its_limit() {
     assert!(held > 10, "some streams must come up to the limit: {held}");
 }
 
-/// Two reads of a stream are always outstanding, so that a read-ahead always has something promised; beside them scattered
-/// cached writes, one at a time, of which soon none finds room before another is on the medium.
+/// Two reads of a stream are always outstanding, so that a read-ahead always has a request waiting for it. Beside them
+/// go scattered cached writes, one at a time; soon each must wait until another is on the medium.
 #[test]
 fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
     let limit = Span::from_millis(200);
@@ -163,8 +164,8 @@ fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
         };
         (0..3).for_each(|tag| _ = ask(&mut drive, Instant::ZERO, tag));
         let (mut now, mut since) = (Instant::ZERO, Instant::ZERO);
-        // The limit, the access in progress, a seek and two revolutions of the slowest small drive; a write waits for one of
-        // 64 sectors at most.
+        // The limit, the access in progress, a seek and two revolutions of the slowest small drive; a write waits for
+        // one of at most 64 sectors.
         let most = limit + Span::from_millis(160);
         while now < Instant::ZERO + Span::from_millis(2_000) {
             let completion = next(&mut drive);
@@ -177,7 +178,7 @@ fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
     assert!(held > 10, "some writes must come up to the limit: {held}");
 }
 
-/// Files read from front to end with so many reads outstanding, in the order of the files; how long all took.
+/// Files read from front to end with several reads outstanding, in the order of the files; how long all took.
 fn files(mut drive: Drive, places: &[u64], (reads, sectors): (u32, u32), depth: usize) -> Span {
     let starts = places.iter().flat_map(|place| (0..reads).map(move |read| place + u64::from(read * sectors)));
     let (mut now, mut outstanding) = (Instant::ZERO, 0);
@@ -193,11 +194,11 @@ fn files(mut drive: Drive, places: &[u64], (reads, sectors): (u32, u32), depth: 
     now.since(Instant::ZERO)
 }
 
-/// Reads that wait while a read-ahead of their own stream passes go along with it, whatever it holds for: files at random
-/// places take no longer with several reads outstanding than with one. Served in order they lose nothing, within a revolution
-/// a file. By position a drive may begin in the midst of a file, where that comes first under the head, and fetches what
-/// lies before it later: there and back, two positionings of a revolution each, in the mean. (Where they waited until
-/// the segment was full, each was read again: up to 400 revolutions for a file of 31.)
+/// Reads that wait while a read-ahead of their own stream passes are served by it, whatever it holds for: files at
+/// random places take no longer with several reads outstanding than with one. Served in order they lose nothing, within
+/// a revolution a file. By position, a drive may begin in the middle of a file, if that comes first under the head, and
+/// fetch the earlier part later: there and back, two positionings of a revolution each on average. (When they waited
+/// until the segment was full, each was read again: up to 400 revolutions for a file of 31.)
 #[test]
 fn more_outstanding_is_no_slower() {
     const FILES: u32 = 8;
@@ -257,7 +258,7 @@ fn held(mut drive: Drive, sectors: u32) -> u64 {
     200
 }
 
-/// How many scattered runs may wait is a limit of its own; so is the memory that they fill.
+/// The number of scattered runs that may wait is a limit of its own; so is the memory that they fill.
 #[test]
 fn runs_are_limited_by_number_and_by_memory() {
     // Segments of their own: four.
@@ -272,15 +273,16 @@ fn runs_are_limited_by_number_and_by_memory() {
     assert_eq!((runs(100, 8), runs(100, 32)), (16, 4));
 }
 
-/// Writes of blocks that are dirty, or on their way to the medium, wait for nothing while there is room for another run: each
-/// takes its command and the link, 1 GB/s and no overhead here. A table's last sector, written with each record that is
-/// appended, is a part of such a write; one every few milliseconds meets its run at the medium again and again.
+/// Writes of blocks that are dirty, or on their way to the medium, wait for nothing while there is room for another
+/// run: each takes its command and the link, 1 GB/s and no overhead here. A table's last sector, written with each
+/// appended record, is part of such a write; with one every few milliseconds it meets its run at the medium again and
+/// again.
 #[test]
 fn written_again_is_no_slower_than_written() {
     let (mut replaced, mut overtaken) = (0, 0);
     for seed in 0..200 {
         let mut rng = Seed(seed).stream("written again");
-        // Of an area of 24 blocks no more than twelve runs are apart.
+        // In an area of 24 blocks no more than twelve runs are apart.
         let mut small = cached(16, 32);
         small.cache.destage_idle = Span::from_micros(rng.below(3) * 500);
         small.cache.fills_while_draining = rng.percent(50);
@@ -312,8 +314,8 @@ fn written_again_is_no_slower_than_written() {
     assert!(replaced > 1_000 && overtaken > 100, "{replaced}, {overtaken}");
 }
 
-/// A run may grow while its beginning is on its way to the medium: written at the medium's pace, a stream in a buffer of
-/// one segment takes no longer than it passes.
+/// A run may grow while its beginning is on its way to the medium: written at the medium's pace, a stream in a buffer
+/// of one segment takes no longer than it takes to pass.
 #[test]
 fn a_run_fills_while_it_drains() {
     let mut small = cached(1, 128);
@@ -340,7 +342,7 @@ fn a_run_fills_while_it_drains() {
 
 // Parts of physical sectors
 
-/// What a write takes from its submission, on a drive of 4096-byte sectors that has read nothing.
+/// How long a write takes from its submission, on a drive of 4096-byte sectors that has read nothing.
 fn write(lba: u64, sectors: u32) -> Completion {
     let small = Small { physical_sector: 4096, ..Small::default() };
     let mut drive = small.drive();
@@ -348,13 +350,15 @@ fn write(lba: u64, sectors: u32) -> Completion {
     next(&mut drive)
 }
 
-/// A write of a part of a physical sector reads it first and writes it a revolution later; both its ends in one turn.
+/// A write of a part of a physical sector reads it first and writes it a revolution later; both its ends in one
+/// revolution.
 #[test]
 fn part_of_a_physical_sector_costs_a_revolution() {
     let whole = |lba, sectors| write(lba, sectors).parts.get(Part::Rotation).nanos();
     for (lba, sectors, whole_lba) in [(16, 1, 16), (19, 5, 19), (16, 12, 16), (20, 8, 20)] {
         let part = whole(lba, sectors);
-        // Where the block passes, counted from the start of the run, is the platter's affair: only whole turns are more.
+        // The platter decides where the block passes, counted from the start of the run: only whole revolutions are
+        // additional.
         let base = {
             let mut drive = Small::default().drive();
             submit(&mut drive, Instant::ZERO, request(0, Op::Write, whole_lba, sectors));
@@ -363,7 +367,7 @@ fn part_of_a_physical_sector_costs_a_revolution() {
         let more = part - base;
         assert!(more.abs_diff(REVOLUTION) < 100, "{lba}, {sectors}: {more} ns more");
     }
-    // Whole sectors cost nothing more.
+    // Whole sectors add no cost.
     let base = {
         let mut drive = Small::default().drive();
         submit(&mut drive, Instant::ZERO, request(0, Op::Write, 16, 16));
@@ -372,7 +376,7 @@ fn part_of_a_physical_sector_costs_a_revolution() {
     assert_eq!(whole(16, 16), base);
 }
 
-/// The cache gathers the parts of a sector before it writes them: no revolution is lost for what came in parts.
+/// The cache gathers the parts of a sector before it writes them: no revolution is lost for data that came in parts.
 #[test]
 fn the_cache_gathers_parts_of_a_sector() {
     let landed = |parts: u32| {
@@ -393,7 +397,7 @@ fn the_cache_gathers_parts_of_a_sector() {
         core::iter::from_fn(|| drive.poll_landing()).map(|landing| landing.to).max().expect("landed")
     };
     let (whole, gathered) = (landed(1), landed(8));
-    // The first write came seven ms sooner; the place comes round once a turn.
+    // The first write came seven ms earlier; the place comes round once a revolution.
     let turns = (gathered.nanos().abs_diff(whole.nanos()) as f64 / REVOLUTION as f64).round();
     assert!(turns <= 1.0, "{whole:?} and {gathered:?}");
 }

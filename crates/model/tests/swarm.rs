@@ -1,7 +1,7 @@
-//! A thousand random stacks under random closed loops: one seed, its options, one run, and checkers of what can be
-//! seen while it goes. On failure the seed and the options are printed; a seed that failed once stays as a named case.
+//! A thousand random stacks under random closed loops: one seed, its options, one run, and checks of what can be seen
+//! while it goes. On failure the seed and the options are printed; a seed that failed once stays as a named case.
 //!
-//! The anatomy checker does not know how long a part should take, only that the parts leave no gap; laws do.
+//! The anatomy check does not know how long a part should take, only that the parts leave no gap; the laws do.
 
 use seekwise_model::block::{
     Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source, Status,
@@ -52,7 +52,6 @@ struct Loop {
     free: Vec<u32>,
     next: u64,
     not_before: Instant,
-    /// Completions by status done.
     done: u32,
 }
 
@@ -94,8 +93,8 @@ fn blank(tag: u32, op: Op) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 }
 }
 
-/// The parts add up, nothing ends before it begins, nothing that moved no data was transferred. A read of a weak place
-/// may fail, and an ATA queue goes down with it where no driver sends it again.
+/// The parts add up, nothing ends before it begins, and a request that moved no data has no transfer. A read of a weak
+/// place may fail; if no driver sends it again, an ATA queue fails with it.
 fn check_anatomy(record: &Record, last_finished: Instant, stack: &Stack) {
     let Completion { submitted, finished, parts, status, .. } = record.completion;
     let weak = !stack.drive.weak.is_empty() && stack.drive.firmware.recovery_limit.is_some();
@@ -148,14 +147,15 @@ fn run(seed: u64, draw: fn(&mut Rng) -> Stack) {
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
     let done = u64::from(engine.source().done);
     assert_eq!(done + engine.failures(), u64::from(options.requests), "all complete");
-    // A write that is sent again is reported again. The drive aborts what waits when a read of a layer's own fails, too.
+    // A write that is sent again is reported again. The drive also aborts what waits when a read of a layer's own
+    // fails.
     sent_again |= !stack.drive.weak.is_empty() && stack.drive.link.queuing.is_ata();
     if engine.failures() == 0 {
         check_landings(&mut engine, &stack, written, !sent_again);
     }
 }
 
-/// After a last flush every written sector was reported: on the medium, or overwritten in the buffer; once, where no layer
+/// After a last flush every written sector was reported: on the medium, or overwritten in the buffer; once, if no layer
 /// sent it again.
 fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, written: u64, once: bool) {
     let mut now = engine.now();
@@ -184,13 +184,13 @@ fn a_thousand_random_stacks_add_up() {
     }
 }
 
-/// The elevator of the drive's own queue passes one write by until the driver has lost its patience and sends it again.
+/// The elevator of the drive's own queue passes one write over until the driver times out and sends it again.
 #[test]
 fn seed_11522_what_a_driver_sends_again_is_reported_again() {
     run(11_522, random_stack);
 }
 
-/// A read ahead by the cache in memory meets a weak place, and the drive drops a write that waits.
+/// A read-ahead of the cache in memory meets a weak place, and the drive aborts a write that waits.
 #[test]
 fn seed_11613_what_a_cache_sends_again_is_reported_again() {
     run(11_613, random_stack);
@@ -229,7 +229,8 @@ fn random_arrays_add_up() {
     }
 }
 
-/// An array, or a drive that plans ahead, that runs to its next completion does what it does instant by instant.
+/// An array, or a drive that plans ahead, does the same whether it runs to its next completion or goes instant by
+/// instant.
 #[test]
 fn running_others_is_stepping_them() {
     for seed in 0..300 {
@@ -240,7 +241,7 @@ fn running_others_is_stepping_them() {
     }
 }
 
-/// The records of a run, by `run` or instant by instant; a bare drive where `bare`.
+/// The records of a run, by `run` or instant by instant; on a bare drive if `bare`.
 fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
     let mut stack = random_stack(&mut Seed(seed).stream("steps"));
     if bare {
@@ -272,7 +273,7 @@ fn records_of(stack: Stack, seed: u64, by_steps: bool) -> (Vec<String>, Instant)
     (records, engine.now())
 }
 
-/// A drive that runs to its next completion, and does a lone read in one go, does what it does instant by instant.
+/// A drive that runs to its next completion, and serves a lone read in one go, does the same as instant by instant.
 #[test]
 fn running_is_stepping() {
     for seed in 0..1000 {
@@ -283,7 +284,7 @@ fn running_is_stepping() {
     }
 }
 
-/// Random stacks under the whole contract; the seed that found each is its name.
+/// Random stacks under the whole contract; a case is named for the seed that found it.
 fn contract(seed: u64, draw: fn(&mut Rng) -> Stack) {
     let stack = draw(&mut Seed(seed).stream("stack"));
     if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
@@ -303,11 +304,11 @@ fn seed_1659_a_split_keeps_physical_sectors_whole() {
     }
 }
 
-/// Steps of a run of 200 requests at most; the busiest of ten thousand stacks with faults took 35,673.
+/// The most steps of a run of 200 requests; the busiest of ten thousand stacks with faults took 35,673.
 const EVENTS: u32 = 500_000;
 
-/// An array with a cache in memory above it, half of them with memory that fills at once; members go when they please,
-/// more than it can spare, and some come back.
+/// An array with a cache in memory above it, in half of the cases with memory that fills at once. Members fail at any
+/// time, more than the array can spare, and some return.
 fn comes_to_an_end(seed: u64) {
     let mut rng = Seed(seed).stream("faults");
     let mut stack = random_array(&mut rng);
@@ -324,7 +325,7 @@ fn comes_to_an_end(seed: u64) {
     if rng.percent(80) {
         stack.layers.insert(0, Layer::Accelerator(write_back));
     }
-    // Reads of a weak place fail within the limit, and take an ATA queue with them.
+    // Reads of a weak place fail within the limit, and an ATA queue fails with them.
     stack.drive.weak = (0..rng.below(4)).map(|at| Weak { lba: at * 700, sectors: 64, retries: 9 }).collect();
     stack.drive.firmware.recovery_limit = rng.percent(70).then(|| Span::from_millis(40));
     let mut options = Options::random(&mut rng);
@@ -351,7 +352,7 @@ fn comes_to_an_end(seed: u64) {
         }
         while let Some(&(at, key, member)) = events.first().filter(|event| event.0 <= now) {
             engine.step(at.max(engine.now()), &mut |_| ()).expect("time passes");
-            // A member that there is not, or that is not lost, changes nothing.
+            // A member that does not exist, or is not lost, changes nothing.
             let _ = engine.control(&Control::Set { key, value: &member.to_string() });
             events.remove(0);
         }
@@ -361,7 +362,7 @@ fn comes_to_an_end(seed: u64) {
         assert!(steps < EVENTS, "seed {seed}: no end");
     }
     assert!(engine.is_over(), "seed {seed}: silent before its end");
-    // And what is left in memory comes to an end as well.
+    // What is left in memory ends as well.
     let mut now = engine.now();
     let device = engine.device_mut();
     device.control(now, &Control::PowerOff).expect("a power-off is never refused");

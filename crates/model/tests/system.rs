@@ -42,21 +42,21 @@ fn cached(family: Family) -> SystemSpec {
     SystemSpec { cache: Some(PageCacheSpec { call: Span::ZERO, copy: 1 << 50, ..cache }), ..spec(family) }
 }
 
-/// A request: when it was issued, and what it stands for.
+/// A request: when it was issued, and its role.
 type Issued = (Instant, Request, Option<Role>);
 
-/// A system on a device that takes everything and serves one request after another, a millisecond each; computing goes
-/// on beside it.
+/// A system on a device that accepts everything and serves one request after another, a millisecond each; computing
+/// goes on beside it.
 struct Rig {
     system: System,
     now: Instant,
-    /// What the device has to do: when it is done.
+    /// The device's requests, and when each is done.
     flying: Vec<(Instant, Request)>,
     free: Instant,
     log: Vec<Issued>,
     returned: VecDeque<Returned>,
     fails: bool,
-    /// Who is served at once, beside the others.
+    /// The origin that is served at once, beside the others.
     preferred: Option<u16>,
 }
 
@@ -82,14 +82,14 @@ impl Rig {
         Rig::new(format(family), cached(family), sizes)
     }
 
-    /// KiB of the requests for data of files since this was last asked.
+    /// KiB of the requests for file data since the last call.
     fn data(&mut self, op: Op) -> Vec<u64> {
         let is_data = |role: &Option<Role>| matches!(role, Some(Role::Data { .. }));
         let all = self.log.drain(..).filter(|(_, request, role)| request.op == op && is_data(role));
         all.map(|(_, request, _)| u64::from(request.sectors) / 2).collect()
     }
 
-    /// Takes what is ready.
+    /// Handles everything that is ready.
     fn drain(&mut self) {
         loop {
             while let Some(returned) = self.system.poll_returned() {
@@ -111,7 +111,7 @@ impl Rig {
         }
     }
 
-    /// One instant on; false when nothing is due by `until`.
+    /// Advances to the next instant; false if nothing is due by `until`.
     fn step(&mut self, until: Instant) -> bool {
         self.drain();
         let done = self.flying.iter().map(|flying| flying.0).min().unwrap_or(Instant::FAR);
@@ -138,7 +138,7 @@ impl Rig {
         self.drain();
     }
 
-    /// A call until it has returned.
+    /// Runs a call until it has returned.
     fn wait(&mut self, call: Call) -> Returned {
         self.call(0, call);
         loop {
@@ -149,14 +149,14 @@ impl Rig {
         }
     }
 
-    /// All that happens until then.
+    /// Runs until that second.
     fn until(&mut self, seconds: u64) {
         let until = Instant::from_nanos(seconds * 1_000_000_000);
         while self.step(until) {}
         self.now = until;
     }
 
-    /// The requests since this was last asked: operation, KiB, FUA; computing is left out.
+    /// The requests since the last call: operation, KiB, FUA; without computing.
     fn issued(&mut self) -> Vec<(Op, u64, bool)> {
         let all = self.log.drain(..).filter(|(_, request, _)| request.op != Op::Compute);
         all.map(|(_, r, _)| (r.op, u64::from(r.sectors) / 2, r.flags.has(Flags::FUA))).collect()
@@ -213,7 +213,7 @@ fn writing_through_forces_the_medium_as_each_system_does() {
     rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
     assert!(rig.issued().iter().all(|one| !one.2 && one.0 != Op::Flush));
 
-    // In place: the data alone. Where the file grows: its entry and tables too, all by FUA, no flush.
+    // In place: the data alone. If the file grows: its entry and tables too, all by FUA, no flush.
     let (mut rig, files) = Rig::new(FAT_ON_NT, spec(Family::WindowsNt), &[MIB]);
     rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
     assert_eq!(rig.issued(), [(Op::Write, 4, true)]);
@@ -222,7 +222,7 @@ fn writing_through_forces_the_medium_as_each_system_does() {
     assert!(issued.iter().all(|one| one.0 == Op::Read || one.2), "{issued:?}");
     assert!(issued.iter().filter(|one| one.0 == Op::Write).count() >= 4, "data, entry, two tables: {issued:?}");
 
-    // Linux in place: data, then a flush, for there is nothing to commit but times.
+    // Linux in place: data, then a flush, because there is nothing to commit but times.
     let (mut rig, files) = Rig::of(Family::Linux, &[MIB]);
     rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
     assert_eq!(rig.issued(), [(Op::Write, 4, false), (Op::Flush, 0, false)]);
@@ -318,10 +318,10 @@ fn copy(rig: &mut Rig, from: File, bytes: u64, handle: Handle) -> File {
 #[test]
 fn a_copy_reads_as_each_system_reads_ahead() {
     for (family, handle, expected) in [
-        // Two reads show that it goes on, three under NT; from then on 64 KiB a granule.
+        // Two reads start it, three under NT; from then on 64 KiB a granule.
         (Family::Windows98, Handle::Cached, [[32; 2].as_slice(), &[64; 15]].concat()),
         (Family::WindowsNt, Handle::Cached, [[32; 3].as_slice(), &[64], &[32], &[64; 13]].concat()),
-        // Said to be sequential: from the first read on, 128 KiB ahead.
+        // With the sequential hint: from the first read on, 128 KiB ahead.
         (Family::WindowsNt, Handle::Sequential, [[32].as_slice(), &[64; 3], &[32], &[64; 12]].concat()),
         // Eight pages are needed: 16 at first, then 32 each.
         (Family::Linux, Handle::Cached, [[64].as_slice(), &[128; 7], &[64]].concat()),
@@ -333,8 +333,8 @@ fn a_copy_reads_as_each_system_reads_ahead() {
     }
 }
 
-/// However long its calls are, a file that is read from front to end is read in that order, each page once: what is read
-/// ahead is not in the way of what is asked for.
+/// Whatever the length of its calls, a file that is read from front to end is read in that order, each page once:
+/// read-ahead does not delay the demand.
 #[test]
 fn a_file_is_read_in_order_whatever_the_block() {
     for family in ALL {
@@ -505,7 +505,7 @@ fn a_page_that_is_changed_in_part_is_read_first() {
         assert_eq!(rig.data(Op::Read), [4, 4], "{family:?}: the first and the last");
         rig.wait(write(files[0], 100 * KIB, 8 * KIB, Handle::Cached));
         rig.wait(write(files[0], 7 * KIB, KIB, Handle::Cached));
-        // Behind the end there is nothing to read.
+        // Beyond the end there is nothing to read.
         rig.wait(write(files[0], MIB, KIB, Handle::Cached));
         assert_eq!(rig.data(Op::Read), [], "{family:?}");
     }
@@ -515,7 +515,7 @@ fn a_page_that_is_changed_in_part_is_read_first() {
 fn writers_are_held_up_while_too_much_is_dirty() {
     for (family, limit) in [(Family::Windows98, 32), (Family::WindowsNt, 16), (Family::Linux, 12)] {
         let (mut rig, files) = Rig::cached(family, &[64 * MIB]);
-        // A hundredth of 64 MiB is no whole number of pages; a piece of 256 KiB may come on top.
+        // A hundredth of 64 MiB is no whole number of pages; a piece of 256 KiB may be added.
         let most = (limit + 1) * MIB / 4096;
         for at in 0..256 {
             rig.wait(write(files[0], at * 256 * KIB, 256 * KIB, Handle::Cached));
@@ -525,7 +525,7 @@ fn writers_are_held_up_while_too_much_is_dirty() {
                 assert_eq!(rig.now, Instant::ZERO, "{family:?}: below half of it nobody waits");
             }
         }
-        // All but the limit went out: at a millisecond a request of at most 512 KiB.
+        // Everything above the limit was written: at a millisecond for each request of at most 512 KiB.
         let written: u64 = rig.data(Op::Write).iter().sum();
         assert!(written >= (64 - limit - 1) * 1024, "{family:?}: {written} KiB");
         assert!(rig.now.nanos() / 1_000_000 >= written / 512 - 8, "{family:?}");
@@ -658,7 +658,7 @@ fn any_calls_return_and_the_same_calls_do_the_same() {
     }
 }
 
-/// Whoever has a file in hand that another deletes reads and writes no further.
+/// A thread stops reading and writing a file that another thread deletes.
 #[test]
 fn a_file_deleted_in_the_middle_of_a_call_ends_it() {
     for family in ALL {

@@ -1,6 +1,6 @@
-//! Virtual time against stepping: a client that proceeds, and polls only where it was told that there may be something, meets
-//! the same completions at the same instants as one that calls at every timeout and always polls. Random stacks, with and
-//! without landings: what is asked of a layer differs with them.
+//! Virtual time against stepping: a client that proceeds, and polls only when told that there may be a completion, sees
+//! the same completions at the same instants as one that calls at every timeout and always polls. Random stacks, with
+//! and without landings, because layers do different work with them.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Reached, Request};
 use seekwise_model::rng::{Rng, Seed};
@@ -32,7 +32,7 @@ impl Client {
         self.heard.completions.extend(std::iter::from_fn(|| self.device.poll_completion()));
     }
 
-    /// The device has said at `now` that it is to be called `next`.
+    /// The device returned at `now` that its next call is `next`.
     fn told(&mut self, now: Instant, next: Instant) {
         if self.passing == Passing::Stepping || next <= now {
             return self.drain();
@@ -41,7 +41,7 @@ impl Client {
         assert_eq!(self.device.poll_timeout().unwrap_or(Instant::FAR), next, "told at {now:?}");
     }
 
-    /// All that happens before `until`.
+    /// Runs everything that happens before `until`.
     fn pass(&mut self, until: Instant) {
         let mut answer = Completion::NONE;
         while self.passing == Passing::Proceeding {
@@ -66,7 +66,7 @@ impl Client {
     }
 }
 
-/// Requests in bursts and one by one, some at the instants of others' ends; then all is awaited.
+/// Requests in bursts and one by one, some at the instants of other completions; then waits for all.
 fn heard(stack: &Stack, seed: u64, passing: Passing, landings: bool) -> Heard {
     let mut client = Client { device: stack.build(), passing, heard: Heard::default() };
     if landings {

@@ -1,6 +1,6 @@
-//! Laws of volumes: where files lie, what is read, what is refused. `volume/operations.rs` has what each operation reads,
-//! writes and flushes, `volume/real_ext4.rs` the same of the kernel's, `volume/copying.rs`
-//! takes volumes to a drive and back, `volume/swarm.rs` does things at random.
+//! Laws of volumes: where files lie, what is read, what is refused. `volume/operations.rs` has the reads, writes and
+//! flushes of each operation, `volume/real_ext4.rs` compares them with the kernel's, `volume/copying.rs` takes volumes
+//! to a drive and back, `volume/swarm.rs` runs random operations.
 
 mod volume {
     mod copying;
@@ -43,14 +43,14 @@ fn at(seconds: u64) -> Instant {
     Instant::ZERO + Span::from_secs(seconds)
 }
 
-/// The steps that one operation asks for, as text.
+/// The steps of one operation, as text.
 fn steps(work: impl FnOnce(&mut Plan)) -> Vec<String> {
     let mut plan = Plan::new();
     work(&mut plan);
     plan.steps().iter().map(Step::to_string).collect()
 }
 
-/// All that falls due until nothing does, each step behind its second.
+/// Everything that falls due until nothing does, each step after its second.
 fn rest(volume: &mut Volume) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(due) = volume.poll_timeout() {
@@ -89,7 +89,7 @@ fn a_rename_within_a_volume_moves_no_data() {
         let roles: Vec<Role> = plan.steps().iter().map(|step| step.role).collect();
         assert!(!roles.iter().any(|role| matches!(role, Role::Data { .. })));
         assert!(roles.contains(&Role::Directory(ROOT)), "{format:?}: where it was");
-        // The new folder of NTFS has room for its entries in its record.
+        // The new directory of NTFS has room for its entries in its record.
         let there = if format == NTFS { Role::MftRecords } else { Role::Directory(folder) };
         assert!(roles.contains(&there), "{format:?}: where it is");
     }
@@ -127,7 +127,7 @@ fn files_are_as_fragmented_as_is_asked() {
                 (0..400).map(|_| volume.place(ROOT, Name::SHORT, 8192 + rng.below(196_608)).expect("room")).collect();
             let pieces: usize = files.iter().map(|&file| volume.runs(file).len()).sum();
             assert!((fragments as usize * 4).abs_diff(pieces) <= 4, "{format:?}, {fragments}: {pieces}");
-            // Each piece but a file's last has a gap behind it; some are filled by what comes later.
+            // Each piece except a file's last has a gap after it; later files fill some.
             assert!(volume.free().1 >= (pieces - 400) * 3 / 4, "{format:?}, {fragments}: {:?}", volume.free());
         }
     }
@@ -158,7 +158,7 @@ fn a_directory_of_fat32_holds_65536_entries() {
     let mut volume = mounted(FAT32);
     let long = Name::long(26);
     let folder = volume.place_directory(ROOT, Name::SHORT).expect("room");
-    // Three entries a name, two are the folder's own and its parent's.
+    // Three entries a name; two are the directory's own and its parent's.
     let mut count = 0;
     while volume.place(folder, long, 0).is_ok() {
         count += 1;

@@ -1,4 +1,4 @@
-//! The meaning of every setting of a worker, against a device that serves one request at a time in a fixed span.
+//! The meaning of every setting of a worker, on a device that serves one request at a time in a fixed span.
 
 #[path = "workload/device.rs"]
 mod device;
@@ -27,7 +27,7 @@ fn a_closed_loop_keeps_its_depth_and_its_tags_apart() {
     assert_eq!(run.issued.len(), 2 * 1024);
 }
 
-/// Requests issued by a worker at depth 2 whose third request fails, until it ends or for 40.
+/// Requests of a worker at depth 2 whose third request fails, until it ends, 40 at most.
 fn issued_around_an_error(pattern: FioPattern, survives: [bool; 2]) -> usize {
     let direction = pattern.direction;
     let mut worker = Worker { survives, ..worker(Pattern::Fio(pattern)) };
@@ -131,7 +131,7 @@ fn a_run_time_stops_issuing_and_what_completes_later_counts_for_fio() {
     job.workers[0].runtime = Some(Span::from_micros(95));
     job.workers[0].ramp = Span::from_micros(30);
     let run = run(&job, Span::from_micros(10));
-    // One every 10 us from 0 on; the last is issued when that of 120 us completes, four are in flight then.
+    // One every 10 us from 0 on; the last is issued when that of 120 us completes, with four in flight.
     assert!(run.issued.iter().all(|i| i.at.nanos() < 125_000));
     assert_eq!(run.completed.len(), run.issued.len());
     // Those of 10 and 20 us fall into the ramp.
@@ -207,7 +207,7 @@ fn poisson_has_the_rate_it_was_asked_for_and_exponential_gaps() {
             .enumerate()
             .map(|(i, gap)| ((i as f64 + 0.5) / n - (1.0 - (-gap).exp())).abs())
             .fold(0.0, f64::max);
-        // Kolmogorov's variable: 1.95 is passed by one seed in a thousand; this one is fixed.
+        // Kolmogorov's variable: one seed in a thousand exceeds 1.95; this one is fixed.
         assert!(distance * n.sqrt() < 1.95, "K = {}", distance * n.sqrt());
     }
 }
@@ -398,7 +398,7 @@ fn what_cannot_run_is_told_before() {
     assert!(matches!(of(run), Some(Fault::Conflict(_))));
 }
 
-/// fio 3.33 does the same: two jobs of one flow issue as their weights are, whatever each alone could.
+/// fio 3.33 does the same: two jobs of one flow issue in the proportion of their weights, whatever each alone could do.
 #[test]
 fn workers_of_a_flow_keep_their_shares() {
     let mut job = one(fio(Direction::Read, 100, 4 << 20));
@@ -411,11 +411,11 @@ fn workers_of_a_flow_keep_their_shares() {
     let share = |upto: usize| run.issued[..upto].iter().filter(|issued| issued.origin == 0).count();
     // fio's count of all begins at one.
     assert!(share(90).abs_diff(80) <= 1 && share(900).abs_diff(800) <= 1, "{} {}", share(90), share(900));
-    // Each has all of its requests in the end: whoever is left has no one to wait for.
+    // Each completes all of its requests: the one that is left waits for no other.
     assert_eq!(run.issued.len(), 2048);
 }
 
-/// By hand, of depth 4 with batches of two down to two: four go out, then as soon as two are done two follow.
+/// By hand, of depth 4 with batches of two down to two: four are issued, then as soon as two are done two follow.
 #[test]
 fn what_is_done_is_taken_back_in_batches() {
     let engine = Engine { kind: EngineKind::SyncsHold, least: 2, most: 2, low: 2, batch: 1 };
@@ -425,8 +425,8 @@ fn what_is_done_is_taken_back_in_batches() {
     assert_eq!(at, [0, 0, 0, 0, 20, 20, 40, 40]);
 }
 
-/// A sync is repeated before each request until the next write: fio 3.33's own log of this job, its reads and writes left
-/// as they fall.
+/// A sync is repeated before each request until the next write: fio 3.33's own log of this job, with its reads and
+/// writes as they fall.
 #[test]
 fn a_sync_comes_before_each_request_until_the_next_write() {
     let pattern = FioPattern { syncs: Syncs { fsync: 2, ..Syncs::default() }, ..fio(Direction::Mixed, 100, 65_536) };

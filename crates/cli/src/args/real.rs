@@ -1,23 +1,22 @@
 //! Arguments of the commands that ask real disks. Nothing is done here.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
-use super::{key_value, name, seed, size};
+use super::{Pictures, key_value, name, seed, size};
 
 /// What its help ends with.
 pub const FLUSH_AUDIT: &str = "\
 Examples:
   seekwise flush-audit /mnt/data
-  seekwise flush-audit /mnt/data --svg flush.svg --set real.write_cache=off
+  seekwise flush-audit /mnt/data --png flush.png --set real.write_cache=off
   seekwise flush-audit /dev/sdb --destroy WD-WCC4E7
   seekwise flush-audit nbd:unix:/tmp/disk --destroy unix:/tmp/disk
   seekwise flush-audit barracuda-7200.7 --set drive.faults.early_flush=on
 
 In a folder it works on a file of its own, which has no name and is gone at the end, however that comes. A device or an export
 is overwritten, and must be named by --destroy. A modelled drive or stack is asked in virtual time: so one sees what the
-verdicts look like. It takes some ten seconds and judges nothing but timing; docs/flush-audit.md says how.
+verdicts look like. It takes some ten seconds and judges nothing but timing; docs/flush-audit.md says how. The picture of --svg and --png
+is the evidence.
 
 Exit code 1: flushes or forced writes are answered before the medium has the data, or that cannot be told.";
 
@@ -39,10 +38,10 @@ pub struct FlushAudit {
     /// The seed of places and pauses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// Also write the evidence as a picture.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
     /// Replace a file that is there.
-    #[arg(long, requires = "svg")]
+    #[arg(long, requires = "pictures")]
     pub force: bool,
 }

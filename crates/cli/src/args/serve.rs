@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use seekwise_formats::duration::Duration;
-use seekwise_targets::live::attendance;
-use seekwise_targets::serve::Address;
+use seekwise_os::serve::Address;
+use seekwise_run::receipt::attendance;
 
 use super::{key_value, name, seed};
 
@@ -25,7 +25,7 @@ pub struct Serve {
     /// Let others than programs of this machine in.
     #[arg(long)]
     pub expose: bool,
-    /// Where orders come (`seekwise power`): a socket; without it, that of --nbd unix:PATH, or the folder of --fuse, and `.control`.
+    /// Where orders come (`seekwise disk`): a socket; without it, that of --nbd unix:PATH, or the folder of --fuse, and `.control`.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Keep what is on the platters in this file, as long as the disk; without it, in memory.
@@ -83,15 +83,46 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Arguments of `disk`.
+#[derive(Args, Debug)]
+pub struct Disk {
+    /// What it is told or asked.
+    #[command(subcommand)]
+    pub order: Order,
+}
+
+/// What a disk that is served is told or asked.
+#[derive(Debug, Subcommand)]
+pub enum Order {
+    /// Say what it did so far, and with --json how well the clock kept up.
+    #[command(after_help = "Example:\n  seekwise disk status --control /tmp/disk.control --json")]
+    Status(Served),
+    /// Change a setting of its stack.
+    #[command(after_help = "\
+Examples:
+  seekwise disk set driver.flush=drop --control /tmp/disk.control
+  seekwise disk set array.lose=1 --control /tmp/disk.control")]
+    Set(Set),
+    /// Cut its power, switch it off in order, or switch it on.
+    #[command(after_help = "\
+Examples:
+  seekwise disk power cut --control /tmp/disk.control
+  seekwise disk power on --control /tmp/disk.control")]
+    Power(Power),
+    /// Reset its link: what is under way is aborted, what is cached stays, and so does the power.
+    #[command(after_help = "Example:\n  seekwise disk reset-link --control /tmp/disk.control")]
+    ResetLink(Served),
+}
+
 /// A disk that is served.
 #[derive(Args, Debug)]
 pub struct Served {
-    /// Its socket for orders.
+    /// Its socket for orders, which `seekwise serve` names.
     #[arg(long, value_name = "PATH")]
-    pub at: PathBuf,
+    pub control: PathBuf,
 }
 
-/// Arguments of `power`.
+/// Arguments of `disk power`.
 #[derive(Args, Debug)]
 pub struct Power {
     /// What becomes of the power.
@@ -111,11 +142,9 @@ pub enum Supply {
     Off,
     /// It comes back.
     On,
-    /// It stays, and the link is reset: what is under way is aborted, what is cached stays.
-    Reset,
 }
 
-/// Arguments of `set`.
+/// Arguments of `disk set`.
 #[derive(Args, Debug)]
 pub struct Set {
     /// A dotted key of the stack and its new value.

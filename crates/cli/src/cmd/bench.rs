@@ -3,14 +3,14 @@
 //! their hash is printed beside them.
 
 use seekwise_lab::bench::{TOGETHER, workloads};
-use seekwise_targets::clock::Clock;
+use seekwise_os::clock::Clock;
 use serde_json::json;
 
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{Answer, Outcome};
-use crate::files;
 use crate::tables;
+use seekwise::reading;
 
 /// Runs the command.
 pub fn bench(args: &args::Bench, json: bool) -> Outcome {
@@ -19,7 +19,7 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     tables::choose(&mut [&mut table], &args.columns.names)?;
     let mut rows = Vec::new();
     let mut together = (0, 0.0, 0);
-    for workload in workloads(&args.drive, args.requests, &files::inputs())? {
+    for workload in workloads(&args.drive, args.requests, &reading::inputs())? {
         let clock = Clock::start();
         let ran = workload.run()?;
         let seconds = clock.seconds();

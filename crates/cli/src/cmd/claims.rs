@@ -1,124 +1,30 @@
-//! `seekwise claims`: runs the built-in studies that carry the sources' findings, and says of each whether it is
-//! reproduced, with its figures; with `--ablate` also whether it fails without its mechanism.
-//!
-//! ```text
-//! DIR/STUDY/             the study's result folder, as `seekwise study` makes it, report included
-//! DIR/STUDY/ID-ablated/  the cells of one claim without its mechanism
-//! DIR/STUDY/ID-planted/  the cells of one claim with a planted difference
-//! ```
+//! `seekwise claims`: the sources' findings, reproduced or not, as a table or JSON.
 
 use std::path::Path;
 
-use seekwise_formats::diagnostic::nearest;
-use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
-use seekwise_lab::catalogue::studies::BUILT_IN;
-use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
-use seekwise_lab::finding::{Evidence, Vote};
+use seekwise::Bounds;
+use seekwise::claims::{Claims, Verdict};
+use seekwise::shell::quoted;
 use seekwise_lab::made::Program;
-use seekwise_lab::plan::{self, Cell, Prepared};
-use seekwise_lab::study::Earlier;
-use serde::Serialize;
 
-use super::study::{self, Held, held_line};
-use super::{print, print_json, warn};
+use super::study::{Held, held_line};
+use super::{print, print_json};
 use crate::args;
-use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
-use crate::interrupt::{self, Keeping};
-use crate::output::{quoted, say};
-use crate::planned::{self, Opened, Opening, Planned};
-use crate::progress::Progress;
+use crate::output::say;
+use crate::progress::Line;
 use crate::screen;
 use crate::tables::{self, Table};
-
-/// What is said of a finding.
-#[derive(Clone, Debug, Default, Serialize)]
-struct Verdict {
-    id: String,
-    class: String,
-    finding: String,
-    condition: String,
-    /// Null when no study carries it.
-    figure: Option<String>,
-    /// Null when it was not run, or when there is nothing to check.
-    reproduced: Option<bool>,
-    /// Of a claim that goes over a range: where in it all checks hold. More than half decide.
-    vote: Option<Vote>,
-    /// Of a claim that holds only together with another: what came of that, and whether one rule stands under both.
-    with: Option<String>,
-    mechanism: Option<String>,
-    /// With `--ablate`: whether it fails without its mechanism. Null when it names no setting for that.
-    ablated: Option<bool>,
-    /// With `--ablate`: the levels at which the study itself runs what the switched-off mechanism leaves; empty when
-    /// the switch is none of them.
-    repeats: Vec<String>,
-    /// Of a finding of no difference: whether the planted one was detected.
-    planted: Option<bool>,
-    /// What was switched off or planted, and what came of it.
-    changed: Vec<String>,
-    study: Option<String>,
-    /// Why there is no answer.
-    reason: Option<String>,
-    /// What a reader sees below finding and condition.
-    #[serde(skip)]
-    lines: Vec<String>,
-}
-
-/// How the studies are run.
-struct Running<'a> {
-    args: &'a args::Claims,
-    bounds: &'a Bounds,
-    folder: &'a Path,
-    /// Of all studies.
-    progress: Progress,
-}
-
-/// A study that was run.
-struct Ran<'a> {
-    name: &'a str,
-    planned: &'a Planned,
-    evidence: Evidence<'a>,
-}
-
-/// What came of a claim's cells with a change.
-struct Again {
-    /// Whether its condition then fails.
-    fails: Option<bool>,
-    /// The levels at which the study itself runs them.
-    repeats: Vec<String>,
-}
 
 /// Runs the command.
 pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     tables::choose(&mut [&mut headed()], &args.columns.names)?;
-    let all = known();
-    let wanted = wanted(args, &all)?;
-    let kept;
-    let folder = match &args.out {
-        Some(out) => out.as_path(),
-        None => {
-            kept = interrupt::scratch()?;
-            kept.path()
-        }
-    };
-    let total = runs(args, &wanted)?;
-    if let Some(out) = &args.out {
-        interrupt::hold().keep(Keeping { folder: out.clone(), of: Some(total), again: going_on(args, out) });
-    }
-    let running = Running { args, bounds, folder, progress: Progress::of(total, "runs") };
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    for &(name, text) in BUILT_IN {
-        if !carried_of(&parse(name, text)?, &wanted).is_empty() {
-            verdicts.extend(running.study(name, text, &wanted)?);
-        }
-    }
-    drop(running);
-    let mut verdicts: Vec<Verdict> = wanted
-        .iter()
-        .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
-        .collect();
-    together(&mut verdicts)?;
+    let &args::Claims { ablate, force, resume, threads, runs, draw, .. } = args;
+    let (ids, out) = (args.ids.clone(), args.out.clone());
+    let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw };
+    let line = args.out.as_ref().map_or_else(Line::new, |out| Line::keeping(out, going_on(args, out)));
+    let verdicts = seekwise::claims::claims(&claims, bounds, &line)?;
+    drop(line);
     match json {
         true => {
             let mut said = serde_json::json!({ "program": Program::this(), "claims": verdicts });
@@ -134,36 +40,6 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     Ok(if verdicts.iter().any(fails) { Answer::No } else { Answer::Done })
 }
 
-/// The claims of `study` that are wanted.
-fn carried_of<'a>(study: &'a Study, wanted: &[&Known]) -> Vec<&'a Claim> {
-    study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id)).collect()
-}
-
-/// The runs of all studies that the wanted claims need, and of their cells with a change.
-fn runs(args: &args::Claims, wanted: &[&Known]) -> Result<u64, Failure> {
-    let mut total = 0;
-    for &(name, text) in BUILT_IN {
-        let study = parse(name, text)?;
-        let claims = carried_of(&study, wanted);
-        if claims.is_empty() {
-            continue;
-        }
-        let all = plan::cells(&study);
-        let changes = claims.iter().flat_map(|claim| changes(args, claim).map(|(_, change)| (*claim, change)));
-        let again: usize = changes.map(|(claim, change)| changed(&study, &all, claim, change).len()).sum();
-        total += (all.len() + again) as u64 * u64::from(args.runs.unwrap_or(study.runs));
-    }
-    Ok(total)
-}
-
-/// The changes with which the cells of a claim run again, each with its word.
-fn changes<'a>(args: &args::Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a Change)> {
-    let checked = !claim.check.is_empty();
-    let planted = claim.plant.as_ref().filter(|_| checked && claim.class == Class::N);
-    let ablated = claim.ablate.as_ref().filter(|_| checked && args.ablate);
-    planted.map(|change| ("planted", change)).into_iter().chain(ablated.map(|change| ("ablated", change)))
-}
-
 /// The command that goes on with what is kept.
 fn going_on(args: &args::Claims, out: &Path) -> String {
     let mut words = vec!["seekwise".to_owned(), "claims".to_owned()];
@@ -173,204 +49,6 @@ fn going_on(args: &args::Claims, out: &Path) -> String {
     words.extend(args.draw.iter().map(|draw| format!("--draw {draw}")));
     words.push(format!("--out {} --resume", quoted(&out.display().to_string())));
     words.join(" ")
-}
-
-/// The findings asked for, and those that they hold only together with, in the sources' order.
-fn wanted<'a>(args: &args::Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, Failure> {
-    let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
-    if let Some(id) = args.ids.iter().find(unknown) {
-        let near = nearest(id, all.iter().map(|known| known.id.as_str()));
-        let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        return Err(Failure::new(format!("{id}: no such finding; expected D1 to C28{hint}")));
-    }
-    let mut ids = args.ids.clone();
-    for id in &args.ids {
-        let with = carried(id)?.and_then(|(_, _, claim)| claim.with);
-        ids.extend(with.map(|with| with.claim));
-    }
-    let asked = |known: &&Known| ids.is_empty() || ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
-    Ok(all.iter().filter(asked).collect())
-}
-
-/// The study that carries a claim, by name and in full, and the claim.
-fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Failure> {
-    for &(name, text) in BUILT_IN {
-        let study = parse(name, text)?;
-        let claim = study.claim.iter().find(|claim| claim.id.eq_ignore_ascii_case(id)).cloned();
-        if let Some(claim) = claim {
-            return Ok(Some((name, study, claim)));
-        }
-    }
-    Ok(None)
-}
-
-/// Judges the claims that hold only together with another: both must, on one rule.
-fn together(verdicts: &mut [Verdict]) -> Result<(), Failure> {
-    for place in 0..verdicts.len() {
-        let Some((name, study, claim)) = carried(&verdicts[place].id)? else { continue };
-        let Some(with) = claim.with.clone() else { continue };
-        let other = verdicts.iter().find(|verdict| verdict.id == with.claim).and_then(|verdict| verdict.reproduced);
-        let mut cells = prepared(name, &study, &claim)?;
-        if let Some((name, study, claim)) = carried(&with.claim)? {
-            cells.extend(prepared(name, &study, &claim)?);
-        }
-        let alike = settings_below(&cells, &with.same).len() == 1;
-        beside(&mut verdicts[place], &with, other, alike);
-    }
-    Ok(())
-}
-
-/// The cells that a claim checks.
-fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<Prepared>, Failure> {
-    let inputs = files::inputs();
-    let prepare = |cell: &Cell| plan::prepare(name, cell, &inputs);
-    Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
-}
-
-/// Judges a claim by one that it holds with: what came of that, and whether both are set alike where they should be.
-fn beside(verdict: &mut Verdict, with: &With, other: Option<bool>, alike: bool) {
-    let came = match other {
-        Some(true) => "holds",
-        Some(false) => "FAILS",
-        None => "has no answer",
-    };
-    let rule = if alike { "is set alike under both" } else { "is not set alike under both" };
-    let alone = verdict.reproduced;
-    verdict.reproduced = match (alone, other) {
-        (Some(true), Some(true)) => Some(alike),
-        (Some(false), _) | (_, Some(false)) => Some(false),
-        _ => None,
-    };
-    let own = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
-    let said = format!("{} {came}; {} {rule}{own}", with.claim, with.same);
-    verdict.lines.insert(0, format!("together with {said}"));
-    verdict.with = Some(said);
-}
-
-/// What is said of a finding that no study carries.
-fn absent(known: &Known) -> Verdict {
-    Verdict {
-        id: known.id.clone(),
-        class: known.class.clone(),
-        finding: known.finding.clone(),
-        condition: known.condition.clone(),
-        reason: Some("no study carries it yet".to_owned()),
-        ..Verdict::default()
-    }
-}
-
-impl Running<'_> {
-    fn opening<'a>(&'a self, folder: &'a Path) -> Opening<'a> {
-        let args = self.args;
-        Opening { folder, resume: args.resume, force: args.force, bounds: self.bounds, threads: args.threads }
-    }
-
-    /// Runs a study and what its wanted claims need beside it.
-    fn study(&self, name: &str, text: &str, wanted: &[&Known]) -> Result<Vec<Verdict>, Failure> {
-        let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
-        // Kept beside the results, so that one draw is not resumed as another.
-        let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
-        let folder = self.folder.join(name);
-        let opened = self.opening(&folder).open(name, &text, || match self.args.draw {
-            Some(draw) => planned::plan_drawn(name, &text, draw),
-            None => planned::plan_file(name, &text),
-        })?;
-        let Opened { planned, results, done, threads } = opened;
-        self.progress.aside(|| warn(&planned.made.warnings));
-        self.progress.what(name);
-        let mut earlier = Earlier::default();
-        let records = study::run(&planned, &earlier, results, done, threads, &self.progress)?;
-        earlier.add(&planned.study, &planned.prepared, &records);
-        study::write_report(&planned.study, &planned.made, &records, &folder)?;
-        let Planned { study, made, .. } = &planned;
-        let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
-        carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim, &mut earlier)).collect()
-    }
-
-    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut Earlier) -> Result<Verdict, Failure> {
-        let judged = ran.evidence.judge_claim(claim);
-        let mut verdict = Verdict {
-            id: claim.id.clone(),
-            class: claim.class.letter().to_owned(),
-            finding: claim.finding.clone(),
-            condition: claim.condition.clone(),
-            figure: Some(judged.figure()),
-            lines: judged.figures(),
-            reproduced: judged.holds,
-            vote: judged.vote.clone(),
-            mechanism: Some(claim.mechanism.clone()),
-            study: Some(ran.name.to_owned()),
-            ..Verdict::default()
-        };
-        if claim.check.is_empty() {
-            verdict.reason = Some("its figures are shown; there is nothing to hold or fail".to_owned());
-            return Ok(verdict);
-        }
-        for (how, change) in changes(self.args, claim) {
-            let Again { fails, repeats } = self.again(ran, claim, (how, change), earlier, &mut verdict)?;
-            if how == "planted" {
-                verdict.planted = fails;
-                // A bench that does not see the planted difference says nothing about the one that was looked for.
-                verdict.reproduced = judged.holds.filter(|_| fails == Some(true));
-                if verdict.reproduced.is_none() {
-                    verdict.reason = Some("the same cells do not show a planted difference".to_owned());
-                }
-                continue;
-            }
-            verdict.ablated = fails;
-            if !repeats.is_empty() {
-                let levels = repeats.join(" | ");
-                verdict.lines.push(format!("its mechanism's switch is the study's other level: {levels}"));
-            }
-            verdict.repeats = repeats;
-        }
-        Ok(verdict)
-    }
-
-    /// Runs the cells of a claim with a change, as far as they did not run like that earlier: a change may concern some of them,
-    /// and several claims may switch off the same.
-    fn again(
-        &self,
-        ran: &Ran<'_>,
-        claim: &Claim,
-        (how, change): (&str, &Change),
-        earlier: &mut Earlier,
-        verdict: &mut Verdict,
-    ) -> Result<Again, Failure> {
-        let Ran { name, planned, evidence: as_is } = ran;
-        let Planned { study, made, .. } = planned;
-        // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
-        let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
-        let plan = || {
-            let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
-            let cells = changed(study, &cells, claim, change);
-            let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &files::inputs());
-            let located = |fault| placed(name, &planned.text, fault);
-            prepared.map_err(|faults| Failure::from(faults.into_iter().map(located).collect::<Vec<_>>()))
-        };
-        let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
-        let opened = self.opening(&folder).open(name, &text, plan)?;
-        let Opened { planned: again, results, done, threads } = opened;
-        self.progress.aside(|| warn(&again.made.warnings));
-        self.progress.what(&format!("{name}, {} {how}", claim.id));
-        let records = study::run(&again, earlier, results, done, threads, &self.progress)?;
-        earlier.add(&again.study, &again.prepared, &records);
-        let evidence = Evidence::new(&again.study, &again.made, &records);
-        let bare = Claim { show: Vec::new(), ..claim.clone() };
-        let judged = evidence.judge_claim(&bare);
-        verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
-        verdict.lines.push(format!("{how}, {change}:"));
-        verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
-        Ok(Again { fails: judged.holds.map(|holds| !holds), repeats: repeated(as_is, &evidence) })
-    }
-}
-
-/// The study's text with another number of runs.
-fn with_runs(text: &str, runs: u32) -> String {
-    let (head, tables) = text.split_at(text.find("\n[").map_or(text.len(), |end| end + 1));
-    let kept = head.lines().filter(|line| line.split('=').next().map(str::trim) != Some("runs"));
-    let head: String = kept.map(|line| format!("{line}\n")).collect();
-    format!("{}\nruns = {runs}\n\n{tables}", head.trim_end())
 }
 
 fn headed() -> Table {
@@ -433,28 +111,7 @@ fn word(verdict: &Verdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The claims of all built-in studies.
-    fn carried_claims() -> Vec<(&'static str, Claim)> {
-        let of = |&(name, text): &(&'static str, &str)| {
-            parse(name, text).unwrap().claim.into_iter().map(move |claim| (name, claim))
-        };
-        BUILT_IN.iter().flat_map(of).collect()
-    }
-
-    #[test]
-    fn studies_repeat_the_list_of_findings() {
-        let known = known();
-        let carried = carried_claims();
-        for (place, (name, claim)) in carried.iter().enumerate() {
-            let listed =
-                known.iter().find(|known| known.id == claim.id).unwrap_or_else(|| panic!("{name}: {}", claim.id));
-            assert_eq!(claim.class.letter(), listed.class, "{name}: {}", claim.id);
-            assert_eq!(claim.finding, listed.finding, "{name}: {}", claim.id);
-            assert_eq!(claim.condition, listed.condition, "{name}: {}", claim.id);
-            assert!(carried[..place].iter().all(|(_, other)| other.id != claim.id), "{} in two studies", claim.id);
-        }
-    }
+    use seekwise_lab::finding::Vote;
 
     #[test]
     fn the_verdict_in_words() {
@@ -474,122 +131,5 @@ mod tests {
         assert_eq!(of(no, yes, vote(&[], &["a", "b"]), &[]), "NO, 0 of 2");
         assert_eq!(of(no, yes, vote(&["a"], &[]), &[]), "NO", "failed for want of the claim beside it");
         assert_eq!(of(None, None, None, &[]), "–");
-    }
-
-    #[test]
-    fn a_claim_that_holds_with_another_needs_it_and_its_rule() {
-        let with = With { claim: "C4".to_owned(), same: "drive.cache.read_ahead".to_owned() };
-        let of = |alone, other, alike| {
-            let mut verdict = Verdict { reproduced: alone, ..Verdict::default() };
-            beside(&mut verdict, &with, other, alike);
-            (verdict.reproduced, verdict.with.unwrap())
-        };
-        let (yes, no) = (Some(true), Some(false));
-        let rule = "drive.cache.read_ahead is set alike under both";
-        assert_eq!(of(yes, yes, true), (yes, format!("C4 holds; {rule}")));
-        assert_eq!(of(no, yes, true), (no, format!("C4 holds; {rule}")));
-        assert_eq!(of(yes, no, true), (no, format!("C4 FAILS; {rule}; its own checks hold")));
-        assert_eq!(of(yes, None, true), (None, format!("C4 has no answer; {rule}; its own checks hold")));
-        let apart = "drive.cache.read_ahead is not set alike under both";
-        assert_eq!(of(yes, yes, false), (no, format!("C4 holds; {apart}; its own checks hold")));
-    }
-
-    #[test]
-    fn settings_are_alike_below_a_key_or_not() {
-        let (name, study, claim) = carried("C4").unwrap().unwrap();
-        let cells = prepared(name, &study, &claim).unwrap();
-        assert_eq!(settings_below(&cells, "drive.cache.read_ahead").len(), 1);
-        assert_eq!(
-            settings_below(&cells, "drive.cache").len(),
-            6,
-            "one for each count of segments, and the adaptive one"
-        );
-    }
-
-    #[test]
-    fn what_a_claim_holds_with_is_carried_and_run_with_it() {
-        for (name, claim) in carried_claims() {
-            let Some(with) = &claim.with else { continue };
-            assert!(with.claim != claim.id && carried(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
-            let all = known();
-            let ids = vec![claim.id.to_lowercase()];
-            let args = args::Claims {
-                ids,
-                ablate: false,
-                out: None,
-                resume: false,
-                force: false,
-                threads: 0,
-                runs: None,
-                draw: None,
-                columns: args::Columns::default(),
-            };
-            let ids: Vec<&str> = wanted(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
-            assert!(ids.contains(&with.claim.as_str()) && ids.contains(&claim.id.as_str()), "{ids:?}");
-        }
-    }
-
-    #[test]
-    fn a_change_changes_what_runs() {
-        for &(name, text) in BUILT_IN {
-            let study = parse(name, text).unwrap();
-            let cells = plan::cells(&study);
-            let inputs = files::inputs();
-            for claim in &study.claim {
-                for change in claim.ablate.iter().chain(&claim.plant) {
-                    let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
-                        let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
-                        let settings = |cell: &Cell| plan::prepare(name, cell, &inputs).unwrap().settings;
-                        *before != cell && settings(before) != settings(&cell)
-                    });
-                    assert!(differs, "{name}: {} with {change} is what it was", claim.id);
-                }
-            }
-        }
-    }
-
-    /// What each comparison of each built-in study may not be credited with.
-    #[test]
-    fn no_headline_of_a_built_in_study_is_refused() {
-        for &(name, text) in BUILT_IN {
-            let Planned { study, made, .. } = planned::plan_file(name, text).unwrap();
-            for finding in Evidence::new(&study, &made, &[]).findings().0 {
-                let compare = &study.compare[finding.compare];
-                assert!(
-                    finding.refused.is_none() || !compare.headline,
-                    "{name}: {}: {:?}",
-                    compare.name,
-                    finding.refused
-                );
-            }
-        }
-    }
-
-    /// A finding may be written down before a study carries it.
-    #[test]
-    fn what_no_study_carries_has_no_verdict() {
-        let verdict = absent(&known()[0]);
-        assert_eq!((verdict.reproduced, verdict.ablated), (None, None));
-        assert_eq!(verdict.reason.as_deref(), Some("no study carries it yet"));
-    }
-
-    #[test]
-    fn every_carried_claim_has_its_paragraph() {
-        let page = include_str!("../../../../docs/claims.md");
-        for (name, claim) in carried_claims() {
-            let heading = format!("\n### {}: ", claim.id);
-            let paragraph =
-                page.split(&heading).nth(1).unwrap_or_else(|| panic!("{name}: {} has no heading", claim.id));
-            let words = paragraph.split("\n#").next().unwrap_or("").lines().skip(1).collect::<String>();
-            assert!(words.split_whitespace().count() >= 10, "{name}: {} has no paragraph", claim.id);
-        }
-    }
-
-    #[test]
-    fn another_number_of_runs() {
-        let text = "title = 't'\nquestion = 'q'\nruns = 5\n[[factor]]\nname = 'd'\nkey = 'job.depth'\nlevels = [1]\n";
-        let study = parse("s.toml", &with_runs(text, 3)).unwrap();
-        assert_eq!(study.runs, 3);
-        assert_eq!(parse("s.toml", &with_runs(&text.replace("runs = 5\n", ""), 2)).unwrap().runs, 2);
     }
 }

@@ -5,34 +5,26 @@ mod against;
 mod dry;
 mod markdown;
 mod picture;
-mod values;
 
-use std::collections::BTreeSet;
-use std::slice::from_ref;
+use std::ops::Deref;
 
+use seekwise::compare::{self, Comparison, judged};
+use seekwise::study::Options;
+use seekwise::unfinished::scratch;
+use seekwise::{Bounds, values};
 use seekwise_formats::metric::Metric;
-use seekwise_formats::study::{Compare, Study};
 use seekwise_lab::compose::{paired, ratio_text};
-use seekwise_lab::finding::{Beside, Evidence, Finding};
-use seekwise_lab::made::differences;
+use seekwise_lab::finding::Finding;
 use seekwise_lab::plot::comparison;
-use seekwise_lab::run::RunRecord;
-use seekwise_lab::stats::{Interval, Judgement};
-use seekwise_lab::study::Earlier;
-use serde_json::{Value, json};
+use seekwise_lab::stats::Interval;
 
-use super::study;
-use super::{print, print_json, warn};
+use super::{print, print_json};
 use crate::args::{self, Form};
-use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::interrupt;
-use crate::output::{admit, quoted, say, write_picture};
-use crate::planned::{self, Opened, Opening, Planned};
-use crate::progress::Progress;
+use crate::output::say;
+use crate::progress::Line;
 use crate::screen;
 use crate::tables;
-use crate::target;
 
 /// Runs the command.
 pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
@@ -40,38 +32,35 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
         return against::against(args, drive, bounds, json);
     }
     let format = form(args.format, json)?;
-    args.svg.as_deref().map(|path| admit(path, args.force)).transpose()?;
-    if args.force && args.out.is_none() && args.svg.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out or --svg beside it"));
+    args.pictures.admit(args.force)?;
+    if args.force && args.out.is_none() && !args.pictures.any() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --out, --svg or --png beside it"));
     }
-    let vary = args.vary.as_ref().expect("there without --against");
-    let key = vary.0.as_str();
-    let values = values::of(key, &vary.1)?;
-    target::once(&[from_ref(vary), &args.on.set[..]].concat())?;
+    let (key, list) = args.vary.as_ref().expect("there without --against");
+    let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
+    let (metrics, runs) = (args.metric.clone(), args.runs);
+    let comparison = Comparison { setup, key: key.clone(), values, metrics, runs };
     if let Some(drive) = &args.dry_run {
-        return dry::dry_run(args, key, &values, drive, json);
+        return dry::dry_run(&comparison, drive, json);
     }
-    let text = study_text(args, key, &values)?;
-    let (planned, records) = run(args, &text, bounds)?;
-    let evidence = Evidence::new(&planned.study, &planned.made, &records);
-    study::something(&evidence)?;
-    let answer =
-        Compared { key, values: &values, runs: args.runs, evidence: &evidence, findings: evidence.findings().0 };
-    answer.check()?;
-    let again = args.out.as_ref().map_or_else(|| command(args, vary), |out| study::again(out));
-    if let Some(path) = &args.svg {
-        write_picture(path, &comparison::svg(&answer.picture()))?;
-    }
+    let kept = args.out.as_deref();
+    let scratch = scratch()?;
+    let folder = kept.unwrap_or(scratch.path());
+    let options = Options { folder, resume: false, force: args.force, bounds: *bounds, threads: 0 };
+    let line = kept.map_or_else(Line::new, |folder| Line::keeping(folder, super::study::go_on(folder)));
+    let compared = comparison.run_into(&options, &line)?;
+    drop(line);
+    let answer = Compared(compared.answer());
+    args.pictures.write(|| comparison::svg(&answer.picture()))?;
     match format {
-        Form::Json => print_json(&answer.json()?)?,
-        Form::Markdown => print(&answer.markdown(&command(args, vary)))?,
+        Form::Json => print_json(&answer.json())?,
+        Form::Markdown => print(&answer.markdown(&comparison.command(None)))?,
         Form::Text => {
-            print(&screen::wrapped(&answer.text()?, screen::width()))?;
-            say(format!("Again: {again}"));
+            print(&screen::wrapped(&answer.text(), screen::width()))?;
+            say(format!("Again: {}", comparison.command(kept)));
         }
     }
-    let refused = answer.findings.iter().any(|finding| finding.refused.is_some());
-    Ok(if refused { Answer::No } else { Answer::Done })
+    Ok(if answer.is_refused() { Answer::No } else { Answer::Done })
 }
 
 /// The form that is asked for, by `--format` or by `--json`.
@@ -86,125 +75,19 @@ fn form(given: Option<Form>, json: bool) -> Result<Form, Failure> {
     }
 }
 
-/// Runs all sides, in the folder that is asked for or in one that goes away.
-fn run(args: &args::Compare, text: &str, bounds: &Bounds) -> Result<(Planned, Vec<RunRecord>), Failure> {
-    let kept;
-    let folder = match &args.out {
-        Some(out) => out.as_path(),
-        None => {
-            kept = interrupt::scratch()?;
-            kept.path()
-        }
-    };
-    let opening = Opening { folder, resume: false, force: args.force, bounds, threads: 0 };
-    let opened = opening.open("command line", text, || Ok(planned::plan("command line", text.to_owned())?))?;
-    let Opened { planned, results, done, threads } = opened;
-    warn(&planned.made.warnings);
-    if args.out.is_some() {
-        study::keep(folder, &planned);
-    }
-    let progress = Progress::of(study::runs(&planned), "runs");
-    let records = study::run(&planned, &Earlier::default(), results, done, threads, &progress)?;
-    drop(progress);
-    if args.out.is_some() {
-        study::write_report(&planned.study, &planned.made, &records, folder)?;
-    }
-    Ok((planned, records))
-}
+/// What came out, as text.
+struct Compared<'a>(compare::Answer<'a>);
 
-/// What came out. Cell n of the study is the n-th value.
-struct Compared<'a> {
-    key: &'a str,
-    values: &'a [String],
-    runs: u32,
-    evidence: &'a Evidence<'a>,
-    /// For each metric, each value but the first against the first.
-    findings: Vec<Finding>,
+impl<'a> Deref for Compared<'a> {
+    type Target = compare::Answer<'a>;
+
+    fn deref(&self) -> &compare::Answer<'a> {
+        &self.0
+    }
 }
 
 impl Compared<'_> {
-    fn metric(&self, finding: &Finding) -> &Metric {
-        self.evidence.study.compare[finding.compare].metric()
-    }
-
-    fn metrics(&self) -> Vec<&Metric> {
-        let compares = &self.evidence.study.compare;
-        compares.iter().step_by(self.values.len() - 1).map(Compare::metric).collect()
-    }
-
-    /// Whether every metric has a value on every side.
-    fn check(&self) -> Result<(), Failure> {
-        for metric in self.metrics() {
-            let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
-            if let Some(cell) = missing {
-                let side = format!("{}={}", self.key, self.values[cell]);
-                return Err(Failure::new(format!("--metric {metric}: a run with {side} has none to judge")));
-            }
-        }
-        let unjudged = self.findings.iter().find(|finding| finding.judgement.is_none());
-        match unjudged {
-            Some(finding) => Err(Failure::new(format!(
-                "--metric {}: a run came to 0, which no ratio can be made of",
-                self.metric(finding)
-            ))),
-            None => Ok(()),
-        }
-    }
-
-    fn side(&self, cell: usize) -> String {
-        format!("{}={}", self.key, self.values[cell])
-    }
-
-    fn differs(&self, finding: &Finding) -> Vec<String> {
-        differences(self.evidence.made.settings(finding.from), self.evidence.made.settings(finding.to))
-    }
-
-    fn mean_of(&self, cell: usize, metric: &Metric) -> Interval {
-        self.evidence.mean_of(cell, metric).expect("checked before")
-    }
-
-    /// All in one value. The keys of the first comparison stand at the top too.
-    fn json(&self) -> Result<Value, Failure> {
-        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
-        let side = |cell: usize| {
-            let iops = self.evidence.mean(cell, |run| run.all.iops);
-            let mean = self.evidence.mean(cell, |run| run.all.mean_ms());
-            let metrics = self.metrics().into_iter();
-            let metrics: serde_json::Map<String, Value> =
-                metrics.map(|metric| (metric.to_string(), interval(self.mean_of(cell, metric)))).collect();
-            json!({"name": self.side(cell), "iops": interval(iops), "metrics": metrics,
-                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
-        };
-        let comparison = |finding: &Finding| {
-            let judgement = judged(finding);
-            let metric = self.metric(finding);
-            let verdict =
-                finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
-            json!({
-                "metric": metric.to_string(), "title": metric.title(),
-                "unit": metric.unit(), "better": metric.better(),
-                "from": self.side(finding.from), "to": self.side(finding.to),
-                "ratio": interval(judgement.ratio), "verdict": verdict, "refused": finding.refused,
-                "p": judgement.p, "p_adjusted": judgement.p_holm,
-                "cause": finding.cause,
-                "beside": finding.beside.iter().map(beside).collect::<Vec<_>>(),
-                "too_few_requests": finding.thin,
-                "differs": self.differs(finding),
-            })
-        };
-        let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
-        let mut value = comparisons.first().cloned().unwrap_or_default();
-        value["sides"] = (0..self.values.len()).map(side).collect();
-        value["runs"] = self.runs.into();
-        let doubts = self.doubts();
-        if !doubts.is_empty() {
-            value["doubts"] = doubts.into();
-        }
-        value["comparisons"] = comparisons.into();
-        Ok(value)
-    }
-
-    fn text(&self) -> Result<String, Failure> {
+    fn text(&self) -> String {
         let mut text = String::new();
         let many = self.values.len() > 2 || self.metrics().len() > 1;
         for metric in self.metrics() {
@@ -229,26 +112,7 @@ impl Compared<'_> {
         if differs.len() > 1 {
             text.push_str(&format!("\nThe sides differ in: {}", differs.join(", ")));
         }
-        Ok(text)
-    }
-
-    /// What measured runs say of themselves, in how many of a side's.
-    fn doubts(&self) -> Vec<String> {
-        let mut doubts = Vec::new();
-        for cell in 0..self.values.len() {
-            let runs = self.evidence.runs(cell);
-            let known = &self.evidence.made.warnings;
-            let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
-            // Figures differ from run to run; what is said before them does not.
-            let kind = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
-            let said: Vec<BTreeSet<String>> =
-                runs.iter().map(|run| own(run).filter(|it| !known.contains(it)).map(kind).collect()).collect();
-            for doubt in said.iter().flatten().collect::<BTreeSet<_>>() {
-                let count = said.iter().filter(|run| run.contains(doubt)).count();
-                doubts.push(format!("Note: {}: {doubt}, in {count} of {} runs.", self.side(cell), runs.len()));
-            }
-        }
-        doubts
+        text
     }
 
     /// A line for each side; the mean response beside it, where it is not what is judged.
@@ -301,16 +165,6 @@ impl Compared<'_> {
     }
 }
 
-fn judged(finding: &Finding) -> &Judgement {
-    finding.judgement.as_ref().expect("checked before")
-}
-
-fn beside(beside: &Beside) -> Value {
-    let Interval { estimate, low, high } = beside.ratio;
-    json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
-           "worse": beside.worse, "text": beside.text()})
-}
-
 /// A figure with how far its interval reaches; bytes as megabytes.
 fn amount(metric: &Metric, figure: Interval) -> String {
     let Interval { estimate, low, high } = scaled(metric, figure);
@@ -335,59 +189,4 @@ fn figure(metric: &Metric, interval: Interval) -> String {
 /// The unit as printed: bytes as megabytes.
 fn unit(metric: &Metric) -> &'static str {
     if metric.unit() == "bytes/s" { "MB/s" } else { metric.unit() }
-}
-
-/// The comparison as a study: it is run, kept and reported as one.
-fn study_text(args: &args::Compare, key: &str, values: &[String]) -> Result<String, Failure> {
-    let text = |value: &str| toml::Value::String(value.to_owned());
-    let factor = toml::Table::from_iter([
-        ("name".to_owned(), text(key)),
-        ("key".to_owned(), text(key)),
-        ("levels".to_owned(), toml::Value::Array(values.iter().map(|value| text(value)).collect())),
-    ]);
-    let base = values[0].as_str();
-    // Without a metric the study says which: of scenes another than of jobs.
-    let mut metrics: Vec<Option<&Metric>> = Vec::new();
-    for metric in &args.metric {
-        if !metrics.contains(&Some(metric)) {
-            metrics.push(Some(metric));
-        }
-    }
-    if metrics.is_empty() {
-        metrics.push(None);
-    }
-    let compare = |metric: Option<&Metric>, value: &str| {
-        let what = metric.filter(|metric| **metric != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
-        let mut compare = toml::Table::from_iter([
-            ("name".to_owned(), text(&format!("{key} from {base} to {value}{what}"))),
-            ("factor".to_owned(), text(key)),
-            ("from".to_owned(), text(base)),
-            ("to".to_owned(), text(value)),
-            ("headline".to_owned(), toml::Value::Boolean(true)),
-        ]);
-        compare.extend(metric.map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
-        toml::Value::Table(compare)
-    };
-    let compares = metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(*metric, value))).collect();
-    let job = target::title(&args.job, &args.on);
-    let question = match values {
-        [base, other] => {
-            format!("Is {job} faster with {key} = {other} than with {key} = {base}?")
-        }
-        _ => format!("With which {key} is {job} fastest?"),
-    };
-    let study = [
-        ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
-        ("compare".to_owned(), toml::Value::Array(compares)),
-    ];
-    let text = target::study(&args.job, &args.on, question, args.runs, study)?;
-    toml::from_str::<Study>(&text).map_err(|error| Failure::new(error.message()))?;
-    Ok(text)
-}
-
-fn command(args: &args::Compare, vary: &(String, String)) -> String {
-    let metrics: Vec<String> = args.metric.iter().map(|metric| format!(" --metric '{metric}'")).collect();
-    let vary = quoted(&format!("{}={}", vary.0, vary.1));
-    let words = target::words(&args.job, &args.on);
-    format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {}", metrics.concat(), args.runs, args.on.seed)
 }

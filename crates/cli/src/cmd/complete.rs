@@ -12,8 +12,8 @@ use seekwise_formats::keys::sections;
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::layers;
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
-use seekwise_lab::{catalogue, jobs};
-use seekwise_targets::place::PLACES;
+use seekwise_lab::{built_in, catalogue, jobs};
+use seekwise_os::places::PLACES;
 
 use super::print;
 use crate::args::{self, Cli, Shell};
@@ -61,7 +61,7 @@ fn command() -> Command {
     let targets = move || words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
         let patterns = jobs::patterns().into_iter().map(|pattern| pattern.name);
-        let jobs = jobs::JOBS.iter().map(|job| job.name).chain(jobs::SCENES.iter().map(|scene| scene.name));
+        let jobs = built_in::JOBS.iter().map(|job| job.name).chain(built_in::SCENES.iter().map(|scene| scene.name));
         words_and_files(patterns.chain(jobs.map(str::to_owned)).collect())
     };
     let programs = || {

@@ -16,14 +16,14 @@ use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
 use seekwise_lab::crash::verdict::{Checked, Verdict};
 use seekwise_lab::crash::writes::Writes;
 use seekwise_model::block::SECTOR;
+use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
-use seekwise_targets::checking::{Checker, Content, Seen};
-use seekwise_targets::history::History;
-use seekwise_targets::kernel::debris::{Made, Note};
-use seekwise_targets::kernel::pages::Unflushed;
-use seekwise_targets::kernel::{Bounds, FileSystem, How, Program};
-use seekwise_targets::session::{Recorded, Session};
+use seekwise_os::checking::{Checker, Content, Seen};
+use seekwise_os::kernel::debris::{Made, Note};
+use seekwise_os::kernel::pages::Unflushed;
+use seekwise_os::kernel::{Bounds, FileSystem, How, Program};
+use seekwise_os::session::{Recorded, Session};
 
 use self::plan::Plan;
 use super::{print, print_json, warn};
@@ -78,7 +78,7 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
     let bounds = Bounds { limit: Duration::from_nanos(args.limit.nanos), stop };
     let base = plan.base(folder, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
-    say(format!("Running the workload on {}", crate::files::spoken(&plan.target)));
+    say(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
     let session = Session {
         stack: &plan.stack,
         seed: Seed(args.seed),

@@ -4,19 +4,18 @@ mod everyday;
 mod text;
 
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{Report, Verdict, plan};
 use seekwise_lab::catalogue::{self, show};
+use seekwise_lab::everyday::arithmetic::Law;
+use seekwise_lab::everyday::{Report, Verdict, plan};
 use seekwise_lab::plot;
 use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files::{self, Kind};
-use crate::output::{admit, write_picture};
 use crate::progress::Progress;
 use crate::screen;
+use seekwise::reading::{self, Kind};
 
 /// Pixels of one curve in a picture.
 const PICTURE: (u32, u32) = (760, 400);
@@ -37,10 +36,8 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
     let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
     warn(drive.warnings());
-    if let Some(path) = &args.svg {
-        admit(path, args.force)?;
-        write_picture(path, &picture(&sheet))?;
-    }
+    args.pictures.admit(args.force)?;
+    args.pictures.write(|| picture(&sheet))?;
     if json {
         print_json(&sheet)?;
     } else {
@@ -52,14 +49,14 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
 
 /// A built-in drive, or a profile's file.
 fn load(name: &str) -> Result<DriveFile, Failure> {
-    Ok(match (catalogue::text(name), files::find(name)?) {
+    Ok(match (catalogue::text(name), reading::find(name)?) {
         (None, Some(text)) => {
-            files::expect(name, &text, &[Kind::Profile])?;
+            reading::expect(name, &text, &[Kind::Profile])?;
             profile::parse(name, &text)?
         }
         // A path is no name that is misspelt.
         (None, None) if name.contains(['/', '\\']) || name.ends_with(".toml") => {
-            profile::parse(name, &files::read(name)?)?
+            profile::parse(name, &reading::read(name)?)?
         }
         _ => catalogue::load(name)?,
     })

@@ -1,66 +1,25 @@
 //! `seekwise fit`: what was measured of a drive becomes its profile.
 
-mod journal;
 mod text;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use seekwise::fit::Fit;
 
-use seekwise_formats::profile::{self, DriveFile};
-use seekwise_lab::catalogue;
-use seekwise_lab::fit::data::{Data, Part};
-use seekwise_lab::fit::search::Effort;
-use seekwise_lab::fit::sources::{self, Named};
-use seekwise_lab::fit::{self, parameter, report, write};
-use seekwise_lab::inputs::sha256;
-use seekwise_targets::clock::Clock;
-
-use super::{print, print_json, warn};
+use super::{print, print_json};
 use crate::args;
-use crate::bounds::wall;
-use crate::exit::{Answer, Failure, Outcome};
-use crate::files::{self, Kind};
-use crate::output::{admit, say, write_whole};
-use crate::progress::Progress;
-use journal::Journal;
-
-/// What the fit is made from.
-struct Given {
-    /// The profile's text, and what it says.
-    text: String,
-    drive: DriveFile,
-    data: Vec<Data>,
-    /// All texts and options in one hash: an interrupted fit goes on with the same ones only.
-    hash: String,
-}
+use crate::exit::{Answer, Outcome};
+use crate::progress::Line;
 
 /// Runs the command.
 pub fn fit(args: &args::Fit, json: bool) -> Outcome {
-    for path in std::iter::once(&args.out).chain(&args.page) {
-        admit(path, args.force)?;
-    }
-    let given = given(args)?;
-    let parameters = parameter::of(&given.drive, &args.only);
-    if parameters.is_empty() {
-        return Err(nothing(args));
-    }
-    let (journal, known) = Journal::open(&args.out, &given.hash, args)?;
-    let (fitted, search) = searched(args, &given, parameters, &journal, known)?;
-    let report = report::report(&given.drive, &given.data, &fitted)?;
-    let stem = args.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let profile = write::profile(&given.text, &given.drive, &fitted, &stem, &shares(&given.data))
-        .map_err(|why| Failure::new(format!("{}: {why}", args.drive)))?;
-    // What is written is what will be read: a profile that its own reader refuses is a fault of ours.
-    profile::parse(&args.out.to_string_lossy(), &profile)?.profile()?;
-    let written = |path: &PathBuf, text: &str| {
-        write_whole(path, text.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
-    };
-    written(&args.out, &profile)?;
-    if let Some(page) = &args.page {
-        written(page, &fit::page::page(&given.drive.title, &report, &shares(&given.data), &search))?;
-    }
-    journal.done();
-    warn(&report.warnings);
+    let &args::Fit { hold, generations, resume, force, .. } = args;
+    let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
+    let (out, page) = (args.out.clone(), args.page.clone());
+    let fit = Fit { data, drive, hold, only, out, page, generations, resume, force };
+    let mut journal = args.out.clone().into_os_string();
+    journal.push(".journal");
+    let line = Line::keeping_points(journal.as_ref(), again());
+    let report = seekwise::fit::fit(&fit, &line)?;
+    drop(line);
     if json {
         print_json(&report)?;
     } else {
@@ -69,136 +28,13 @@ pub fn fit(args: &args::Fit, json: bool) -> Outcome {
     Ok(Answer::Done)
 }
 
-fn nothing(args: &args::Fit) -> Failure {
-    let why =
-        if args.only.is_empty() { "every figure is stated or measured" } else { "--only names no figure that moves" };
-    Failure::new(format!("{}: nothing of it may move: {why}; `seekwise keys drive` lists the keys", args.drive))
-}
-
-/// Reads all that is given.
-fn given(args: &args::Fit) -> Result<Given, Failure> {
-    let named: Vec<Named> = args.data.iter().map(|text| Named::parse(text)).collect::<Result<_, _>>()?;
-    let files: Vec<&str> = named.iter().map(|named| named.file.as_str()).chain([args.drive.as_str()]).collect();
-    files::one_standard_input(&files)?;
-    let text = match (catalogue::text(&args.drive), files::find(&args.drive)?) {
-        (None, Some(text)) => {
-            files::expect(&args.drive, &text, &[Kind::Profile])?;
-            text
-        }
-        (Some(text), _) => text.to_owned(),
-        (None, None) => return Err(catalogue::load(&args.drive).map_or_else(Failure::from, |_| Failure::new(""))),
-    };
-    let drive = profile::parse(&args.drive, &text)?;
-    known_keys(&args.only)?;
-    let mut all = format!("{} {} {}\n{text}", args.hold, args.generations, args.only.join(","));
-    let mut texts = Vec::new();
-    for named in &named {
-        let read = files::read(&named.file)?;
-        all.push_str(&format!("\n{named:?}\n{read}"));
-        texts.push(read);
+/// The command that goes on.
+fn again() -> String {
+    let words: Vec<String> = std::env::args().collect();
+    let resume = words.iter().any(|word| word == "--resume");
+    let mut line: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(word)).collect();
+    if !resume {
+        line.push("--resume".to_owned());
     }
-    let (mut data, warnings) = sources::data(&named, &texts, args.hold, &drive, &text)?;
-    warn(&warnings);
-    for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
-        sources::beside::put(&mut data, named, file, &files::read(file)?)?;
-    }
-    if data.iter().all(|data| data.count(Part::Seen) == 0) {
-        return Err(Failure::new(
-            "all data are held back or left out: there is nothing to fit to; expected hold=none of some",
-        ));
-    }
-    Ok(Given { hash: sha256(all.as_bytes()), text, drive, data })
-}
-
-/// An error for what `--only` names that is no key.
-fn known_keys(only: &[String]) -> Result<(), Failure> {
-    let keys = || profile::keys::KEYS.iter().map(|key| key.path);
-    for name in only {
-        let below = format!("{name}.");
-        if !keys().any(|key| key == name || key.starts_with(&below)) {
-            let fault = seekwise_formats::diagnostic::Diagnostic::at("--only", 0, "unknown key").key(name);
-            return Err(fault.nearest_to(name, keys()).into());
-        }
-    }
-    Ok(())
-}
-
-/// The least error of what was seen, each time that it fell, and after how many points.
-type Search = Vec<(u64, f64)>;
-
-/// Searches, with a line of how far it is; says beforehand how long it takes.
-fn searched(
-    args: &args::Fit,
-    given: &Given,
-    parameters: Vec<parameter::Parameter>,
-    journal: &Journal,
-    known: BTreeMap<String, Vec<f64>>,
-) -> Result<(fit::Fitted, Search), Failure> {
-    let effort = Effort { generations: args.generations as usize };
-    foretell(args, given, parameters.len())?;
-    let progress = Progress::unknown("points");
-    let tried = std::sync::Mutex::new((0, Search::new()));
-    let heard = |name: &str, answer: &[f64], was_known: bool| {
-        progress.one();
-        let mut now = tried.lock().expect("no holder panics");
-        now.0 += 1;
-        let (point, least) = (now.0, now.1.last().map_or(f64::MAX, |step| step.1));
-        if name.starts_with("Seen") && answer[0] < least {
-            now.1.push((point, answer[0]));
-            progress.what(&format!("best error {:.4}", answer[0]));
-        }
-        drop(now);
-        if !was_known {
-            journal.write(name, answer);
-        }
-    };
-    let fitted = fit::fit(&given.drive, parameters, &given.data, effort, known, &heard);
-    drop(progress);
-    let (all, mut search) = tried.into_inner().expect("no holder panics");
-    if let Some(&(_, least)) = search.last() {
-        search.push((all, least));
-    }
-    journal.failure().map_or(Ok((fitted, search)), Err)
-}
-
-/// Points that a fit tries for each figure that may move: one of six figures to five jobs tried 254 each (measured). What the
-/// data feel decides it, so half and twice of that are said.
-const POINTS: (f64, f64) = (127.0, 508.0);
-
-/// From this many seconds on it is said how long a fit takes.
-const LONG: f64 = 10.0;
-
-/// Says how long the search takes, by what the first point takes: on any standard error, a terminal or none.
-fn foretell(args: &args::Fit, given: &Given, parameters: usize) -> Result<(), Failure> {
-    let clock = Clock::start();
-    for data in &given.data {
-        data.simulated(&given.drive)?;
-    }
-    let one = clock.seconds() * parameters as f64;
-    let [least, most] = [POINTS.0, POINTS.1].map(|points| points * one);
-    if most >= LONG {
-        let again = format!("{}.journal keeps what was tried: --resume goes on", args.out.display());
-        say(format!(
-            "note: figures that may move: {parameters}; this takes about {} to {} here. --only and --generations make it shorter; \
-             {again}",
-            wall(least),
-            wall(most)
-        ));
-    }
-    Ok(())
-}
-
-/// What was fitted to, and how much of it, in words.
-fn shares(data: &[Data]) -> String {
-    let one = |data: &Data| match data {
-        Data::Traced(traced) => {
-            let file = traced.file.rsplit(['/', '\\']).next().unwrap_or(&traced.file);
-            format!("rows 1 to {} of the {} of {file}", traced.seen, traced.trace.rows.len())
-        }
-        Data::Points(points) => {
-            format!("{} of {} jobs with figures", data.count(Part::Seen), points.len())
-        }
-    };
-    let list: Vec<String> = data.iter().map(one).collect();
-    format!("fitted by `seekwise fit` to {}; what it did not see stood against each change", list.join(" and "))
+    line.join(" ")
 }

@@ -7,18 +7,22 @@ use seekwise_lab::audit::{Certainty, Judgement, Verdict, evidence, judge, pictur
 use seekwise_lab::plot;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_targets::audit::{Modelled, Overwrite, Subject, Timings, Took, measure};
-use seekwise_targets::place::{self, Of, Place};
+use seekwise_os::places::PLACES;
+use seekwise_os::real_time::RealTime;
+use seekwise_os::remote::{Live, Remote};
+use seekwise_run::audit::subject::Modelled;
+use seekwise_run::audit::{Overwrite, Subject, Timings, Took, measure};
+use seekwise_run::place::{self, Of};
 use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args::FlushAudit;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::{admit, say, write_picture};
+use crate::output::say;
 use crate::progress::Progress;
 use crate::screen;
 use crate::tables;
-use crate::target;
+use seekwise::setup;
 
 /// Pixels of the picture.
 const PICTURE: (u32, u32) = (760, 400);
@@ -29,7 +33,7 @@ const COLUMNS: usize = 90;
 
 /// Runs the command.
 pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
-    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
+    args.pictures.admit(args.force)?;
     let opened = open(args)?;
     let Opened { mut subject, on, held, bench } = opened;
     let progress = Progress::unknown("steps");
@@ -47,10 +51,7 @@ pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
     warn(bench.changes());
     let judgement = judge(&timings);
     let points = evidence(&timings);
-    if let Some(path) = &args.svg {
-        let (width, height) = PICTURE;
-        write_picture(path, &plot::svg(&picture(&points), width, height))?;
-    }
+    args.pictures.write(|| plot::svg(&picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print(&text(&on, &judgement, &points))?,
@@ -79,10 +80,10 @@ impl Opened {
 fn open(args: &FlushAudit) -> Result<Opened, Failure> {
     let name = args.target.as_str();
     let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
-    if let (None, Some((kind, rest))) = (path, place::named(name)) {
-        let found: (std::sync::Arc<dyn Place>, bool) = match (&kind.of, rest) {
-            (Of::Address(at), Some(address)) => (at(address).map_err(Failure::new)?, true),
-            (Of::Stack(made), Some(stack)) => (made(target::stack(stack, &args.set)?.0), false),
+    if let (None, Some((kind, rest))) = (path, place::named(PLACES, name)) {
+        let found: (Box<dyn RealTime>, bool) = match (&kind.of, rest) {
+            (Of::Address(_), Some(address)) => (Box::new(Remote::connect(address).map_err(Failure::new)?), true),
+            (Of::Stack(_), Some(stack)) => (Box::new(Live::new(setup::stack(stack, &args.set)?.0)), false),
             _ => return Err(Failure::new(format!("{name}: has no medium; expected a folder, a device or a drive"))),
         };
         return at_place(args, found.0.as_ref(), found.1);
@@ -102,7 +103,7 @@ fn open(args: &FlushAudit) -> Result<Opened, Failure> {
 
 fn modelled(args: &FlushAudit) -> Result<Opened, Failure> {
     nothing_else(args, "a modelled disk")?;
-    let (stack, warnings) = target::stack(&args.target, &args.set)?;
+    let (stack, warnings) = setup::stack(&args.target, &args.set)?;
     warn(&warnings);
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
@@ -126,9 +127,9 @@ fn nothing_else(args: &FlushAudit, of: &str) -> Result<(), Failure> {
 }
 
 #[cfg(unix)]
-fn at_place(args: &FlushAudit, place: &dyn Place, remote: bool) -> Result<Opened, Failure> {
+fn at_place(args: &FlushAudit, place: &dyn RealTime, remote: bool) -> Result<Opened, Failure> {
     if remote {
-        target::nothing_set(&args.set)?;
+        setup::nothing_set(&args.set)?;
         place.may_write(args.destroy.as_deref()).map_err(Failure::new)?;
         if args.size.is_some() {
             return Err(Failure::new("--size: an export has its own; expected a folder with it"));
@@ -136,19 +137,19 @@ fn at_place(args: &FlushAudit, place: &dyn Place, remote: bool) -> Result<Opened
     } else {
         nothing_else(args, "a modelled disk")?;
     }
-    let subject = seekwise_targets::audit::exported(place, Seed(args.seed));
+    let subject = seekwise_os::audit::exported(place, Seed(args.seed));
     Ok(Opened::of(subject.map_err(Failure::new)?, place.called()))
 }
 
 #[cfg(not(unix))]
-fn at_place(args: &FlushAudit, _: &dyn Place, _: bool) -> Result<Opened, Failure> {
+fn at_place(args: &FlushAudit, _: &dyn RealTime, _: bool) -> Result<Opened, Failure> {
     Err(Failure::new(format!("{}: cannot be reached on this system", args.target)))
 }
 
 #[cfg(target_os = "linux")]
 fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure> {
-    use seekwise_targets::audit::file::Direct;
-    use seekwise_targets::real::{bench, probe};
+    use seekwise_os::audit::file::Direct;
+    use seekwise_os::real::{bench, probe};
     let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()));
     if folder {
         if let Some(name) = &args.destroy {
@@ -186,14 +187,14 @@ fn real(args: &FlushAudit, _: &Path, _: bool) -> Result<Opened, Failure> {
 #[derive(Default)]
 struct Held {
     #[cfg(target_os = "linux")]
-    held: Option<seekwise_targets::real::settings::Held>,
+    held: Option<seekwise_os::real::settings::Held>,
 }
 
 impl Held {
     #[cfg(target_os = "linux")]
     fn of(args: &FlushAudit, path: &Path) -> Result<Held, Failure> {
-        use seekwise_targets::real::settings::{KEYS, Settings, put_back};
-        target::once(&args.set)?;
+        use seekwise_os::real::settings::{KEYS, Settings, put_back};
+        setup::once(&args.set)?;
         let mut settings = Settings::default();
         for (key, value) in &args.set {
             let Some(below) = key.strip_prefix("real.") else {
@@ -231,7 +232,7 @@ struct Bench {
     #[cfg(target_os = "linux")]
     path: std::path::PathBuf,
     #[cfg(target_os = "linux")]
-    before: Option<seekwise_targets::real::bench::Bench>,
+    before: Option<seekwise_run::testbed::Bench>,
 }
 
 impl Bench {
@@ -239,8 +240,9 @@ impl Bench {
     fn changes(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(before) = &self.before {
-            use seekwise_targets::real::bench;
-            return bench::changed(before, &bench::of(&self.path));
+            use seekwise_os::real::bench;
+            use seekwise_run::testbed::changed;
+            return changed(before, &bench::of(&self.path));
         }
         Vec::new()
     }

@@ -8,9 +8,10 @@ use serde::Serialize;
 use super::{print, print_json, warn};
 use crate::args::{self, Foreign};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
-use crate::output::{admit, say, write_whole};
+use crate::output::say;
 use crate::tables::table;
+use seekwise::reading;
+use seekwise::whole::{admit, write_whole};
 
 /// An import as JSON.
 #[derive(Serialize)]
@@ -34,14 +35,14 @@ struct ShownLeft<'a> {
 pub fn import(args: &args::Import, json: bool) -> Outcome {
     let Foreign::Disksim(args) = &args.from;
     // Without a name for it the profile goes to standard output, as `-` says in words.
-    let out = args.out.as_deref().filter(|out| out.as_os_str() != files::STANDARD_INPUT);
-    let text = files::read(&args.file)?;
+    let out = args.out.as_deref().filter(|out| out.as_os_str() != reading::STANDARD_INPUT);
+    let text = reading::read(&args.file)?;
     let folder = Path::new(&args.file).parent().unwrap_or(Path::new(""));
     let load = |name: &str| {
         let path = folder.join(name);
-        files::text(&path.to_string_lossy()).map_err(|error| error.to_string())
+        reading::text(&path.to_string_lossy()).map_err(|error| error.to_string())
     };
-    let file = if args.file == files::STANDARD_INPUT { "drive" } else { &args.file };
+    let file = if args.file == reading::STANDARD_INPUT { "drive" } else { &args.file };
     let stem = Path::new(file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {

@@ -7,13 +7,14 @@ use seekwise_formats::keys::{Entry, Section, sections};
 use seekwise_formats::profile::figure::{Figure, Value};
 use seekwise_formats::stack::{Stack, hosts, layers};
 use seekwise_lab::catalogue::sketch::{Datasheet, nearest, sketch};
-use seekwise_lab::{catalogue, jobs};
+use seekwise_lab::{built_in, catalogue};
 
 use super::print;
 use crate::args::{self, Template};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::output::{admit, say, write_whole};
+use crate::output::say;
 use crate::screen;
+use seekwise::whole::{admit, write_whole};
 
 /// The study that `init study` writes, under this name.
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
@@ -76,7 +77,7 @@ const SCENE: &str = "copy";
 
 /// The built-in scene, and all keys of scenes behind `#`.
 fn scene(file: &str) -> String {
-    let built_in = jobs::built_in(SCENE).unwrap_or_default();
+    let built_in = built_in::text(SCENE).unwrap_or_default();
     let mut text = built_in.replace(&format!("run {SCENE} "), &format!("run {file} "));
     text = text.replace(&format!("compare {SCENE} "), &format!("compare {file} "));
     text += "\n## All keys, as --set and studies take them. `seekwise programs` lists programs.\n";

@@ -1,7 +1,8 @@
 //! `seekwise patterns`: the built-in patterns, jobs and scenes; of one, what it is made of.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_lab::jobs::{self, BuiltIn, BuiltInJob, BuiltInScene};
+use seekwise_lab::built_in::{BuiltInJob, BuiltInScene, JOBS, SCENES};
+use seekwise_lab::jobs::{self, BuiltIn};
 use seekwise_model::time::Span;
 use seekwise_model::workload::AccessLine;
 use serde_json::{Value, json};
@@ -32,8 +33,8 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
             &patterns
                 .iter()
                 .map(pattern_json)
-                .chain(jobs::JOBS.iter().map(job_json))
-                .chain(jobs::SCENES.iter().map(scene_json))
+                .chain(JOBS.iter().map(job_json))
+                .chain(SCENES.iter().map(scene_json))
                 .collect::<Vec<_>>(),
         )?;
         return Ok(Answer::Done);
@@ -56,13 +57,13 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
     print(&table.to_string())?;
     print(&format!("\n{}\n", wrapped(EACH, screen::width())))?;
     let mut table = tables::table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
-    for job in jobs::JOBS {
+    for job in JOBS {
         let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
         table.add_row([job.name, &variables.join(" "), job.purpose]);
     }
     print(&table.to_string())?;
     let mut table = tables::table(["scene", "what happens in it"]);
-    for scene in jobs::SCENES {
+    for scene in SCENES {
         table.add_row([scene.name, scene.purpose]);
     }
     print(&format!("\n{table}"))?;
@@ -116,16 +117,16 @@ fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
         }
         return Ok(Answer::Done);
     }
-    if let Some(scene) = jobs::SCENES.iter().find(|scene| scene.name == name) {
+    if let Some(scene) = SCENES.iter().find(|scene| scene.name == name) {
         match json {
             true => print_json(&scene_json(scene))?,
             false => print(&format!("{}: {}\n\nA scene:\n\n{}", scene.name, scene.purpose, scene.text))?,
         }
         return Ok(Answer::Done);
     }
-    let Some(job) = jobs::JOBS.iter().find(|job| job.name == name) else {
-        let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(jobs::JOBS.iter().map(|job| job.name));
-        let names = names.chain(jobs::SCENES.iter().map(|scene| scene.name));
+    let Some(job) = JOBS.iter().find(|job| job.name == name) else {
+        let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
+        let names = names.chain(SCENES.iter().map(|scene| scene.name));
         let absent = Diagnostic::at(name, 0, "no built-in pattern or job of that name");
         return Err(absent.nearest_to(name, names).limited(name).into());
     };

@@ -1,25 +1,20 @@
 //! `seekwise power-cut`: what cuts of a job's run would lose, as a table, a curve and words.
 
 use std::collections::BTreeSet;
-use std::slice::from_ref;
 
+use seekwise::Bounds;
 use seekwise_lab::cut::files::report::Count;
-use seekwise_lab::cut::{Losses, Report, When, blame, judge, judged, modelled, plot};
-use seekwise_lab::made::Program;
+use seekwise_lab::cut::{Losses, Report, When, blame, plot};
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
-use super::{print, print_json, warn};
+use super::{print, print_json};
 use crate::args;
-use crate::bounds::{Bounds, Plan};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files::{self, spoken};
-use crate::output::{admit, write_picture};
-use crate::progress::Progress;
+use crate::progress::Line;
 use crate::screen::{self, wrapped};
 use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
-use crate::target;
 
 /// Columns of the curve at most, and its lines.
 const CURVE: (usize, usize) = (108, 11);
@@ -27,66 +22,20 @@ const CURVE: (usize, usize) = (108, 11);
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
     choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
-    let prepared = target::prepare(&target::cell(&args.job, &args.on)?, &files::inputs())?;
-    warn(&prepared.warnings);
-    let when = when(args);
-    let stack = modelled(&prepared.target).map_err(Failure::new)?;
-    judged(stack, &prepared.job).map_err(Failure::new)?;
-    // At random instants the job runs twice: once to learn how long it is.
-    let (runs, times, threads) = match when {
-        When::Random(_) => (1, 2, 1),
-        When::At(_) => (1, 1, 1),
-        When::After { cuts, .. } | When::Off(cuts) => (u64::from(cuts), 1, 0),
-    };
-    let cells = from_ref(&prepared);
-    let cuts = if runs == 1 { args.cuts } else { 1 };
-    bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: args.on.seed })?;
-    args.svg.as_deref().map(|svg| admit(svg, args.force)).transpose()?;
-    let progress = Progress::unknown(if runs == 1 { "requests" } else { "runs" });
-    let report = judge(stack, &prepared.job, args.on.seed, &when, &|done, of| {
-        of.iter().for_each(|&of| progress.length(of));
-        progress.at(done);
-    })?;
-    drop(progress);
-    something(&when, &report)?;
-    let title = target::title(&args.job, &args.on);
-    if let Some(path) = &args.svg {
-        let caption = format!("{title}: what a power cut would lose, moment by moment");
-        write_picture(path, &plot::svg(&caption, &report))?;
-    }
+    args.pictures.admit(args.force)?;
+    let setup = args.on.setup(&args.job);
+    let line = Line::new();
+    let cut = seekwise::power_cut::power_cut(&setup, when(args), bounds, &line)?;
+    drop(line);
+    let title = setup.title();
+    args.pictures
+        .write(|| plot::svg(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report))?;
     if json {
-        let mut value = serde_json::to_value(&report).expect("a report has no keys but strings");
-        value["target"] = spoken(&args.on.target).into();
-        value["job"] = spoken(&args.job).into();
-        value["seed"] = args.on.seed.into();
-        value["instants"] = instants(&when).into();
-        value["warnings"] = prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
-        value["cell_hash"] = prepared.hash.as_str().into();
-        let Program { version, build } = Program::this();
-        (value["version"], value["build"]) = (version.into(), build.into());
-        print_json(&value)?;
+        print_json(&cut.json(&setup))?;
     } else {
-        let columns = &args.columns.names;
-        print(&text(&title, &when, &report, stack, columns)?)?;
+        print(&text(&title, &cut.when, &cut.report, cut.stack(), &args.columns.names)?)?;
     }
-    Ok(if report.promise_kept { Answer::Done } else { Answer::No })
-}
-
-/// An error where there was nothing to cut: no write in the whole of the run, or no run at the instant.
-fn something(when: &When, report: &Report) -> Result<(), Failure> {
-    if let When::At(instants) = when {
-        let end = report.elapsed_s;
-        let seconds = |at: &Instant| at.nanos() as f64 / 1e9;
-        if let Some(late) = instants.iter().find(|at| seconds(at) > end) {
-            let late = seconds(late);
-            let other = "expected an instant of the run; --after cuts once it has ended";
-            return Err(Failure::new(format!("--at {late} s: the run ended at {end:.3} s; {other}")));
-        }
-    }
-    match report.writes {
-        0 => Err(Failure::new("no write was acknowledged in the whole of the run: a power cut has nothing to lose")),
-        _ => Ok(()),
-    }
+    Ok(if cut.report.promise_kept { Answer::Done } else { Answer::No })
 }
 
 fn when(args: &args::PowerCut) -> When {
@@ -95,16 +44,6 @@ fn when(args: &args::PowerCut) -> When {
         Some(pause) => When::After { cuts: args.cuts, pause },
         None if args.at.is_empty() => When::Random(args.cuts),
         None => When::At(args.at.iter().map(|&span| Instant::ZERO + span).collect()),
-    }
-}
-
-/// How the instants were chosen, in a word for programs.
-fn instants(when: &When) -> &'static str {
-    match when {
-        When::Random(_) => "random",
-        When::At(_) => "given",
-        When::After { .. } => "after",
-        When::Off(_) => "shutdown",
     }
 }
 

@@ -1,25 +1,34 @@
 //! `seekwise report`: makes a result folder's report again from what the folder keeps, and from nothing else.
 
-use seekwise_formats::study::parse;
+use seekwise::results::{self, KeptReview};
+use seekwise::study::again_from;
+use seekwise::study::review::again_from_review;
+use seekwise_lab::plot::forest::{self, Forest};
 
 use super::study::{Said, finish, review};
-use super::warn;
 use crate::args;
-use crate::exit::Outcome;
-use crate::results::{self, KeptReview};
+use crate::exit::{Failure, Outcome};
 
 /// Runs the command.
 pub fn report(args: &args::Report, json: bool) -> Outcome {
+    args.pictures.admit(args.force)?;
     let said = Said { json, strict: args.strict, columns: &args.columns.names, all: true };
+    let folder = args.folder.display();
     if results::says(&args.folder)
         && let Some(KeptReview { text, made }) = results::kept_review(&args.folder)?
     {
-        return review::report_again(&args.folder, &text, &made, said);
+        if args.pictures.any() {
+            let why = "a review has an answer a part; expected the folder of a part";
+            return Err(Failure::new(format!("{folder}: {why}")));
+        }
+        return review::finish(&again_from_review(&args.folder, &text, &made)?, said);
     }
-    let kept = results::kept(&args.folder)?;
-    let mut study = parse(&args.folder.join("study.toml").display().to_string(), &kept.study)?;
-    seekwise_lab::study::judge(&mut study, &kept.made);
-    let records = results::records(&args.folder, &kept)?;
-    warn(&kept.made.warnings);
-    finish(&study, &kept.made, &records, &args.folder, said)
+    let studied = again_from(&args.folder)?;
+    if args.pictures.any() {
+        let drawn = Forest::of(&studied.evidence());
+        let drawn =
+            drawn.ok_or_else(|| Failure::new(format!("{folder}: nothing is compared in it: there is no picture")))?;
+        args.pictures.write(|| forest::svg(&drawn))?;
+    }
+    finish(&studied, &args.folder, said)
 }

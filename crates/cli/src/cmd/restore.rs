@@ -9,8 +9,8 @@ use crate::exit::{Answer, Outcome};
 #[cfg(target_os = "linux")]
 pub fn restore(args: &args::Restore, as_json: bool) -> Outcome {
     use crate::exit::Failure;
-    use seekwise_targets::kernel::debris::clear;
-    use seekwise_targets::real::settings::restore;
+    use seekwise_os::kernel::debris::clear;
+    use seekwise_os::real::settings::restore;
     // What it is of: under which word JSON has it, and its name.
     let settings = restore(args.dry_run).into_iter().map(|it| ("disk", it.disk, it.said, it.failed));
     let all: Vec<_> =

@@ -10,29 +10,30 @@ use std::thread;
 use seekwise_formats::recording;
 use seekwise_lab::crash::served;
 use seekwise_model::block::{Device, SECTOR};
+use seekwise_model::history::Judge;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::bytes::{Bytes, Platters};
-use seekwise_targets::history::Judge;
-use seekwise_targets::live::ways::{Door, Measured};
-use seekwise_targets::live::{Disk, Inbox, Message, Passed, Plan, Receipt, Recorder, Room};
-use seekwise_targets::nbd::Export;
-use seekwise_targets::null::{Answering, Null};
+use seekwise_os::bytes::{Bytes, Platters};
+use seekwise_os::live::ways::Measured;
+use seekwise_os::live::{Disk, Inbox, Message, Passed, Plan, Recorder, Room};
+use seekwise_os::nbd::Export;
+use seekwise_os::null::{Answering, Null};
 #[cfg(target_os = "linux")]
-use seekwise_targets::serve::fuse::Folder;
-use seekwise_targets::serve::{Address, Doors, FILE, path_cost, serve as serve_to};
+use seekwise_os::serve::fuse::Folder;
+use seekwise_os::serve::{Address, Doors, FILE, path_cost, serve as serve_to};
+use seekwise_run::receipt::Receipt;
 use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
-use crate::bounds::Bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files::spoken;
 use crate::interrupt;
 use crate::output::say;
 use crate::tables;
-use crate::target;
+use seekwise::Bounds;
+use seekwise::reading::spoken;
+use seekwise::setup;
 
 /// Runs the command.
 pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
@@ -60,7 +61,7 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     let places = places.collect::<Vec<_>>().join(" and ");
     say(format!("Serving {}, {:.1} GB, at {places}", spoken(&args.target), bytes as f64 / 1e9));
     if let Some(control) = &control {
-        say(format!("Orders: seekwise power cut --at {}", control.display()));
+        say(format!("Orders: seekwise disk power cut --control {}", control.display()));
     }
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
     let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
@@ -105,11 +106,11 @@ struct Served {
 impl Served {
     fn of(args: &args::Serve) -> Result<Served, Failure> {
         if args.target == Null::NAME {
-            target::nothing_set(&args.set)?;
+            setup::nothing_set(&args.set)?;
             let about = "answers at once: what Seekwise costs itself".to_owned();
             return Ok(Served { device: Box::new(Answering::new()), lost: 0, judge: None, about });
         }
-        let (stack, warnings) = target::stack(&args.target, &args.set)?;
+        let (stack, warnings) = setup::stack(&args.target, &args.set)?;
         warn(&warnings);
         fits(&stack)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
@@ -122,7 +123,7 @@ impl Served {
 fn fits(stack: &Stack) -> Result<(), Failure> {
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
-            "`{}` changes during a run, and nothing is run here; expected `seekwise set {}={}` when it is time",
+            "`{}` changes during a run, and nothing is run here; expected `seekwise disk set {}={}` when it is time",
             change.key, change.key, change.value
         )));
     }
@@ -168,8 +169,8 @@ impl Mounted {
 
 /// A note of what is left where this is killed: it goes when the disk has ended.
 #[cfg(target_os = "linux")]
-fn note(args: &args::Serve, control: Option<&Path>) -> seekwise_targets::kernel::debris::Note {
-    use seekwise_targets::kernel::debris::{Made, Note};
+fn note(args: &args::Serve, control: Option<&Path>) -> seekwise_os::kernel::debris::Note {
+    use seekwise_os::kernel::debris::{Made, Note};
     let disk =
         args.nbd.as_ref().and_then(|address| if let Address::Unix(path) = address { Some(&**path) } else { None });
     let sockets = [disk, control].into_iter().flatten().map(|path| Made::Socket(path.to_owned()));
@@ -334,17 +335,7 @@ fn machine(receipt: &Receipt) -> String {
         if receipt.precedence { "" } else { ", without precedence (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.losses() {
-        let way = if loss.door == Door::Network { "connection" } else { "file" };
-        let by = if loss.by_the_kernel { ", by the kernel's count of the loop device" } else { "" };
-        let slow = loss.slow.map_or(String::new(), |(modelled, added)| {
-            format!("; in the slowest hundredth {} us and {} us", micros(Some(modelled)), micros(Some(added)))
-        });
-        text.push_str(&format!(
-            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the {way}{by}: {:.1} % of what a client waits for{slow}.\n",
-            micros(Some(loss.modelled)),
-            micros(Some(loss.added)),
-            100.0 * loss.share()
-        ));
+        text.push_str(&format!("{}\n", loss.sentence()));
     }
     if let Some(words) = receipt.attendance.words() {
         text.push_str(&words);

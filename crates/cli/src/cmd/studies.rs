@@ -12,12 +12,12 @@ use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
-use crate::bounds;
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files;
-use crate::planned;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table};
+use seekwise::bounds;
+use seekwise::planned;
+use seekwise::reading;
 
 /// Cells of a study that are prepared and probed for how long it takes: few, for the list is of all studies.
 const PROBED: usize = 4;
@@ -62,7 +62,7 @@ impl Listed {
     fn study(name: &str, text: &str) -> Result<Listed, Failure> {
         let study = parse(name, text)?;
         let cells = plan::cells(&study);
-        let inputs = files::inputs();
+        let inputs = reading::inputs();
         // One further each time, so that they are not all of one level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
         let some = (0..probed).map(|place| plan::prepare(name, &cells[place * step % cells.len()], &inputs));

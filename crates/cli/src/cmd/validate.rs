@@ -1,23 +1,15 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
-use seekwise_formats::profile::{self, DriveFile};
-use seekwise_formats::trace::measured::{self, Trace};
-use seekwise_lab::catalogue;
-use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile};
-use seekwise_model::drive::profile::Profile;
-use seekwise_model::rng::Seed;
-use seekwise_model::workload::replay::Timing;
+use seekwise::validate::{Options, Timing, Validated};
+use seekwise_lab::validate::{Errors, Samples, Validation, plot, quantile};
 
-use super::{print, print_json, warn};
+use super::{print, print_json};
 use crate::args::{self, Replay};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::files::{self, Kind, spoken};
-use crate::log::{Log, Of};
-use crate::output::{admit, say, write_picture};
-use crate::progress::Progress;
+use crate::output::say;
+use crate::progress::Line;
 use crate::screen::{self, wrapped};
 use crate::tables::{Table, choose, figures_from, table};
-use crate::target;
 
 /// Shares at which the two distributions are set side by side.
 const SHARES: [(f64, &str); 7] =
@@ -26,56 +18,26 @@ const SHARES: [(f64, &str); 7] =
 /// Runs the command.
 pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     choose(&mut headed().each_mut(), &args.columns.names)?;
-    if args.force && args.svg.is_none() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --svg or --log beside it"));
+    if args.force && !args.pictures.any() && args.log.is_none() {
+        return Err(Failure::new("--force: there is nothing to replace; expected --svg, --png or --log beside it"));
     }
-    files::one_standard_input(&[&args.trace, &args.drive])?;
-    target::once(&args.set)?;
-    let read = files::read(&args.trace)?;
-    files::expect(&args.trace, &read, &[Kind::Trace])?;
-    let trace = measured::parse(&args.trace, &read)?;
-    warn(&trace.warnings);
-    let drive = drive(&args.drive, &args.set)?;
-    let samples = play(args, &trace, &drive.profile()?)?;
-    let found = samples.errors();
-    if let Some(path) = &args.svg {
-        write_picture(path, &plot::svg(&drive.title, &samples))?;
-    }
-    if json {
-        print_json(&found)?;
-    } else {
-        print(&text(&drive.title, &found, &samples, &args.columns.names)?)?;
-    }
-    Ok(args.at_most.map_or(Answer::Done, |limit| answer(&found, limit)))
-}
-
-/// Plays the trace, with a log where one is asked for.
-fn play(args: &args::Validate, trace: &Trace, profile: &Profile) -> Result<Samples, Failure> {
+    args.pictures.admit(args.force)?;
     let timing = match args.replay {
         Replay::Think => Timing::Think,
         Replay::Arrival => Timing::Arrival,
     };
-    // Said before a log is begun.
-    validate::fits(&args.trace, trace, profile)?;
-    for path in args.svg.iter().chain(&args.log) {
-        admit(path, args.force)?;
+    let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
+    let options = Options { drive, set, timing, seed: args.seed, log, force: args.force };
+    let line = Line::new();
+    let Validated { drive, samples, errors } = seekwise::validate::validate(&args.trace, &options, &line)?;
+    drop(line);
+    args.pictures.write(|| plot::svg(&drive.title, &samples))?;
+    if json {
+        print_json(&errors)?;
+    } else {
+        print(&text(&drive.title, &errors, &samples, &args.columns.names)?)?;
     }
-    let of = Of { job: spoken(&args.trace), target: spoken(&args.drive), seed: args.seed, measured: false };
-    let mut log = args.log.as_deref().map(|path| Log::create(path, &of)).transpose()?;
-    let mut failure: Option<Failure> = None;
-    let progress = Progress::of(trace.rows.len() as u64, "requests");
-    let samples = validate::play(&args.trace, trace, profile, timing, Seed(args.seed), &mut |record| {
-        progress.one();
-        if let (Some(log), None) = (&mut log, &failure) {
-            failure = log.take(record).err();
-        }
-    })?;
-    drop(progress);
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
-    log.map_or(Ok(()), Log::finish)?;
-    Ok(samples)
+    Ok(args.at_most.map_or(Answer::Done, |limit| answer(&errors, limit)))
 }
 
 /// "No" where a demerit is above `limit` percent; says which.
@@ -88,22 +50,6 @@ fn answer(found: &Validation, limit: f64) -> Answer {
         }
     }
     answer
-}
-
-/// A drive of the catalogue or of a profile file, with `--set` on top.
-fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Failure> {
-    let mut drive = match (catalogue::text(name), files::find(name)?) {
-        (None, Some(text)) => {
-            files::expect(name, &text, &[Kind::Profile])?;
-            profile::parse(name, &text)?
-        }
-        _ => catalogue::load(name)?,
-    };
-    for (key, value) in set {
-        drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
-    }
-    warn(drive.warnings());
-    Ok(drive)
 }
 
 /// Errors, and times side by side.

@@ -16,7 +16,6 @@ const DEEPEST: usize = 24;
 /// Where something stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct At {
-    /// The file.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
@@ -47,7 +46,6 @@ pub struct Block {
 pub struct Entry {
     /// The key, its words one blank apart.
     pub key: String,
-    /// The value.
     pub value: Value,
     /// Where the key stands.
     pub at: At,
@@ -62,7 +60,6 @@ pub enum Value {
     Word(String),
     /// Values in brackets.
     List(Vec<Value>),
-    /// A block.
     Block(Block),
 }
 

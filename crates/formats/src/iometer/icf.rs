@@ -123,10 +123,8 @@ pub struct Specification {
 /// Which new workers get a specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Assignment {
-    /// None.
     #[default]
     None,
-    /// All.
     All,
     /// Disk workers.
     Disk,
@@ -139,7 +137,6 @@ pub enum Assignment {
 pub struct Manager {
     /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Its network address, as written.
     pub address: String,
@@ -152,7 +149,6 @@ pub struct Manager {
 pub struct Worker {
     /// Line of its name; 0 when the file has no such worker.
     pub line: usize,
-    /// Its name.
     pub name: String,
     /// `Some(protocol)` for a network worker.
     pub network: Option<String>,

@@ -55,7 +55,6 @@ pub(super) const KINDS: [(&str, Kind); 4] = [
 pub enum Accepts {
     /// A whole number.
     Whole(u64, u64),
-    /// A number.
     Number(f64, f64),
     /// A switch: on or off, true or false, yes or no, 1 or 0.
     Flag,
@@ -159,7 +158,6 @@ pub struct ZoneRow {
     pub line: usize,
     /// First cylinder.
     pub first: u32,
-    /// Cylinders.
     pub cylinders: u32,
     /// Sectors a track: one for all heads, or one a head; none with `runs`.
     pub spt: Vec<u32>,
@@ -180,7 +178,6 @@ pub struct Band {
     pub cylinders: u32,
     /// From one band's first sector to the next one's, as a share of a revolution.
     pub skew: f64,
-    /// The runs.
     pub runs: Vec<RunRow>,
 }
 
@@ -204,13 +201,10 @@ pub struct RunRow {
 pub enum Value {
     /// A whole number.
     Whole(u64),
-    /// A number.
     Number(f64),
     /// Yes or no.
     Flag(bool),
-    /// A word.
     Word(String),
-    /// Zones.
     Zones(Vec<ZoneRow>),
     /// Points of a seek curve: cylinders and milliseconds.
     Points(Vec<(u32, f64)>),
@@ -243,7 +237,6 @@ impl fmt::Display for Value {
 pub struct Figure {
     /// Dotted key below its layer.
     pub key: &'static str,
-    /// The value.
     pub value: Value,
     /// Its unit; empty for counts and words.
     pub unit: &'static str,

@@ -12,7 +12,6 @@ use crate::profile::figures::Figures;
 
 /// An engine.
 pub(crate) struct Engine {
-    /// Its name.
     pub name: &'static str,
     /// What it does.
     pub what: &'static str,

@@ -11,9 +11,7 @@ const HOSTS: &str = include_str!("hosts.toml");
 pub struct Host {
     /// Which layer of a stack it is.
     pub layer: &'static str,
-    /// Its name.
     pub name: String,
-    /// Its figures.
     pub figures: Vec<Figure>,
 }
 

@@ -17,7 +17,6 @@ pub(crate) struct Kind {
     pub otherwise: &'static str,
     /// What it is, for a reader.
     pub what: &'static str,
-    /// Its keys.
     pub keys: &'static [Key],
     /// Keys that mean something only where another, or one of several, has a certain value or is there at all: the key,
     /// the others, the values.

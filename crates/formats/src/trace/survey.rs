@@ -26,11 +26,9 @@ const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
 /// What a trace holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// Its format.
     pub format: Format,
     /// What `wait` counts, where the format has it.
     pub wait: Option<Wait>,
-    /// Requests.
     pub requests: u64,
     /// Of these reads, writes, flushes, trims.
     pub reads: u64,
@@ -54,7 +52,6 @@ pub struct Survey {
     pub median: u32,
     /// See [`Survey::median`].
     pub largest: u32,
-    /// Its devices.
     pub devices: Vec<Device>,
     /// A hash of all requests with their instants and responses: traces of equal hashes are played alike.
     pub hash: u64,
@@ -67,7 +64,6 @@ pub struct Survey {
 /// A device of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
     pub name: String,
     /// Requests to it.
     pub requests: u64,

@@ -3,15 +3,16 @@
 //! SYNTHETIC: the figures come from a short formula that only has the right shape (a service time, shortened by a
 //! queue that reorders, and a log-normal spread). They are not results of the model and stand for no drive.
 
+use seekwise_lab::outcome::Outcome;
 use seekwise_lab::report::{
-    Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Outcome, Platter, Provenance, Report, Requests,
-    Setting, Stretch, Verdict,
+    Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Platter, Provenance, Report, Requests, Setting,
+    Stretch, Verdict,
 };
 use seekwise_lab::stats::response::Response;
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
 
-/// One side of the study: its name, whether the queue reorders, how far it reorders, milliseconds of overhead, drives.
+/// A side of the study: its name, whether the queue reorders, how far it reorders, milliseconds of overhead, drives.
 struct Side {
     name: &'static str,
     reorders: bool,
@@ -28,7 +29,7 @@ const SIDES: [Side; 5] = [
     Side { name: "two new drives · ICH6R, RAID 0, NCQ on", reorders: true, gain: 0.150, overhead: 0.36, drives: 2.0 },
 ];
 
-/// One pattern: its name, KiB a request, share of reads, milliseconds of seek and of rotation at depth 1.
+/// A pattern: its name, KiB a request, share of reads, milliseconds of seek and of rotation at depth 1.
 struct Pattern {
     name: &'static str,
     kib: f64,
@@ -209,6 +210,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     let response = response(mean, spread);
     let apart = pattern.reads > 0.0 && pattern.reads < 1.0;
     Cell {
+        arrivals: None,
         id: format!("{}/{}/{depth}", side.name, pattern.name),
         levels: vec![side.name.to_owned(), pattern.name.to_owned(), depth.to_string()],
         runs: RUNS,

@@ -1,7 +1,8 @@
-//! Whether ends lie whole revolutions apart, and of what length: the period of which the times between them are nearest to
-//! multiples. Each time is a direction on a circle of that period; the length of the mean of all directions is how well it
-//! holds (Rayleigh): 1 where all point the same way, exp(-2 pi^2 s^2) where they spread by s revolutions, about 1/sqrt(n) at
-//! random. Times between neighbours, not instants: so an error of the period does not add up.
+//! Whether ends lie whole revolutions apart, and the length of a revolution: the period of which the times between them
+//! are nearest to multiples. Each time is a direction on a circle of that period; the length of the mean of all
+//! directions says how well the period fits (Rayleigh): 1 if all point the same way, exp(-2 pi^2 s^2) if they spread by
+//! s revolutions, about 1/sqrt(n) at random. It uses times between neighbours, not instants, so that an error of the
+//! period does not accumulate.
 
 use std::f64::consts::TAU;
 use std::fmt;
@@ -9,24 +10,25 @@ use std::fmt;
 use seekwise_model::time::Instant;
 use serde::Serialize;
 
-/// Speeds of spindles that were sold, in revolutions a minute.
+/// Speeds of spindles on the market, in revolutions a minute.
 pub const SPEEDS: [f64; 6] = [5400.0, 5900.0, 7200.0, 10_000.0, 12_000.0, 15_000.0];
 
-/// Shortest and longest period that is tried, in milliseconds: a twentieth beyond the fastest and the slowest spindle.
+/// The shortest and longest period to try, in milliseconds: a twentieth beyond the fastest and the slowest spindle.
 const SHORTEST_MS: f64 = 60_000.0 / 15_000.0 / 1.05;
 const LONGEST_MS: f64 = 60_000.0 / 5_400.0 * 1.05;
 
-/// More than half: most ends are held to one angle.
+/// More than half: most ends are at one angle.
 pub(super) const HOLDS: f64 = 0.5;
 
 /// Spread by an eighth of a revolution: exp(-2 pi^2 / 64).
 pub(super) const TIGHT: f64 = 0.73;
 
-/// Timers of software tick each 1, 2, 4 or 10 ms (1000, 500, 250 or 100 a second), and whoever waits for some ticks waits
-/// for a multiple of that: all are multiples of one.
+/// Software timers tick every 1, 2, 4 or 10 ms (1000, 500, 250 or 100 a second), and a program that waits for some
+/// ticks waits for a multiple of that: all are multiples of one.
 const TICK_MS: f64 = 1.0;
 
-/// How far two clocks may be apart in their rates while they are set: what Linux slews at most (adjtimex(2), 500 ppm).
+/// How far the rates of two clocks may differ while they are being set: the most that Linux slews (adjtimex(2), 500
+/// ppm).
 const CLOCKS: f64 = 5e-4;
 
 /// How well a period fits.
@@ -34,34 +36,34 @@ const CLOCKS: f64 = 5e-4;
 pub struct Lattice {
     /// The period that fits best.
     pub period_ms: f64,
-    /// That many a minute.
+    /// That period as a speed.
     pub rpm: f64,
     /// How well all times between ends are multiples of it, from 0 to 1.
     pub held: f64,
     /// Times between ends.
     pub number: usize,
-    /// How far from that the true period may be: three standard errors of the times' scatter.
+    /// The error of the period: three standard errors of the times' scatter.
     pub error_ms: f64,
 }
 
 impl Lattice {
-    /// There is a spindle in it.
+    /// True if there is a spindle in it.
     pub fn holds(&self) -> bool {
         self.held >= HOLDS
     }
 
-    /// The speed as drives are sold, where one is within a hundredth.
+    /// The commercial speed within a hundredth of it, if there is one.
     pub fn sold(&self) -> Option<f64> {
         SPEEDS.into_iter().find(|speed| (self.rpm / speed - 1.0).abs() < 0.01)
     }
 
-    /// A timer may have this period too, as far as it is known.
+    /// True if a timer may have this period too, within its error.
     pub fn may_be_a_tick(&self) -> bool {
         let ticks = (self.period_ms / TICK_MS).round();
         (self.period_ms - ticks * TICK_MS).abs() <= self.error_ms + CLOCKS * self.period_ms
     }
 
-    /// The power of ten of the chance that ends at any angle would hold so well: exp(-n r^2).
+    /// The power of ten of the probability that ends at random angles would fit so well: exp(-n r^2).
     fn chance(&self) -> f64 {
         -(self.number as f64) * self.held * self.held / std::f64::consts::LN_10
     }
@@ -81,29 +83,30 @@ impl fmt::Display for Lattice {
     }
 }
 
-/// How well `period` holds these times: the mean of their directions along that of the multiples. Times of one length that
-/// is no multiple point together too, but elsewhere.
+/// How well `period` fits these times: the mean of their directions along that of the multiples. Times of one length
+/// that is no multiple point together too, but elsewhere.
 pub(super) fn held(apart: &[f64], period: f64) -> f64 {
     let along: f64 = apart.iter().map(|time| (TAU * time / period).cos()).sum();
     along.max(0.0) / apart.len() as f64
 }
 
-/// The period that fits the ends best. Of several that fit, the longest: what are multiples of it are multiples of its half.
+/// The period that fits the ends best. Of several that fit, the longest, because multiples of it are multiples of its
+/// half.
 pub(super) fn of(ends: &[Instant]) -> Lattice {
     let apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
     let none = Lattice { period_ms: 0.0, rpm: 0.0, held: 0.0, number: apart.len(), error_ms: 0.0 };
     if apart.is_empty() {
         return none;
     }
-    // Times reach some 40 ms, ten of the shortest period: a step of 1/500 turns a direction by a fiftieth at most.
+    // Times reach some 40 ms, ten of the shortest period: a step of 1/500 turns a direction by at most a fiftieth.
     const STEP: f64 = 1.002;
     let steps = ((LONGEST_MS / SHORTEST_MS).ln() / STEP.ln()).ceil() as i32;
     let tried: Vec<(f64, f64)> =
         (0..=steps).map(|step| SHORTEST_MS * STEP.powi(step)).map(|it| (it, held(&apart, it))).collect();
     let best = tried.iter().map(|it| it.1).fold(0.0, f64::max);
-    // A harmonic turns twice as fast, so it never fits better where nothing comes between; a tenth allows for the step. Ends at
-    // two angles fit half a revolution better than a whole one, and where that holds too it is the spindle's. From there down
-    // to its peak.
+    // A harmonic turns twice as fast, so it never fits better if nothing comes between; a tenth allows for the step.
+    // Ends at two angles fit half a revolution better than a whole one; if the whole one fits too, it is the spindle's.
+    // From there down to its peak.
     let Some(mut at) = tried.iter().rposition(|it| it.1 >= (0.9 * best).min(HOLDS)) else {
         return none;
     };
@@ -122,11 +125,11 @@ pub(super) fn of(ends: &[Instant]) -> Lattice {
     Lattice { period_ms: found.0, rpm: 60_000.0 / found.0, held: found.1, number: apart.len(), error_ms }
 }
 
-/// Step of the last search, as a share of the period.
+/// The step of the last search, as a share of the period.
 const FINE: f64 = 2e-5;
 
-/// Three standard errors of the slope of times over the revolutions that each took: their scatter by the root of the sum of
-/// squared revolutions.
+/// Three standard errors of the slope of times over the revolutions that each took: their scatter divided by the root
+/// of the sum of squared revolutions.
 fn error(apart: &[f64], period: f64) -> f64 {
     let turns = |time: &f64| (time / period).round();
     let scatter: f64 = apart.iter().map(|time| (time - turns(time) * period).powi(2)).sum();

@@ -1,11 +1,11 @@
-//! Signs of a spindle beside the one period that flushed overwrites of one place keep: that reads of any place end at any
-//! angle, and that each place has an angle of its own. Neither follows from the period, and a timer shows neither: what it
-//! answers ends at its ticks, whatever place was asked for.
+//! Signs of a spindle beside the one period of flushed overwrites of one place: random reads end at any angle, and each
+//! place has an angle of its own. Neither follows from the period, and a timer shows neither: its answers end at its
+//! ticks, whatever place was asked for.
 
 use std::f64::consts::TAU;
 
 use seekwise_model::time::Instant;
-use seekwise_targets::audit::{Elsewhere, Timings};
+use seekwise_run::audit::{Elsewhere, Timings};
 use serde::Serialize;
 
 use super::lattice::{self, HOLDS, TIGHT};
@@ -13,18 +13,19 @@ use super::lattice::{self, HOLDS, TIGHT};
 /// What the timings show beside the period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Signs {
-    /// Between the quickest and the slowest tenth of reads of any place, in revolutions. The wait alone makes 0.8 of it.
+    /// From the fastest to the slowest tenth of random reads, in revolutions. Rotational latency alone makes 0.8 of it.
     pub reads_apart: f64,
-    /// How well reads, one behind the other, end whole revolutions apart, from 0 to 1.
+    /// How well consecutive reads end whole revolutions apart, from 0 to 1.
     pub reads_held: f64,
     /// How well each of the other places keeps its angle from the first, from 0 to 1.
     pub places_held: f64,
-    /// How near all these angles are to none: 1 where all places end at one.
+    /// How close all these angles are to zero: 1 if all places end at one angle.
     pub places_alike: f64,
 }
 
 impl Signs {
-    /// Those of a disk with this period; `ends` is what keeps to it at the first place, and at the other.
+    /// The signs of a disk with this period; `ends` selects the ends that keep to it at the first place, and at the
+    /// other.
     pub fn of(timings: &Timings, period_ms: f64, ends: fn(&Elsewhere) -> [Instant; 2]) -> Signs {
         let mut reads: Vec<f64> = timings.reads.iter().map(|span| span.nanos() as f64 / 1e6).collect();
         if period_ms == 0.0 || reads.is_empty() {
@@ -38,19 +39,20 @@ impl Signs {
         Signs { reads_apart, reads_held, places_held, places_alike }
     }
 
-    /// Reads wait for a spindle: for times that lie more than half a revolution apart and come to no whole ones.
+    /// True if reads wait for a spindle: their times differ by more than half a revolution and are no whole numbers of
+    /// revolutions.
     pub fn reads_turn(&self) -> bool {
         self.reads_apart > 0.5 && self.reads_held < HOLDS
     }
 
-    /// Each place has an angle of its own.
+    /// True if each place has an angle of its own.
     pub fn places_differ(&self) -> bool {
         self.places_held >= TIGHT && self.places_alike < HOLDS
     }
 }
 
-/// The angle of each place from the first: how well it is kept, on average, and how near all are to none. Angles between
-/// neighbours, so an error of the period does not add up.
+/// The angle of each place from the first: how well it is kept, on average, and how close all are to zero. It uses
+/// angles between neighbours, so that an error of the period does not accumulate.
 fn angles(elsewhere: &[Elsewhere], period_ms: f64, ends: fn(&Elsewhere) -> [Instant; 2]) -> (f64, f64) {
     let places = elsewhere.iter().map(|it| it.place + 1).max().unwrap_or(0);
     let mut sums = vec![(0.0, 0.0, 0.0); places];

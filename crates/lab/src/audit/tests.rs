@@ -1,12 +1,13 @@
-//! The judge on timings that were made by hand: disks that turn with noise, and things that do not turn and look like it.
+//! Tests of the judge on synthetic timings: disks that rotate with noise, and devices that do not rotate but look like
+//! it.
 
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::audit::{Beside, Elsewhere, Overwrite, Round, Timings, Took};
+use seekwise_run::audit::{Beside, Elsewhere, Overwrite, Round, Timings, Took};
 
 use super::{Certainty, Judgement, Verdict, evidence, judge};
 
-/// A disk made of rules: from when a write or flush was asked to when it is answered, in nanoseconds.
+/// A synthetic disk: from the instant of a write or flush to that of its answer, in nanoseconds.
 struct Rules<'a> {
     /// A read's shortest time, and how much longer the longest is.
     read: [u64; 2],
@@ -14,11 +15,11 @@ struct Rules<'a> {
     flush: &'a mut dyn FnMut(u64) -> u64,
     forced: &'a mut dyn FnMut(u64) -> u64,
     scattered_flush: u64,
-    /// Other places have angles of their own, of a spindle that turns in so long.
+    /// Other places have angles of their own, of a spindle with this revolution.
     places: Option<u64>,
 }
 
-/// The audit of such a disk, as [`seekwise_targets::audit::measure`] asks it.
+/// The audit of such a disk, as [`seekwise_run::audit::measure`] asks it.
 fn audited(rules: Rules<'_>) -> Judgement {
     judge(&timings(rules))
 }
@@ -30,7 +31,7 @@ fn timings(rules: Rules<'_>) -> Timings {
     let mut timings = Timings { again: vec![span(100_000); 60], empty: vec![span(60_000); 40], ..Timings::default() };
     let [least, more] = rules.read;
     timings.reads = (0..60).map(|_| span(least + rng.below(more + 1))).collect();
-    // Of a place whose angle is so far behind the first's.
+    // At a place whose angle is this far behind the first's.
     let mut overwrite = |now: &mut u64, rng: &mut Rng, behind: u64| {
         let pause = rng.below(16_000_000);
         let asked = *now + pause;
@@ -57,7 +58,7 @@ fn timings(rules: Rules<'_>) -> Timings {
     timings
 }
 
-/// The next time that the place is under the head, where a turn takes `turn` nanoseconds, and some noise.
+/// The next time that the place is under the head, with a revolution of `turn` nanoseconds, and some noise.
 fn next(turn: u64, noise: u64, rng: &mut Rng) -> impl FnMut(u64) -> u64 + '_ {
     move |asked| (asked + 100_000).div_ceil(turn) * turn + if noise > 0 { rng.below(noise) } else { 0 }
 }
@@ -88,7 +89,7 @@ fn an_honest_disk_is_found_through_noise() {
     }
 }
 
-/// Three ends in ten lie half a revolution further: a journal's block is written behind some of them.
+/// Three ends in ten lie half a revolution further: a journal's block is written after some of them.
 #[test]
 fn ends_at_two_angles_have_one_spindle() {
     let (mut one, mut two, mut odd) = (Seed(1).stream("a"), Seed(2).stream("a"), Seed(3).stream("a"));
@@ -121,7 +122,7 @@ fn neighbours_that_come_between_take_no_verdict_away() {
     assert_eq!(said.revolution.unwrap().sold(), Some(7200.0));
 }
 
-/// A disk of software that takes one revolution's time for each flush, from when it is asked.
+/// A software disk that takes the time of one revolution for each flush, from its submission.
 #[test]
 fn a_delay_of_one_length_is_no_spindle() {
     for delay in [4_000_000, TURN, 11_111_111] {
@@ -142,8 +143,8 @@ fn a_delay_of_one_length_is_no_spindle() {
     }
 }
 
-/// Flushes that are answered by a timer look like a spindle of that period: how it reads, how many blocks it has on the medium
-/// within a tick, or that all places end at one angle gives it away, each alone.
+/// Flushes that a timer answers look like a spindle of that period. Each of these signs alone gives it away: how it
+/// reads, how many blocks are on its medium within a tick, or that all places end at one angle.
 #[test]
 fn a_timer_is_no_spindle() {
     let said = |tick: u64, read: [u64; 2], scattered_flush: u64| {
@@ -168,15 +169,16 @@ fn a_timer_is_no_spindle() {
         assert_eq!((said.verdict, said.certainty), (Verdict::CannotTell, Certainty::Open), "{said:?}");
         assert!(said.why[1].contains(why), "{said:?}");
     }
-    // 8.333 ms is no multiple of a timer's tick: a spindle, but none that reads like one. What imitates a spindle's reads and
-    // waits, too, is likely at most, as a disk with a media cache, all of whose places are the log's.
+    // 8.333 ms is no multiple of a timer's tick: a spindle, but none that reads like one. If the reads and waits of a
+    // spindle are imitated too, it is at most likely, as for a disk with a media cache, all of whose places are the
+    // log's.
     for (tick, read) in [(TURN, [90_000, 0]), (4_000_000, disk), (6_000_000, disk)] {
         let said = said(tick, read, 190_000_000);
         assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Likely), "{said:?}");
     }
 }
 
-/// A spindle of a timer's period: each place has its angle, which no timer knows.
+/// A spindle of a timer's period: each place has its own angle, which no timer knows.
 #[test]
 fn fifteen_thousand_a_minute_is_told_from_a_timer() {
     let (mut one, mut two) = (Seed(1).stream("t"), Seed(2).stream("t"));
@@ -192,7 +194,7 @@ fn fifteen_thousand_a_minute_is_told_from_a_timer() {
     assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Certain), "{said:?}");
 }
 
-/// The period of what scatters more is known less well, and the true one is within what is said.
+/// The more a period scatters, the larger its error, and the true period lies within it.
 #[test]
 fn the_error_of_a_period_holds_the_true_one() {
     for (noise, most) in [(10_000, 0.002), (400_000, 0.05), (1_500_000, 0.2)] {

@@ -1,5 +1,5 @@
-//! What the model's drive does, against what its datasheet or a measurement says. A figure that the model does not
-//! meet is named as such in the profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
+//! The modelled drive against its datasheet or measurements. A figure that the model does not meet is marked in the
+//! profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
 use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::profile::{DriveFile, doubts};
@@ -8,22 +8,21 @@ use serde::Serialize;
 
 use super::curves::sustained;
 
-/// One comparison.
+/// A comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
-    /// What is compared.
     pub what: &'static str,
-    /// What is said of the real drive.
+    /// The figure of the real drive.
     pub expected: f64,
-    /// What the model's drive does.
+    /// The figure of the modelled drive.
     pub found: f64,
-    /// Unit of both.
+    /// The unit of both.
     pub unit: &'static str,
-    /// Largest difference that counts as equal, as a share of what is expected.
+    /// The largest difference that counts as equal, as a share of the expected figure.
     pub tolerance: f64,
     /// As it should be: met, or missed as the profile says.
     pub ok: bool,
-    /// Where the expectation comes from.
+    /// The origin of the expected figure.
     pub kind: Kind,
     /// Citation or derivation.
     pub source: String,
@@ -31,7 +30,7 @@ pub struct Check {
     pub misses: Option<String>,
 }
 
-/// Seek times are built from these figures or measured with them; 2 % covers what the datasheet rounds.
+/// Seek times are built from these figures or measured with them; 2 % covers the rounding of datasheets.
 const SEEK: f64 = 0.02;
 /// A rate rounds to whole sectors a track, and datasheets to whole MB/s.
 const RATE: f64 = 0.03;
@@ -49,14 +48,14 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     let settle = ms(mechanics.switch_and_settle().1);
     let full = seek.time(geometry.cylinders().saturating_sub(1));
     let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
-    // The last zone with room for a fair stretch: short rests at the end say nothing.
+    // The last zone of a fair length: short remainders at the end say nothing.
     let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
     let rate =
         |span: Option<(u64, u64)>, write: bool| span.map_or(0.0, |(first, end)| sustained(profile, first, end, write));
     // A stream is as fast as the slower of medium and link.
     let read = |span: Option<(u64, u64)>| rate(span, false).min(profile.link.rate as f64 / 1e6);
     let outer = geometry.zone_spans().find(|span| span.0 < span.1);
-    // What the zones hold, whatever of it the drive offers; of a drive that is known to offer less, what it offers.
+    // What the zones hold, whatever of it the drive offers; if a drive is known to offer less, what it offers.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();
     let held = doubts::held(drive).filter(|_| doubts::doubted(drive, "geometry.sectors").is_some());
     let capacity = held.unwrap_or(offers) as f64;

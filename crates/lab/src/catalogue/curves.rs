@@ -1,17 +1,17 @@
-//! A drive's curves as points: seek time over distance, sustained rate over position. Pure arithmetic on its geometry
-//! and mechanics; no request is simulated.
+//! A drive's curves as points: seek time over distance, sustained rate over position. This is arithmetic on its
+//! geometry and mechanics; no request is simulated.
 
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::mechanics::Arm;
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;
 
-/// Points of both curves.
+/// The points of both curves.
 #[derive(Clone, Debug, Serialize)]
 pub struct Curves {
     /// Cylinders and milliseconds of a read seek.
     pub seek: Vec<(f64, f64)>,
-    /// Position in GB (10^9 bytes) and sustained MB/s (10^6 bytes a second); a step a zone.
+    /// Position in GB (10^9 bytes) and sustained MB/s (10^6 bytes a second); a step for each zone.
     pub rate: Vec<(f64, f64)>,
 }
 
@@ -37,7 +37,7 @@ fn seek(profile: &Profile) -> Vec<(f64, f64)> {
 fn rate(profile: &Profile) -> Vec<(f64, f64)> {
     let gb = |lba: u64| (lba * SECTOR) as f64 / 1e9;
     let spans = profile.geometry.zone_spans().filter(|(first, end)| first < end);
-    // Rests of a zone too short for a whole band would show as needles.
+    // Zone remainders too short for a whole band would show as needles.
     let whole = spans.filter(|(first, end)| end - first > profile.geometry.sectors() / 1000);
     whole
         .flat_map(|(first, end)| {
@@ -48,7 +48,7 @@ fn rate(profile: &Profile) -> Vec<(f64, f64)> {
 }
 
 /// MB/s (10^6 bytes a second) of one long transfer from `first`, at most to `end`: the sectors of some thousand tracks
-/// over the time they take, skews included, and a revolution more wherever the arm is too slow for the skew.
+/// divided by their time, skews included, with an extra revolution wherever the arm is too slow for the skew.
 pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
     const TRACKS: usize = 5_000;
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);

@@ -12,7 +12,7 @@ use super::curves::{Curves, curves, sustained};
 use super::{load, names};
 use crate::plot::Picture;
 
-/// One line of the list.
+/// A line of the list.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// Name in the catalogue.
@@ -21,13 +21,12 @@ pub struct Summary {
     pub title: String,
     /// Year of the model.
     pub year: Option<u32>,
-    /// Studies that measured it.
+    /// The studies that measured it.
     pub studies: Vec<String>,
-    /// Interface in words.
+    /// In words.
     pub interface: String,
-    /// Capacity in 10^9 bytes.
+    /// In 10^9 bytes.
     pub capacity_gb: f64,
-    /// Revolutions a minute.
     pub rpm: f64,
     /// Surfaces.
     pub heads: u8,
@@ -41,36 +40,33 @@ pub struct Summary {
     pub outer_mb_s: f64,
 }
 
-/// One figure.
+/// A figure of a drive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Shown {
     /// Dotted key, as `--set` takes it.
     pub key: String,
-    /// The value as text.
+    /// As text.
     pub value: String,
-    /// Its unit.
     pub unit: &'static str,
-    /// Where from.
+    /// Its origin.
     pub kind: Kind,
     /// Citation or derivation.
     pub source: String,
 }
 
-/// One drive in full.
+/// A drive in full.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sheet {
-    /// What the list says.
+    /// Its line of the list.
     #[serde(flatten)]
     pub summary: Summary,
-    /// All figures.
     pub figures: Vec<Shown>,
     /// Comparisons with datasheet and measurement.
     pub checks: Vec<Check>,
-    /// Points of both curves.
     pub curves: Curves,
 }
 
-/// One drive in full.
+/// A drive in full.
 pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
@@ -98,7 +94,7 @@ pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
     })
 }
 
-/// Sectors a track in the mean.
+/// The mean number of sectors a track.
 fn mean_track(row: &ZoneRow) -> u32 {
     let runs = row.band.iter().flat_map(|band| &band.runs);
     let all: Vec<u32> = row.spt.iter().copied().chain(runs.map(|run| run.spt)).collect();
@@ -143,7 +139,7 @@ mod tests {
     use super::*;
     use crate::plot::terminal;
 
-    /// All that a figure can be divided by is nothing: a sector in less than a nanosecond, one block.
+    /// Every figure stays finite when all divisors are zero: a sector in less than a nanosecond, one block.
     #[test]
     fn a_sheet_has_figures_only() {
         let text = crate::catalogue::text("barracuda-7200.7").unwrap();

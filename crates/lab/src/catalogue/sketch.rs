@@ -1,8 +1,8 @@
-//! A drive's profile from a few figures of its datasheet: capacity, speed, rates, average seek. What they do not say is taken from
-//! a built-in drive, or scaled from it, and marked as inferred with the reasoning. The layout is made so that it holds the capacity
-//! at these rates; a profile that would not meet its own figures is not given out.
+//! A drive's profile from a few figures of its datasheet: capacity, speed, rates, average seek. All other figures are
+//! taken from a built-in drive, or scaled from it, and marked as inferred with the reasoning. The layout is made so
+//! that it holds the capacity at these rates; a profile that would not meet its own figures is refused.
 //!
-//! Not here: a drive as it is, which `fit` finds from measurements.
+//! Not here: the profile of a real unit, which `fit` finds from measurements.
 
 mod layout;
 
@@ -14,12 +14,12 @@ use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 use self::layout::{Layout, Rates};
 use super::check::{WRITES, checks};
 use super::{load, names, text};
-use crate::fit::write::{drop_uncited, put};
+use crate::rewriting::{drop_uncited, put};
 
-/// The words by which a profile says where a figure is from.
+/// The words for the origin of a profile's figure.
 const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
 
-/// What a link really moves by its generation: MB/s, and the source. Below the last, streams wait for it.
+/// The real rates of link generations: MB/s, and the source. Below the last, streams wait for the link.
 const LINKS: [(f64, &str); 4] = [
     (132.4, "SATA 1.5 Gb/s: 150 MB/s less about 12 % for frames"),
     (275.0, "SATA 3 Gb/s: 300 MB/s less about 8 % for frames"),
@@ -27,22 +27,21 @@ const LINKS: [(f64, &str); 4] = [
     (1100.0, "SAS 12 Gb/s: 1200 MB/s less about 8 % for frames"),
 ];
 
-/// How much wider skews become at a time, and how wide at most.
+/// By which factor skews widen at a time, and how wide they may become.
 const WIDER: f64 = 1.1;
 const WIDEST: f64 = 20.0;
-/// A rate below this share of what sectors and skews make is one with lost revolutions: one in fifty tracks.
+/// Below this share of the rate by sectors and skews, revolutions are lost: one in fifty tracks.
 const LATE: f64 = 0.98;
 
-/// The figures that are known of a drive; nothing where one is not.
+/// The known figures of a drive; `None` for unknown ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Datasheet {
-    /// Bytes.
+    /// In bytes.
     pub capacity: Option<u64>,
-    /// Revolutions a minute.
     pub rpm: Option<f64>,
     /// Sustained rate of the outermost zone in MB/s.
     pub outer: Option<f64>,
-    /// The same of the innermost.
+    /// Sustained rate of the innermost zone in MB/s.
     pub inner: Option<f64>,
     /// Average read seek in milliseconds.
     pub seek: Option<f64>,
@@ -51,12 +50,12 @@ pub struct Datasheet {
 }
 
 impl Datasheet {
-    /// Nothing is known.
+    /// True if nothing is known.
     pub fn is_empty(&self) -> bool {
         *self == Datasheet::default()
     }
 
-    /// What cannot be, whatever the drive is like.
+    /// Checks for impossible figures, whatever the drive is like.
     fn check(&self) -> Result<(), String> {
         let within = |name: &str, value: Option<f64>, low: f64, high: f64, unit: &str| match value {
             Some(value) if !(low..=high).contains(&value) => {
@@ -78,8 +77,8 @@ impl Datasheet {
     }
 }
 
-/// The built-in drive that is nearest to these figures: by ratios, its speed counting three times, for that is a drive's class. None
-/// where nothing is given by which one could be near.
+/// The built-in drive that is nearest to these figures, by ratios; the speed counts three times, because it is a
+/// drive's class. `None` if no figure allows a comparison.
 pub fn nearest(given: &Datasheet) -> Option<&'static str> {
     if given.capacity.is_none() && [given.rpm, given.outer, given.seek] == [None; 3] {
         return None;
@@ -101,12 +100,13 @@ pub fn nearest(given: &Datasheet) -> Option<&'static str> {
     nearest.map(|it| it.0)
 }
 
-/// The profile of a drive called `name` with the figures `given`, in all else like the built-in drive `like`. An error says
-/// which figures do not go together.
+/// The profile of a drive called `name` with the figures `given`, and otherwise like the built-in drive `like`. An
+/// error says which figures contradict each other.
 pub fn sketch(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
     given.check()?;
     let base = load(like).map_err(|errors| errors[0].to_string())?;
-    // Where the arm takes longer than on the other drive, its skews let it come too late: a revolution a track. Wider ones do not.
+    // If the arm is slower than that of the other drive, it comes too late for its skews and loses a revolution a
+    // track. Wider skews do not.
     let mut skew = 1.0;
     let (text, drive) = loop {
         let (text, drive, loses) = at_skew(like, &base, given, name, skew)?;
@@ -132,7 +132,8 @@ pub fn sketch(like: &str, given: &Datasheet, name: &str) -> Result<String, Strin
     }
 }
 
-/// The profile with the other drive's skews so many times as wide, and whether it loses revolutions between tracks.
+/// The profile with skews this many times as wide as the other drive's, and whether it loses revolutions between
+/// tracks.
 fn at_skew(
     like: &str,
     base: &DriveFile,
@@ -140,7 +141,8 @@ fn at_skew(
     name: &str,
     skew: f64,
 ) -> Result<(String, DriveFile, bool), String> {
-    // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second takes that in.
+    // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second
+    // corrects that.
     let first = Rates::of(base, given)?;
     let made = parsed(name, &Sketch::new(like, base, given, &first, skew)?.text(name)?)?;
     let sketch = Sketch::new(like, base, given, &first.nearer(&made, given)?, skew)?;
@@ -161,7 +163,7 @@ fn faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// A profile that is being made.
+/// A profile in the making.
 struct Sketch<'a> {
     like: &'a str,
     base: &'a DriveFile,
@@ -185,7 +187,7 @@ impl<'a> Sketch<'a> {
         Ok(Sketch { like, base, given, layout: Layout::of(base, given, aim, skew)?, skew, document })
     }
 
-    /// The whole of it.
+    /// The whole profile as text.
     fn text(mut self, name: &str) -> Result<String, String> {
         self.disown();
         self.head(name);
@@ -199,7 +201,7 @@ impl<'a> Sketch<'a> {
         Ok(text.join("\n") + "\n")
     }
 
-    /// All that is somebody's word on the other drive is no more than a hint here, and what is one unit's own is left out.
+    /// Marks all figures of the other drive as inferred, and leaves out what belongs to a single unit.
     fn disown(&mut self) {
         let like = self.like;
         let root = self.document.as_table_mut();
@@ -230,7 +232,7 @@ impl<'a> Sketch<'a> {
         put(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
     }
 
-    /// A figure as somebody gave it on the command line.
+    /// A figure as given on the command line.
     fn stated(&mut self, key: &str, value: impl Into<Value>, option: &str) {
         self.set(key, value, "datasheet", &format!("given to `seekwise init drive` as {option}"));
     }
@@ -296,7 +298,7 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    /// A link that carries the medium's rate, and segments that hold a track where the other drive's do.
+    /// A link that carries the medium's rate, and segments that hold a track if the other drive's do.
     fn buffer(&mut self) {
         let under_heads = self.layout.under_heads();
         let number = |key: &str| self.base.number(key).unwrap_or(0.0);
@@ -315,7 +317,7 @@ impl<'a> Sketch<'a> {
         }
     }
 
-    /// What must come out: what was given, and nothing of the other drive.
+    /// Sets the profile's checks: what was given, and nothing of the other drive.
     fn checks(&mut self) {
         self.document.as_table_mut().insert("checks", Item::Table(Table::new()));
         let given = *self.given;
@@ -334,7 +336,7 @@ impl<'a> Sketch<'a> {
     }
 }
 
-/// Each figure of a section becomes inferred, with what the other drive's profile said of it.
+/// Marks each figure of a section as inferred, with what the other drive's profile says of it.
 fn infer(table: &mut dyn TableLike, like: &str) {
     if table.contains_key("value") {
         let said = ORIGINS.iter().find_map(|kind| Some((*kind, table.remove(kind)?.as_str()?.to_owned())));
@@ -358,12 +360,12 @@ fn infer(table: &mut dyn TableLike, like: &str) {
     }
 }
 
-/// Six digits behind the point.
+/// Six digits after the point.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// A number as short as it can be said.
+/// A number in its shortest form.
 fn plain(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 1e15 { Value::from(number as i64) } else { Value::from(number) }
 }
@@ -372,7 +374,7 @@ fn plain(number: f64) -> Value {
 mod tests {
     use super::*;
 
-    /// Capacity in GB, rpm, outer and inner MB/s, average seek ms: as datasheets and measurements of the time have them.
+    /// Capacity in GB, rpm, outer and inner MB/s, average seek ms: as in datasheets and measurements of the time.
     const DRIVES: [(&str, f64, f64, f64, f64, f64); 20] = [
         ("ST15150N, 1995", 4.29, 7200.0, 8.0, 5.0, 8.0),
         ("ST51270A, 1996", 1.28, 5400.0, 6.3, 3.3, 10.5),
@@ -401,7 +403,8 @@ mod tests {
         Datasheet { capacity, rpm: Some(rpm), outer: Some(outer), inner: Some(inner), seek: Some(seek), heads: None }
     }
 
-    /// What must come out, worked out here from the profile's text alone: sectors of the zones, rates of the first and last track.
+    /// The expected results are calculated from the profile's text alone: sectors of the zones, rates of the first and
+    /// last track.
     #[test]
     fn drives_of_thirty_years_meet_their_datasheets() {
         for (name, gb, rpm, outer, inner, seek) in DRIVES {
@@ -459,7 +462,7 @@ mod tests {
         }
     }
 
-    /// Of each kind of layout and curve that there is.
+    /// With each kind of layout and curve that there is.
     #[test]
     fn a_drive_takes_any_figure_by_itself() {
         for like in ["caviar-wd400jb", "raptor-wd740gd", "cheetah-15k.4", "atlas-10k-v-300", "exos-x18"] {

@@ -1,4 +1,4 @@
-//! The built-in studies, as `studies/*.toml` has them: those that carry the findings of the sources, and our own.
+//! The built-in studies of `studies/*.toml`: those with the findings of the sources, and our own.
 
 /// The built-in studies: name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -59,7 +59,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("scsi-bus", include_str!("../../../../studies/scsi-bus.toml")),
 ];
 
-/// The built-in reviews, each a source study whole, made of studies above: name and text.
+/// The built-in reviews, each a whole source study made of studies above: name and text.
 pub const REVIEWS: &[(&str, &str)] = &[
     ("drivers", include_str!("../../../../studies/drivers.toml")),
     ("ncq-ahci", include_str!("../../../../studies/ncq-ahci.toml")),
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Which review a finding belongs to, by its letter.
+    /// The review of a finding, by its letter.
     const SOURCES: [(&str, &str); 5] =
         [("D", "drivers"), ("N", "ncq-ahci"), ("F", "flush"), ("Q", "ncq-arrays"), ("C", "segments")];
 

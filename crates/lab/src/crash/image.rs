@@ -1,9 +1,9 @@
-//! What lies on a medium after a cut, as which write each sector holds; the bytes are the history's.
+//! The content of a medium after a cut: which write each sector holds. The bytes are in the history.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use seekwise_model::history::{History, Left, Part};
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{History, Left, Part};
 
 use super::writes::{Write, Writes};
 use crate::cut::files::Overlay;
@@ -12,24 +12,24 @@ use crate::cut::runs::{Run, Runs, all_without};
 use crate::cut::terms::Terms;
 use crate::cut::view::Plan;
 
-/// A medium. Where no write is named, it holds what it began with.
+/// A medium. Where no write is named, it holds its initial content.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
     held: Runs<u64>,
-    /// Sectors that cannot be read.
+    /// Unreadable sectors.
     torn: Vec<Run>,
 }
 
 /// A write, or parts of one, that is not on a medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Which write.
     pub write: Write,
-    /// The sectors of it that hold something older.
+    /// Its sectors that hold something older.
     pub parts: Vec<Run>,
 }
 
-/// What cuts at these instants leave of a history, each told to `left`, in order; and what is lost of what was promised. The history is over at `end`.
+/// What cuts at these instants leave of a history, each reported to `left`, in order, with what is lost of what was
+/// promised. The history ends at `end`.
 pub fn after_cuts(
     history: &History,
     (terms, plan): (Terms, Plan),
@@ -44,7 +44,7 @@ pub fn after_cuts(
 }
 
 impl Image {
-    /// What a judge of cuts says that one leaves.
+    /// The result of a judge of cuts as an image.
     pub fn of(surface: &Runs<u64>, overlay: &Overlay) -> Image {
         let mut held = surface.clone();
         for &(run, stamp) in &overlay.besides {
@@ -54,7 +54,7 @@ impl Image {
         Image { held, torn }
     }
 
-    /// All writes taken by `at`, but for what is `lost` of them.
+    /// All writes accepted by `at`, except what is `lost` of them.
     pub fn without<'a>(writes: &Writes, at: Instant, lost: impl IntoIterator<Item = &'a Lost>) -> Image {
         let lost: std::collections::BTreeMap<u64, &[Run]> =
             lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
@@ -70,7 +70,7 @@ impl Image {
         Image { held, torn: Vec::new() }
     }
 
-    /// What of the writes taken by `at` is not on it, neither they themselves nor a later one.
+    /// The writes accepted by `at` that are not on it, neither themselves nor a later one.
     pub fn lost(&self, writes: &Writes, at: Instant) -> Vec<Lost> {
         let mut lost = Vec::new();
         for write in writes.taken(at) {
@@ -87,28 +87,28 @@ impl Image {
         lost
     }
 
-    /// In plain words.
+    /// In plain data.
     pub fn left(&self) -> Left {
         Left { held: self.held.iter().collect(), unreadable: self.torn.clone() }
     }
 
-    /// The same medium where what cannot be read holds what it held before.
+    /// The same medium, in which unreadable sectors hold their earlier content.
     pub fn readable(&self) -> Image {
         Image { torn: Vec::new(), ..self.clone() }
     }
 
-    /// Sectors that cannot be read.
+    /// The unreadable sectors.
     pub fn torn(&self) -> &[Run] {
         &self.torn
     }
 
-    /// What was written there: first sectors and what lies from there on, in order.
+    /// What was written: first sectors and their content from there on, in order.
     pub fn pieces<'a>(&self, history: &'a History, writes: &Writes) -> Vec<(u64, Part<'a>)> {
         let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
         named.map(|(run, write)| (run.0, history.part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
     }
 
-    /// Equal for media that hold the same.
+    /// Equal for media with the same content.
     pub fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for (run, stamp) in self.held.iter() {

@@ -1,20 +1,20 @@
-//! At which instants of a session its power is cut: where flushes end, where writes reach the medium, and anywhere between.
+//! The instants at which a session's power is cut: at ends of flushes, where writes reach the medium, and at random.
 
 use std::collections::BTreeMap;
 
 use seekwise_model::block::{LandingKind, Op, Status};
+use seekwise_model::history::{Event, History};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::history::{Event, History};
 use serde::Serialize;
 
-/// Why there.
+/// The reason for an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// A flush has just completed.
     Flushed,
-    /// A flush is just about to complete.
+    /// A flush is about to complete.
     Unflushed,
     /// Sectors have just reached the medium.
     Landed,
@@ -34,9 +34,9 @@ impl Why {
     }
 }
 
-/// `n` different instants in `span`, in order: half of them on both sides of the ends of flushes (all, if there are so few), a
-/// quarter where writes reach the medium, the rest drawn evenly. Which, if there are too many, is drawn from the seed's stream `cut`.
-/// Fewer only where the span has not so many nanoseconds.
+/// `n` different instants in `span`, in order: half of them on both sides of the ends of flushes (all, if there are so
+/// few), a quarter where writes reach the medium, the rest drawn evenly. If there are too many, the seed's stream `cut`
+/// selects. Fewer only if the span has fewer nanoseconds.
 pub fn choose(history: &History, span: (Instant, Instant), n: usize, seed: Seed) -> Vec<(Instant, Why)> {
     let mut chance = seed.stream("cut");
     let inside = |at: &Instant| span.0 <= *at && *at <= span.1;

@@ -1,8 +1,9 @@
-//! What else a cut could have left: other choices of the writes that the standards allow to be lost.
+//! What else a cut could have left: other selections of the writes that the standards allow to be lost.
 //!
-//! A drive may write what it has cached in any order, so of the writes that no completed flush covers, and that were not forced, any
-//! may be on the medium and any not; of one that was under way, any physical sectors (each whole: what a profile says of the one under
-//! the head is for the cuts themselves). Of two writes to the same sectors the later one stays where both arrive.
+//! A drive may destage in any order. So any of the writes that no completed flush covers, and that were not forced, may
+//! or may not be on the medium; of a write under way, any physical sectors may be (each whole: the cuts themselves use
+//! the profile's rule for the sector under the head). Of two writes to the same sectors the later one stays if both
+//! arrive.
 
 use seekwise_model::rng::Rng;
 use seekwise_model::time::Instant;
@@ -10,8 +11,9 @@ use seekwise_model::time::Instant;
 use super::image::Lost;
 use super::writes::{Write, Writes};
 
-/// Draws the `number`th choice of what a cut at `at` loses; physical sectors are of `unit` sectors. The first loses all that may
-/// be lost, the second only one write, the third all but one; the others draw how likely a write is to be lost, and which are.
+/// Draws selection `number` of what a cut at `at` loses; physical sectors have `unit` sectors. The first loses
+/// everything that may be lost, the second only one write, the third all but one; the others draw how likely a write is
+/// to be lost, and which are.
 pub fn draw(writes: &Writes, at: Instant, number: u32, unit: u64, chance: &mut Rng) -> Vec<Lost> {
     let open: Vec<&Write> = writes.open(at).collect();
     if open.is_empty() {
@@ -27,7 +29,7 @@ pub fn draw(writes: &Writes, at: Instant, number: u32, unit: u64, chance: &mut R
             2 => place != one,
             _ => chance.percent(likely),
         };
-        // One in four of those that go is written in part: it was under the head, or split on its way.
+        // One in four of the lost writes is written in part: it was under the head, or split on its way.
         let part = number > 2 && chance.percent(25);
         if goes {
             lost.push(if part { halved(write, unit, chance) } else { whole(write) });
@@ -40,7 +42,7 @@ fn whole(write: &Write) -> Lost {
     Lost { write: *write, parts: vec![write.run] }
 }
 
-/// Without what lies on one side of a physical sector's edge within it, if there is one.
+/// Loses one side of a physical sector's edge within the write, if there is one.
 fn halved(write: &Write, unit: u64, chance: &mut Rng) -> Lost {
     let (from, end) = write.run;
     let (first, last) = (from / unit + 1, (end - 1) / unit);

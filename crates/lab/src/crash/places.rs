@@ -1,18 +1,18 @@
-//! What lost writes were there for, in words of the file system above.
+//! The purpose of lost writes in words of the file system above. It does not know whether they were promised.
 
 use seekwise_formats::ext4::{Layout, Read};
 use seekwise_model::block::SECTOR;
-use seekwise_targets::history::History;
+use seekwise_model::history::History;
 
 use super::image::Lost;
 
-/// Bytes that are told apart: a block of a file system.
+/// The unit in bytes: a block of a file system.
 const BLOCK: u64 = 4096;
 
-/// Different things that are named of one write.
+/// The most different purposes that are named of one write.
 const MOST: usize = 3;
 
-/// What the lost parts of a write were there for.
+/// The purpose of the lost parts of a write.
 pub fn words(layout: &Layout, lost: &Lost, history: &History, read: &Read<'_>) -> String {
     let (mut named, mut kinds): (Vec<String>, Vec<String>) = Default::default();
     for &(from, end) in &lost.parts {
@@ -35,7 +35,7 @@ pub fn words(layout: &Layout, lost: &Lost, history: &History, read: &Read<'_>) -
     }
 }
 
-/// Blocks of a transaction behind what says that it begins.
+/// True for blocks of a transaction after the descriptor that begins it.
 fn is_rest(kinds: &[String], kind: &str) -> bool {
     let begins = |kind: &String| kind.starts_with("journal: beginning");
     kind == "journal: blocks of a transaction" && kinds.last().is_some_and(begins)

@@ -1,20 +1,20 @@
-//! What a cut leaves of an array at work that lacks a drive: worked out for a disk that is served, by the judge of [`crate::cut`]. What
-//! that leaves of an array that is whole, and of a drive, the disk's own bytes say.
+//! What a cut leaves of a served array that lacks a drive, computed by the judge of [`crate::cut`]. For whole arrays
+//! and single drives, the disk's own bytes tell.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use seekwise_model::block::assurance::Assurance;
+use seekwise_model::history::{Event, History, Judge, Left};
 use seekwise_model::stack::{Change, Layer, Stack};
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{Event, History, Judge, Left};
 
 use super::image::after_cuts;
 use crate::cut::terms::Terms;
 use crate::cut::view::Plan;
 
-/// Who works out what cuts leave of this stack, and whether a flush that is done has brought to all media what was done before it; nothing
-/// where there is no drive that could be lost.
+/// A judge of cuts for this stack, and whether a completed flush has brought everything before it to all media; `None`
+/// if no drive could be lost.
 pub fn judge(stack: &Stack) -> Option<(Judge, bool)> {
     let spec = stack.array()?;
     let survives = |member: u32| stack.volumes().iter().all(|volume| volume.survives(1 << member));
@@ -25,16 +25,16 @@ pub fn judge(stack: &Stack) -> Option<(Judge, bool)> {
     Some((Box::new(move |history, lost, at| left(&judged, history, lost, at)), trusted))
 }
 
-/// What is flushed, forced, or written past the caches reaches the media (a drive that caches when its cache is off has nothing
-/// to flush, by its own account); what saves its buffer through a cut lets it stay there.
+/// True if flushed, forced and write-through data reach the media (a drive that caches with its cache off has nothing
+/// to flush, by its own account); a buffer that survives a cut may keep them.
 fn is_trusted(stack: &Stack) -> bool {
     let durable = |breaks| matches!(breaks, Assurance::Flush | Assurance::Fua | Assurance::CacheOff);
     let broken = stack.promise_breakers().iter().any(|breaker| durable(breaker.breaks));
     !broken && !stack.profile.saves_buffer()
 }
 
-/// What a cut at `at` leaves of a history of `stack`, which began with all on the media of the drives that were there: all but `lost`, one
-/// bit each. An error says why that is not judged.
+/// What a cut at `at` leaves of a history of `stack`, which began with everything on the media of the drives present:
+/// all but `lost`, one bit each. An error says why that is not judged.
 pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<Left, String> {
     let stack = as_it_was(stack, history, lost);
     let (terms, plan) = (Terms::of(&stack), Plan::of(&stack)?);
@@ -44,7 +44,7 @@ pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<
     Ok(found.take())
 }
 
-/// The stack when the history began, with what it changed since.
+/// The stack at the beginning of the history, with its changes since then.
 fn as_it_was(stack: &Stack, history: &History, lost: u64) -> Stack {
     let change = |event: &Event| match event {
         Event::Changed(at, key, value) => Some(Change { at: *at, key: key.clone(), value: value.clone() }),

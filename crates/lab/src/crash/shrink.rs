@@ -1,8 +1,8 @@
 //! The fewest of many causes that still have the effect: delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
 //! failure-inducing input", IEEE Transactions on Software Engineering 28(2), 2002; their `ddmin`).
 
-/// A part of `all` that still fails, of which no single one can be left out, where `most` trials were enough to find that out; else
-/// the smallest that was found. `all` is known to fail. Errors are those of trials.
+/// The smallest part of `all` that still fails and of which no single element can be left out, if `most` trials suffice
+/// to find it; else the smallest that was found. `all` is known to fail. Errors are those of trials.
 pub fn fewest<T: Clone, E>(
     all: &[T],
     most: usize,
@@ -40,14 +40,14 @@ pub fn fewest<T: Clone, E>(
     Ok(Fewest { left, trials, complete: true })
 }
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fewest<T> {
     /// What is left.
     pub left: Vec<T>,
-    /// Trials that it took.
+    /// Trials used.
     pub trials: usize,
-    /// None of them can be left out.
+    /// No element can be left out.
     pub complete: bool,
 }
 

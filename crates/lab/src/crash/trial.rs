@@ -1,5 +1,5 @@
-//! All trials of a session: a medium for each cut, and for each other order of its writes, handed to a check; several at once. Media
-//! that hold the same after the same promises are checked once.
+//! All trials of a session: a medium for each cut, and for each other order of its writes, goes to a check; several run
+//! at once. Media with the same content after the same promises are checked once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_targets::history::History;
 
 use super::image::{Image, Lost, after_cuts};
 use super::instants::{Why, choose};
@@ -23,54 +23,50 @@ use crate::cut::loss::{Class, Cut};
 use crate::cut::terms::Terms;
 use crate::cut::view::Plan;
 
-/// What is tried.
+/// The settings of the trials.
 #[derive(Clone, Copy, Debug)]
 pub struct Trials {
-    /// Cuts.
     pub cuts: usize,
     /// Other orders of each.
     pub orders: u32,
-    /// Of all chance.
     pub seed: Seed,
-    /// At once.
+    /// How many checks run at once.
     pub workers: usize,
 }
 
-/// What leaves a medium to be checked.
+/// The origin of a medium to check.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// When the power went.
+    /// When the power failed.
     pub at: Instant,
-    /// Why then.
+    /// The reason for that instant.
     pub why: Why,
-    /// Which other order it is; nothing where it is what the disk would have left.
+    /// Which other order it is; `None` for what the disk would have left.
     pub order: Option<u32>,
-    /// How much had been said by then.
+    /// How many promises had been made by then.
     pub promises: usize,
 }
 
-/// A case that was checked, or that is the same as one that was.
+/// A case that was checked, or that equals one that was.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// The case.
     pub case: Case,
-    /// The place of its medium among all different ones.
+    /// The index of its medium among all different ones.
     pub state: usize,
-    /// What was found.
     pub finding: Finding,
-    /// What was found of the same medium where what cannot be read there held what it had held before: of a case that is bad, and
-    /// has such sectors.
+    /// The verdict on the same medium with earlier content in place of unreadable sectors; only for bad cases with such
+    /// sectors.
     pub readable: Option<Verdict>,
 }
 
 impl Tried {
-    /// Somebody broke his word, and it is not that a sector cannot be read.
+    /// True if a promise was broken, and not because of an unreadable sector.
     pub fn is_bad(&self) -> bool {
         self.finding.verdict.is_bad() && self.readable.is_none_or(Verdict::is_bad)
     }
 }
 
-/// All that was found.
+/// All results.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Every case, in order.
@@ -79,28 +75,28 @@ pub struct Outcome {
     pub checked: usize,
     /// Cuts at which a write was lost that the disk had promised.
     pub disk_broke: u64,
-    /// The levels of the stack that did it, and by which settings.
+    /// The levels of the stack at fault, and their settings.
     pub broken_by: Vec<Blamed>,
     /// Writes of the session.
     pub writes: Writes,
-    /// By bad verdict, the first medium that it was said of.
+    /// By bad verdict: the first medium with it.
     pub first: BTreeMap<Verdict, (usize, Image)>,
 }
 
-/// A check of a medium: by worker, with what had been promised.
+/// A check of a medium: by worker, with the promises so far.
 pub type Check<'a> = dyn Fn(usize, &Image, &[&str]) -> io::Result<Checked> + Sync + 'a;
 
-/// A case on its way, with its medium, and the place of that among all different ones.
+/// A case on its way, with its medium and the index of that among all different ones.
 struct Sent {
     state: usize,
     case: Case,
     image: Image,
 }
 
-/// What was found of a medium: the finding, and the verdict where all of it can be read.
+/// The result for a medium: the finding, and the verdict with all of it readable.
 type Found = (Finding, Option<Verdict>);
 
-/// What workers have found.
+/// The workers' results.
 #[derive(Default)]
 struct Findings {
     by_state: HashMap<usize, Found>,
@@ -112,20 +108,21 @@ impl Findings {
     fn add(&mut self, sent: Sent, (finding, readable): Found) {
         let (verdict, bad) = (finding.verdict, finding.verdict.is_bad() && readable.is_none_or(Verdict::is_bad));
         self.by_state.insert(sent.state, (finding, readable));
-        // Workers end in any order: the first is that of the least place.
+        // Workers end in any order: the first is that with the lowest index.
         if bad && self.first.get(&verdict).is_none_or(|(state, _)| sent.state < *state) {
             self.first.insert(verdict, (sent.state, sent.image));
         }
     }
 }
 
-/// Whether cuts of this stack can be worked out; an error says why not.
+/// Checks that cuts of this stack can be computed; an error says why not.
 pub fn admits(stack: &Stack) -> Result<(), String> {
     Plan::of(stack).map(drop)
 }
 
 impl Trials {
-    /// Runs them on a history of `stack`. `progress` is told of each case that is done. An error is that of a check that could not run.
+    /// Runs the trials on a history of `stack`. `progress` is called after each case. An error comes from a check that
+    /// could not run.
     pub fn run(
         &self,
         history: &History,
@@ -194,7 +191,7 @@ fn next(comes: &Mutex<Receiver<Sent>>) -> Option<Sent> {
     lock(comes).recv().ok()
 }
 
-/// Checks a medium; again without its unreadable sectors where it is bad with them.
+/// Checks a medium, and again without its unreadable sectors if it is bad with them.
 fn examine(check: &Check<'_>, worker: usize, image: &Image, promises: &[&str]) -> io::Result<Found> {
     let finding = check(worker, image, promises)?.finding()?;
     let again = finding.verdict.is_bad() && !image.torn().is_empty();
@@ -212,11 +209,11 @@ struct Maker {
     orders: u32,
     unit: u64,
     chance: seekwise_model::rng::Rng,
-    /// By instant, how much had been said.
+    /// By instant: how many promises had been made.
     said: Vec<Instant>,
-    /// By what is checked: its place among all different ones.
+    /// By what is checked: its index among all different ones.
     states: HashMap<(u64, usize), usize>,
-    /// Every case with the place of its medium, in order.
+    /// Every case with the index of its medium, in order.
     made: Vec<(usize, Case)>,
     sends: SyncSender<Sent>,
     stop: Arc<AtomicBool>,
@@ -232,7 +229,7 @@ impl Maker {
         stop: Arc<AtomicBool>,
         history: &History,
     ) -> Maker {
-        use seekwise_targets::history::Mark;
+        use seekwise_model::history::Mark;
         let said = history.marks.iter().filter(|(_, mark)| matches!(mark, Mark::Said(_))).map(|it| it.0).collect();
         Maker {
             instants: instants.into_iter(),
@@ -248,10 +245,10 @@ impl Maker {
         }
     }
 
-    /// Tells a judge the history; gives all cases, and what each cut lost.
+    /// Runs a judge on the history; returns all cases, and what each cut lost.
     fn make(self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, Vec<Cut>) {
         let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
-        // The judge keeps what it tells; what was made is taken out of it when it is done.
+        // The judge keeps its observer; the cases are taken out when it is done.
         let made = Arc::new(Mutex::new(self));
         let making = Arc::clone(&made);
         let end = history.span().map_or(Instant::ZERO, |span| span.1);
@@ -284,33 +281,33 @@ impl Maker {
     }
 }
 
-/// What became of a failure when it was made smaller.
+/// The result of shrinking a failure.
 #[derive(Clone, Debug)]
 pub enum Shrunk {
-    /// So few of `of` lost writes are enough for the check to say this, or worse.
+    /// This many of `of` lost writes suffice for the check to give this verdict, or a worse one.
     To {
-        /// Those that are left, and what it took to find them.
+        /// The writes left, and the trials used.
         lost: Fewest<Lost>,
-        /// How many were lost of the case.
+        /// How many the case had lost.
         of: usize,
-        /// What the check says of them.
+        /// The check's finding with them.
         finding: Finding,
     },
-    /// It fails with all writes on the medium that the disk was given: what is wrong is not that `of` are lost.
+    /// It fails with all writes on the medium that the disk was given: the loss of `of` writes is not the cause.
     NotLost {
-        /// How many were lost of the case.
+        /// How many the case had lost.
         of: usize,
-        /// What the check says without the loss.
+        /// The check's finding without the loss.
         finding: Finding,
     },
     /// The same medium did not fail again.
     NotAgain(Finding),
 }
 
-/// Trials that a failure is worth: a tenth of a second each, a minute in all.
+/// The most trials for a failure: a tenth of a second each, a minute in all.
 const MOST: usize = 600;
 
-/// Finds the fewest lost writes of a case, whose medium is `image`, that make the check say the same or worse.
+/// Finds the fewest lost writes of a case, whose medium is `image`, with the same verdict or a worse one.
 pub fn shrink(
     writes: &Writes,
     history: &History,

@@ -1,30 +1,30 @@
-//! What a check says of what a cut left.
+//! The verdict of a check on what a cut left.
 //!
-//! | exit code of the check | what it says |
+//! | exit code of the check | meaning |
 //! |---|---|
-//! | 0 | consistent, and all that was promised is there |
-//! | 10 | consistent; something that was told is lost, and might be |
-//! | 11 | something is lost that was promised |
+//! | 0 | consistent, and everything promised is there |
+//! | 10 | consistent; something acknowledged is lost, and may be |
+//! | 11 | something promised is lost |
 //! | 126, 127 | the check could not run: an error, no answer |
 //! | anything else, a signal, or no end in time | corrupt |
 //!
-//! A file system that cannot be mounted, or in which its checker finds errors afterwards, is corrupt whatever the check says.
+//! A file system that cannot be mounted, or in which its checker finds errors afterwards, is corrupt whatever the check
+//! says.
 
 use std::io;
 
 use serde::Serialize;
 
-/// What was found, from the best to the worst.
+/// The verdicts, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nothing is wrong.
     Consistent,
-    /// Something is lost that might be.
+    /// Something is lost that may be lost.
     LostAllowed,
     /// Something is lost that was promised to stay.
     LostPromised,
-    /// What is there makes no sense.
+    /// The content makes no sense.
     Corrupt,
 }
 
@@ -32,11 +32,11 @@ pub enum Verdict {
 const LOST_ALLOWED: i32 = 10;
 const LOST_PROMISED: i32 = 11;
 
-/// A shell's own: it could not run what it was told to, or did not find it.
+/// A shell's own: the command could not run, or was not found.
 const NO_COMMAND: [i32; 2] = [126, 127];
 
 impl Verdict {
-    /// All of them.
+    /// All verdicts.
     pub const ALL: [Verdict; 4] = [Verdict::Consistent, Verdict::LostAllowed, Verdict::LostPromised, Verdict::Corrupt];
 
     /// In words.
@@ -49,22 +49,21 @@ impl Verdict {
         }
     }
 
-    /// Somebody broke his word.
+    /// True if a promise was broken.
     pub fn is_bad(self) -> bool {
         self >= Verdict::LostPromised
     }
 }
 
-/// What is known of one trial.
+/// The observations of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The exit code of the check; nothing where it has none.
+    /// The exit code of the check, if it has one.
     pub code: Option<i32>,
-    /// How it ended without one, behind "the check": it died of a signal, or took too long.
+    /// How it ended without one, to follow "the check": it died of a signal, or took too long.
     pub died: Option<String>,
-    /// What it printed.
     pub printed: String,
-    /// Why it could not be mounted.
+    /// Why the file system could not be mounted.
     pub unmountable: Option<String>,
     /// What the file system's checker found.
     pub fault: Option<String>,
@@ -73,14 +72,13 @@ pub struct Checked {
 /// A verdict and its reason in a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was found.
     pub verdict: Verdict,
-    /// The last line that the check printed, or what the system said.
+    /// The last line that the check printed, or the system's message.
     pub words: String,
 }
 
 impl Checked {
-    /// What that comes to; an error where the check could not run.
+    /// The finding; an error if the check could not run.
     pub fn finding(&self) -> io::Result<Finding> {
         let last = self.printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let finding = |verdict, words: &str| Ok(Finding { verdict, words: words.to_owned() });

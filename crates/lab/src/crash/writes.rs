@@ -1,41 +1,39 @@
-//! The writes of a session as whoever issued them saw them: when each was taken, and from when on the standards say that it must be
-//! on the medium. What the drive really did is not looked at here.
+//! The writes of a session as its client saw them: when each was accepted, and from when on the standards require it to
+//! be on the medium. What the drive really did is not considered here.
 //!
-//! A write must be there from the end of a flush on that was issued after the write was acknowledged (ATA's FLUSH CACHE, SCSI's
-//! SYNCHRONIZE CACHE), from its own end on where it was marked FUA, or where the drive says that its cache is not volatile.
+//! A write must be there from the end of a flush that was issued after the write was acknowledged (ATA's FLUSH CACHE,
+//! SCSI's SYNCHRONIZE CACHE); from its own end if it was marked FUA, or if the drive reports no volatile cache.
 
 use std::collections::BTreeMap;
 
 use seekwise_model::block::{Flags, Op, Status};
+use seekwise_model::history::{Event, History};
 use seekwise_model::time::Instant;
-use seekwise_targets::history::{Event, History};
 
 use crate::cut::runs::Run;
 
-/// A write.
+/// A write of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Its number.
     pub stamp: u64,
-    /// Its sectors.
     pub run: Run,
-    /// When the disk took it.
+    /// When the disk accepted it.
     pub taken: Instant,
-    /// When it was acknowledged; never is far.
+    /// When it was acknowledged; `FAR` for never.
     pub over: Instant,
-    /// From when on it must be on the medium; never is far.
+    /// From when on it must be on the medium; `FAR` for never.
     pub durable: Instant,
 }
 
-/// All of them, by number: in the order in which they were taken.
+/// All writes by stamp: in the order in which they were accepted.
 #[derive(Clone, Debug, Default)]
 pub struct Writes(BTreeMap<u64, Write>);
 
 impl Writes {
-    /// Those of a history, of a disk that acknowledges what a cut can lose (`volatile`) or not.
+    /// The writes of a history, of a disk that acknowledges what a cut can lose (`volatile`) or not.
     pub fn of(history: &History, volatile: bool) -> Writes {
         let mut all: BTreeMap<u64, Write> = BTreeMap::new();
-        // Acknowledged and not covered yet; and by flush, those of them that it covers.
+        // Acknowledged and not yet covered; and by flush, the writes that it covers.
         let (mut open, mut covered): (Vec<u64>, BTreeMap<u64, Vec<u64>>) = Default::default();
         for event in &history.events {
             match event {
@@ -73,27 +71,27 @@ impl Writes {
         Writes(all)
     }
 
-    /// The write of this number.
+    /// The write with this stamp.
     pub fn get(&self, stamp: u64) -> Option<&Write> {
         self.0.get(&stamp)
     }
 
-    /// Those taken by `at`.
+    /// The writes accepted by `at`.
     pub fn taken(&self, at: Instant) -> impl Iterator<Item = &Write> {
         self.0.values().filter(move |write| write.taken <= at)
     }
 
-    /// Those of them that the standards allow to be lost at `at`.
+    /// The writes that the standards allow to be lost at `at`.
     pub fn open(&self, at: Instant) -> impl Iterator<Item = &Write> {
         self.taken(at).filter(move |write| write.durable > at)
     }
 
-    /// How many.
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// None.
+    /// True if there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

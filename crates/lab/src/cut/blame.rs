@@ -1,5 +1,5 @@
-//! Who broke the promises that cuts found broken: those levels of the stack whose settings break promises of that kind. What
-//! each level breaks it says itself ([`Stack::promise_breakers`]); here is which kinds were seen broken.
+//! Who broke the promises that cuts found broken: the levels of the stack whose settings break promises of that kind.
+//! Each level lists what it breaks ([`Stack::promise_breakers`]); this room decides which kinds were seen broken.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,18 @@ use serde::Serialize;
 
 use super::loss::{Class, Cut};
 
-/// A level that broke a promise, and by which setting.
+/// A level that broke a promise, and the setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Blamed {
     /// Its name in keys: `drive`, or a layer's.
     pub level: String,
     /// The setting, a dotted key.
     pub setting: String,
-    /// What it was set to.
     pub value: String,
 }
 
-/// Who of `stack` broke what these cuts found broken, the highest level first; nobody where nothing was. `off`: the power went
-/// in order.
+/// The levels of `stack` that broke the promises that these cuts found broken, the highest first; empty if none was.
+/// `off`: an orderly power-off.
 pub fn blamed(stack: &Stack, cuts: &[Cut], off: bool) -> Vec<Blamed> {
     let broken = broken(cuts, off);
     let mut blamed: Vec<Blamed> = Vec::new();

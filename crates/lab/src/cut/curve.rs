@@ -1,15 +1,15 @@
-//! Data at risk over time: a function that is followed exactly and kept as some hundred points, mean and most of each
-//! stretch of time. Whenever a run outgrows the points, two neighbours become one.
+//! Data at risk over time: an exact function, kept as a few hundred points with the mean and the maximum of each
+//! stretch of time. When a run outgrows the points, neighbouring points merge.
 
 use seekwise_model::time::Instant;
 use serde::Serialize;
 
 use super::risk::Level;
 
-/// Points kept at most; at least half as many once a run is longer than so many times `FIRST`.
+/// The most points kept; at least half as many once a run is longer than this many times `FIRST`.
 const POINTS: usize = 240;
 
-/// The length of a stretch to begin with: 1 ms, an eighth of a revolution of a usual drive.
+/// The initial length of a stretch: 1 ms, an eighth of a revolution of a usual drive.
 const FIRST: u64 = 1_000_000;
 
 /// A stretch of time.
@@ -19,11 +19,11 @@ pub struct Point {
     pub t_s: f64,
     /// Bytes at risk, mean over the stretch.
     pub bytes_mean: f64,
-    /// … and most.
+    /// Their maximum.
     pub bytes_max: u64,
     /// Writes at risk, mean over the stretch.
     pub writes_mean: f64,
-    /// … and most.
+    /// Their maximum.
     pub writes_max: u64,
 }
 
@@ -58,7 +58,7 @@ impl Default for Curve {
 }
 
 impl Curve {
-    /// Since it was last called the level fell evenly from `before` to `after`, or stayed; until `now`.
+    /// Since the last call the level fell evenly from `before` to `after`, or stayed; until `now`.
     pub fn until(&mut self, now: Instant, before: Level, after: Level) {
         let (from, to) = (self.now, now.nanos());
         let all = to.saturating_sub(from);
@@ -94,7 +94,7 @@ impl Curve {
         self.width *= 2;
     }
 
-    /// What is kept.
+    /// The points kept.
     pub fn points(&self) -> Vec<Point> {
         let point = |(index, stretch): (usize, &Stretch)| {
             let from = index as u64 * self.width;
@@ -111,7 +111,7 @@ impl Curve {
         self.stretches.iter().enumerate().map(point).collect()
     }
 
-    /// Mean and most of bytes and of writes, over all of it.
+    /// Mean and maximum of bytes and of writes, over the whole run.
     pub fn summary(&self) -> Summary {
         let all = self.stretches.iter().copied().fold(Stretch::default(), Stretch::with);
         let time = (self.now as f64).max(1.0);
@@ -129,11 +129,11 @@ impl Curve {
 pub struct Summary {
     /// Bytes, mean over time.
     pub bytes_mean: f64,
-    /// … and most.
+    /// Their maximum.
     pub bytes_max: u64,
     /// Writes, mean over time.
     pub writes_mean: f64,
-    /// … and most.
+    /// Their maximum.
     pub writes_max: u64,
 }
 

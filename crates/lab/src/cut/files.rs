@@ -1,22 +1,22 @@
-//! What a cut leaves of files and operations: what programs were told, held against what a mount would find.
+//! What a cut leaves of files and operations: what programs were told, compared with what a mount would find.
 //!
-//! The judge sees calls and their returns, which request was for what, what changed on which page, and what landed. It does
-//! not know what a cache holds, be it the drive's or the system's.
+//! The judge sees calls and their returns, the purpose of each request, what changed on which page, and what landed. It
+//! does not know the content of caches, neither the drive's nor the system's.
 //!
 //! | word | meaning here |
 //! |---|---|
-//! | promised | a flush of the file or its volume returned after it, or a write through returned |
-//! | lost | not found, too short, or other bytes than those acknowledged or later ones |
+//! | promised | a flush of the file or its volume returned after it, or a write-through returned |
+//! | lost | not found, too short, or with other bytes than those acknowledged or later ones |
 //! | in neither place | deleted or renamed in an operation that made or renamed a file, and neither is found whole |
 //! | stale | found with older bytes of its own than were acknowledged |
 //! | unreadable | a sector of it was under a head and is torn |
-//! | in part | of an operation some bytes are on the medium and others not |
+//! | in part | some bytes of an operation are on the medium and others not |
 //!
-//! | file | what is there |
+//! | file | what it holds |
 //! |---|---|
 //! | `told` | what programs were told |
 //! | `seen` | what a mount reads |
-//! | [`report`] | what is counted, over all cuts |
+//! | [`report`] | counts over all cuts |
 
 pub mod report;
 mod seen;
@@ -37,10 +37,10 @@ use self::seen::{Mounts, Seen};
 use self::told::{Effect, Operation, Thread, Told};
 use super::runs::Runs;
 
-/// Writes and changes of a run at most that are kept: about 80 bytes each.
+/// The most writes and changes of a run that are kept: about 80 bytes each.
 const MOST: usize = 4_000_000;
 
-/// Operations that may end between one and another that relies on it: as many as a program has clients at most.
+/// The most operations that may end between one and another that relies on it: the most clients of a program.
 const CLIENTS: usize = 4096;
 
 /// The judge of files.
@@ -50,18 +50,18 @@ pub struct Files {
     programs: Vec<String>,
     ledgers: Vec<Ledger>,
     told: BTreeMap<File, Told>,
-    /// Files of which something is not on the medium, as far as was seen.
+    /// Files with parts that are not known to be on the medium.
     open: BTreeSet<File>,
     threads: Vec<Thread>,
-    /// Operations that ended and are not wholly on the medium, as far as was seen.
+    /// Operations that ended and are not known to be on the medium as a whole.
     operations: Vec<Operation>,
-    /// What operations under way rest on that other threads wrote.
+    /// What operations under way rely on that other threads wrote.
     relied: BTreeMap<(u16, u32), Vec<Effect>>,
-    /// By tag: what is issued, and not taken by the device yet.
+    /// By tag: writes issued, and not yet accepted by the device.
     issued: BTreeMap<u32, Issued>,
     /// The latest stamp of a write.
     stamp: u64,
-    /// Acknowledgements.
+    /// Counts acknowledgements.
     number: u64,
     kept: usize,
     losses: Losses,
@@ -88,7 +88,7 @@ impl Files {
         }
     }
 
-    /// What was found; an error where the run changed more than is kept.
+    /// The losses; an error if the run changed more than is kept.
     pub fn finish(self) -> Result<Losses, String> {
         match self.kept > MOST {
             true => Err(format!(
@@ -99,7 +99,7 @@ impl Files {
         }
     }
 
-    /// Something happened.
+    /// Handles a note of the scene.
     pub fn note(&mut self, note: Note) {
         if self.kept > MOST {
             return;
@@ -132,7 +132,7 @@ impl Files {
         }
     }
 
-    /// The device took the write under this tag.
+    /// Notes that the device accepted the write with this tag.
     pub fn submitted(&mut self, tag: u32, stamp: u64) {
         self.stamp = stamp;
         if let Some(issued) = self.issued.remove(&tag) {
@@ -195,7 +195,7 @@ impl Files {
                 thread.effects.push(Effect { file, extent: None, promised: false });
             }
             Call::Write { file, from, bytes, handle } => {
-                // Windows 98 only waits for the drive: what grew is found when its tables go out.
+                // Windows 98 only waits for the drive: the grown part is found after its tables are written.
                 let promised = handle == Handle::WriteThrough && self.family != Family::Windows98;
                 self.touch(file).wrote(number, Extent { from, to: from + bytes, since }, promised);
             }
@@ -212,7 +212,7 @@ impl Files {
         }
     }
 
-    /// These bytes, as new as the operation wrote them that ended last and did: who relies on them ends behind it.
+    /// These bytes, as new as the last ended operation wrote them: an operation that relies on them ends after it.
     fn written_last(&self, file: File, from: u64, to: u64) -> Extent {
         let covers = |effect: &Effect| {
             let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
@@ -238,7 +238,7 @@ impl Files {
         }
     }
 
-    /// All that was acknowledged is promised, as before an orderly power-off.
+    /// Makes everything acknowledged promised, as before an orderly power-off.
     pub fn promise_all(&mut self) {
         for file in &self.open {
             let told = self.told.get_mut(file).expect("it is open");
@@ -248,7 +248,7 @@ impl Files {
         effects.for_each(|effect| effect.promised = true);
     }
 
-    /// What a cut at `at` leaves, where the watched device holds `image`.
+    /// What a cut at `at` leaves, if the watched device holds `image`.
     pub fn judge(&mut self, at: Instant, image: &Runs<u64>, overlay: &Overlay) {
         self.settle(image);
         let seen = Seen { image, overlay };
@@ -273,7 +273,7 @@ impl Files {
         self.losses.add(left);
     }
 
-    /// Takes out what is on the medium and stays there.
+    /// Removes what is on the medium and stays there.
     fn settle(&mut self, image: &Runs<u64>) {
         let overlay = Overlay::default();
         let seen = Seen { image, overlay: &overlay };
@@ -330,7 +330,7 @@ impl Files {
         left.count(promised.torn + pending.torn > 0, Kind::FileUnreadable, name);
     }
 
-    /// A file that is not whole took the place of another, and neither that is whole nor whatever it had replaced.
+    /// True if a file that is not whole replaced another, and what it had replaced is not whole either.
     fn is_replaced(&self, mounts: &Mounts<'_>, told: &Told) -> bool {
         let mut before = told.replaces;
         while let Some(file) = before {
@@ -344,7 +344,7 @@ impl Files {
         told.replaces.is_some()
     }
 
-    /// What of other files, and of metadata, cannot be read.
+    /// Judges unreadable sectors of other files, and of metadata.
     fn judge_torn(&self, image: &Runs<u64>, overlay: &Overlay, left: &mut Left) {
         let mut roles = BTreeSet::new();
         let mut note = |stamp: u64| {
@@ -415,7 +415,7 @@ impl Files {
         format!("{}/{directory}file-{}{by}", self.volumes[usize::from(file.volume)], file.id.0)
     }
 
-    /// An operation.
+    /// An operation, in words.
     fn operation(&self, program: u16, number: u32) -> String {
         format!("{} {number}", self.programs[usize::from(program)])
     }
@@ -425,13 +425,13 @@ impl Files {
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     data: Data,
-    /// Something is lost, that was promised; that was acknowledged.
+    /// Something promised is lost; something acknowledged is lost.
     promised: bool,
     acknowledged: bool,
 }
 
 impl Weight {
-    /// Some is there and some is not.
+    /// True if a part is there and a part is not.
     fn in_part(&self) -> bool {
         self.data.fresh > 0 && self.data.fresh < self.data.sectors()
     }

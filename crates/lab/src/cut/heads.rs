@@ -1,7 +1,7 @@
-//! The heads of all drives: track runs as they are reported, given back in the order of time.
+//! The heads of all drives: takes track runs as they are reported, and returns them in the order of time.
 //!
-//! A landing is reported when its access has ended. What a drive wrote is known up to the end of its latest landing;
-//! what all have written, up to the least of these.
+//! A landing is reported when its access has ended. The writes of a drive are known up to the end of its latest
+//! landing; the writes of all drives, up to the earliest of these.
 
 use std::collections::VecDeque;
 
@@ -14,19 +14,17 @@ use super::terms::Terms;
 /// Sectors written with one stamp, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The drive.
     pub member: u32,
     /// What they are above an array.
     pub role: Role,
-    /// The sectors, as a program knows them.
+    /// The sectors, as a program sees them.
     pub run: Run,
-    /// The stamp of the write.
     pub stamp: u64,
-    /// The number that an array gave it.
+    /// Its number in the array.
     pub number: u64,
 }
 
-/// One head, and its track runs that are not all past.
+/// A head, and its track runs that are not past.
 #[derive(Clone, Debug, Default)]
 struct Head {
     runs: VecDeque<Vec<Landing>>,
@@ -53,7 +51,7 @@ pub struct Heads {
 }
 
 impl Heads {
-    /// Of so many drives, less those that are `lost` (one bit each).
+    /// The heads of `members` drives, less those that are `lost` (one bit each).
     pub fn new(members: u32, lost: u64) -> Heads {
         let mut heads = Heads { heads: vec![Head::default(); members as usize], open: Vec::new() };
         (0..members).filter(|member| lost >> member & 1 == 1).for_each(|member| heads.stop(member));
@@ -66,26 +64,26 @@ impl Heads {
         self.heads[member as usize].known = Instant::FAR;
     }
 
-    /// A drive in its place may write from `now` on.
+    /// A replacement drive may write from `now` on.
     pub fn start(&mut self, member: u32, now: Instant) {
         self.close();
         self.heads[member as usize].known = now;
     }
 
-    /// A landing is reported. True when it ended the track run before it.
+    /// Takes a landing. True if it ended the track run before it.
     pub fn take(&mut self, landing: &Landing) -> bool {
         let ends = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close();
         self.open.push(*landing);
         ends
     }
 
-    /// The track run that is being reported is complete. True when there was one.
+    /// Completes the track run that is being reported. True if there was one.
     pub fn close(&mut self) -> bool {
         let run = std::mem::take(&mut self.open);
         let Some(last) = run.last() else { return false };
         let member = last.member as usize;
         while member >= self.heads.len() {
-            // A device beside the drives, which tells at once what came to it: nothing of it is ever unknown.
+            // A device beside the drives, which reports at once: nothing of it is ever unknown.
             self.heads.push(Head { known: Instant::FAR, ..Head::default() });
         }
         let head = &mut self.heads[member];
@@ -96,18 +94,18 @@ impl Heads {
         true
     }
 
-    /// Nothing that reaches a medium before this can still be unknown.
+    /// Everything that reaches a medium before this is known.
     pub fn known(&self) -> Instant {
         self.heads.iter().map(|head| head.known).min().unwrap_or(Instant::ZERO)
     }
 
-    /// When next a track run begins or ends.
+    /// When the next track run begins or ends.
     pub fn edge(&self) -> Option<Instant> {
         self.heads.iter().filter_map(Head::edge).min()
     }
 
-    /// What has passed the heads at `at`, in whole physical sectors, of the runs that are not past; then what each is
-    /// over and would be cut short.
+    /// The sectors of runs under way that have passed the heads at `at`, in whole physical sectors; then those that a
+    /// cut would tear.
     pub fn at(&mut self, at: Instant, terms: Terms) -> (Vec<Part>, Vec<Part>) {
         let (mut done, mut under) = (Vec::new(), Vec::new());
         for head in &mut self.heads {
@@ -126,10 +124,10 @@ impl Heads {
     }
 }
 
-/// The parts of one track run that have passed the head at `at`, in whole physical sectors; and those of the physical
-/// sector that is under it and would be cut short.
+/// The parts of a track run that have passed the head at `at`, in whole physical sectors; and those of the physical
+/// sector under it, which would be cut short.
 fn passed(run: &[Landing], at: Instant, terms: Terms, done: &mut Vec<Part>, under: &mut Vec<Part>) {
-    // Told apart by a name of its own, whatever becomes of it.
+    // Marked as unreadable, whatever the profile says, to tell it apart.
     block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
         LandingKind::Landed => done.push(part(&left)),
         LandingKind::Torn if !terms.saves => under.push(part(&left)),

@@ -1,19 +1,19 @@
 //! Puts what a client saw and what the medium received into the order in which it happened, and judges each cut at its
 //! instant.
 //!
-//! A landing is reported when its access has ended, so what a client does meanwhile waits in a queue until then: nothing
-//! that reaches the medium before the end of the latest landing of each drive can still be unknown. It waits no longer
-//! than the longest access, and not at all when no write is outstanding.
+//! A landing is reported when its access has ended. So events of the client wait in a queue until everything that
+//! reached the medium before them is known, which is up to the end of the latest landing of each drive. They wait no
+//! longer than the longest access, and not at all if no write is outstanding.
 //!
-//! | file | what is there |
+//! | file | what it holds |
 //! |---|---|
-//! | `terms` | what a stack promises |
-//! | `heads` | what the drives write, in one order of time |
-//! | [`super::view`] | what of it a program would read |
-//! | `risk` | writes not all of which is on the medium |
+//! | `terms` | the promises of a stack |
+//! | `heads` | the writes of the drives, in one order of time |
+//! | [`super::view`] | what a program would read of them |
+//! | `risk` | writes that are not wholly on the medium |
 //! | [`super::stripes`] | rows whose parity does not belong to their data; blocks of lost drives |
-//! | `rebuilds` | which writes a rebuild brings back |
-//! | `loss` | what is lost, counted |
+//! | `rebuilds` | which writes a rebuild restores |
+//! | `loss` | counts of losses |
 //! | `runs` | runs of sectors, and what is known of each |
 
 use std::collections::{BTreeMap, VecDeque};
@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
 use seekwise_model::files::note::{Note, Notes};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::sim::Witness;
+use seekwise_model::witness::Witness;
 
 use super::curve::Curve;
 use super::files::report::Losses;
@@ -35,49 +35,49 @@ use super::terms::Terms;
 use super::view::{Plan, View};
 use crate::stats::histogram::Histogram;
 
-/// Longer than any access of a drive takes: after so much time without a landing none is under way. The longest command
-/// carries 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
+/// Longer than any access of a drive: after this time without a landing none is under way. The longest command carries
+/// 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
 const LONGEST_ACCESS: Span = Span::from_secs(10);
 
-/// What a client does that matters here.
+/// An event of the client.
 #[derive(Clone, Debug)]
 enum Doing {
-    /// What a scene tells.
+    /// A note of a scene.
     Told(Note),
     Submit(Request),
-    /// A write or flush ended; true: as it should.
+    /// A write or flush ended; true: without an error.
     End(Request, bool),
     /// These sectors of a write were superseded in a buffer.
     Supersede(Part),
     /// A cut of the run itself, or the loss of a drive, left them unreadable.
     Tear(Part),
-    /// The drives' cache was switched.
+    /// The drives' write cache was switched.
     Caches(bool),
-    /// A drive of an array was lost, or a new one took the place of one.
+    /// A drive of an array was lost or replaced.
     Turn,
     /// The rebuild of a drive is over.
     Whole(u32),
-    /// The system is switched off in order.
+    /// An orderly power-off.
     Off,
 }
 
-/// The witness of a run, and the judge of its cuts.
+/// The observer of a run, and the judge of its cuts.
 pub struct Judge {
     terms: Terms,
     /// Rising; those before `next` are judged.
     cuts: Vec<Instant>,
     next: usize,
-    /// One more cut comes so long after the job's end.
+    /// One more cut comes this long after the job's end.
     pause: Option<Span>,
-    /// What is not in `risk` yet.
+    /// Events that are not in `risk` yet.
     queue: VecDeque<(Instant, Doing)>,
     queued_writes: usize,
     heads: Heads,
     /// The drives that are lost, and those that may be.
     plan: Plan,
-    /// By the set of drives that is lost.
+    /// By set of lost drives.
     views: BTreeMap<u64, View>,
-    /// Kept where a drive is to be rebuilt.
+    /// Only if a drive is to be rebuilt.
     rebuilds: Option<Rebuilds>,
     /// Writes are acknowledged before they are durable.
     caching: bool,
@@ -92,17 +92,17 @@ pub struct Judge {
     ages: [Histogram; 4],
     acknowledged: u64,
     flushes: u64,
-    /// Of a scene.
+    /// For a scene.
     files: Option<Files>,
     notes: Notes,
     left: Option<Left>,
 }
 
-/// Told at each cut, in order: when it is, which write each sector of the medium holds, and what becomes of those that are not
-/// settled by that.
+/// Called at each cut, in order: its instant, the write that each sector of the medium holds, and the fate of the
+/// sectors that this does not settle.
 pub type Left = Box<dyn FnMut(Instant, &Runs<u64>, &Overlay)>;
 
-/// What a judge has found.
+/// The results of a judge.
 pub struct Judgement {
     /// Every cut, in order.
     pub cuts: Vec<Cut>,
@@ -116,7 +116,7 @@ pub struct Judgement {
     pub flushes: u64,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk: Span,
-    /// What was left of files; an error where there were too many.
+    /// The losses of files; an error if there were too many changes.
     pub files: Option<Result<Losses, String>>,
 }
 
@@ -160,7 +160,7 @@ impl Judge {
         self.view().risk.level()
     }
 
-    /// The run is over and the device has nothing more to report that matters.
+    /// The run is over and the device has nothing relevant left to report.
     pub fn finish(mut self, end: Instant) -> Judgement {
         self.listen();
         self.end(end);
@@ -180,7 +180,7 @@ impl Judge {
         }
     }
 
-    /// The run is over and the power is gone since `off`: the one cut is that.
+    /// The run is over and the power has been off since `off`, which is the only cut.
     pub fn finish_off(mut self, off: Instant) -> Judgement {
         self.cuts = vec![off];
         self.listen();
@@ -198,25 +198,25 @@ impl Judge {
         self.close_run();
         self.latest = now;
         self.queue.push_back((now, doing));
-        // Without a write outstanding nothing can land that is not known.
+        // Without an outstanding write, nothing unknown can land.
         if self.is_idle() {
             self.settle(now);
         }
         self.settle(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
     }
 
-    /// No write is outstanding.
+    /// True if no write is outstanding.
     fn is_idle(&mut self) -> bool {
         self.queued_writes == 0 && self.view().is_idle()
     }
 
-    /// What comes next: a doing (of one instant first) or a cut.
+    /// The instant of the next event or cut; events come first.
     fn upcoming(&self) -> Option<Instant> {
         let (doing, cut) = (self.queue.front().map(|it| it.0), self.cuts.get(self.next).copied());
         doing.into_iter().chain(cut).min()
     }
 
-    /// Does all that comes before `bound`, up to which everything that landed is known.
+    /// Handles everything before `bound`, up to which all landings are known.
     fn settle(&mut self, bound: Instant) {
         loop {
             let event = self.upcoming().filter(|&at| at < bound);
@@ -232,20 +232,20 @@ impl Judge {
         }
     }
 
-    /// The curve goes on from what it was to this level.
+    /// Continues the curve to this level.
     fn draw(&mut self, until: Instant, before: Level) {
         let level = self.level();
         self.curve.until(until.min(self.horizon), before, level);
     }
 
-    /// The track run is complete: what happened before the end of the latest of each drive happens.
+    /// Completes the track run, and handles the events before the end of the latest of each drive.
     fn close_run(&mut self) {
         if self.heads.close() {
             self.settle(self.heads.known());
         }
     }
 
-    /// What has passed the heads at `at` lands. Answers what they are over, and a cut would tear.
+    /// Lands what has passed the heads at `at`. Returns the parts under them, which a cut would tear.
     fn pass(&mut self, at: Instant) -> Vec<Part> {
         let before = self.level();
         let (passed, over) = self.heads.at(at, self.terms);
@@ -267,7 +267,7 @@ impl Judge {
         }
     }
 
-    /// The doing or the cut that is due at `at`, with these parts under the head.
+    /// Handles the event or the cut at `at`, with these parts under the heads.
     fn step(&mut self, at: Instant, under: &[Part]) {
         match self.queue.front() {
             Some((due, _)) if *due == at => {
@@ -326,12 +326,12 @@ impl Judge {
         self.views.values_mut().for_each(act);
     }
 
-    /// Other drives are lost from now on.
+    /// Changes the set of lost drives.
     fn turn(&mut self, at: Instant, turn: impl FnOnce(&mut Plan)) {
         let before = self.level();
         self.longest_at_risk = self.longest_at_risk.max(self.view().risk.longest_at_risk(at));
         turn(&mut self.plan);
-        // What a lost drive holds nobody reads; what takes its place is new.
+        // A lost drive's content is never read; its replacement is new.
         let lost = self.plan.lost();
         self.torn.retain(|part| lost >> part.member & 1 == 0);
         let sets = self.plan.sets();
@@ -359,21 +359,21 @@ impl Judge {
         }
     }
 
-    /// Tells what each cut leaves on the medium, write by write.
+    /// Reports what each cut leaves on the medium, write by write.
     pub fn leaving(mut self, left: Left) -> Judge {
         self.left = Some(left);
         self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
         self
     }
 
-    /// Judges files as well, of a scene that tells of them.
+    /// Judges the files of a scene as well.
     pub fn watching(mut self, files: Files, notes: Notes) -> Judge {
         (self.files, self.notes) = (Some(files), notes);
         self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
         self
     }
 
-    /// Reads what the scene told since this was last done.
+    /// Reads the scene's new notes.
     fn listen(&mut self) {
         while let Some((at, note)) = self.notes.poll() {
             if let (Note::Over, Some(pause)) = (&note, self.pause) {
@@ -385,7 +385,7 @@ impl Judge {
         }
     }
 
-    /// An array took a write, or a run of a rebuild.
+    /// Notes that an array accepted a write, or a run of a rebuild.
     fn taken(&mut self, landing: &Landing) {
         let (part, sector, whole) = ((landing.lba, landing.end()), landing.sector, landing.run);
         match (landing.role, &mut self.rebuilds) {
@@ -403,8 +403,8 @@ impl Judge {
     }
 }
 
-/// Whether the request leaves something on the medium, or sees to it. Nothing is volatile on the devices beside the drives:
-/// a flush of theirs sees to nothing.
+/// True if the request changes the medium, or forces a change. Nothing is volatile on the devices beside the drives:
+/// their flushes force nothing.
 fn matters(request: &Request) -> bool {
     matches!(request.op, Op::Write | Op::WriteZeroes) || request.op == Op::Flush && request.unit == 0
 }
@@ -435,7 +435,7 @@ impl Witness for Judge {
                 }
             }
             LandingKind::Discarded => {
-                // It changes nothing by itself: no reason to settle, or to close a track run.
+                // It changes nothing itself: no reason to settle, or to close a track run.
                 self.latest = self.latest.max(landing.to);
                 self.queue.push_back((self.latest, Doing::Supersede(heads::part(landing))));
             }

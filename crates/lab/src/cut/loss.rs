@@ -1,4 +1,4 @@
-//! What a cut lost, counted: by class of writes, with their ages.
+//! The losses of a cut, counted by class of writes, with their ages. What is lost, `view` decides.
 
 use seekwise_model::block::SECTOR;
 use seekwise_model::time::{Instant, Span};
@@ -8,60 +8,58 @@ use super::runs::{Run, union};
 use super::stripes::Holes;
 use crate::stats::histogram::Histogram;
 
-/// Which writes are counted: all that were acknowledged, or those of them of which more was promised.
+/// A class of writes: all that were acknowledged, or those with a further promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Acknowledged.
     Acknowledged,
-    /// … before a flush was submitted that has completed.
+    /// Acknowledged before the submission of a completed flush.
     Flushed,
-    /// … and marked to complete only when on the medium (FUA).
+    /// Acknowledged, and marked to complete only on the medium (FUA).
     Forced,
     /// Promised to be durable: flushed, forced, or any of a drive without a volatile cache.
     Promised,
 }
 
 impl Class {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Class; 4] = [Class::Acknowledged, Class::Flushed, Class::Forced, Class::Promised];
 }
 
 /// What a cut lost of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// Writes of which at least one sector holds something older.
+    /// Writes with at least one sector that holds older data.
     pub writes: u64,
-    /// Bytes that hold something older, each counted once.
+    /// Bytes of older data, each counted once.
     pub bytes: u64,
-    /// The time from the earliest acknowledgement of a lost write until the cut.
+    /// The time from the earliest acknowledgement of a lost write to the cut.
     pub oldest: Span,
 }
 
 /// What one cut left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// When.
     pub at: Instant,
     /// By class, in the order of [`Class::ALL`].
     pub lost: [Lost; 4],
-    /// Sectors that cannot be read.
+    /// Unreadable sectors.
     pub torn: u64,
-    /// … that held acknowledged data before.
+    /// Unreadable sectors that held acknowledged data before.
     pub torn_acknowledged: u64,
-    /// … that held data promised to be durable.
+    /// Unreadable sectors that held data promised to be durable.
     pub torn_promised: u64,
-    /// Writes, acknowledged or not, of which some sectors are new on the medium and some are not.
+    /// Writes, acknowledged or not, of which some sectors are on the medium and some are not.
     pub partial: u64,
     /// Writes not yet acknowledged.
     pub in_flight: u64,
-    /// … of which all is on the medium nevertheless.
+    /// Writes not yet acknowledged that are wholly on the medium nevertheless.
     pub survived: u64,
     /// Rows whose parity does not belong to their data.
     pub holes: Holes,
 }
 
 impl Class {
-    /// True when a cut that loses this write loses one of the class.
+    /// True if a cut that loses this write loses one of the class.
     fn holds(self, standing: &Standing<'_>) -> bool {
         let write = standing.write;
         write.acknowledged.is_some()
@@ -80,7 +78,7 @@ pub fn losses(standing: &[Standing<'_>], at: Instant, ages: &mut [Histogram; 4])
     Class::ALL.map(|class| lost(standing.iter().filter(|it| class.holds(it)), at, &mut ages[class as usize]))
 }
 
-/// Sums lost writes up, and counts their ages.
+/// Sums up lost writes, and counts their ages.
 fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &mut Histogram) -> Lost {
     let mut lost = Lost::default();
     let mut runs: Vec<Run> = Vec::new();

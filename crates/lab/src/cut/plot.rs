@@ -1,12 +1,12 @@
-//! Data at risk over time as a picture: most and mean of each stretch of time. A white ground, whatever page it stands
-//! on, so that one file does for light and dark.
+//! Data at risk over time as a picture: maximum and mean of each stretch of time. The ground is white on any page, so
+//! that one file suits light and dark.
 
 use plotters::prelude::*;
 
 use super::Report;
 use crate::plot;
 
-/// Pixels.
+/// In pixels.
 const SIZE: (u32, u32) = (820, 360);
 
 const MOST: RGBColor = RGBColor(240, 190, 150);
@@ -24,8 +24,7 @@ fn unit(report: &Report) -> (&'static str, f64) {
     }
 }
 
-/// The mean as a curve in `columns` by `rows` characters, and its caption before it; nothing where nothing was ever at
-/// risk.
+/// The mean as a curve in `columns` by `rows` characters, preceded by its caption; `None` if nothing was ever at risk.
 pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<[String; 2]> {
     let (name, bytes) = unit(report);
     let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
@@ -38,7 +37,7 @@ pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<[String;
 pub fn svg(title: &str, report: &Report) -> String {
     let mut text = String::new();
     let drawn = draw(title, report, SVGBackend::with_string(&mut text, SIZE));
-    // A text has no device that could fail; a curve that cannot be laid out is an error of ours.
+    // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }

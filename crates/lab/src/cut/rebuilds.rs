@@ -1,5 +1,5 @@
-//! What a rebuild brings back. It writes what the other drives knew when its run began: of each block the last write that the
-//! array had taken by then. Writes to the same row wait until the run is over, so what was taken later is not among it.
+//! What a rebuild restores. It writes what the other drives held when its run began: for each block the last write that
+//! the array had accepted by then. Writes to the same row wait until the run is over, so later ones are not included.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use seekwise_model::block::Role;
 use super::heads::Part;
 use super::runs::{Run, Runs, overlap};
 
-/// What a run of a rebuild brings: blocks, and the number and the stamp of the write that they were last taken with.
+/// Blocks of a rebuild's run, with the number and the stamp of their last accepted write.
 type Rebuilt = (Run, u64, u64);
 
-/// What an array takes on, for runs of a rebuild to be known by.
+/// What an array accepts, to identify the content of a rebuild's runs.
 #[derive(Default)]
 pub struct Rebuilds {
-    /// By block: the last write taken, by number and stamp.
+    /// By block: the last accepted write, by number and stamp.
     taken: Runs<(u64, u64)>,
     /// By number and first block: runs of a rebuild that may still land.
     runs: BTreeMap<(u64, u64), Vec<Rebuilt>>,
 }
 
 impl Rebuilds {
-    /// The array took a write of these blocks.
+    /// The array accepted a write of these blocks.
     pub fn take(&mut self, run: Run, number: u64, stamp: u64) {
         self.taken.land(run, (number, stamp));
     }
@@ -32,7 +32,7 @@ impl Rebuilds {
         self.runs.insert((number, run.0), held.collect());
     }
 
-    /// The parts of what was rebuilt as the writes that they come from.
+    /// The parts of a rebuilt run, as the writes from which they come.
     pub fn parts(&self, part: &Part) -> Vec<Part> {
         let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
         let held = chunk.into_iter().flat_map(|(_, held)| held);
@@ -40,13 +40,13 @@ impl Rebuilds {
         inside.map(|(run, number, stamp)| Part { role: copy_of(part.role), run, stamp, number, ..*part }).collect()
     }
 
-    /// A rebuild is over: all that it brought is on the medium.
+    /// A rebuild is over: everything that it restored is on the medium.
     pub fn end(&mut self) {
         self.runs.clear();
     }
 }
 
-/// A copy, however it was written.
+/// The copy that a role stands for, however it was written.
 fn copy_of(role: Role) -> Role {
     if let Role::RebuiltCopy(copy) = role { Role::Copy(copy) } else { role }
 }

@@ -1,12 +1,12 @@
-//! The writes whose data are not all on the medium: what a cut at this instant would lose.
+//! The writes that are not wholly on the medium: what a cut at this instant would lose.
 //!
 //! A sector of a write is *safe* once the medium holds there the write itself, a later one, or one that was in flight
-//! together with it: of two such writes a client cannot tell which came last. Until then a cut would bring back
-//! something older. A write leaves this room when it has been acknowledged and all its sectors are safe. Writes of the
-//! same sectors, of which the earlier was superseded before any of it reached the medium, share one fate and one entry.
-//! So what is here grows with the data at risk, not with the length of a run.
+//! together with it: of two such writes a client cannot tell which came last. Until then a cut would bring back older
+//! data. A write leaves this room when it has been acknowledged and all its sectors are safe. Writes of the same
+//! sectors, of which the earlier was superseded before any of it reached the medium, share one fate and one entry. So
+//! memory grows with the data at risk, not with the length of a run.
 //!
-//! Which landing comes when is the affair of `judge`.
+//! The order of landings is decided by `judge`.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use seekwise_model::time::{Instant, Span};
 
 use super::runs::{Run, Runs, overlap, union, without};
 
-/// What a run of sectors holds.
+/// The content of a run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// The write that brought it.
+    /// The stamp of the write that brought it.
     pub stamp: u64,
-    /// The number of its acknowledgement, when it has one.
+    /// The number of its acknowledgement, if it has one.
     pub acknowledged: Option<u64>,
-    /// Nothing else was needed to make it durable.
+    /// It needed nothing else to be durable.
     pub forced: bool,
 }
 
 impl Runs<Held> {
-    /// The write `stamp`, of `run`, is acknowledged: what it brought before that is relied on from now.
+    /// Notes that the write `stamp`, of `run`, is acknowledged: the client relies on what it brought.
     pub fn acknowledge(&mut self, run: Run, stamp: u64, number: u64, forced: bool) {
         self.update(run, |held| {
             if held.stamp == stamp {
@@ -49,9 +49,9 @@ pub struct Risk {
     in_flight: Vec<u64>,
     /// What the medium holds of them.
     early: Vec<(Run, u64)>,
-    /// Counts submissions and acknowledgements, to tell which came before which.
+    /// Counts submissions and acknowledgements, to order them.
     doings: u64,
-    /// All that was acknowledged before this is covered by a completed flush.
+    /// Everything acknowledged before this is covered by a completed flush.
     flushed: u64,
     /// By stamp: flushes in flight, and when they began.
     flushes: BTreeMap<u64, u64>,
@@ -64,53 +64,47 @@ pub struct Risk {
 /// Acknowledged data that are not on the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// Bytes, each sector counted once.
+    /// Each sector counted once.
     pub bytes: u64,
-    /// Writes.
     pub writes: u64,
 }
 
-/// One write, and those before it that share its fate.
+/// A write, with earlier ones that share its fate.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Its sectors.
     pub run: Run,
     /// Sectors that are not safe.
     pub left: u64,
-    /// How many it stands for.
+    /// How many writes it stands for.
     pub count: u64,
-    /// When the first of them was acknowledged; the others evenly from there to the last.
+    /// When the first of them was acknowledged; the others lie evenly between there and the last.
     pub first: Instant,
-    /// Sectors that a later write took the place of in the buffer: its own will never be on the medium.
+    /// Sectors that a later write superseded in the buffer: they will never reach the medium.
     superseded: u64,
     /// Flushes that had been submitted when it was acknowledged.
     epoch: u64,
-    /// When it was acknowledged.
     pub acknowledged: Option<Acknowledged>,
     /// Marked to complete only when it is on the medium.
     pub fua: bool,
-    /// Nothing acknowledged writes before they were durable, as long as it was in flight.
+    /// While it was in flight, no level acknowledged writes before they were durable.
     pub sure: bool,
     /// Overlapping writes that were in flight when it was submitted.
     rivals: Vec<u64>,
 }
 
-/// An acknowledgement: when, and its number among the client's doings.
+/// An acknowledgement: its instant, and its number among the client's actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
-    /// When.
     pub at: Instant,
-    /// How many submissions and acknowledgements there had been, this one counted.
+    /// Submissions and acknowledgements up to and including this one.
     pub number: u64,
 }
 
 /// A write at a cut.
 pub struct Standing<'a> {
-    /// Its stamp.
     pub stamp: u64,
-    /// The write.
     pub write: &'a Write,
-    /// How many it stands for.
+    /// How many writes it stands for.
     pub count: u64,
     /// Covered by a completed flush.
     pub flushed: bool,
@@ -119,7 +113,7 @@ pub struct Standing<'a> {
 }
 
 impl Risk {
-    /// A write is submitted; `sure`: nothing acknowledges writes before they are durable.
+    /// Submits a write; `sure`: no level acknowledges writes before they are durable.
     pub fn submit(&mut self, request: &Request, sure: bool) {
         self.doings += 1;
         let run = (request.lba, request.end());
@@ -145,7 +139,7 @@ impl Risk {
         }
     }
 
-    /// A write is acknowledged at `at`. Answers the number of the acknowledgement.
+    /// Acknowledges a write at `at`. Returns the number of the acknowledgement.
     pub fn acknowledge(&mut self, at: Instant, stamp: u64) -> u64 {
         self.doings += 1;
         let number = self.doings;
@@ -167,14 +161,14 @@ impl Risk {
         number
     }
 
-    /// A later write took the place of so many sectors of the write `stamp` before they reached the medium.
+    /// A later write superseded this many sectors of the write `stamp` before they reached the medium.
     pub fn supersede(&mut self, stamp: u64, sectors: u64) {
         if let Some(write) = self.writes.get_mut(&stamp) {
             write.superseded += sectors;
         }
     }
 
-    /// Among the writes that touch `run`, neighbours in time that share one fate become one.
+    /// Merges those writes that touch `run`, are neighbours in time and share one fate.
     fn gather(&mut self, run: Run) {
         let mut near: Vec<u64> = self.touching(run).map(|key| key.1).collect();
         near.sort_unstable();
@@ -190,7 +184,7 @@ impl Risk {
         }
     }
 
-    /// True when nothing can make one of them safe, or covered by a flush, and not the other; no write that touches them
+    /// True if nothing can make one of them safe, or covered by a flush, and not the other; no write that touches them
     /// came between.
     fn share_fate(&self, old: &Write, new: &Write) -> bool {
         let sectors = old.run.1 - old.run.0;
@@ -202,19 +196,19 @@ impl Risk {
         old.run == new.run && whole && alone && promised && (covered || old.epoch == new.epoch)
     }
 
-    /// What a sector holds on which the write `stamp` lands now. `volatile`: writes may be acknowledged before.
+    /// What a sector holds when the write `stamp` lands now. `volatile`: writes may be acknowledged before.
     pub fn held(&self, stamp: u64, volatile: bool) -> Held {
         match self.writes.get(&stamp) {
             Some(write) => {
                 let acknowledged = write.acknowledged.map(|it| it.number);
                 Held { stamp, acknowledged, forced: write.fua || write.sure }
             }
-            // Acknowledged long since, and all of it overwritten before it came.
+            // Acknowledged long ago, and wholly overwritten before it landed.
             None => Held { stamp, acknowledged: Some(u64::MAX), forced: !volatile },
         }
     }
 
-    /// A write failed: nobody relies on it.
+    /// A write failed: the client does not rely on it.
     pub fn fail(&mut self, stamp: u64) {
         self.doings += 1;
         self.end(stamp);
@@ -226,20 +220,20 @@ impl Risk {
         }
     }
 
-    /// A write is not in flight any more.
+    /// Ends a write's time in flight.
     fn end(&mut self, stamp: u64) {
         self.in_flight.retain(|&other| other != stamp);
         self.early.retain(|&(_, other)| other != stamp);
     }
 
-    /// A flush is submitted.
+    /// Submits a flush.
     pub fn flush(&mut self, stamp: u64) {
         self.doings += 1;
         self.epoch += 1;
         self.flushes.insert(stamp, self.doings);
     }
 
-    /// A flush completed; `done`: as it should.
+    /// Completes a flush; `done`: without an error.
     pub fn end_flush(&mut self, stamp: u64, done: bool) {
         if let Some(begun) = self.flushes.remove(&stamp).filter(|_| done) {
             self.flushed = self.flushed.max(begun);
@@ -258,7 +252,7 @@ impl Risk {
         self.make_safe(at, run, stamp);
     }
 
-    /// Those sectors of `run` are safe for which the write `stamp` will do.
+    /// Makes those sectors of `run` safe for which the write `stamp` is new enough.
     fn make_safe(&mut self, at: Instant, run: Run, stamp: u64) {
         let safe: Vec<((u64, u64), Run)> = self
             .touching(run)
@@ -311,36 +305,37 @@ impl Risk {
         self.level
     }
 
-    /// Of a write in flight or at risk: whether it is marked to complete only on the medium, and whether all were then.
+    /// For a write in flight or at risk: whether it is marked to complete only on the medium, and whether all writes
+    /// were then.
     pub fn marks(&self, stamp: u64) -> Option<(bool, bool)> {
         self.writes.get(&stamp).map(|write| (write.fua, write.sure))
     }
 
-    /// No write is in flight or at risk.
+    /// True if no write is in flight or at risk.
     pub fn is_idle(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// For how long the data of a write have been at risk at most, until `now`.
+    /// The longest time for which the data of a write have been at risk, until `now`.
     pub fn longest_at_risk(&self, now: Instant) -> Span {
         let still = self.writes.values().filter(|write| write.acknowledged.is_some());
         let oldest = still.map(|write| now.saturating_since(write.first)).max();
         self.longest_at_risk.max(oldest.unwrap_or(Span::ZERO))
     }
 
-    /// True when an acknowledgement with this number is covered by a completed flush.
+    /// True if a completed flush covers an acknowledgement with this number.
     pub fn is_flushed(&self, number: u64) -> bool {
         number < self.flushed
     }
 
-    /// All writes as a cut would find them, when the runs of `besides` (with their stamps) are on the medium as well.
+    /// All writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as well.
     pub fn standing(&self, besides: &[(Run, u64)]) -> Vec<Standing<'_>> {
         let mut missing: Vec<(u64, Run)> = Vec::with_capacity(self.exposed.len());
         for (&(lba, stamp), &end) in &self.exposed {
             let write = &self.writes[&stamp];
             let accepted = besides.iter().filter(|&&(_, landed)| write.accepts(stamp, landed));
             let mut from = lba;
-            // `besides` lie in one physical sector, one behind the other.
+            // `besides` are contiguous in one physical sector.
             for (start, stop) in accepted.filter_map(|&(run, _)| overlap(run, (lba, end))) {
                 if from < start {
                     missing.push((stamp, (from, start)));
@@ -363,13 +358,13 @@ impl Risk {
 }
 
 impl Write {
-    /// One that was acknowledged and is on the medium.
+    /// A write that was acknowledged and is on the medium.
     pub fn settled(run: Run, acknowledged: Acknowledged, (fua, sure): (bool, bool)) -> Write {
         let (left, count, first, superseded, epoch, rivals) = (0, 1, acknowledged.at, 0, 0, Vec::new());
         Write { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }
     }
 
-    /// Whether this write, `own`, is safe where the medium holds the write `landed`.
+    /// True if this write, `own`, is safe where the medium holds the write `landed`.
     fn accepts(&self, own: u64, landed: u64) -> bool {
         landed >= own || self.rivals.contains(&landed)
     }
@@ -436,7 +431,7 @@ mod tests {
         risk.supersede(1000, 8);
         risk.acknowledge(Instant::from_nanos(2000), 2001);
         assert_eq!(risk.writes.len(), 2);
-        // Sectors that may still reach the medium keep a write apart.
+        // Sectors that may still reach the medium keep a write separate.
         risk.submit(&write(2002, 100, 8), false);
         risk.supersede(2001, 4);
         risk.acknowledge(Instant::from_nanos(2000), 2002);
@@ -452,7 +447,7 @@ mod tests {
         risk.submit(&write(2, 100, 8), false);
         risk.land(AT, (100, 108), 1);
         risk.acknowledge(AT, 2);
-        // What was there before it came may be what came last, as long as that is in flight.
+        // Earlier content may be what came last, while that write is in flight.
         risk.submit(&write(3, 104, 8), false);
         risk.acknowledge(AT, 1);
         risk.submit(&write(4, 104, 8), false);

@@ -1,11 +1,12 @@
-//! Runs of sectors, and what is known of each: as many entries as there are runs of one kind, not as there were writes.
+//! Runs of sectors, and what is known of each. There are as many entries as runs of one kind, however many writes there
+//! were.
 
 use std::collections::BTreeMap;
 
-/// A run of sectors: from, and up to.
+/// A range of sectors: first, and end.
 pub type Run = (u64, u64);
 
-/// What two runs share.
+/// The overlap of two runs.
 pub fn overlap(a: Run, b: Run) -> Option<Run> {
     let both = (a.0.max(b.0), a.1.min(b.1));
     (both.0 < both.1).then_some(both)
@@ -23,7 +24,7 @@ pub fn all_without(run: Run, others: &[Run]) -> Vec<Run> {
     others.iter().fold(vec![run], less)
 }
 
-/// Sectors in any of `runs`.
+/// How many sectors are in any of `runs`.
 pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
     let mut runs: Vec<Run> = runs.collect();
     runs.sort_unstable();
@@ -46,13 +47,13 @@ impl<T> Default for Runs<T> {
 }
 
 impl Runs<u64> {
-    /// The write `stamp` comes to `run`; where a later one is, that stays.
+    /// Writes `stamp` to `run`, except where a later write is.
     pub fn raise(&mut self, run: Run, stamp: u64) {
         let later: Vec<Run> = self.held(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
         all_without(run, &later).into_iter().for_each(|part| self.join(part, stamp));
     }
 
-    /// `run` holds this now; one entry with what lies before it and holds the same.
+    /// Sets the content of `run`; merges with an equal entry before it.
     pub fn join(&mut self, run: Run, stamp: u64) {
         self.clear(run);
         match self.0.range_mut(..run.0).next_back() {
@@ -63,13 +64,13 @@ impl Runs<u64> {
 }
 
 impl<T: Copy> Runs<T> {
-    /// `run` holds this now.
+    /// Sets the content of `run`.
     pub fn land(&mut self, run: Run, held: T) {
         self.clear(run);
         self.0.insert(run.0, (run.1, held));
     }
 
-    /// Nothing is known of `run` any more.
+    /// Forgets the content of `run`.
     pub fn clear(&mut self, run: Run) {
         for (old, was) in self.within(run) {
             let (lba, end) = old;
@@ -83,12 +84,12 @@ impl<T: Copy> Runs<T> {
         }
     }
 
-    /// All of them.
+    /// All runs with their content.
     pub fn iter(&self) -> impl Iterator<Item = (Run, T)> {
         self.0.iter().map(|(&lba, &(end, held))| ((lba, end), held))
     }
 
-    /// Changes what is known of the entries that touch `run`, each whole.
+    /// Changes the content of the entries that touch `run`, each as a whole.
     pub fn update(&mut self, run: Run, mut change: impl FnMut(&mut T)) {
         for ((lba, _), _) in self.within(run) {
             if let Some((_, held)) = self.0.get_mut(&lba) {
@@ -97,17 +98,17 @@ impl<T: Copy> Runs<T> {
         }
     }
 
-    /// What lies in `run`: sectors, cut to it, and what they hold. Sectors that the job has not written are left out.
+    /// The parts of `run` that the job has written, with their content.
     pub fn held(&self, run: Run) -> impl Iterator<Item = (Run, T)> {
         self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
     }
 
-    /// Nothing is known of any.
+    /// True if nothing is known of any sector.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What lies in `run`, in order and without gaps; nothing where nothing is known.
+    /// Reports `run` in order and without gaps; `None` for unknown parts.
     pub fn each(&self, run: Run, tell: &mut dyn FnMut(Run, Option<T>)) {
         let mut at = run.0;
         let before = self.0.range(..run.0).next_back();

@@ -1,12 +1,12 @@
-//! Rows with parity at a cut. A row whose parity does not belong to its data gives back something that nobody wrote when
-//! one of its drives is lost before parity is computed anew: the write hole. Where a drive is lost already, what was on it
-//! is what parity and the others give, or gone.
+//! Rows with parity at a cut. If the parity of a row does not belong to its data, and one of its drives is lost before
+//! parity is computed again, the row returns data that nobody wrote: the write hole. If a drive is lost already, its
+//! content is what parity and the others give, or it is gone.
 //!
-//! Writes to a row go one after another in the order in which the array took them, and are known by their number in it.
-//! Parity that the write `p` brought belongs, of each column, to the last write up to `p`. So a column disagrees with it
-//! when it holds a later one, or when a write between what it holds and `p` was meant for it. Nor is there anything to
-//! compute from where one of them cannot be read. What is kept are the
-//! writes not all of whose sectors, data and parity, are on the medium, and which write each sector came from.
+//! Writes to a row go one after another in the order in which the array accepted them, and are identified by their
+//! number in it. Parity of the write `p` covers, for each column, the last write up to `p`. So a column disagrees with
+//! it if it holds a later write, or if a write between its content and `p` was meant for it. Nothing can be computed if
+//! one of them is unreadable. The room keeps the writes whose data and parity are not wholly on the medium, and the
+//! write that each sector came from.
 
 use std::collections::BTreeMap;
 
@@ -19,49 +19,48 @@ use super::runs::{Run, Runs, all_without, overlap};
 /// Rows that do not agree with their parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holes {
-    /// Rows.
     pub rows: u64,
-    /// Sectors of data in them that the loss of the drive they are on would change.
+    /// Data sectors in them that the loss of their drive would change.
     pub sectors: u64,
 }
 
 /// Blocks of lost drives at a cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hidden {
-    /// Parity and the other data do not agree: nobody can say what was there.
+    /// Parity and the other data do not agree: the content is gone.
     pub gone: Vec<Run>,
-    /// A sector that they are worked out from cannot be read.
+    /// A sector needed to compute them is unreadable.
     pub torn: Vec<Run>,
-    /// What the sectors under the heads give besides, and the stamp of each.
+    /// What the sectors under the heads add, with the stamp of each.
     pub besides: Vec<(Run, u64)>,
 }
 
 /// The rows of all volumes with parity.
 #[derive(Clone, Debug)]
 pub struct Stripes {
-    /// With where the blocks of each begin.
+    /// Each with its first block.
     volumes: Vec<(u64, Volume)>,
-    /// Drives that are lost, one bit each.
+    /// Lost drives, one bit each.
     lost: u64,
     /// By block: the number of the write that it came from.
     data: Runs<u64>,
-    /// The same of each parity, by the block beside it in the row's first column.
+    /// The same for each parity, by the block at the same offset in the row's first column.
     parity: [Runs<u64>; 2],
-    /// By number: writes not all of which is on the medium.
+    /// By number: writes that are not wholly on the medium.
     open: BTreeMap<u64, Taken>,
-    /// So many of those are looked through before the next time.
+    /// How many of those trigger the next scan.
     enough: usize,
-    /// The same as `data`, of blocks of lost drives: what the rest of the row last gave back.
+    /// As `data`, for blocks of lost drives: what the rest of the row last gave.
     recovered: Runs<u64>,
-    /// Blocks of lost drives that nothing gives back.
+    /// Blocks of lost drives that cannot be recovered.
     gone: Runs<()>,
 }
 
-/// A write as the array took it.
+/// A write as the array accepted it.
 #[derive(Clone, Debug)]
 struct Taken {
     run: Run,
-    /// Which write above each part of it is, by stamp.
+    /// By stamp: which write above each part of it is.
     parts: Vec<(Run, u64)>,
 }
 
@@ -96,11 +95,11 @@ enum Slot {
     Parity(u32),
 }
 
-/// A part of a lost column, and the number of what the rest of its row gives back.
+/// A part of a lost column, and the number that the rest of its row gives.
 type Recovered = (u32, (u64, u64), Option<u64>);
 
 impl Stripes {
-    /// Of these volumes, without the drives in `lost` (one bit each).
+    /// The rows of these volumes, without the drives in `lost` (one bit each).
     pub fn new(volumes: &[Volume], lost: u64) -> Stripes {
         let mut start = 0;
         let begin = |volume: &Volume| {
@@ -119,7 +118,7 @@ impl Stripes {
         }
     }
 
-    /// The array took `run` as its write `number`; a part of it is the write of this stamp.
+    /// The array accepted `run` as its write `number`; a part of it is the write of this stamp.
     pub fn enter(&mut self, number: u64, run: Run, part: Run, stamp: u64) {
         self.open.entry(number).or_insert(Taken { run, parts: Vec::new() }).parts.push((part, stamp));
         if self.open.len() > self.enough {
@@ -128,21 +127,22 @@ impl Stripes {
         }
     }
 
-    /// These sectors hold what they came with. Answers what that gives back of lost drives: blocks, and the stamp of each.
+    /// These sectors hold what they came with. Returns the blocks of lost drives that can now be computed, with the
+    /// stamp of each.
     pub fn land(&mut self, part: &Part) -> Vec<(Run, u64)> {
         let there = |spot: &Spot| !self.is_lost(spot.volume, spot.row, spot.slot);
         let Some(spot) = self.spot(part).filter(there) else { return Vec::new() };
         match part.role {
             Role::Copy(_) => self.data.land(part.run, part.number),
             Role::Parity(which) => self.parity[which as usize].land(part.run, part.number),
-            // It belongs to all before.
+            // It covers all writes before.
             Role::RebuiltParity(which) => self.parity[which as usize].land(part.run, part.number - 1),
             Role::RebuiltCopy(_) | Role::Every => return Vec::new(),
         }
         self.work_out(&spot)
     }
 
-    /// What `spot`, which has changed, gives back of lost drives.
+    /// The content of lost drives that follows from `spot`, which has changed.
     fn work_out(&mut self, spot: &Spot) -> Vec<(Run, u64)> {
         let mut back = Vec::new();
         for (column, span, number) in self.recover(spot, &[]) {
@@ -161,13 +161,13 @@ impl Stripes {
         back
     }
 
-    /// The parts of the write `number` in `run`, as long as not all of it is on the medium.
+    /// The parts of the write `number` in `run`, while it is not wholly on the medium.
     fn parts_of(&self, number: u64, run: Run) -> impl Iterator<Item = (Run, u64)> {
         let parts = self.open.get(&number).map_or(&[][..], |taken| &taken.parts);
         parts.iter().filter_map(move |&(part, stamp)| Some((overlap(part, run)?, stamp)))
     }
 
-    /// All writes are on the medium, data and parity.
+    /// True if all writes are on the medium, data and parity.
     pub fn is_idle(&mut self) -> bool {
         self.prune();
         self.open.is_empty()
@@ -196,7 +196,7 @@ impl Stripes {
         touches
     }
 
-    /// What of the writes that are not all on the medium concerns one row.
+    /// The effects on one row of the writes that are not wholly on the medium.
     fn touches_of(&self, volume: usize, row: u64) -> Vec<Touch> {
         let (start, length) = (self.volumes[volume].0, self.volumes[volume].1.row());
         let blocks = (start + row * length, start + (row + 1) * length);
@@ -204,7 +204,7 @@ impl Stripes {
         here.flat_map(|(number, run)| self.touches(number, run)).collect()
     }
 
-    /// Where sectors of a chunk are known by.
+    /// The blocks by which sectors of a chunk are known.
     fn blocks(&self, volume: usize, row: u64, slot: Slot, (from, to): (u64, u64)) -> Run {
         let (start, volume) = &self.volumes[volume];
         let column = if let Slot::Column(column) = slot { u64::from(column) } else { 0 };
@@ -227,7 +227,7 @@ impl Stripes {
         touch.column.into_iter().map(Slot::Column).chain((0..parities).map(Slot::Parity))
     }
 
-    /// Where it is kept which write the sectors of a chunk came from.
+    /// The record of which write the sectors of a chunk came from.
     fn image(&self, slot: Slot) -> &Runs<u64> {
         match slot {
             Slot::Column(_) => &self.data,
@@ -235,7 +235,7 @@ impl Stripes {
         }
     }
 
-    /// It is where it was to go, or, of a lost drive's, was given back once.
+    /// True if it is on its target or, for a lost drive, was recovered once.
     fn has_landed(&self, touch: &Touch) -> bool {
         self.slots(touch).all(|slot| {
             let image = match (self.is_lost(touch.volume, touch.row, slot), slot) {
@@ -249,7 +249,7 @@ impl Stripes {
         })
     }
 
-    /// What a part of a chunk is in its row; nothing where there is no parity.
+    /// The place of a part of a chunk in its row; `None` without parity.
     fn spot(&self, part: &Part) -> Option<Spot> {
         let inside = |(start, volume): &(u64, Volume)| (*start..start + volume.capacity()).contains(&part.run.0);
         let volume = self.volumes.iter().position(inside)?;
@@ -264,13 +264,13 @@ impl Stripes {
         (laid.parities() > 0).then_some(Spot { volume, row: place.row, slot, from, to, number: part.number })
     }
 
-    /// What is under the heads of drives that are there.
+    /// What is under the heads of drives that are present.
     fn spots(&self, under: &[Part]) -> Vec<Spot> {
         let spots = under.iter().filter_map(|part| self.spot(part));
         spots.filter(|spot| !self.is_lost(spot.volume, spot.row, spot.slot)).collect()
     }
 
-    /// Rows whose parity does not agree with their data when a cut leaves the sectors `under` the heads as `fate` says.
+    /// Rows whose parity does not agree with their data if a cut leaves the sectors `under` the heads as `fate` says.
     pub fn holes(&mut self, under: &[Part], fate: CutSector) -> Holes {
         self.prune();
         let under = self.spots(under);
@@ -283,7 +283,7 @@ impl Stripes {
         Holes { rows: sectors.len() as u64, sectors: sectors.iter().sum() }
     }
 
-    /// Sectors of data of one row that its parity would not give back.
+    /// Data sectors of one row that its parity would not reproduce.
     fn holes_of(&self, touches: &[Touch], under: &[Spot], fate: CutSector) -> u64 {
         let (volume, row) = (touches[0].volume, touches[0].row);
         let under: Vec<Spot> = under.iter().filter(|spot| (spot.volume, spot.row) == (volume, row)).copied().collect();
@@ -319,7 +319,7 @@ impl Stripes {
         bounds
     }
 
-    /// The number of what a sector of a chunk holds; of those `under` a head, what came with it.
+    /// The number of the content of a sector of a chunk; for sectors `under` a head, that of the new content.
     fn number(&self, (volume, row): (usize, u64), slot: Slot, within: u64, under: &[Spot]) -> u64 {
         let there = |spot: &&Spot| spot.slot == slot && spot.from <= within && within < spot.to;
         let run = self.blocks(volume, row, slot, (within, within + 1));
@@ -327,7 +327,7 @@ impl Stripes {
         under.iter().find(there).map_or_else(held, |spot| spot.number)
     }
 
-    /// One sector of the chunks of a row: some parity of it does not belong to its data.
+    /// For one sector of the chunks of a row: true if some parity of it does not belong to its data.
     fn disagrees(&self, touches: &[Touch], within: u64, under: &[Spot], fate: CutSector) -> bool {
         let place = (touches[0].volume, touches[0].row);
         let volume = &self.volumes[place.0].1;
@@ -339,7 +339,7 @@ impl Stripes {
         parities.any(|which| !self.agrees(place, which, within, touches, finished))
     }
 
-    /// The data that are there are those that the parity belongs to.
+    /// True if the present data are those that the parity covers.
     fn agrees(&self, place: (usize, u64), which: u32, within: u64, touches: &[Touch], under: &[Spot]) -> bool {
         let parity = self.number(place, Slot::Parity(which), within, under);
         let here = || touches.iter().filter(|touch| touch.from <= within && within < touch.to);
@@ -352,7 +352,7 @@ impl Stripes {
         })
     }
 
-    /// What the rest of the row gives back of lost columns where `spot` is, when those `under` the heads are finished.
+    /// What the rest of the row gives for lost columns at `spot`, if those `under` the heads are finished.
     fn recover(&self, spot: &Spot, under: &[Spot]) -> Vec<Recovered> {
         let (place, laid) = ((spot.volume, spot.row), &self.volumes[spot.volume].1);
         let is_lost = |slot: Slot| self.is_lost(spot.volume, spot.row, slot);
@@ -380,7 +380,7 @@ impl Stripes {
         found
     }
 
-    /// The parities that lost columns are worked out from: the first that are there, as many as are lost.
+    /// The parities from which lost columns are computed: the first ones present, as many as are lost.
     fn sources(&self, volume: usize, row: u64) -> impl Iterator<Item = u32> {
         let laid = &self.volumes[volume].1;
         let lost = (0..laid.columns()).filter(|&column| self.is_lost(volume, row, Slot::Column(column))).count();
@@ -396,7 +396,7 @@ impl Stripes {
             .fold(before, |last, touch| last.max(touch.number))
     }
 
-    /// What a cut makes of the blocks of lost drives, when it leaves the sectors `under` the heads as `fate` says.
+    /// What a cut does to the blocks of lost drives, if it leaves the sectors `under` the heads as `fate` says.
     pub fn hidden(&self, under: &[Part], fate: CutSector) -> Hidden {
         let under = self.spots(under);
         let mut gone = self.gone.clone();
@@ -420,7 +420,7 @@ impl Stripes {
             }
         }
         hidden.gone = gone.iter().map(|(run, ())| run).collect();
-        // What is gone could not be read as anything before.
+        // What is gone could not be read before either.
         let torn = hidden.torn.iter().flat_map(|&run| all_without(run, &hidden.gone));
         let mut all = Runs::default();
         torn.for_each(|run| all.land(run, ()));
@@ -428,7 +428,7 @@ impl Stripes {
         hidden
     }
 
-    /// What is worked out from sectors that cannot be read.
+    /// The blocks that would be computed from unreadable sectors.
     fn torn_by(&self, spot: &Spot) -> Vec<Run> {
         let needed = match spot.slot {
             Slot::Column(_) => true,
@@ -440,8 +440,8 @@ impl Stripes {
     }
 }
 
-/// What a write to the blocks `from..to` of a row does to it: data column by column, and parity where the array brings
-/// it up to date: the sectors of the one chunk that is written, or whole chunks (`host/array/parity.rs`).
+/// The effects of a write to the blocks `from..to` of a row: data column by column, and parity where the array updates
+/// it, which is the sectors of the one written chunk, or whole chunks (`host/array/parity.rs`).
 fn touch_row(volume: &Volume, from: u64, to: u64, touch: Touch, touches: &mut Vec<Touch>) {
     let (first, last) = (from / volume.chunk, (to - 1) / volume.chunk);
     for column in first..=last {

@@ -1,4 +1,4 @@
-//! What a stack promises of its writes, and what a cut does to the sector under a head.
+//! The promises of a stack for its writes, and what a cut does to the sector under a head.
 
 use seekwise_model::block::{CutSector, SECTOR};
 use seekwise_model::stack::Stack;
@@ -6,25 +6,25 @@ use seekwise_model::stack::Stack;
 /// The key that switches the drives' write cache.
 const WRITE_BACK: &str = "drive.cache.write_back";
 
-/// What a drive promises, and what a cut does to the sector under its head.
+/// The promises of a drive, and what a cut does to the sector under its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// Sectors of a physical sector.
+    /// Sectors in a physical sector.
     pub unit: u64,
-    /// What becomes of the one under the head.
+    /// What happens to the sector under the head.
     pub cut_sector: CutSector,
-    /// Writes are acknowledged that a cut can lose, at some time of a run.
+    /// At some time of a run, writes are acknowledged that a cut can lose.
     pub volatile: bool,
-    /// They are so from the start.
+    /// The same at the start of the run.
     pub volatile_at_first: bool,
-    /// Memory acknowledges them, whatever the drive does.
+    /// Memory acknowledges writes, whatever the drive does.
     pub in_memory: bool,
-    /// All writes go through a buffer that outlives a cut: what is acknowledged is safe, and no write is cut short.
+    /// All writes go through a buffer that survives a cut: what is acknowledged is safe, and no write is cut short.
     pub saves: bool,
 }
 
 impl Terms {
-    /// Of a drive, or of one below a cache in memory: what is there outlives no cut.
+    /// The terms of a drive, or of one below a cache in memory, which survives no cut.
     pub fn of(stack: &Stack) -> Terms {
         let profile = &stack.profile;
         let in_memory = stack.accelerators().any(|accelerator| accelerator.write_back);
@@ -32,7 +32,7 @@ impl Terms {
         let saved = profile.saves_buffer();
         let switched_on = stack.changes.iter().any(|change| Terms::switched(&change.key, &change.value) == Some(true));
         let caches = cache.write_back || switched_on || cache.flash_sectors > 0 || profile.faults.caches_when_off;
-        // The profile's word: a fault is found out by it.
+        // By the profile's claim, so that a fault is found by it.
         let volatile_at_first = in_memory || cache.write_back && !saved;
         Terms {
             unit: u64::from(profile.physical_sector) / SECTOR,
@@ -44,12 +44,12 @@ impl Terms {
         }
     }
 
-    /// The same where everything acknowledged is promised, as before an orderly power-off.
+    /// The same terms with everything acknowledged promised, as before an orderly power-off.
     pub fn promising_all(self) -> Terms {
         Terms { volatile: false, volatile_at_first: false, in_memory: false, ..self }
     }
 
-    /// Whether the drives' write cache is on from now on, when it was that which changed.
+    /// Whether the drives' write cache is on from now on, if that is what changed.
     pub fn switched(key: &str, value: &str) -> Option<bool> {
         (key == WRITE_BACK).then_some(matches!(value, "on" | "true"))
     }

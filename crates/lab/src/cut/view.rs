@@ -1,14 +1,14 @@
-//! What a program sees of the drives below it: which write each block of the volumes would be read as after a cut, when
+//! What a program sees of the drives below it: which write each block of the volumes would read as after a cut, if
 //! these drives of an array are lost.
 //!
-//! Of a mirror the first copy counts that is there. After a cut Linux's md reads the first one until the copies are
-//! brought in line, and brings the others in line with it (`read_balance` in `drivers/md/raid1.c` and `raid10.c`: the
-//! first disk beyond `recovery_cp`; `raid1_sync_request`): what only another has is lost. Of rows with parity the data
-//! count as they stand; those of a lost drive are what parity and the others give ([`super::stripes`]). A drive by itself
-//! is a view of one copy.
+//! For a mirror the first copy present counts. After a cut Linux's md reads the first one until the copies are
+//! resynchronized, and copies it over the others (`read_balance` in `drivers/md/raid1.c` and `raid10.c`: the first disk
+//! beyond `recovery_cp`; `raid1_sync_request`): what only another copy has is lost. For rows with parity the data count
+//! as they stand; those of a lost drive are what parity and the others give ([`super::stripes`]). A single drive is a
+//! view of one copy.
 //!
-//! Where drives are lost or replaced during a run there is a view for each set of them that may be lost at a time. All see
-//! the whole run; a cut is judged by the one whose set is lost then.
+//! If drives are lost or replaced during a run, there is a view for each set of drives that may be lost at a time. All
+//! see the whole run; a cut is judged by the view of the set that is lost then.
 
 use std::collections::BTreeSet;
 
@@ -26,18 +26,18 @@ use super::stripes::{Hidden, Stripes};
 use super::terms::Terms;
 use crate::stats::histogram::Histogram;
 
-/// A drive of an array is lost, or a new one takes its place.
+/// A drive of an array is lost or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Lose(u32),
     Replace(u32),
 }
 
-/// The array that cuts hit, and what becomes of its drives during a run. A drive by itself has no volumes.
+/// The array that cuts hit, and what happens to its drives during a run. A single drive has no volumes.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     volumes: Vec<Volume>,
-    /// Drives that are lost, one bit each, and those of them that are being rebuilt.
+    /// Lost drives, one bit each, and those of them that are being rebuilt.
     lost: u64,
     rebuilding: u64,
     /// What is still to come, in order.
@@ -45,7 +45,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of a stack, or why cuts of it are not judged.
+    /// The plan of a stack, or why cuts of it are not judged.
     pub fn of(stack: &Stack) -> Result<Plan, String> {
         let Some(spec) = stack.array() else { return Ok(Plan::default()) };
         let turn = |key: &str, value: &str| match (key, value.parse()) {
@@ -86,22 +86,22 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Drives.
+    /// How many drives it has.
     pub fn members(&self) -> u32 {
         self.volumes.first().map_or(1, |volume| volume.members)
     }
 
-    /// Drives that are lost, one bit each.
+    /// Lost drives, one bit each.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Some volume has rows with parity.
+    /// True if some volume has rows with parity.
     pub fn has_parity(&self) -> bool {
         self.volumes.iter().any(|volume| volume.parities() > 0)
     }
 
-    /// A drive is to be rebuilt.
+    /// True if a drive is to be rebuilt.
     pub fn rebuilds(&self) -> bool {
         self.turns.iter().any(|turn| matches!(turn, Turn::Replace(_)))
     }
@@ -152,7 +152,7 @@ impl Plan {
     }
 }
 
-/// The last write of a block that was acknowledged.
+/// The last acknowledged write of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Relied {
     stamp: u64,
@@ -162,25 +162,25 @@ struct Relied {
     sure: bool,
 }
 
-/// The view when a set of drives is lost.
+/// The view with a set of drives lost.
 pub struct View {
     terms: Terms,
     volumes: Vec<Volume>,
     lost: u64,
-    /// Writes not all of which is on the medium.
+    /// Writes that are not wholly on the medium.
     pub risk: Risk,
-    /// Kept where rows have parity.
+    /// Only if rows have parity.
     stripes: Option<Stripes>,
-    /// What lies on the medium, kept where a cut can destroy it.
+    /// The content of the medium; only if a cut can destroy it.
     image: Option<Runs<Held>>,
-    /// Kept where blocks of a lost drive may not be given back.
+    /// Only if blocks of a lost drive may be unrecoverable.
     relied: Option<Runs<Relied>>,
-    /// Which write each sector holds, kept where files are judged.
+    /// Which write each sector holds; only if files are judged.
     pub surface: Option<Runs<u64>>,
 }
 
 impl View {
-    /// With these drives lost, one bit each.
+    /// The view with these drives lost, one bit each.
     pub fn new(terms: Terms, plan: &Plan, lost: u64) -> View {
         View {
             terms,
@@ -194,12 +194,12 @@ impl View {
         }
     }
 
-    /// No write is in flight or at risk.
+    /// True if no write is in flight or at risk.
     pub fn is_idle(&mut self) -> bool {
         self.risk.is_idle() && self.stripes.as_mut().is_none_or(Stripes::is_idle)
     }
 
-    /// A read would find this copy of the block.
+    /// True if a read would return this copy of the block.
     fn is_read(&self, role: Role, lba: u64) -> bool {
         let copy = match role {
             Role::Copy(copy) | Role::RebuiltCopy(copy) => copy,
@@ -217,7 +217,7 @@ impl View {
         (0..volume.copies()).find(there) == Some(copy)
     }
 
-    /// An array took a write under `number`; a part of it is the write of this stamp.
+    /// An array accepted a write under `number`; a part of it is the write of this stamp.
     pub fn enter(&mut self, number: u64, run: Run, part: Run, stamp: u64) {
         if let Some(stripes) = &mut self.stripes {
             stripes.enter(number, run, part, stamp);
@@ -238,7 +238,7 @@ impl View {
             image.land(run, self.risk.held(stamp, self.terms.volatile));
         }
         match &mut self.surface {
-            // A buffer that outlives the cut has brought what is newer.
+            // A buffer that survives the cut has brought newer data.
             Some(surface) if self.terms.saves => surface.raise(run, stamp),
             Some(surface) => surface.join(run, stamp),
             None => {}
@@ -246,14 +246,14 @@ impl View {
         self.risk.land(at, run, stamp);
     }
 
-    /// Sectors of a write were superseded before they came to the medium.
+    /// Sectors of a write were superseded before they reached the medium.
     pub fn supersede(&mut self, part: &Part) {
         if self.is_read(part.role, part.run.0) {
             self.risk.supersede(part.stamp, part.run.1 - part.run.0);
         }
     }
 
-    /// A write is acknowledged at `at`.
+    /// Acknowledges a write at `at`.
     pub fn acknowledge(&mut self, at: Instant, request: &Request) {
         let (run, stamp) = ((request.lba, request.end()), request.stamp);
         if self.terms.saves {
@@ -274,7 +274,7 @@ impl View {
         }
     }
 
-    /// What of the sectors a program sees, in order.
+    /// The parts of the sectors that a program sees, in order.
     fn seen(&self, parts: &[Part]) -> Vec<(Run, u64)> {
         let seen = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
         let mut seen: Vec<(Run, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
@@ -282,7 +282,7 @@ impl View {
         seen
     }
 
-    /// What a cut makes of the sectors under the heads, for whoever judges files.
+    /// What a cut does to the sectors under the heads, for the judge of files.
     pub fn overlay(&mut self, under: &[Part]) -> Overlay {
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
         let hidden = known.map_or_else(Hidden::default, |stripes| stripes.hidden(under, self.terms.cut_sector));
@@ -297,7 +297,7 @@ impl View {
     /// What a cut at `at` leaves, with these parts under the heads.
     pub fn judge(&mut self, at: Instant, under: &[Part], ages: &mut [Histogram; 4]) -> Cut {
         let fate = self.terms.cut_sector;
-        // What is in a buffer that outlives a cut is not told.
+        // The content of a buffer that survives a cut is not reported.
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
         let (holes, hidden) =
             known.map_or_else(Default::default, |stripes| (stripes.holes(under, fate), stripes.hidden(under, fate)));
@@ -328,7 +328,7 @@ impl View {
         }
     }
 
-    /// The writes that blocks were last acknowledged to hold that nothing gives back, with what of them that is.
+    /// Acknowledged writes in blocks that cannot be recovered, with their parts there.
     fn buried(&self, hidden: &Hidden) -> Vec<(u64, Write, Vec<Run>)> {
         let Some(relied) = &self.relied else { return Vec::new() };
         let mut buried: Vec<(u64, Write, Vec<Run>)> = Vec::new();
@@ -345,7 +345,7 @@ impl View {
         buried
     }
 
-    /// The same writes where blocks are gone: of an acknowledged one that counts if no later one was acknowledged.
+    /// The same writes without blocks that are gone: an acknowledged write counts if no later one was acknowledged.
     fn without_gone<'a>(
         &self,
         standing: Vec<Standing<'a>>,
@@ -380,7 +380,7 @@ impl View {
         all
     }
 
-    /// Sectors that cannot be read; those of them that held acknowledged data, and promised data.
+    /// Unreadable sectors; how many of them held acknowledged data, and promised data.
     fn torn(&self, under: &[Run]) -> (u64, u64, u64) {
         let Some(image) = &self.image else { return (0, 0, 0) };
         let sectors = |run: Run| run.1 - run.0;

@@ -1,4 +1,4 @@
-//! Expressions over results made by hand: values, intervals, shapes and faults.
+//! Tests of expressions over results made by hand: values, intervals, shapes and faults.
 
 use super::*;
 use crate::finding::Evidence;
@@ -43,7 +43,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
     serde_json::from_str(&text).unwrap()
 }
 
-/// What a check comes to over the six cells, or over those that were run.
+/// The results of a check over the six cells, or over those that were run.
 fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
     let study = study::parse("s.toml", STUDY).unwrap();
     let cells = plan::cells(&study);
@@ -68,7 +68,8 @@ fn sides_are_paired_run_by_run() {
     said("(iops[depth=8] / iops[depth=1])[mode=on]", "(iops[depth=8] / iops[depth=1])[mode=on]: 2.029 ± 0.374");
     said("iops[mode=on, depth=1] in 100..102", "iops[mode=on, depth=1], wanted 100..102: 101.0 ± 12.7 – holds");
     said("iops[mode=on, depth=1] in 99 ± 2 %", "iops[mode=on, depth=1], wanted 99 ± 2 %: 101.0 ± 12.7 – FAILS");
-    // 100 and 102: s = √2. 90 and 110 are 1 on average and scatter about it, 200 and 210 scatter less than they are away.
+    // 100 and 102: s = √2. 90 and 110 are 1 on average and scatter about it; 200 and 210 scatter less than their
+    // distance from it.
     said("deviation(iops[mode=on, depth=1])", "deviation(iops[mode=on, depth=1]): 1.414");
     for (of, holds) in [("iops[mode=off, depth=2]", true), ("iops[mode=on, depth=8]", false)] {
         let within = check_of(&format!("-deviation({of}) < {of} - 100 < deviation({of})"), &[0, 1, 2, 3, 4, 5]);
@@ -181,7 +182,7 @@ fn what_is_asked_twice_is_one_test() {
             .flat_map(|cell| [0, 1].map(|run| RunRecord { cell, ..record(cell_of(cell), run) }))
             .collect();
         let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
-        // What a cell runs is not asked here: one stands for all.
+        // The content of cells does not matter here: one stands for all.
         let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let any = plan::prepare("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();

@@ -1,5 +1,5 @@
-//! What the headline does not say: figures that went the other way than the one that is judged. More requests a second
-//! with a longer p99 is no plain "faster".
+//! What the headline does not say: figures that went the other way than the judged one. More requests a second with a
+//! longer p99 is no plain "faster".
 
 use seekwise_formats::metric::{Figure, Metric, Whose};
 
@@ -8,11 +8,9 @@ use crate::stats::{Interval, Verdict};
 /// A figure beside the judged one, with its own interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
-    /// Which figure.
     pub metric: Metric,
     /// The other side over the base; 95 %, not corrected for others.
     pub ratio: Interval,
-    /// It went the bad way.
     pub worse: bool,
 }
 
@@ -25,13 +23,13 @@ impl Beside {
     }
 }
 
-/// The figures that are held against a judged one, of the same requests; none against the time of a whole run, in which a
-/// program may get by with fewer and longer requests.
+/// The figures to compare with a judged one, of the same requests. There are none for the time of a whole run, in which
+/// a program may get by with fewer and longer requests.
 pub fn companions(of: &Metric) -> Vec<Metric> {
     let figures: &[Figure] = match of.whose {
         _ if of.figure == Figure::Elapsed => &[],
         Whose::Flush => &[Figure::Mean, Figure::P99, Figure::P999],
-        // The rate of what comes by itself is given.
+        // The rate of an open arrival process is given.
         _ if of.figure.since_due().is_some() => {
             &[Figure::SinceDue, Figure::SinceDueP99, Figure::SinceDueP999, Figure::Mean, Figure::P99]
         }
@@ -41,8 +39,8 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
     others.map(|&figure| Metric { whose: of.whose.clone(), figure }).collect()
 }
 
-/// Whether a companion contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it goes
-/// the other way than the verdict. Beside "no difference" either way does; where there is no verdict, nothing.
+/// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it
+/// goes the other way than the verdict. Beside "no difference" either way contradicts; without a verdict, none does.
 pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<Beside> {
     let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);
     let sure = ratio.low > 1.0 || ratio.high < 1.0;

@@ -1,7 +1,7 @@
-//! Which parts of the mean response changed between two sides, and by how much of the difference.
+//! Which parts of the mean response changed between two sides, and their shares of the difference.
 //!
-//! Means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the differences of the
-//! parts add up to the difference of the responses exactly.
+//! These are means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the
+//! differences of the parts add up exactly to the difference of the responses.
 
 use std::collections::BTreeMap;
 
@@ -12,36 +12,33 @@ use serde::{Serialize, Serializer};
 use super::metric::view;
 use crate::run::RunRecord;
 
-/// A part is named where it makes at least this share of what changed most beside it (inferred: below it, a reader is
-/// told nothing that the largest parts do not say).
+/// A part is named if it makes at least this share of the largest change beside it (inferred: smaller parts tell a
+/// reader nothing that the largest do not).
 const NAMED: f64 = 0.05;
 
-/// Waiting, or the work itself, is named where it changed by at least this share of itself: what a study calls equal
-/// unless told otherwise.
+/// Waiting, or the work itself, is named if it changed by at least this share of itself: what a study calls equal by
+/// default.
 const CHANGED: f64 = 0.02;
 
 /// Parts in which a request waits for others. With a fixed number of requests outstanding they follow from the rest:
 /// each waits for the work of those before it.
 const WAITING: [Part; 3] = [Part::Driver, Part::Flush, Part::Queue];
 
-/// One part of the mean response on both sides, in ns.
+/// A part of the mean response on both sides, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Which part.
     pub part: Part,
     /// On the base's side.
     pub from: i64,
-    /// On the other's.
+    /// On the other side.
     pub to: i64,
 }
 
-/// A mean response taken apart on both sides: the parts that either side has, in the order in which a request meets
-/// them.
+/// A mean response by parts on both sides: the parts that either side has, in the order in which a request meets them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Of which requests.
+    /// The requests, in words.
     pub of: String,
-    /// The parts.
     pub parts: Vec<Change>,
 }
 
@@ -51,13 +48,13 @@ impl Change {
         self.to - self.from
     }
 
-    /// A request waits for others in it.
+    /// True if a request waits for others in it.
     pub fn waits(&self) -> bool {
         WAITING.contains(&self.part)
     }
 }
 
-/// The words for requests whose mean is taken apart.
+/// The words for the requests of the mean.
 fn requests(whose: &Whose) -> String {
     match whose {
         Whose::All => "reads and writes".to_owned(),
@@ -69,7 +66,7 @@ fn requests(whose: &Whose) -> String {
     }
 }
 
-/// The parts of a run; those of reads and writes stand in folders of every age.
+/// The parts of a run. Result folders of every version have those of reads and writes.
 fn parts<'a>(whose: &Whose, run: &'a RunRecord) -> Option<&'a BTreeMap<String, f64>> {
     let parts = match whose {
         Whose::All => &run.anatomy_ms,
@@ -89,7 +86,7 @@ fn mean(whose: &Whose, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
 }
 
 impl Cause {
-    /// Of the runs of two sides; nothing where one has no such request, or keeps no parts.
+    /// The cause between the runs of two sides; `None` if one has no such request, or keeps no parts.
     pub fn between(whose: &Whose, from: &[&RunRecord], to: &[&RunRecord]) -> Option<Cause> {
         let (from, to) = (mean(whose, from)?, mean(whose, to)?);
         let changes = Part::ALL.into_iter().zip(from.into_iter().zip(to));
@@ -108,8 +105,8 @@ impl Cause {
         self.parts.iter().map(|change| change.to).sum()
     }
 
-    /// By how much of the difference a part changed; nothing where parts cancel each other, so that shares of what is
-    /// left would mislead.
+    /// The share of a part in the difference; `None` if parts cancel each other, so that shares of the remainder would
+    /// mislead.
     pub fn share(&self, change: &Change) -> Option<f64> {
         self.share_of(change.difference())
     }
@@ -131,8 +128,8 @@ impl Cause {
         main
     }
 
-    /// In one sentence: what the waiting and what the work itself adds, and which parts of each. What is not named is
-    /// *the rest*, so that the figures add up as printed.
+    /// In one sentence: what the waiting and what the work itself adds, and which parts of each. Parts without a name
+    /// are *the rest*, so that the printed figures add up.
     pub fn text(&self) -> String {
         let (from, to) = (us(self.from()), us(self.to()));
         let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
@@ -235,7 +232,7 @@ mod tests {
         ]);
         let sum: i64 = cause.parts.iter().map(Change::difference).sum();
         assert_eq!(sum, cause.to() - cause.from());
-        // 70.123 - 0.498 makes what stands before the colon, and each bracket what stands before it.
+        // 70.123 - 0.498 makes the figure before the colon, and each bracket the figure before it.
         assert_eq!(
             cause.text(),
             "mean response of reads 8.131 -> 77.756 ms, +69.625 ms: waiting +70.123, 101 % (queue +70.123); \

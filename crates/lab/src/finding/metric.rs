@@ -1,12 +1,12 @@
-//! What a metric comes to in one run.
+//! The value of a metric in one run. What a difference means, `finding` decides.
 
 use seekwise_formats::metric::{Figure, Metric, Whose};
 
 use crate::run::{Response, RunRecord, View};
 use crate::stats::{Better, Percentile, quality};
 
-/// The requests that are judged; nothing where a run has none of them. A job with workers of one name keeps no groups:
-/// that name is all (`lab/study` checks it before the runs).
+/// The judged requests; `None` if a run has none of them. A job with workers of one name keeps no groups: that name is
+/// the whole job (`lab/study` checks this before the runs).
 pub fn view<'a>(whose: &Whose, record: &'a RunRecord) -> Option<&'a View> {
     let view = match whose {
         Whose::All => Some(&record.all),
@@ -20,7 +20,7 @@ pub fn view<'a>(whose: &Whose, record: &'a RunRecord) -> Option<&'a View> {
     view.filter(|view| view.ios > 0)
 }
 
-/// The metric of one run; nothing where it has no such request, or no processor, or is not measured.
+/// The metric of one run; `None` if it has no such request, or no processor, or is not measured.
 pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let figure = match metric.figure {
         Figure::Elapsed => return Some(record.elapsed_s),
@@ -53,23 +53,23 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
     })
 }
 
-/// The times that a figure is of: from the issue, or from when requests were due.
+/// The times of a figure: from the issue, or from when requests were due.
 fn of_view(figure: Figure, view: &View) -> Option<Response> {
     if figure.since_due().is_some() { view.since_due_ms } else { view.response_ms }
 }
 
-/// Which way of a metric is good.
+/// Which direction of a metric is good.
 pub fn better(metric: &Metric) -> Better {
     if metric.figure.higher_is_better() { Better::Higher } else { Better::Lower }
 }
 
-/// The percentile that a metric is.
+/// The percentile of a figure, if it is one.
 fn percentile(figure: Figure) -> Option<Percentile> {
     let word = figure.since_due().unwrap_or(figure.word());
     Percentile::LISTED.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 
-/// The run has enough requests for the metric, as far as it is a percentile.
+/// True if the run has enough requests for the metric, if that is a percentile.
 pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
     let ios = match &metric.whose {
         Whose::Operations(name) => record.operations.get(name).map_or(0, |done| done.count),

@@ -1,63 +1,57 @@
-//! Where an effect is: the cells of a comparison grouped by what came out of them, in as few words as separate the
-//! groups.
+//! Where an effect is: the cells of a comparison grouped by their outcome, in as few words as separate the groups.
 //!
-//! The rule. Cells are *faster*, *slower*, *no difference* or undecided. A group is described by a box: for each factor the
-//! levels that its cells have. A box describes its group when no cell of another group is in it; undecided cells may be,
-//! and are counted. Where one box does not do, the group is cut in two at a level of one factor, once. The largest group
-//! that is left is *elsewhere*. Where even two boxes do not do, nothing is invented: the cells are counted by the
-//! levels of the factor that separates them best.
+//! The rule. Cells are *faster*, *slower*, *no difference* or undecided. A group is described by a box: for each factor
+//! the levels that its cells have. A box describes its group if no cell of another group is in it; undecided cells may
+//! be, and are counted. If one box is not enough, the group is cut in two at a level of one factor, once. The largest
+//! remaining group is *elsewhere*. If even two boxes are not enough, the cells are counted by the levels of the factor
+//! that separates them best.
 //!
-//! Words. Levels go by the classes that the study puts them into where classes cover them exactly, else by their own names. What
-//! is said counts: cells that are decided out of all that the words cover. A sentence is short enough for three lines: names
-//! that make it longer give way to their number, and the table of regions has them.
+//! Words. Levels go by the classes of the study if classes cover them exactly, else by their own names. The counts are
+//! the decided cells out of all that the words cover. A sentence fits three lines: names that make it longer are
+//! replaced by their number, and the table of regions has them.
 
 use serde::Serialize;
 
-use crate::report::Outcome;
+use crate::outcome::Outcome;
 
 /// A factor other than the one compared.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Its name.
     pub factor: String,
-    /// Its levels, in the study's order.
+    /// In the study's order.
     pub levels: Vec<String>,
-    /// Names of several levels together, with their places.
+    /// Names for several levels together, with their indexes.
     pub classes: Vec<(String, Vec<usize>)>,
 }
 
 /// A cell of the comparison.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// For each axis, which level.
+    /// For each axis, the index of the level.
     pub at: Vec<usize>,
-    /// What came out.
     pub outcome: Outcome,
-    /// By how much.
     pub ratio: f64,
 }
 
 /// Cells with one outcome, and the words for where they are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Region {
-    /// "depth 8 and more, pattern random"; "everywhere", of all cells only; "where decided"; "elsewhere".
+    /// "depth 8 and more, pattern random"; "everywhere", for all cells only; "where decided"; "elsewhere".
     pub place: String,
-    /// What came out there.
+    /// The outcome there.
     pub verdict: Outcome,
-    /// How many cells of this outcome.
+    /// How many cells have this outcome.
     pub cells: usize,
-    /// Cells within these words of which nothing is known.
+    /// Undecided cells within these words.
     pub undecided: usize,
-    /// The least and the greatest of their ratios.
+    /// The lowest and the highest of their ratios.
     pub ratio: Range,
 }
 
 /// Ratios of several cells.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// The least.
     pub low: f64,
-    /// The greatest.
     pub high: f64,
 }
 
@@ -66,18 +60,18 @@ pub struct Range {
 pub struct Where {
     /// In one sentence.
     pub text: String,
-    /// The groups, the effects first; empty where no few words separate them.
+    /// The groups, the effects first; empty if no few words separate them.
     pub regions: Vec<Region>,
-    /// Between which levels of a factor the outcome changes, where that is the same whatever the others.
+    /// Between which levels of a factor the outcome changes, if that is the same for all other levels.
     pub turns: Vec<String>,
 }
 
-/// One set of levels for each axis.
+/// A set of levels for each axis.
 type Levels = Vec<Vec<usize>>;
 
 const DECIDED: [Outcome; 3] = [Outcome::Faster, Outcome::Slower, Outcome::NoDifference];
 
-/// Describes the cells of one comparison; nothing when none is decided. `margin` is 0.02 for ±2 %.
+/// Describes the cells of one comparison; `None` if none is decided. `margin` is 0.02 for ±2 %.
 pub fn describe(axes: &[Axis], places: &[Place], margin: f64) -> Option<Where> {
     let of = |outcome: Outcome| places.iter().filter(move |place| place.outcome == outcome);
     let present: Vec<Outcome> = DECIDED.into_iter().filter(|outcome| of(*outcome).next().is_some()).collect();
@@ -110,14 +104,14 @@ pub fn describe(axes: &[Axis], places: &[Place], margin: f64) -> Option<Where> {
 /// All cells are alike.
 const EVERYWHERE: &str = "everywhere";
 
-/// All cells of which something is known are alike.
+/// All decided cells are alike.
 const WHERE_DECIDED: &str = "where decided";
 
 /// What the words before do not cover.
 const ELSEWHERE: &str = "elsewhere";
 
-/// The group that is named by what it is not: the one that no box describes, else the cells without a difference,
-/// else the largest.
+/// The group that is named by what it is not: the one that no box describes, else the cells without a difference, else
+/// the largest.
 fn elsewhere(axes: &[Axis], places: &[Place], present: &[Outcome]) -> Option<Outcome> {
     let count = |outcome: &Outcome| places.iter().filter(|place| place.outcome == *outcome).count();
     let loose = present.iter().copied().find(|outcome| boxes(axes, places, *outcome).is_none());
@@ -140,7 +134,7 @@ fn holds(within: &Levels, place: &Place) -> bool {
     within.iter().zip(&place.at).all(|(levels, at)| levels.contains(at))
 }
 
-/// No cell of another group is in it.
+/// True if no cell of another group is in it.
 fn is_clean(within: &Levels, places: &[Place], outcome: Outcome) -> bool {
     let other = |place: &Place| DECIDED.contains(&place.outcome) && place.outcome != outcome;
     !places.iter().any(|place| other(place) && holds(within, place))
@@ -177,7 +171,7 @@ fn boxes(axes: &[Axis], places: &[Place], outcome: Outcome) -> Option<Vec<Levels
     None
 }
 
-/// A region, and how it is said.
+/// A region, and its description.
 struct Said {
     region: Region,
     /// Its place in fewer words: levels that go by their own names are counted.
@@ -192,7 +186,7 @@ fn region(axes: &[Axis], places: &[Place], outcome: Outcome, within: &Levels) ->
     let said = |counted: bool| {
         let mut said: Vec<(bool, String)> =
             axes.iter().zip(within).filter_map(|(axis, levels)| words(axis, levels, counted)).collect();
-        // What goes by a class comes first: "in random work, depth 8 and more".
+        // Classes come first: "in random work, depth 8 and more".
         said.sort_by_key(|(is_class, _)| !is_class);
         let by_class = said.first().is_some_and(|(is_class, _)| *is_class);
         (by_class, said.into_iter().map(|(_, words)| words).collect::<Vec<_>>().join(", "))
@@ -212,7 +206,7 @@ fn number(level: &str) -> Option<f64> {
     level.parse().ok()
 }
 
-/// Its levels are numbers in rising order.
+/// True if its levels are numbers in rising order.
 fn is_numeric(axis: &Axis) -> bool {
     let numbers: Option<Vec<f64>> = axis.levels.iter().map(|level| number(level)).collect();
     numbers.is_some_and(|numbers| numbers.is_sorted())
@@ -242,8 +236,8 @@ fn classes(axis: &Axis, levels: &[usize]) -> Option<String> {
     None
 }
 
-/// The words for some levels of a factor, and whether they are classes; none for all of them. `counted` gives the number of
-/// names instead of the names, where they are several.
+/// The words for some levels of a factor, and whether they are classes; `None` for all levels. `counted` replaces
+/// several names by their number.
 fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)> {
     let Axis { factor, levels: all, .. } = axis;
     let (first, last) = (*levels.first()?, *levels.last()?);
@@ -282,8 +276,8 @@ fn listed(words: &[&str], last: &str) -> String {
     }
 }
 
-/// Along each numeric factor, the pair of levels between which the outcome changes in every row of the others in which it
-/// changes at all; a row that changes twice is none.
+/// Along each numeric factor, the pair of levels between which the outcome changes in every row of the others in which
+/// it changes at all; rows that change twice are excluded.
 fn turns(axes: &[Axis], places: &[Place]) -> Vec<String> {
     let turn = |axis: usize| {
         let mut found: Option<(usize, usize)> = None;
@@ -312,7 +306,7 @@ fn turns(axes: &[Axis], places: &[Place]) -> Vec<String> {
     (0..axes.len()).filter(|axis| is_numeric(&axes[*axis])).filter_map(turn).collect()
 }
 
-/// `+13 %`; of a range that reaches double or half both its ends as `2.40 ×`.
+/// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`.
 fn by(Range { low, high }: Range) -> String {
     let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
     let percent = |ratio: f64| format!("{:+.0}", (ratio - 1.0) * 100.0);
@@ -341,7 +335,7 @@ fn outcome(region: &Region, margin: f64) -> String {
 /// Letters that a sentence of three lines has room for, beside the name of its comparison.
 const ROOM: usize = 240;
 
-/// All regions in one sentence; the place of each by its names, or where that is too long, in fewer words.
+/// All regions in one sentence; the place of each by its names or, if that is too long, in fewer words.
 fn sentence(regions: &[Said], turns: &[String], margin: f64) -> String {
     let turns = if turns.is_empty() { String::new() } else { format!("; turns {}", turns.join(" and ")) };
     let all = |counted: bool| {
@@ -353,7 +347,7 @@ fn sentence(regions: &[Said], turns: &[String], margin: f64) -> String {
     if named.chars().count() <= ROOM { named } else { all(true) }
 }
 
-/// What came out of a region, in how many of its cells where not all are decided, and where.
+/// The outcome of a region, in how many of its cells if not all are decided, and where.
 fn phrase(Said { region, preposition, .. }: &Said, place: &str, margin: f64) -> String {
     let out = outcome(region, margin);
     let of = match region.cells + region.undecided {
@@ -370,7 +364,7 @@ fn phrase(Said { region, preposition, .. }: &Said, place: &str, margin: f64) -> 
     }
 }
 
-/// Where few words do not separate the groups: how many cells of each, along the factor whose levels tell most.
+/// If few words do not separate the groups: how many cells of each, along the factor whose levels separate them best.
 fn counted(axes: &[Axis], places: &[Place], present: &[Outcome]) -> String {
     let count = |outcome: Outcome, axis: usize, level: usize| {
         places.iter().filter(|place| place.outcome == outcome && place.at[axis] == level).count()
@@ -470,7 +464,7 @@ mod tests {
 
     #[test]
     fn everywhere_is_said_of_all_cells_only() {
-        // 5 of 16 cells are slower, of the others nothing is known: that is not everywhere.
+        // 5 of 16 cells are slower, and the others are undecided: that is not everywhere.
         let depths = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
         let levels = depths.iter().map(|level| (*level).to_owned()).collect();
         let axes = [Axis { factor: "depth".to_owned(), levels, classes: Vec::new() }];

@@ -1,6 +1,6 @@
-//! Points tried on the data: each once, however often it is asked for, and written down as it is done, so that a fit that
-//! was interrupted goes on where it was. The search knows nothing of that: it asks the same questions in the same order,
-//! and gets the answers that are known at once.
+//! Points tried on the data: each once, however often it is asked for, and written down as it is done, so that an
+//! interrupted fit can continue. The search knows nothing of that: it asks the same questions in the same order, and
+//! gets known answers at once.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,32 +12,32 @@ use super::data::{Data, Draws, Part};
 use super::parameter::{Parameter, apply};
 use super::slope::{Simulated, Target};
 
-/// The loss of a point that no drive can be made of.
+/// The loss of a point of which no drive can be made.
 const IMPOSSIBLE: f64 = 1e6;
 
-/// Resamples of what the search sees, of which intervals are made.
+/// Resamples of what the search sees; intervals are made of them.
 pub const SEEN_DRAWS: usize = 40;
 
-/// Resamples of what is held back, by which changes are judged.
+/// Resamples of the held-back data; changes are judged by them.
 pub const HELD_DRAWS: usize = 200;
 
-/// What is asked of a point.
+/// A question about a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
-    /// Its loss on what is seen.
+    /// Its loss on the seen data.
     Seen,
-    /// The same, and that of each draw.
+    /// Its loss on the seen data, and that of each draw.
     Drawn,
-    /// Its loss on what is held back, and that of each draw.
+    /// Its loss on the held-back data, and that of each draw.
     Held,
 }
 
-/// Hears of each point that is tried: the question as it is written down, the answer, and whether it was known.
+/// Called for each point that is tried: the question as it is written down, the answer, and whether it was known.
 pub type Heard<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
 
 /// A drive, what may move of it, and the data.
 pub struct Bench<'a> {
-    /// The profile to begin with.
+    /// The initial profile.
     pub drive: &'a DriveFile,
     /// What may move.
     pub parameters: &'a [Parameter],
@@ -81,24 +81,24 @@ impl<'a> Bench<'a> {
         points.par_iter().map(|point| self.ask(question, point)).collect()
     }
 
-    /// The loss of a point on what is seen.
+    /// The loss of a point on the seen data.
     pub fn loss(&self, point: &[f64]) -> f64 {
         self.ask(Question::Seen, point)[0]
     }
 
-    /// What was measured of what is seen, figure by figure.
+    /// The measured values of the seen data, figure by figure.
     pub fn targets(&self) -> &[Target] {
         &self.targets
     }
 
-    /// The same as simulated at a point, in the same order and unit; none where no drive can be made of it.
+    /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
     pub fn simulated(&self, point: &[f64]) -> Option<Vec<Simulated>> {
         let drive = apply(self.drive, self.parameters, point).ok()?;
         let parts: Result<Vec<Vec<Simulated>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
         parts.ok().map(|parts| parts.concat())
     }
 
-    /// Whether anything is held back.
+    /// True if any data are held back.
     pub fn holds_back(&self) -> bool {
         self.data.iter().any(|data| data.count(Part::Held) > 0)
     }

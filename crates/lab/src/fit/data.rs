@@ -1,7 +1,7 @@
-//! What a fit goes by: measured traces, and jobs with their figures. Each can be done again on a drive with other
-//! figures, and says how far what comes out is from what was measured.
+//! The data of a fit: measured traces, and jobs with their figures. Each can be repeated on a drive with other figures,
+//! and returns how far the results are from the measurements.
 //!
-//! The search sees one part of it ([`Part::Seen`]); the other is held back to try what was found. Chooses nothing.
+//! The search sees one part of it ([`Part::Seen`]); the other is held back to test what was found. It chooses nothing.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -19,11 +19,11 @@ use super::points::{Again, Point, again};
 use super::slope::{Simulated, Target};
 use crate::validate::{Samples, fits, replay};
 
-/// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets its
-/// own phase with the first access, so one will do.
+/// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets
+/// its own phase with the first access, so one is enough.
 const PHASES: u64 = 4;
 
-/// The fewest requests of each part of a trace: below, its quantiles are noise.
+/// The fewest requests of each part of a trace: below that, its quantiles are noise.
 pub const FEWEST_REQUESTS: usize = 200;
 
 /// A part of the data.
@@ -31,24 +31,22 @@ pub const FEWEST_REQUESTS: usize = 200;
 pub enum Part {
     /// What the search goes by.
     Seen,
-    /// What it never sees.
+    /// What the search never sees.
     Held,
 }
 
 /// A measured trace.
 #[derive(Clone, Debug)]
 pub struct Traced {
-    /// Its file.
     pub file: String,
-    /// Its requests.
     pub trace: Trace,
     /// How many of them the search sees, the first ones.
     pub seen: usize,
-    /// What it is replayed by.
+    /// What decides the issue in the replay.
     pub timing: Timing,
-    /// What held on the drive meanwhile: keys below `drive.` and values.
+    /// Settings of the drive during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
-    /// What another simulator made of it, to be shown beside: nothing goes by it.
+    /// The results of another simulator, for display only.
     pub beside: Option<Beside>,
     parts: [Option<Compared>; 2],
 }
@@ -56,25 +54,24 @@ pub struct Traced {
 /// Response times of the same requests from elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beside {
-    /// What it is called.
+    /// The simulator's name.
     pub name: String,
     /// One for each request.
     pub times: Vec<Span>,
 }
 
-/// A part of one kind of data, drawn anew several times.
+/// Several resamples of a part of one kind of data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Draws {
-    /// Of each draw, how often each block of a trace counts.
+    /// For each draw, how often each block of a trace counts.
     Blocks(Vec<Vec<u32>>),
-    /// Of each draw and job, how often it counts and what else could have been measured.
+    /// For each draw and job, how often it counts and what else could have been measured.
     Jobs(Vec<Vec<Again>>),
 }
 
-/// One kind of data.
+/// A kind of data.
 #[derive(Clone, Debug)]
 pub enum Data {
-    /// A trace.
     Traced(Box<Traced>),
     /// Jobs with their figures.
     Points(Vec<Point>),
@@ -170,14 +167,15 @@ impl Traced {
         Ok(Some(sums))
     }
 
-    /// Times of what is seen as shares of the mean of all reads, or writes: the loss's unit. A quarter of a revolution is far.
+    /// Times of the seen requests as shares of the mean of all reads, or writes: the loss's unit. A quarter of a
+    /// revolution is far.
     fn targets(&self, drive: &DriveFile) -> Vec<Target> {
         let cut = 15e9 / self.rpm(drive);
         let one = |(measured, mean): (&Span, f64)| Target { measured: measured.nanos() as f64 / mean, cut: cut / mean };
         self.trace.measured[..self.seen].iter().zip(self.means()).map(one).collect()
     }
 
-    /// Of each request that is seen, the mean measured time of all of its direction.
+    /// For each seen request, the mean measured time of all of its direction.
     fn means(&self) -> Vec<f64> {
         let mean = |op: Op| {
             let rows = self.trace.rows[..self.seen].iter().zip(&self.trace.measured).filter(|(row, _)| row.op == op);
@@ -209,7 +207,7 @@ impl Traced {
 }
 
 impl Data {
-    /// Requests, or jobs, of a part.
+    /// How many requests, or jobs, a part has.
     pub fn count(&self, part: Part) -> usize {
         match self {
             Data::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, Compared::requests),
@@ -217,7 +215,7 @@ impl Data {
         }
     }
 
-    /// What was measured of what is seen.
+    /// The measured values of the seen part.
     pub fn targets(&self, drive: &DriveFile) -> Vec<Target> {
         match self {
             Data::Traced(traced) => traced.targets(drive),
@@ -225,7 +223,7 @@ impl Data {
         }
     }
 
-    /// The same as simulated on `drive`, in the same unit.
+    /// The simulated values on `drive`, in the same unit.
     pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
         match self {
             Data::Traced(traced) => traced.simulated(drive),
@@ -233,7 +231,7 @@ impl Data {
         }
     }
 
-    /// `times` draws of a part: of a trace, how often each of its blocks counts. The same for every drive.
+    /// `times` draws of a part: for a trace, how often each of its blocks counts. They are the same for every drive.
     pub fn draws(&self, part: Part, times: usize, stream: &str) -> Draws {
         let mut chance = Seed(1).stream(stream);
         match self {
@@ -245,7 +243,7 @@ impl Data {
         }
     }
 
-    /// The loss of a part on `drive`, and that of each draw; nothing where there is no such part.
+    /// The loss of a part on `drive`, and that of each draw; `None` if there is no such part.
     pub fn losses(
         &self,
         drive: &DriveFile,

@@ -1,18 +1,19 @@
-//! How far each fitted number could lie from where it is. A point is no worse than the one that came of the fit if that is
-//! the better one in fewer than 84 of 100 draws of blocks of the data that were seen: a region by profile of the loss, its
-//! threshold by the bootstrap. A number's interval reaches from its least to its largest value in all points that are no
-//! worse: the other numbers may follow, also those that were put back, for a number that went back within noise has let
-//! others take its share. Where a better point than the fit's is found on the way, the fit had not come to an end; what
-//! is no worse than the fit's then reaches further, as it should.
+//! The interval of each fitted number. A point is no worse than the fit's if the fit's is better in fewer than 84 of
+//! 100 draws of blocks of the seen data: a region by profile of the loss, with its threshold by the bootstrap. A
+//! number's interval reaches from its least to its largest value in all points that are no worse. The other numbers may
+//! follow, also those that were put back, because a number that went back within noise has let others take its share.
+//! If the search finds a better point than the fit's, the fit had not converged; the region of points no worse than the
+//! fit's then reaches further, as it should.
 //!
-//! Why 84 of 100: near its least a loss is a parabola of curvature H, and a draw of blocks tilts it by a slope of standard
-//! deviation S, so that the draws' best points scatter by S/H, the standard error. A point d beside the best does better
-//! in a draw that tilts by more than H·d/2, of a normal distribution in 16 of 100 draws at d = 2·S/H: the interval is that of
-//! 95 in 100.
+//! Why 84 of 100: near its minimum a loss is a parabola of curvature H, and a draw of blocks tilts it by a slope of
+//! standard deviation S, so that the draws' best points scatter by S/H, the standard error. A point at a distance d
+//! from the best does better in a draw that tilts by more than H·d/2. For a normal distribution this happens in 16 of
+//! 100 draws at d = 2·S/H: the interval is that of 95 in 100.
 //!
-//! Such points are sought number by number, outwards: the number goes on, the others follow so that what is simulated
-//! changes least and then settle by least squares ([`slope`](super::slope)); each step twice the last as long as the point is
-//! no worse, else half of it. First from the fit's point, then from the best that is known.
+//! Such points are searched number by number, outwards: the number moves on, and the others follow so that the
+//! simulated values change least and then settle by least squares ([`slope`](super::slope)). Each step is twice the
+//! last while the point is no worse, else half of it. The search goes first from the fit's point, then from the best
+//! known one.
 
 use rayon::prelude::*;
 
@@ -21,7 +22,7 @@ use super::judge::SURE;
 use super::parameter::Parameter;
 use super::slope::{FINE, Slopes, better, descend};
 
-/// The first step outwards and the least, as shares of a range, and how many are tried on each side.
+/// The first step outwards and the smallest, as shares of a range, and how many are tried on each side.
 const FIRST: f64 = 1.0 / 128.0;
 const LEAST: f64 = 1.0 / 2048.0;
 const TRIALS: usize = 11;
@@ -29,20 +30,20 @@ const TRIALS: usize = 11;
 /// Steps over which slopes are taken, as a share of a range.
 const AHEAD: f64 = 0.02;
 
-/// From this correlation on two numbers are named together.
+/// From this correlation on, two numbers are named together.
 const TRADES: f64 = 0.8;
 
 /// The intervals of the numbers of a point, and which trade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// Of each parameter that moved and is a number, or a rule that is one: least and most.
+    /// For each parameter that moved and is a number, or a rule that is one: least and most.
     pub of: Vec<Option<(f64, f64)>>,
     /// Pairs of parameters that trade, with their correlation; the first moved.
     pub pairs: Vec<(usize, usize, f64)>,
 }
 
 impl Intervals {
-    /// The same of a point at which some of the numbers went back, the others following.
+    /// The intervals at a point at which some of the numbers went back and the others followed.
     #[must_use]
     pub fn at(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
         let went = |index: usize| point[index] == parameters[index].origin;
@@ -58,11 +59,11 @@ impl Intervals {
     }
 }
 
-/// What is asked about.
+/// The subject of the intervals.
 pub struct Asked<'a> {
     /// The point whose numbers they are.
     pub point: &'a [f64],
-    /// Another from which the search for points that are no worse begins.
+    /// Another start of the search for points that are no worse.
     pub beside: &'a [f64],
     /// What moved: these get intervals.
     pub moved: &'a [bool],
@@ -73,12 +74,12 @@ pub struct Asked<'a> {
 /// A point with the losses of the whole and of each draw.
 type Tried = (Vec<f64>, Vec<f64>);
 
-/// Those that are no worse than the one with the losses `fit`.
+/// The points that are no worse than the one with the losses `fit`.
 fn no_worse<'a>(fit: &[f64], tried: &'a [Tried]) -> Vec<&'a [f64]> {
     tried.iter().filter(|tried| share_better(fit, &tried.1) < SURE).map(|tried| &tried.0[..]).collect()
 }
 
-/// A better point that is found on the way is gone out from anew, so often in all and if it is better by such a share.
+/// A search starts again from a better point, at most this often, and only if it is better by this share.
 const CENTRES: usize = 3;
 const WORTH: f64 = 0.002;
 
@@ -120,7 +121,7 @@ pub fn intervals(bench: &Bench<'_>, asked: &Asked<'_>) -> Intervals {
     Intervals { of, pairs }
 }
 
-/// The least and the largest choice of a rule that is a number with which, the numbers following, a point is no worse than the
+/// The least and the largest choice of a numeric rule with which, the numbers following, a point is no worse than the
 /// one with the losses `fit`.
 fn choices(bench: &Bench<'_>, asked: &Asked<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
     let numbers = bench.parameters[index].numbers()?;
@@ -136,7 +137,8 @@ fn choices(bench: &Bench<'_>, asked: &Asked<'_>, fit: &[f64], index: usize) -> O
     Some(found.iter().fold((own, own), |(low, high), it| (low.min(*it), high.max(*it))))
 }
 
-/// The points tried on the way outwards of one number to one side, as long as they are no worse than the one with the losses `fit`.
+/// The points tried on the way outwards of one number to one side, while they are no worse than the one with the losses
+/// `fit`.
 fn outwards(
     bench: &Bench<'_>,
     (centre, fit): (&[f64], &[f64]),
@@ -167,7 +169,7 @@ fn outwards(
     tried
 }
 
-/// Steps by which the others settle at most.
+/// The most steps in which the others settle.
 const SETTLES: usize = 3;
 
 /// `point` with the others settled by least squares, and the slopes there.

@@ -1,9 +1,10 @@
-//! What of a change stays. A parameter goes back to where it was when the data that were seen cannot tell it from there,
-//! and when the data that were held back do not bear it out. Noise is what resampling blocks gives: what was seen tells a change
-//! if it is the better one in 84 of 100 draws, which is one standard error; what was held back bears it out in more than 60.
+//! Which changes stay. A parameter goes back to its original value if the seen data do not distinguish the two, or if
+//! the held-back data do not confirm the change. Noise is what resampling of blocks gives: the seen data show a change
+//! if it is better in 84 of 100 draws, which is one standard error; the held-back data confirm it if it is better in
+//! more than 60.
 //!
-//! Each step is held against the best point so far, not the one before it: many small losses, each within noise, would else
-//! add up to one that is not.
+//! Each step is compared with the best point so far, not with the one before it: otherwise many small losses, each
+//! within noise, would add up to one that is not.
 
 use serde::Serialize;
 
@@ -13,16 +14,16 @@ use super::parameter::Marked;
 use super::search::{Effort, numbers};
 use super::slope::{FINE, descend, followed};
 
-/// The share of draws in which a change must be the better one: by one standard error, of a normal distribution.
+/// The share of draws in which a change must be better: one standard error of a normal distribution.
 pub const SURE: f64 = 0.84;
 
-/// Numbers do without one if the point with all of them is the better one in no more draws than this: of two that do the
-/// same it is in half.
+/// A number is dispensable if the point with all numbers is better in no more draws than this: of two equal points each
+/// is better in half.
 const SPARED: f64 = 0.6;
 
-/// The share of draws of what is held back in which a change must be the better one that what was seen tells for sure: more
-/// often than two that do the same. The noise of what is held back would else undo a dozen changes that are right, one by one, at
-/// a cost that adds up; whether the whole is better for sure is asked of it at the end.
+/// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than
+/// for two equal points. With a higher share, the noise of the held-back data would undo a dozen right changes one by
+/// one, at a cost that adds up; whether the whole is surely better is asked at the end.
 const AGREED: f64 = SPARED;
 
 /// Why a parameter was left or put back.
@@ -33,13 +34,13 @@ pub enum Left {
     NotFelt,
     /// The search left it where it was.
     NotMoved,
-    /// The data that were seen are met as well without its change.
+    /// The seen data are met as well without its change.
     NotTold,
-    /// The data that were held back are not met better beyond their noise.
+    /// The held-back data are not met better beyond their noise.
     NotBetter,
 }
 
-/// Puts back what the data that were seen do not need: a number goes back if the others, following, meet them as well.
+/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well.
 pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, left: &mut [Option<Left>]) -> Vec<f64> {
     let whole = bench.ask(Question::Drawn, &point);
     let mut point = point;
@@ -53,8 +54,9 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, 
     point
 }
 
-/// Puts back what its interval does not tell: a number that could be anything in half of its range, what it was before among
-/// it, and that what was held back does not bear out. Nothing goes back that the whole needs to meet that better than the profile did.
+/// Puts back what its interval does not determine: a number that could be anything in half of its range, including its
+/// original value, and that the held-back data do not confirm. A number stays if the whole needs it to meet those
+/// better than the profile did.
 pub fn told(
     bench: &Bench<'_>,
     origin: &[f64],
@@ -90,15 +92,15 @@ pub fn told(
     point
 }
 
-/// `point` with one parameter as it was.
+/// `point` with one parameter at its original value.
 fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
     let mut other = point.to_vec();
     other[index] = origin[index];
     other
 }
 
-/// The numbers that moved, in the order in which they are asked whether they must: what nobody ever stated first, and of those
-/// what moved least. Of numbers that trade, the fewest then carry the change.
+/// The numbers that moved, in the order in which they are tested: those that were never stated first, and of those the
+/// ones that moved least. Of numbers that trade, the fewest then carry the change.
 fn numbers_moved(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
     let range = |index: usize| bench.parameters[index].range();
     let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
@@ -112,7 +114,7 @@ fn numbers_moved(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize>
     moved
 }
 
-/// `point` with one number as it was, and the others that moved following.
+/// `point` with one number at its original value, and the others that moved following.
 fn without(bench: &Bench<'_>, origin: &[f64], point: &[f64], index: usize, effort: Effort) -> Vec<f64> {
     let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
     let mut other = alone(origin, point, index);
@@ -125,7 +127,7 @@ fn without(bench: &Bench<'_>, origin: &[f64], point: &[f64], index: usize, effor
     numbers(bench, other, &free, 0.02, effort.following())
 }
 
-/// Puts back what does not stay, what matters least first. `left` gets the reasons.
+/// Puts back what does not stay, the least important first. `left` gets the reasons.
 pub fn take_back(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> Vec<f64> {
     let mut point = back(bench, (Question::Drawn, SURE), origin, point, (Left::NotTold, left));
     if bench.holds_back() {
@@ -142,7 +144,7 @@ fn back(
     (why, left): (Left, &mut [Option<Left>]),
 ) -> Vec<f64> {
     let mut moved: Vec<usize> = (0..point.len()).filter(|&index| point[index] != origin[index]).collect();
-    // What costs least to put back is asked first: of two that do the same, one then stays.
+    // The cheapest to put back is tested first: of two equivalent numbers one then stays.
     let asked: Vec<Vec<f64>> = moved.iter().map(|&index| alone(origin, &point, index)).collect();
     let losses: Vec<f64> = bench.ask_all(Question::Seen, &asked).iter().map(|answer| answer[0]).collect();
     let mut order: Vec<usize> = (0..moved.len()).collect();
@@ -163,7 +165,7 @@ fn back(
     point
 }
 
-/// Whether `point` does better on what is held back than `origin`, beyond noise; nothing where nothing is held back.
+/// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
 pub fn better(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
     bench
         .holds_back()

@@ -1,11 +1,12 @@
-//! How far simulated response times are from measured ones, as one figure without a unit.
+//! The error of simulated response times against measured ones, as one figure without a unit.
 //!
-//! Requests stand in groups: all; reads and writes; of each those near the last requests (where read-ahead and a buffer
-//! tell) and those far from them (where the arm does), behind a read and behind a write apart. A group adds, as a share of
-//! its own measured mean, its demerit (the distance of the two distributions) and its paired error (the mean distance of a
-//! request's two times, at most a quarter of a revolution: two times further apart are of another revolution, and by how
-//! much says nothing; it counts a quarter). Opposite errors of two groups therefore add up and cannot hide. In a closed loop each access to the
-//! platter sets the phase anew, on the real drive as here, so a request's two times are of the same phase.
+//! Requests are in groups: all; reads and writes; of each those near the last requests (which show read-ahead and the
+//! buffer) and those far from them (which show the arm), after a read and after a write separately. A group adds, as a
+//! share of its own measured mean, its demerit (the distance of the two distributions) and its paired error (the mean
+//! distance of a request's two times, at most a quarter of a revolution: times further apart belong to different
+//! revolutions, and their distance means nothing; it counts a quarter). So opposite errors of two groups add up and
+//! cannot cancel. In a closed loop each access to the platter sets the phase anew, on the real drive as here, so that a
+//! request's two times have the same phase.
 //!
 //! Every sum can be taken over blocks of requests that count several times or not at all: resampling.
 
@@ -13,38 +14,38 @@ use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Row;
 
-/// What a paired error counts beside a demerit. The demerit is what a profile is judged by; requests one by one scatter
-/// several times further than their distributions do (by whole revolutions, where one just misses its sector), and would
-/// outweigh it, though they tell figures apart that distributions do not.
+/// The weight of a paired error relative to a demerit. A profile is judged by its demerit. Single requests scatter
+/// several times further than their distributions do (by whole revolutions, if one just misses its sector), and would
+/// outweigh it, though they separate figures that distributions do not.
 const PAIRED: f64 = 0.25;
 
-/// Groups with fewer requests say nothing of a distribution.
+/// Groups with fewer requests say nothing about a distribution.
 pub const FEWEST: usize = 30;
 
-/// Into how many blocks of neighbouring requests a part of a trace is divided for resampling.
+/// The number of blocks of neighbouring requests into which a part of a trace is divided for resampling.
 pub const BLOCKS: usize = 50;
 
-/// A request is near if it begins inside one of so many before it, or so many sectors behind it: what a segment could hold.
+/// A request is near if it begins inside one of this many before it, or within this many sectors after it: what a
+/// segment could hold.
 const BEFORE: usize = 8;
 const BEHIND: u64 = 128;
 
 /// Requests that are compared with one another.
 #[derive(Clone, Debug)]
 struct Group {
-    /// What it counts.
     weight: f64,
     /// Measured mean, ns.
     scale: f64,
     /// Its requests, in the trace's order.
     rows: Vec<u32>,
-    /// The same, from the quickest to the slowest as measured.
+    /// The same, from the shortest to the longest measured time.
     sorted: Vec<u32>,
 }
 
-/// Measured requests, ready to be compared with simulated ones.
+/// Measured requests, ready for comparison with simulated ones.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// Measured, ns.
+    /// In ns.
     measured: Vec<u64>,
     groups: Vec<Group>,
 }
@@ -88,7 +89,7 @@ impl Compared {
         Compared { measured, groups }
     }
 
-    /// Requests.
+    /// How many requests there are.
     pub fn requests(&self) -> usize {
         self.measured.len()
     }
@@ -98,7 +99,7 @@ impl Compared {
         row as usize * BLOCKS / self.measured.len()
     }
 
-    /// The losses of `simulated`: with every request once, then with the blocks as each of `draws` counts them. `cap` is
+    /// The losses of `simulated`: with every request once, then with the blocks counted as in each of `draws`. `cap` is
     /// a quarter of a revolution.
     pub fn losses(&self, simulated: &[Span], cap: Span, draws: &[Vec<u32>]) -> Vec<f64> {
         let times: Vec<u64> = simulated.iter().map(|time| time.nanos()).collect();
@@ -126,7 +127,7 @@ impl Compared {
         if n == 0 { 0.0 } else { sum as f64 / n as f64 }
     }
 
-    /// The demerit in ns: both sides hold the same requests as often, so their shares meet.
+    /// The demerit in ns: both sides hold the same requests equally often, so their shares match.
     fn demerit(&self, group: &Group, sorted: &[u32], times: &[u64], counted: impl Fn(u32) -> u64) -> f64 {
         let (mut i, mut j) = (0, 0);
         let (mut left, mut right) = (0u64, 0u64);
@@ -184,9 +185,10 @@ mod tests {
             (0..200).map(|index| ms(if index % 2 == 0 { 4.0 + by } else { 4.0 - by })).collect()
         };
         assert_eq!(compared.losses(&measured, ms(2.0), &[]), [0.0]);
-        // All, reads and writes, the far of each: all writes are behind a read, all reads but the first behind a write.
+        // All, reads and writes, the far ones of each: all writes are after a read, all reads but the first after a
+        // write.
         const WEIGHTS: f64 = 3.0 + 0.99 + 1.0;
-        // A tenth of each mean, paired and apart.
+        // A tenth of each mean, paired and unpaired.
         let loss = compared.losses(&off(0.4), ms(2.0), &[])[0];
         assert!((loss - WEIGHTS * (PAIRED + 1.0) * 0.1).abs() < 1e-9, "{loss}");
         // A paired error ends at a quarter of a revolution, a demerit does not.

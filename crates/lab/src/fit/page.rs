@@ -1,4 +1,4 @@
-//! A fit's findings as one page that needs nothing else: what came of it in two lines, pictures of it, then tables.
+//! A fit's findings as one self-contained page: a summary in two lines, pictures, then tables.
 
 mod pictures;
 
@@ -12,7 +12,7 @@ table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bo
 td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.head{font-size:1.25rem;border-left:.3rem solid #d05418;padding-left:.8rem}figure{margin:1.5rem 0}\
 figcaption{color:#555;font-size:.9rem}";
 
-/// The page on `title`'s fit; `data` says what it was fitted to, `search` after how many points which loss was the least.
+/// The page on `title`'s fit. `data` describes the data, `search` the least loss after each number of points.
 pub fn page(title: &str, report: &Report, data: &str, search: &[(u64, f64)]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
@@ -49,10 +49,10 @@ pub fn page(title: &str, report: &Report, data: &str, search: &[(u64, f64)]) -> 
     text + "</html>\n"
 }
 
-/// Figures that a headline names.
+/// How many figures a headline names.
 const NAMED: usize = 3;
 
-/// What moved, and how well the drive does what was held back, before and after.
+/// What moved, and how well the drive meets the held-back data, before and after.
 fn headline(report: &Report) -> String {
     let names: Vec<&str> = report.figures.iter().take(NAMED).map(|figure| figure.name.as_str()).collect();
     let more = report.figures.len().saturating_sub(NAMED);
@@ -142,7 +142,7 @@ fn kinds(of: &Validation) -> [(&'static str, Errors); 3] {
     [("all", of.all), ("reads", of.reads), ("writes", of.writes)]
 }
 
-/// A heading and a table, where there are rows.
+/// A heading and a table, if there are rows.
 fn section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {

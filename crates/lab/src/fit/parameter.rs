@@ -1,7 +1,7 @@
-//! What a fit may move: the figures of a profile that nobody states for sure, each within a range, and its rules as
-//! choices. A point is one value for each; a drive is made of a point by setting what differs from the profile.
+//! What a fit may move: the uncertain figures of a profile, each within a range, and its rules as choices. A point is
+//! one value for each; a drive is made of a point by setting what differs from the profile.
 //!
-//! Ranges stand in [`super::ranges`]. Looks at no data: what the data feel is for the search to find out.
+//! Ranges are in [`super::ranges`]. This room looks at no data: the search finds out what the data feel.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -14,16 +14,17 @@ use super::ranges::{self, Range};
 pub const CURVE: &str = "mechanics.seek.points";
 
 /// Where a seek curve is bent: at the shortest distance, at a quarter of the longest, at the longest; straight over the
-/// root of the distance between them, since seeks go by the root of their distance while the arm speeds up.
+/// root of the distance between them, because a seek takes a time proportional to the root of its distance while the
+/// arm accelerates.
 pub const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
 
-/// A share of the longest distance at which the middle bend lies; its root is a half.
+/// The share of the longest distance at which the middle bend lies; its root is a half.
 const QUARTER: f64 = 0.25;
 
-/// A number whose interval is as wide as this share of its range is not told.
+/// A number whose interval is at least this share of its range is not determined.
 const WIDE: f64 = 0.5;
 
-/// How the figure is marked that a parameter moves.
+/// The origin of the figure that a parameter moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Marked {
@@ -33,37 +34,35 @@ pub enum Marked {
     Inferred,
     /// Inferred, and called provisional.
     Provisional,
-    /// An earlier fit's.
+    /// From an earlier fit.
     Fitted,
-    /// The profile has none: what holds without one is moved.
+    /// The profile has none: its default is moved.
     Absent,
     /// Measured or stated, and named by the user.
     Named,
 }
 
-/// What values a parameter takes.
+/// The values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
-    /// Numbers.
     Number(Range),
-    /// One of these; a point has its place in the list.
+    /// One of these; a point has its index in the list.
     Choice(Vec<String>),
 }
 
-/// One thing that may move.
+/// A parameter of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// What it is called: its key, of a seek curve with the place of the bend.
+    /// Its key; for a seek curve with the place of the bend.
     pub name: String,
     /// The profile's key.
     pub key: &'static str,
-    /// Of a seek curve: which of [`BENDS`].
+    /// For a seek curve: which of [`BENDS`].
     pub bend: Option<usize>,
-    /// What it takes.
     pub form: Form,
     /// Its value in the profile.
     pub origin: f64,
-    /// How the figure is marked.
+    /// The origin of the figure.
     pub marked: Marked,
 }
 
@@ -76,24 +75,24 @@ impl Parameter {
         }
     }
 
-    /// Its range, of a number.
+    /// Its range, if it is a number.
     pub fn range(&self) -> Option<&Range> {
         if let Form::Number(range) = &self.form { Some(range) } else { None }
     }
 
-    /// An interval of it is so wide that the number is hardly told.
+    /// True if an interval of it is so wide that the number is hardly determined.
     pub fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
         let both = interval.zip(self.range());
         both.is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE)
     }
 
-    /// Its choices as numbers, of a rule that is one.
+    /// Its choices as numbers, if it is a numeric rule.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         if let Form::Choice(words) = &self.form { words.iter().map(|word| word.parse().ok()).collect() } else { None }
     }
 }
 
-/// All parameters of `drive`. With `only`, those of these keys (or below these sections), whatever their kind.
+/// All parameters of `drive`. With `only`, those with these keys (or below these sections), whatever their origin.
 pub fn of(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
     let named = |key: &str| only.iter().any(|only| key == only || key.starts_with(&format!("{only}.")));
     let moved = |key: &str, marked: Option<Marked>| match (only.is_empty(), named(key)) {
@@ -121,7 +120,7 @@ fn is_table(drive: &DriveFile) -> bool {
     drive.figure("mechanics.seek.form").is_some_and(|form| form.value == Value::Word("table".to_owned()))
 }
 
-/// How a figure is marked, where that lets it move.
+/// The origin of a figure, if it may move.
 fn marked(drive: &DriveFile, figure: &Figure) -> Option<Marked> {
     let cites = |name: &str| drive.sources.get(name).is_some_and(|text| figure.source.starts_with(text.as_str()));
     match figure.kind {
@@ -169,7 +168,7 @@ fn rule(key: &'static str, value: Option<&Value>, marked: Marked) -> Option<Para
     Some(Parameter { name: key.to_owned(), key, bend: None, form: Form::Choice(words), origin, marked })
 }
 
-/// Where every parameter is in the profile.
+/// The value of every parameter in the profile.
 pub fn origin(parameters: &[Parameter]) -> Vec<f64> {
     parameters.iter().map(|parameter| parameter.origin).collect()
 }

@@ -1,11 +1,11 @@
-//! Jobs with figures that came of them: from fio's JSON, from a list of cases, from curves. A point is one job; its loss
-//! is the mean of how far its figures are off, as logarithms of ratios, so that half and twice are equally far. Rate and mean count
-//! twice what percentiles do: a job is judged by the former, the latter tell figures of a drive apart.
+//! Jobs with measured figures: from fio's JSON, from a list of cases, from curves. A point is one job; its loss is the
+//! mean error of its figures, as logarithms of ratios, so that half and twice are equally far. Rate and mean count
+//! twice as much as percentiles: a job is judged by the former, while the latter separate figures of a drive.
 //!
-//! What else could have been measured: a run differs from the next as a whole, and each figure is of so many requests.
-//! Which jobs there are is somebody's choice; they are resampled only where they are many.
+//! What else could have been measured: a run differs from the next as a whole, and each figure comes from a limited
+//! number of requests. The selection of jobs is somebody's choice; they are resampled only if there are many.
 //!
-//! Reads no file: [`sources`](super::sources) makes points of texts.
+//! It reads no file: [`sources`](super::sources) makes points of texts.
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
@@ -15,7 +15,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Row, Timing};
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
 use super::data::{Part, counts};
 use super::slope::{Simulated, Target};
@@ -23,33 +23,33 @@ use crate::run::measure_first;
 use crate::stats::Kind;
 use crate::validate::replay;
 
-/// Requests after which a point's job is ended: its figures are within a hundredth by then.
+/// Requests after which a point's job ends: its figures are within a hundredth by then.
 const MOST: u64 = 20_000;
 
-/// A list of points counts what a trace's groups do: five of weight one (reads, writes, all, and the parts of both), each
-/// with two errors.
+/// A list of points counts as much as a trace's groups: five of weight one (reads, writes, all, and the parts of both),
+/// each with two errors.
 const WEIGHT: f64 = 10.0;
 
-/// Steps of each distance that are made.
+/// How many steps of each distance are made.
 const STEPS: u64 = 500;
 
-/// What is done for a point.
+/// The work of a point.
 #[derive(Clone, Debug)]
 pub enum Doing {
-    /// A job on a stack, whose drive is to be put in.
+    /// A job on a stack, whose drive is replaced.
     Job(Box<(Stack, Work)>),
-    /// Single reads of so many sectors, each so many blocks behind one at a place by chance.
+    /// Single reads of this many sectors, each this many blocks after one at a random place.
     Step(u64, u32),
 }
 
-/// A figure that was measured.
+/// A measured figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// `iops`, `mib_s`, `mb_s`, `mean`, or a percentile such as `p50`; with `write.` before it of the writes.
+    /// `iops`, `mib_s`, `mb_s`, `mean`, or a percentile such as `p50`; with `write.` before it for writes.
     pub name: String,
-    /// Its value: ms of times.
+    /// Its value: times in ms.
     pub measured: f64,
-    /// Its standard error by chance, as a share of it.
+    /// Its standard error as a share of it.
     pub error: f64,
 }
 
@@ -73,15 +73,15 @@ fn bare(name: &str) -> &str {
 pub struct Again {
     /// How often it counts.
     counts: u32,
-    /// How far off each of its figures could have been measured, as a logarithm.
+    /// How far from each of its figures the measurement could have been, as a logarithm.
     off: Vec<f64>,
 }
 
-/// Standard deviation of one run from the next, as a share: equal products of depth and jobs in two published sets of fio's
-/// (a SpinPoint F1 and a Raptor, louwrentius/fio-plot, 2019) agree within 1 to 2 %.
+/// Standard deviation of one run from the next, as a share: equal products of depth and jobs in two published sets of
+/// fio's (a SpinPoint F1 and a Raptor, louwrentius/fio-plot, 2019) agree within 1 to 2 %.
 const RUN_TO_RUN: f64 = 0.015;
 
-/// With fewer jobs a draw of them would be a matter of which one is left out: each then counts once.
+/// With fewer jobs a draw would depend on which one is left out: each then counts once.
 const MANY: usize = 8;
 
 /// A draw of `points`.
@@ -101,36 +101,34 @@ fn normal(chance: &mut Rng) -> f64 {
     (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
 }
 
-/// What a rate and a mean count beside the percentiles of their job.
+/// The weight of a rate and a mean relative to the percentiles of their job.
 const LEVEL: f64 = 2.0;
 
-/// A job and what came of it on the real drive.
+/// A job with its measurements on the real drive.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// In words.
     pub what: String,
-    /// Its file, and line or place there.
     pub file: String,
-    /// The line, 0 where it has none.
+    /// 0 if it has none.
     pub line: usize,
-    /// What points that differ in their order alone have in common.
+    /// What points have in common that differ only in their order.
     pub series: String,
     /// Its place in its series: the depth, the size, the distance.
     pub order: f64,
-    /// Not seen by the search.
+    /// The search does not see it.
     pub held: bool,
-    /// Keys below `drive.` that held meanwhile.
+    /// Settings during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
-    /// What is done.
     pub doing: Doing,
-    /// What came of it.
+    /// The measured figures.
     pub figures: Vec<Figure>,
 }
 
 /// Names of figures.
 pub const FIGURES: &str = "iops, mib_s, mb_s, mean, or a percentile such as p50 or p99.9";
 
-/// Whether `name` is one of a figure.
+/// True if `name` is that of a figure.
 pub fn is_figure(name: &str) -> bool {
     let name = bare(name);
     matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile(name).is_some()
@@ -156,7 +154,7 @@ impl Point {
                 let mut sum = Span::ZERO;
                 let target = Stack::bare(profile).into();
                 replay(&target, &rows, Timing::Think, Seed(1), &mut |record| {
-                    // Every other request is the step, its stamp an even number.
+                    // Every other request is the step; its stamp is an even number.
                     if record.request.stamp % 2 == 0 {
                         sum += record.response();
                     }
@@ -179,7 +177,7 @@ impl Point {
         }
     }
 
-    /// What each figure counts, all of them 1: rate and mean share twice what percentiles share.
+    /// The weight of each figure, 1 in all: rate and mean share twice as much as percentiles.
     fn weights(&self) -> Vec<f64> {
         let n = |percentiles: bool| self.figures.iter().filter(|it| it.is_percentile() == percentiles).count() as f64;
         let (level, spread) = (n(false), n(true));
@@ -188,7 +186,7 @@ impl Point {
         self.figures.iter().map(one).collect()
     }
 
-    /// How far what was `simulated` is off, were the figures so far off what was measured.
+    /// The error of `simulated`, if the measured figures had been `off` by this much.
     fn loss(&self, simulated: &[f64], off: Option<&[f64]>) -> f64 {
         let one = |(index, weight): (usize, f64)| {
             let measured = self.figures[index].measured.ln() + off.map_or(0.0, |off| off[index]);
@@ -216,7 +214,7 @@ fn value(run: &crate::stats::summary::Run, figure: &Figure) -> Option<f64> {
     }
 }
 
-/// Reads by turns at a place by chance and so many blocks behind it.
+/// Alternating reads at a random place and at a fixed distance after it.
 fn steps(distance: u64, sectors: u32, capacity: u64) -> Vec<Row> {
     let mut chance = Seed(1).stream("steps");
     let room = capacity.saturating_sub(distance + u64::from(sectors)).max(1);
@@ -240,7 +238,7 @@ pub fn hold_every_other(points: &mut [Point]) {
     let mut place: Option<(String, f64, bool)> = None;
     for index in order {
         let point = &mut points[index];
-        // Points of one order go together: one of them would tell the other.
+        // Points of one order stay together: one of them would reveal the other.
         let held = match &place {
             Some((series, at, held)) if *series == point.series => {
                 if *at == point.order {
@@ -280,10 +278,10 @@ pub fn losses(
     Ok(Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect()))
 }
 
-/// From half or twice on a figure is only far off.
+/// From half or twice on, a figure counts as far off.
 const FAR: f64 = std::f64::consts::LN_2;
 
-/// Logarithms of the figures that are seen, as often as the loss counts them.
+/// Logarithms of the seen figures, as often as the loss counts them.
 pub fn targets(points: &[Point]) -> Vec<Target> {
     let of = |point: &Point| -> Vec<Target> {
         let one =
@@ -293,7 +291,7 @@ pub fn targets(points: &[Point]) -> Vec<Target> {
     points.iter().filter(|point| !point.held).flat_map(of).collect()
 }
 
-/// The same as simulated on `drive`.
+/// The simulated values on `drive`.
 pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
     let of = |point: &&Point| -> Result<Vec<Simulated>, Vec<Diagnostic>> {
         let found = point.simulated(drive)?;
@@ -339,7 +337,7 @@ mod tests {
         let mut chance = Seed(1).stream("test");
         let draws: Vec<Vec<Again>> = (0..400).map(|_| again(&[&point; 4], &mut chance)).collect();
         assert!(draws.iter().flatten().all(|again| again.counts == 1));
-        // A slower run has the longer times: what is common is opposite, what is of each figure is its own.
+        // A slower run has longer times: the common part is opposite, the rest belongs to each figure.
         let product: f64 = draws.iter().flatten().map(|again| again.off[0] * again.off[1]).sum::<f64>() / 1600.0;
         assert!((product + RUN_TO_RUN * RUN_TO_RUN).abs() < 0.3 * RUN_TO_RUN * RUN_TO_RUN, "{product}");
         let many = again(&[&point; 30], &mut chance);

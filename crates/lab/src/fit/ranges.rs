@@ -1,19 +1,17 @@
-//! Within what a fit may move a figure, by its key; and the rules that it tries, as choices.
+//! The limits within which a fit may move a figure, by its key; and the rules that it tries, as choices.
 //!
-//! The ranges say how wrong figures of this sort have been found, not what any drive's data say: an extraction gave one
+//! The ranges say how wrong figures of this kind have been found, not what any drive's data say: an extraction gave one
 //! drive 0.8 ms for a command that took 3.3, another a transfer a third too slow (`docs/validation.md`); spindles are
-//! specified within 0.1 to 0.5 %; makers' seeks and reviewers' differ by up to 15 %. What is not here does not move: the
-//! layout (it is what addresses mean), the capacity, the state of the write cache (a condition of the data, not a
+//! specified within 0.1 to 0.5 %; makers' seeks and reviewers' differ by up to 15 %. Keys not listed here do not move:
+//! the layout (it defines the addresses), the capacity, the state of the write cache (a condition of the data, not a
 //! property of the drive), protection, faults and checks.
 
-/// Values that a number may have.
+/// The values of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Least.
     pub low: f64,
-    /// Most.
     pub high: f64,
-    /// It moves in steps of so much.
+    /// The size of a step.
     pub step: f64,
     /// Equal ratios are equally far.
     pub log: bool,
@@ -39,14 +37,14 @@ impl Range {
         place.clamp(0.0, 1.0)
     }
 
-    /// The nearest value that it takes.
+    /// The nearest allowed value.
     pub fn round(&self, value: f64) -> f64 {
         let steps = (value.clamp(self.low, self.high) / self.step).round();
-        // 1/0.001 is no whole number of its own: by division the shortest decimal comes out.
+        // 1/0.001 is not a whole number: division gives the shortest decimal.
         if self.step < 1.0 { steps / (1.0 / self.step).round() } else { steps * self.step }
     }
 
-    /// A value in as many decimals as it has steps.
+    /// A value with as many decimals as its step.
     pub fn says(&self, value: f64) -> String {
         format!("{}", self.round(value))
     }
@@ -64,7 +62,7 @@ fn ratio(value: f64, factor: f64, step: f64) -> Option<Range> {
     (value > 0.0).then_some(Range { low, high: value * factor, step, log: true })
 }
 
-/// The range of the figure `key` that is `value` now; none if it does not move.
+/// The range of the figure `key`, now `value`; `None` if it does not move.
 pub fn of(key: &str, value: f64) -> Option<Range> {
     match key {
         // Electronics: from nothing to twice the figure and 2.5 ms, the most by which an extraction was found wrong.
@@ -75,7 +73,7 @@ pub fn of(key: &str, value: f64) -> Option<Range> {
         "mechanics.least_write_ms" => linear(0.0, 2.0 * value + 3.0, STEP_MS),
         "mechanics.head_switch_ms" => linear(0.0, 2.0 * value + 0.5, STEP_MS),
         "mechanics.seek.single_ms" => ratio(value, 2.0, STEP_MS),
-        // Half of a revolution is often taken out wrongly, or the settling left in: a quarter either way.
+        // Half of a revolution is often subtracted wrongly, or the settling left in: a quarter either way.
         "mechanics.seek.average_ms" | "mechanics.seek.full_ms" => ratio(value, 1.25, STEP_MS),
         "mechanics.rpm" => linear(0.995 * value, 1.005 * value, 0.1),
         "link.rate_mb_s" | "link.write_rate_mb_s" => ratio(value, 2.0, 0.001),
@@ -86,7 +84,7 @@ pub fn of(key: &str, value: f64) -> Option<Range> {
         "cache.destage_idle_ms" => linear(0.0, 2.0 * value + 50.0, 0.1),
         "cache.read_ahead.max_sectors" => ratio(value, 4.0, 1.0),
         "cache.read_ahead.min_sectors" if value > 0.0 => linear(0.0, 4.0 * value, 1.0),
-        // What a track change costs is built into the skew; makers round it up by a few sectors.
+        // The cost of a track change is built into the skew; makers round it up by a few sectors.
         "geometry.track_skew" | "geometry.head_skew" if value > 0.0 => linear(0.8 * value, 1.2 * value, 0.001),
         "firmware.queue.max_wait_ms" | "firmware.destage.max_wait_ms" | "cache.destage_age_ms" => {
             ratio(value, 4.0, 1.0)
@@ -96,7 +94,7 @@ pub fn of(key: &str, value: f64) -> Option<Range> {
 }
 
 /// The range of a bend of a seek curve that takes `ms` there: 15 % either way, and half a millisecond for what an
-/// extraction may have counted in or out (settling, a switch of heads).
+/// extraction may have included or excluded (settling, a head switch).
 pub fn bend(ms: f64) -> Range {
     let most = 0.15 * ms + 0.5;
     Range { low: -most, high: most, step: STEP_MS, log: false }
@@ -104,14 +102,14 @@ pub fn bend(ms: f64) -> Range {
 
 const FLAG: &[&str] = &["false", "true"];
 const POLICY: &[&str] = &["fcfs", "look", "sptf"];
-/// Among how many a drive chooses: 0 is all.
+/// Among how many commands a drive chooses: 0 for all.
 const AMONG: &[&str] = &["0", "1", "2", "4", "8", "16", "32"];
 /// Commands chosen before their turn.
 const AHEAD: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "8", "12", "16"];
 /// Thousandths of its wait by which a command gets cheaper.
 const AGEING: &[&str] = &["0", "30", "100", "300", "1000", "3000"];
 
-/// Rules: the value that holds where a profile has none, and what is tried.
+/// Rules: the default of a profile without one, and the choices.
 pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("cache.read_ahead.after", ("1", &["1", "2", "3", "4"])),
     ("cache.read_ahead.until", ("segment", &["segment", "track", "cylinder", "next-track"])),
@@ -134,7 +132,7 @@ pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("firmware.destage.ageing", ("0", AGEING)),
 ];
 
-/// The rule `key`: what holds without one, and what is tried.
+/// The rule `key`: its default, and its choices.
 pub fn rule(key: &str) -> Option<(&'static str, &'static [&'static str])> {
     RULES.iter().find(|(rule, _)| *rule == key).map(|(_, rule)| *rule)
 }

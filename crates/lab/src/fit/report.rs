@@ -1,5 +1,5 @@
-//! What a fit has to say: each figure before and after with its interval, what was left and why, errors on what was seen
-//! and on what was not, and what remains, by distance, size and nearness.
+//! The findings of a fit: each figure before and after with its interval, what stayed and why, errors on the seen and
+//! the held-back data, and the remaining errors by distance, size and nearness.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -16,15 +16,16 @@ use super::points::Point;
 use crate::stats::demerit::demerit;
 use crate::validate::{Samples, Validation};
 
-/// Above this share of the measured mean the reads that were held back are not explained: DiskSim's worst drive is at 7 %,
-/// a drive taken for another far above.
+/// Above this share of the measured mean, the held-back reads are not explained: DiskSim's worst drive is at 7 %, a
+/// drive taken for another far above.
 const NOT_EXPLAINED: f64 = 20.0;
 
-/// Above this share of the measured mean, before the fit, the reads are rather another drive's: the eight measured drives'
-/// own parameters leave at most 7 %, those of one taken for another 8 to 45 %, most above 17 %. A fit then hides it.
+/// Above this share of the measured mean, before the fit, the reads probably belong to another drive: the eight
+/// measured drives' own parameters leave at most 7 %, those of one taken for another 8 to 45 %, most above 17 %. A fit
+/// then hides it.
 const BEGAN_FAR: f64 = 12.0;
 
-/// Whether reads that were `percent` off before the fit, `n` of them, are rather another drive's. By chance alone a
+/// True if `n` reads that were `percent` off before the fit probably belong to another drive. By chance alone a
 /// distribution of n times is off by its deviation, at most about its mean, over the root of n.
 fn began_far(percent: f64, n: u64) -> bool {
     percent > BEGAN_FAR + 100.0 / (n.max(1) as f64).sqrt()
@@ -33,7 +34,7 @@ fn began_far(percent: f64, n: u64) -> bool {
 /// A fit, as it is shown and kept.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The drive it began with.
+    /// The initial drive.
     pub drive: String,
     /// The parameters that moved.
     pub figures: Vec<Moved>,
@@ -41,43 +42,39 @@ pub struct Report {
     pub left: Vec<Stayed>,
     /// Pairs that trade against one another: either could have moved instead.
     pub trades: Vec<(String, String)>,
-    /// The loss that the search went by.
+    /// The loss of the search.
     pub seen: Change,
-    /// The same on what was held back.
+    /// The loss on the held-back data.
     pub held: Option<Change>,
-    /// Traces.
     pub traces: Vec<OfTrace>,
     /// Jobs with figures.
     pub points: Vec<OfPoint>,
-    /// What to beware of.
     pub warnings: Vec<String>,
 }
 
 /// A figure before and after.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Change {
-    /// Before the fit.
     pub before: f64,
-    /// After it.
     pub after: f64,
 }
 
 /// A parameter that moved.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moved {
-    /// Its key, and of a curve the place of the bend.
+    /// Its key; for a curve with the place of the bend.
     pub name: String,
-    /// How the figure was marked.
+    /// The origin of the figure.
     pub marked: Marked,
-    /// What it was.
+    /// Its old value.
     pub before: String,
-    /// What it is.
+    /// Its new value.
     pub after: String,
-    /// Between which values it lies, of a number.
+    /// Its interval, if it is a number.
     pub interval: Option<(f64, f64)>,
-    /// The interval is so wide that the data hardly tell it.
+    /// The interval is so wide that the data hardly determine it.
     pub wide: bool,
-    /// Where it lies in the range in which it may move, from 0 to 1: before, after, and both ends of its interval; of a number.
+    /// Its place in its range, from 0 to 1: before, after, and both ends of its interval; for a number.
     #[serde(skip)]
     pub places: Option<[f64; 4]>,
 }
@@ -85,30 +82,26 @@ pub struct Moved {
 /// A parameter that did not move.
 #[derive(Clone, Debug, Serialize)]
 pub struct Stayed {
-    /// Its name.
     pub name: String,
-    /// Its value.
     pub value: String,
-    /// Why.
     pub why: Left,
 }
 
 /// Errors on a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct OfTrace {
-    /// Its file.
     pub file: String,
-    /// On the requests that were seen, before and after.
+    /// On the seen requests, before and after.
     pub seen: Option<[Validation; 2]>,
-    /// On those that were held back.
+    /// On the held-back requests, before and after.
     pub held: Option<[Validation; 2]>,
     /// On all, after.
     pub whole: Validation,
-    /// What another simulator made of it, where that is known.
+    /// The results of another simulator, if known.
     pub beside: Option<OfOther>,
-    /// What remains, on what was held back (else on all).
+    /// The remaining errors, on the held-back requests (else on all).
     pub remains: Vec<Remains>,
-    /// Times after the fit, for pictures: of what was held back, else of all.
+    /// Times after the fit, for pictures: of the held-back requests, else of all.
     #[serde(skip)]
     pub samples: Samples,
 }
@@ -116,22 +109,20 @@ pub struct OfTrace {
 /// Errors of another simulator on the same trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct OfOther {
-    /// What it is called.
     pub name: String,
     /// On the requests that the search saw.
     pub seen: Option<Validation>,
-    /// On those that were held back.
+    /// On the held-back requests.
     pub held: Option<Validation>,
     /// On all.
     pub whole: Validation,
 }
 
-/// Some requests of a trace, and how far they are off.
+/// Some requests of a trace, and their error.
 #[derive(Clone, Debug, Serialize)]
 pub struct Remains {
-    /// Which.
+    /// In words.
     pub which: String,
-    /// How many.
     pub n: usize,
     /// Measured mean, ms.
     pub measured_ms: f64,
@@ -146,9 +137,7 @@ pub struct Remains {
 pub struct OfPoint {
     /// The job, in words.
     pub what: String,
-    /// The figure.
     pub figure: String,
-    /// Measured.
     pub measured: f64,
     /// Simulated before.
     pub before: f64,

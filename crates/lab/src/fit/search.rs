@@ -1,8 +1,9 @@
-//! The search: which rules, then which numbers, then the rules once more.
+//! The search: first rules, then numbers, then rules once more.
 //!
-//! Rules are tried one by one, the best change first, as long as one betters the loss. Numbers are searched together by
-//! CMA-ES (N. Hansen, "The CMA Evolution Strategy: A Tutorial", 2016), in places from 0 to 1 of their ranges. What the data
-//! do not feel at all is left out beforehand. One seed; the order of cores does not matter.
+//! Rules are tried one by one, the best change first, while one improves the loss. Numbers are searched together by
+//! CMA-ES (N. Hansen, "The CMA Evolution Strategy: A Tutorial", 2016), in places from 0 to 1 of their ranges.
+//! Parameters that the data do not feel at all are left out beforehand. There is one seed; the order of cores does not
+//! matter.
 
 use cmaes::{CMAESOptions, DVector};
 
@@ -10,16 +11,16 @@ use super::bench::{Bench, Question};
 use super::parameter::Form;
 use super::slope::{FINE, descend};
 
-/// The seed of the search's own chance.
+/// The seed of the search.
 const SEED: u64 = 20;
 
-/// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), for the loss has steps.
+/// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), because the loss has steps.
 const GENERATION: usize = 18;
 
-/// The share by which a rule must better the loss to be taken: below it is the loss's own roughness.
+/// The share by which a rule must improve the loss: below it is the loss's own roughness.
 const WORTH: f64 = 0.002;
 
-/// How hard is searched.
+/// The effort of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
     /// Generations of the first search; the second has half, the last a quarter.
@@ -27,13 +28,13 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Generations of a search that follows a change of one thing: 14 of the usual 120.
+    /// Generations of a search after a single change: 14 of the usual 120.
     pub fn following(self) -> usize {
         (14 * self.generations).div_ceil(120)
     }
 }
 
-/// Where in a range a number is tried to see whether the data feel it at all.
+/// Where in its range a number is tried to see whether the data feel it at all.
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
 /// Which parameters change the loss anywhere within their range.
@@ -89,7 +90,7 @@ pub fn rules(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
 /// Rules that cost no more than this share, tried alone, are tried with other numbers too.
 const NEARLY: f64 = 0.3;
 
-/// The same with the numbers following each change: a rule may be the better one only with the times that go with it.
+/// As `rules`, with the numbers following each change: a rule may be better only with the times that go with it.
 pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort: Effort) -> Vec<f64> {
     let mut best = point;
     for (index, parameter) in bench.parameters.iter().enumerate() {
@@ -99,7 +100,7 @@ pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort:
             let mut other = best.clone();
             other[index] = word;
             let alone = bench.loss(&other);
-            // Where nothing changes by it, it is not felt here.
+            // If it changes nothing, it is not felt here.
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
@@ -127,7 +128,7 @@ pub fn numbers(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], spread: f64, g
         }
         other
     };
-    // Beyond its range a number stands at the end; that it went there costs.
+    // Beyond its range a number stays at the end; the excess costs.
     let beyond =
         |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
     let loss = |places: &DVector<f64>| bench.loss(&at(places)) * (1.0 + beyond(places));

@@ -1,43 +1,44 @@
-//! What each number does to what is simulated, figure by figure: by differences. It gives two things that a loss alone
-//! cannot: steps that take the residuals out (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and
-//! the directions in which several numbers move together without much of a change (what trades).
+//! The effect of each number on each simulated figure, by differences. It gives two things that a loss alone cannot:
+//! steps that remove the residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the
+//! directions in which several numbers move together with little change (what trades).
 //!
-//! A request's time jumps by a revolution where it just misses its sector. What jumps over a difference is left out of it, so that
-//! what numbers do together is exact. How long an arm takes shows by nothing but jumps, for the wait for the sector makes up for it:
-//! a request that took a revolution more or less than simulated says by how much the arm must have been ready later or earlier.
-//! Beside these, slopes with all jumps cut off are tried: far from the best point they lead further.
+//! A request's time jumps by a revolution when it just misses its sector. Figures that jump over a difference are left
+//! out of it, so that the joint effect of numbers is exact. The arm's time shows only in jumps, because the wait for
+//! the sector compensates for it: a request that took a revolution more or less than simulated tells by how much later
+//! or earlier the arm must have been ready. Beside these, slopes with all jumps cut off are tried: far from the best
+//! point they lead further.
 
 use rayon::prelude::*;
 
 use super::bench::{Bench, Question};
 use super::ranges::Range;
 
-/// Steps of a descent, as shares of a range: wide ones first, for jumps show only so far ahead.
+/// Steps of a descent, as shares of a range: wide ones first, because jumps show only at a short distance.
 pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
 
-/// The same where little is left to find.
+/// The same if little is left to find.
 pub const FINE: [f64; 4] = [0.02, 0.01, 0.005, 0.0025];
 
-/// Steps over one share at most, and by what share of the loss one must better it for another to follow.
+/// The most steps of one share, and the share of the loss that one must gain for another to follow.
 const MOST: usize = 4;
 const WORTH: f64 = 0.002;
 
-/// What a step is damped by, as shares of the mean slope squared.
+/// The damping of a step, as shares of the mean slope squared.
 const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
-/// Slopes of all that was measured at a point, seen in two ways.
+/// Slopes of all measured values at a point, in two forms.
 pub struct Slopes {
-    /// The numbers whose slopes they are.
+    /// The numbers with slopes.
     pub numbers: Vec<usize>,
-    /// Without what jumps: what numbers do together is exact, so that those that trade follow one another.
+    /// Without jumps: the joint effect of numbers is exact, so that those that trade follow one another.
     smooth: Squares,
-    /// With it, cut off: an arm's time shows by nothing else.
+    /// With jumps, cut off: an arm's time shows in nothing else.
     cut: Squares,
 }
 
 /// Sums of squares.
 struct Squares {
-    /// Products of the slopes of two numbers, summed over all that was measured.
+    /// Products of the slopes of two numbers, summed over all measured values.
     products: Vec<Vec<f64>>,
     /// Products of slope and residual, summed.
     pulls: Vec<f64>,
@@ -54,13 +55,13 @@ impl Squares {
         Squares { products, pulls, noise }
     }
 
-    /// What the data do not tell, the range does: a number scatters no further than its range.
+    /// What the data do not determine, the range does: a number scatters no further than its range.
     fn loose(&self) -> f64 {
         self.noise.max(1e-9)
     }
 
-    /// The way of all numbers, in shares of their ranges, that leaves the least sum of squares: of the residuals, or of the
-    /// changes alone. Some go a fixed way.
+    /// The move of all numbers, in shares of their ranges, with the least sum of squares: of the residuals, or of the
+    /// changes alone. Some moves are fixed.
     fn way(&self, residuals: bool, damped: f64, fixed: &[Option<f64>]) -> Vec<f64> {
         let loose: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place].is_none()).collect();
         let mean = (0..fixed.len()).map(|place| self.products[place][place]).sum::<f64>() / fixed.len().max(1) as f64;
@@ -96,7 +97,7 @@ fn range<'a>(bench: &Bench<'a>, index: usize) -> &'a Range {
 }
 
 impl Slopes {
-    /// The slopes at `point` over steps of `share` of each range; none where no drive can be made of it.
+    /// The slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
     pub fn at(bench: &Bench<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
         let numbers: Vec<usize> =
             (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
@@ -119,7 +120,7 @@ impl Slopes {
         let cut = Squares::of(&columns(&beside, &here, times, clamped), &rows(&clamped));
         let (mut smooth, mut left) = (columns(&beside, &here, times, near), rows(&near));
         without_jumps(&mut smooth, &mut left);
-        // When the arm was ready jumps nowhere.
+        // The instant of the arm does not jump.
         let weights: Vec<f64> =
             here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| weight(it, to, *off)).collect();
         let ready = |it: &Simulated, row: usize| weights[row] * (it.value - it.wait);
@@ -133,7 +134,8 @@ impl Slopes {
         Some(Slopes { numbers, smooth: Squares::of(&smooth, &left), cut })
     }
 
-    /// The least squares from `point` on within the ranges: what comes to its end stays there, and the others follow.
+    /// The least squares from `point` on within the ranges: a number that reaches its end stays there, and the others
+    /// follow.
     fn within(
         &self,
         bench: &Bench<'_>,
@@ -158,18 +160,19 @@ impl Slopes {
         }
     }
 
-    /// Which numbers go a fixed way: one of them, or none.
+    /// Which moves are fixed: one, or none.
     fn fixed(&self, one: Option<(usize, f64)>) -> Vec<Option<f64>> {
         let way = |&number: &usize| one.filter(|(index, _)| *index == number).map(|(_, way)| way);
         self.numbers.iter().map(way).collect()
     }
 
-    /// `point` with one number a share of its range further, the others following with the least change, in either way.
+    /// `point` with one number a share of its range further, the others following with the least change, in either
+    /// form.
     pub fn further(&self, bench: &Bench<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
         [&self.smooth, &self.cut].map(|squares| self.within(bench, point, (squares, false, 0.0), self.fixed(Some(one))))
     }
 
-    /// Points from `point` on that take the residuals out, one for each damping in either way; all but one number move.
+    /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
     pub fn steps(&self, bench: &Bench<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
         let fixed = self.fixed(but.map(|index| (index, 0.0)));
         let step = |squares| {
@@ -179,28 +182,27 @@ impl Slopes {
         both.concat()
     }
 
-    /// Correlations of the numbers, as far as the data tell them.
+    /// Correlations of the numbers, as far as the data determine them.
     pub fn correlations(&self) -> Vec<Vec<f64>> {
         self.cut.correlations()
     }
 }
 
-/// What was simulated, in the loss's unit.
+/// A simulated value, in the loss's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simulated {
-    /// The time, or figure.
     pub value: f64,
-    /// What of it the arm waited for its first sector, where it did.
+    /// The part of it that the arm waited for its first sector, if it did.
     pub wait: f64,
 }
 
-/// What is simulated with one number further.
+/// The simulated values with one number further.
 struct Beside {
     there: Vec<Simulated>,
     by: f64,
 }
 
-/// The changes of one thing of each figure over what each number went, as `cut` leaves them.
+/// The changes of each figure over the change of each number, as `cut` leaves them.
 fn columns(
     beside: &[Beside],
     here: &[Simulated],
@@ -214,8 +216,9 @@ fn columns(
     beside.iter().map(column).collect()
 }
 
-/// How much later than simulated the arm must have been ready for its request to take as long as measured: past its sector
-/// if that took a revolution more, before it if that took one less. Else any instant within the revolution will do.
+/// How much later than simulated the arm must have been ready for its request to take as long as measured: past its
+/// sector if that took a revolution more, before it if that took one less. Otherwise any instant within the revolution
+/// will do.
 fn late(it: &Simulated, to: &Target, off: f64) -> f64 {
     let revolution = 4.0 * to.cut;
     match off / revolution {
@@ -225,11 +228,11 @@ fn late(it: &Simulated, to: &Target, off: f64) -> f64 {
     }
 }
 
-/// What an instant counts that is right as it is, as a slope: of instants that move by a hundredth of a revolution one in a hundred
-/// passes its sector; squared, a slope of a tenth counts a hundredth.
+/// The weight of an instant that is right as it is, as a slope: of instants that move by a hundredth of a revolution
+/// one in a hundred passes its sector; squared, a slope of a tenth counts a hundredth.
 const HELD: f64 = 0.1;
 
-/// What an instant counts beside a time: fully where it is known to be wrong.
+/// The weight of an instant relative to a time: full if it is known to be wrong.
 fn weight(it: &Simulated, to: &Target, off: f64) -> f64 {
     match late(it, to, off) {
         _ if it.wait <= 0.0 => 0.0,
@@ -238,20 +241,19 @@ fn weight(it: &Simulated, to: &Target, off: f64) -> f64 {
     }
 }
 
-/// What was measured, in the loss's unit, and the distance from which a simulated value is only far.
+/// A measured value, in the loss's unit, and the distance from which a simulated value is only far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    /// Measured.
     pub measured: f64,
     /// The distance.
     pub cut: f64,
 }
 
-/// Residuals further than so many medians of all do not count: few that are far would else outweigh many that are near
-/// (trimmed squares, P. Rousseeuw 1984). Of a normal distribution 4 medians are 2.7 standard deviations.
+/// Residuals further than this many medians of all do not count: otherwise a few far ones would outweigh many near ones
+/// (trimmed squares, P. Rousseeuw 1984). For a normal distribution 4 medians are 2.7 standard deviations.
 const MEDIANS: f64 = 4.0;
 
-/// From where on a residual is far, of each figure.
+/// From where on a residual is far, for each figure.
 fn nearer(targets: &[Target], residuals: &[f64]) -> Vec<f64> {
     let mut shares: Vec<f64> = residuals.iter().zip(targets).map(|(it, to)| (it / to.cut).abs()).collect();
     shares.sort_by(f64::total_cmp);
@@ -260,14 +262,15 @@ fn nearer(targets: &[Target], residuals: &[f64]) -> Vec<f64> {
     targets.iter().map(|to| share * to.cut).collect()
 }
 
-/// No residual within so much of its cut is far: a hundredth of a quarter of a revolution, as much as a step of a time changes.
+/// No residual within this share of its cut is far: a hundredth of a quarter of a revolution, as much as a step of a
+/// time changes.
 const LEAST_CUT: f64 = 0.05;
 
 /// A number for which more than this share of the figures jumps has no slope there.
 const JUMPY: f64 = 0.25;
 
-/// Leaves out the figures that jump (none of a number's slope is theirs) or are far, in every column, so that what several
-/// numbers do together stays exact; and columns in which a large share jumps.
+/// Leaves out the figures that jump (no number has a slope there) or are far, in every column, so that the joint effect
+/// of several numbers stays exact; and columns in which a large share jumps.
 fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
     for column in columns.iter_mut() {
         let jumps = column.iter().filter(|slope| slope.is_nan()).count();
@@ -283,7 +286,7 @@ fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
     }
 }
 
-/// One number a share of its range further, inwards at an end, and by how much it went.
+/// One number a share of its range further, inwards at an end, and how far it went.
 fn stepped(range: &Range, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
     let here = range.place(point[index]);
     let mut other = point.to_vec();
@@ -309,7 +312,7 @@ pub fn moved(bench: &Bench<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -
     other
 }
 
-/// From `point` down by least squares, over steps of each of the shares as long as the loss follows.
+/// From `point` down by least squares, over steps of each of the shares while the loss follows.
 pub fn descend(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
     let mut best = point;
     let mut loss = bench.loss(&best);
@@ -410,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_does_the_same_goes_the_other_way_and_correlates() {
-        // Two numbers of which only the sum tells, and a third by itself.
+        // Two numbers of which only the sum is determined, and a third by itself.
         let slopes = Squares {
             products: vec![vec![1e4, 1e4, 0.0], vec![1e4, 1e4, 0.0], vec![0.0, 0.0, 1e4]],
             pulls: vec![1e3, 1e3, 0.0],

@@ -1,7 +1,7 @@
-//! Texts become data: which form a text has, what was named beside it, and what is wrong with either. Jobs with figures
-//! are read by `cases`.
+//! From texts to data: the form of a text, its named options, and what is wrong with either. `cases` reads jobs with
+//! figures.
 //!
-//! Opens no file.
+//! It opens no file.
 
 pub mod beside;
 mod cases;
@@ -19,19 +19,18 @@ use cases::Bed;
 /// A file as the user names it: `FILE,KEY=VALUE,…`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
-    /// The file.
     pub file: String,
-    /// What a trace is replayed by.
+    /// What decides the issue in a replay of a trace.
     pub timing: Timing,
-    /// The share of it that is held back, where that is said of it alone.
+    /// The share of it that is held back, if given for it alone.
     pub held: Option<f64>,
-    /// A file with the times of another simulator, to be shown beside.
+    /// A file with the times of another simulator, for display.
     pub beside: Option<String>,
-    /// Keys of the stack that held meanwhile, and values.
+    /// Settings of the stack during the measurement: keys and values.
     pub set: Vec<(String, String)>,
 }
 
-/// Words that may stand behind a file, beside dotted keys of the stack.
+/// Words that may follow a file, beside dotted keys of the stack.
 const WORDS: [&str; 5] = ["replay", "hold", "cache", "depth", "beside"];
 
 impl Named {
@@ -78,7 +77,7 @@ impl Named {
         Ok(Named { file, timing, held, beside, set })
     }
 
-    /// The keys that are the drive's, without their layer.
+    /// The keys of the drive, without their layer.
     pub fn of_drive(&self) -> Vec<(String, String)> {
         let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
         self.set.iter().filter_map(of_drive).collect()
@@ -112,11 +111,11 @@ pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result
     Ok(Data::Traced(Box::new(traced)))
 }
 
-/// Beyond this ratio of medians no drive is meant, but another unit of time: units lie a thousand apart, drives of one
+/// A larger ratio of medians means another unit of time, not another drive: units lie a thousand apart, drives of one
 /// profile a few times.
 const OTHER_UNIT: f64 = 30.0;
 
-/// Whether the measured times are in the unit that they are read in.
+/// Checks that the measured times are in the unit in which they are read.
 fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     let mut samples = traced.samples(drive)?;
     samples.measured.sort_unstable();
@@ -140,7 +139,7 @@ fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     Err(vec![fault.expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
 }
 
-/// What can be made of texts, and what there is to say about them.
+/// The data made of texts, and the warnings.
 pub type Made = (Vec<Data>, Vec<Diagnostic>);
 
 /// All data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
@@ -181,7 +180,7 @@ pub fn data(
     Ok((all, warnings))
 }
 
-/// What a text is.
+/// The form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Trace,
@@ -205,7 +204,7 @@ impl Form {
     }
 }
 
-/// Decides what of the points is held back: what was said of a file, else every other one of a series.
+/// Decides which points are held back: what was said of a file, else every other one of a series.
 fn apart(points: &mut [Point], named: &[Named], held: f64) {
     if held > 0.0 {
         hold_every_other(points);
@@ -424,7 +423,7 @@ mod tests {
                 Err(said) => assert!(said.starts_with('t'), "{said}\n{text}"),
             }
         }
-        // Changes that do no harm are read: not all are refused.
+        // Harmless changes are read: not all are refused.
         assert!(read.iter().sum::<usize>() > 20, "{read:?}");
     }
 }

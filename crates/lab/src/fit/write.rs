@@ -1,23 +1,25 @@
-//! A fitted profile as text: the one that was given, comments and order as they were, with the figures that moved in place.
-//! Each says that it was fitted, to what, between which values it lies, and what it was before.
+//! A fitted profile as text: the original, with its comments and order, and the moved figures in place. Each says that
+//! it was fitted, to which data, its interval, and its earlier value.
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::figure::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
+use crate::rewriting::{drop_uncited, put};
+
 use super::Fitted;
 use super::parameter::{CURVE, settings};
 
-/// Marks a figure's origin in a profile.
+/// The words for a figure's origin in a profile.
 const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
 
-/// Where the figures that a fit left in a profile say what it was.
+/// Introduces the earlier value of a fitted figure in a profile.
 const WAS: &str = "; was ";
 
-/// Numbers of a list to a line.
+/// Numbers of a list in a line.
 const A_LINE: usize = 5;
 
-/// The profile `text` with what `fitted` moved. `name` is its new name; `data` says what it was fitted to.
+/// The profile `text` with what `fitted` moved. `name` is its new name; `data` describes the data of the fit.
 pub fn profile(text: &str, drive: &DriveFile, fitted: &Fitted, name: &str, data: &str) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let source = free_name(drive);
@@ -45,7 +47,7 @@ fn free_name(drive: &DriveFile) -> String {
     free.next().expect("numbers do not end")
 }
 
-/// What the curve was bent by, in words.
+/// How the curve was bent, in words.
 fn bends(fitted: &Fitted, key: &str) -> String {
     let bent = fitted.parameters.iter().enumerate().filter(|(index, parameter)| {
         key == CURVE && parameter.bend.is_some() && fitted.point[*index] != parameter.origin
@@ -59,12 +61,12 @@ fn bends(fitted: &Fitted, key: &str) -> String {
     if list.is_empty() { String::new() } else { format!(", bent by {}", list.join(", ")) }
 }
 
-/// What a figure said before: its value and its source as they stand.
+/// What a figure said before: its value and its source, unchanged.
 fn origin(root: &Item, key: &str) -> Option<String> {
     let item = key.split('.').try_fold(root, |item, word| item.get(word))?;
     let origin = ORIGINS.iter().find_map(|kind| Some((*kind, item.get(kind)?.as_str()?)));
     let (kind, source) = origin?;
-    // What it was before an earlier fit is what counts.
+    // The value before an earlier fit is what counts.
     if let Some((_, was)) = source.split_once(WAS) {
         return Some(was.to_owned());
     }
@@ -76,7 +78,7 @@ fn origin(root: &Item, key: &str) -> Option<String> {
     Some(format!("{value}, {kind}: {source}"))
 }
 
-/// The figure's value, with its interval where it is a number.
+/// The figure's value, with its interval if it is a number.
 fn figure(drive: &DriveFile, fitted: &Fitted, key: &str, value: &str, cited: &str) -> Result<Item, String> {
     let mut moved = drive.clone();
     moved.set(key, value).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
@@ -105,7 +107,7 @@ fn figure(drive: &DriveFile, fitted: &Fitted, key: &str, value: &str, cited: &st
     Ok(Item::Value(Toml::InlineTable(table)))
 }
 
-/// A number as short as it can be said.
+/// A number in its shortest form.
 fn plain(number: f64) -> Toml {
     if number.fract() == 0.0 && number.abs() < 1e15 { Toml::from(number as i64) } else { Toml::from(number) }
 }
@@ -120,55 +122,4 @@ fn rows(points: &[(u32, f64)]) -> Array {
     rows.set_trailing_comma(true);
     rows.set_trailing("\n");
     rows
-}
-
-/// Puts a figure at its key: in place of the one there, or at the end of its section.
-pub(crate) fn put(root: &mut Table, key: &str, figure: Item) {
-    let mut words: Vec<&str> = key.split('.').collect();
-    let Some(last) = words.pop() else { return };
-    let mut table: &mut dyn toml_edit::TableLike = root;
-    for word in words {
-        let item = table.entry(word).or_insert_with(toml_edit::table);
-        let Some(inner) = item.as_table_like_mut() else { return };
-        table = inner;
-    }
-    match (table.get_mut(last), figure) {
-        // A section of its own keeps its place in the file.
-        (Some(Item::Table(old)), Item::Table(new)) => {
-            old.clear();
-            old.extend(new);
-        }
-        (Some(old), figure) => {
-            let comment = old.as_value().and_then(|value| value.decor().suffix()?.as_str().map(str::to_owned));
-            *old = figure;
-            if let (Some(comment), Some(value)) = (comment, old.as_value_mut()) {
-                value.decor_mut().set_suffix(comment);
-            }
-            if let Some(value) = old.as_value_mut() {
-                value.decor_mut().set_prefix(" ");
-            }
-        }
-        (None, figure) => {
-            table.insert(last, figure);
-        }
-    }
-}
-
-/// Citations that no figure makes any more: the profile's reader refuses them.
-pub(crate) fn drop_uncited(document: &mut DocumentMut) {
-    let Some(names) = document.get("sources").and_then(Item::as_table_like) else { return };
-    let names: Vec<String> = names.iter().map(|(name, _)| name.to_owned()).collect();
-    let text = document.to_string();
-    let cited = |name: &str| {
-        text.match_indices(&format!("@{name}")).any(|(at, found)| {
-            let next = text[at + found.len()..].chars().next();
-            next.is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_')
-        })
-    };
-    let uncited: Vec<&String> = names.iter().filter(|name| !cited(name)).collect();
-    if let Some(sources) = document.get_mut("sources").and_then(Item::as_table_like_mut) {
-        uncited.into_iter().for_each(|name| {
-            sources.remove(name);
-        });
-    }
 }

@@ -1,20 +1,19 @@
-//! What made the results of a review: the program, the review's text, and of each part the hash of what made it, as it
-//! stands in the part's own folder.
+//! What made the results of a review: the program, the review's text, and for each part the hash of what made it, as in
+//! the part's own folder.
 
 use serde::{Deserialize, Serialize};
 
 use super::{MadeFrom, Program};
-use crate::inputs::sha256;
+use crate::digest::sha256;
 
 /// What made the results of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MadeOfParts {
-    /// The program.
     pub program: Program,
     /// SHA-256 of the review's text.
     pub study_sha256: String,
-    /// Its parts, in order.
+    /// In order.
     pub parts: Vec<MadePart>,
 }
 
@@ -22,14 +21,14 @@ pub struct MadeOfParts {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MadePart {
-    /// Its folder below the review's.
+    /// Below the review's folder.
     pub folder: String,
     /// SHA-256 of the part's own `made-from.json`.
     pub made_sha256: String,
 }
 
 impl MadeOfParts {
-    /// What makes the results of the review whose words are `text`, of parts by folder.
+    /// What makes the results of the review with the text `text`, with its parts by folder.
     pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, &'a MadeFrom)>) -> MadeOfParts {
         let part = |(folder, made): (&str, &MadeFrom)| MadePart { folder: folder.to_owned(), made_sha256: made.hash() };
         MadeOfParts {
@@ -51,7 +50,7 @@ impl MadeOfParts {
         sha256(self.text().as_bytes())
     }
 
-    /// Whether it is what was written beside `review`; else what does not fit.
+    /// Checks that it is what was written beside `review`; an error says what does not fit.
     pub fn check(&self, review: &str) -> Result<(), String> {
         match sha256(review.as_bytes()) == self.study_sha256 {
             true => Ok(()),
@@ -59,7 +58,8 @@ impl MadeOfParts {
         }
     }
 
-    /// Whether `made`, found in the folder of the part at `place`, made that part's results; else what does not fit.
+    /// Checks that `made`, found in the folder of the part at `place`, made that part's results; an error says what
+    /// does not fit.
     pub fn fits(&self, place: usize, made: &MadeFrom) -> Result<(), String> {
         let part = &self.parts[place];
         match made.hash() == part.made_sha256 {

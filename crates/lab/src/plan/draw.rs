@@ -1,10 +1,10 @@
-//! Draws of the figures that nobody measured: each is taken within ±10 % of what was inferred, to see which answers rest on
-//! it. Latin hypercube: over so many draws each figure is once in each of as many equal slices of its range, in an order
-//! of its own.
+//! Draws of inferred figures: each is varied within ±10 %, to see which answers depend on it. This is a Latin
+//! hypercube: over all draws each figure falls once into each of as many equal slices of its range, in an order of its
+//! own.
 //!
-//! A figure is the same wherever key, value and source are: what one drive has from its sibling is drawn as the sibling's,
-//! and two cells of a study differ in nothing that they did not differ in before. Only numbers are drawn; words, switches
-//! and lists of rows stay.
+//! A figure is identified by key, value and source: what one drive shares with its sibling is drawn alike, and two
+//! cells of a study differ in nothing in which they did not differ before. Only numbers are drawn; words, switches and
+//! lists of rows stay.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,24 +18,24 @@ use seekwise_model::rng::Seed;
 use super::{Cell, prepare};
 use crate::inputs::Inputs;
 
-/// How far a figure is drawn from what was inferred, either way, as a share of it.
+/// How far a figure is drawn from its inferred value, either way, as a share of it.
 pub const WITHIN: f64 = 0.1;
 
 /// The most draws.
 const MOST: u32 = 1_000;
 
-/// The seed of all draws; which of them it is decides the rest.
+/// The seed of all draws; the number of the draw decides the rest.
 const SEED: Seed = Seed(1);
 
-/// A place within a slice is one of so many.
+/// How many places a slice has.
 const FINE: u64 = 1 << 20;
 
-/// One of a number of draws.
+/// A draw among several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
-    /// Which, from 1.
+    /// From 1.
     number: u32,
-    /// Of how many.
+    /// How many draws there are.
     of: u32,
 }
 
@@ -60,8 +60,8 @@ impl fmt::Display for Draw {
 }
 
 impl Draw {
-    /// The cell with each figure that is inferred as it is drawn. Of figures that only go together, those stay that do
-    /// not fit what was drawn before them.
+    /// The cell with each inferred figure as drawn. If figures must fit together, those stay that do not fit what was
+    /// drawn before them.
     pub fn of_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
         let settings = prepare(file, cell, inputs)?.settings;
         let drawn: Vec<(String, String)> = settings.iter().filter_map(|setting| self.drawn(setting)).collect();
@@ -84,14 +84,14 @@ impl Draw {
         Ok(with(&fits))
     }
 
-    /// A figure as drawn, if it is one that is inferred and a number.
+    /// A figure as drawn, if it is inferred and a number.
     fn drawn(self, setting: &Setting) -> Option<(String, String)> {
         let value =
             is_drawn(setting).then(|| scaled(&setting.key, &setting.value, self.factor(&identity(setting))))??;
         (value != setting.value).then(|| (setting.key.clone(), value))
     }
 
-    /// By what the figure called so is taken.
+    /// The factor of the figure with this identity.
     fn factor(self, identity: &str) -> f64 {
         let mut chance = SEED.stream(identity);
         let mut slices: Vec<u32> = (0..self.of).collect();
@@ -105,13 +105,13 @@ impl Draw {
     }
 }
 
-/// Whether a figure is one that is drawn.
+/// True if a figure is one that is drawn.
 pub fn is_drawn(setting: &Setting) -> bool {
     setting.kind == Kind::Inferred && scaled(&setting.key, &setting.value, 1.0).is_some()
 }
 
-/// What makes a figure the same in two places: its key without numbers and names of the stack's or the scene's own, its
-/// value and its source.
+/// The identity of a figure: its key without numbers and names of the stack's or the scene's own, its value and its
+/// source.
 pub fn identity(setting: &Setting) -> String {
     let mut words: Vec<&str> = setting.key.split('.').collect();
     if let ["program" | "volume", _, ..] = words[..] {
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!(drawn("drive.mechanics.head_switch_ms", "2", Kind::Datasheet), None);
         assert_eq!(drawn("drive.cache.write_back", "true", Kind::Inferred), None);
         assert_eq!(drawn("drive.geometry.zones", "16 zones", Kind::Inferred), None);
-        // A whole number stays one, and a small one what it is.
+        // A whole number stays one, and a small one stays the same.
         assert_eq!(drawn("drive.geometry.heads", "2", Kind::Inferred), None);
         let (_, tracks) = drawn("drive.geometry.run_tracks", "128", Kind::Inferred).unwrap();
         assert!(tracks.parse::<u32>().is_ok(), "{tracks}");

@@ -1,16 +1,15 @@
-//! The keys of real files and devices, `real.…`: how a cell's job has the file, whatever the job says itself.
+//! The keys of real files and devices, `real.…`: how a cell's job opens the file, whatever the job says itself.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::size;
 use seekwise_formats::fio::{Hint, Opened};
 use seekwise_formats::keys::REAL;
 use seekwise_formats::stack::Setting;
-use seekwise_targets::place::{DEVICE, FILE};
-use seekwise_targets::real::{Engine, Handle, Wanted, ring_is_there};
+use seekwise_run::handle::{Engine, Handle, Wanted};
 
 use super::Cell;
 
-/// What all keys begin with.
+/// The prefix of all keys.
 pub const REAL_KEYS: &str = "real.";
 
 /// What the keys of a cell ask for.
@@ -24,7 +23,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Those of a cell; `file` names the study in errors.
+    /// The keys of a cell; `file` names the study in errors.
     pub fn of(file: &str, cell: &Cell) -> Result<Keys, Vec<Diagnostic>> {
         let mut keys = Keys::default();
         for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
@@ -41,7 +40,7 @@ impl Keys {
         Ok(keys)
     }
 
-    /// Nothing where the value is none of the key's.
+    /// Takes a key; `None` if the value does not fit it.
     fn take(&mut self, key: &str, value: &str) -> Option<()> {
         let flag = |value: &str| match value {
             "true" | "on" | "1" => Some(true),
@@ -68,7 +67,7 @@ impl Keys {
                     _ => return None,
                 };
             }
-            // What a disk can be set to is the place's to say.
+            // The place knows the settings of its disk.
             "real.scheduler" | "real.write_cache" | "real.queue_depth" => {
                 self.wanted.settings.push((key.strip_prefix(REAL_KEYS)?.to_owned(), value.to_owned()));
             }
@@ -78,9 +77,13 @@ impl Keys {
         Some(())
     }
 
-    /// How each worker has the file: as the job says, then as the keys say, then as this kernel can; and what is to be said
-    /// of that. Without workers, one for all.
-    pub fn handles(&self, opened: Option<&[Opened]>) -> Result<(Vec<Handle>, Option<String>), String> {
+    /// How each worker opens the file: as the job says, then as the keys say, then as this kernel can (`ring`); with a
+    /// warning, if any. Without workers, one handle for all.
+    pub fn handles(
+        &self,
+        opened: Option<&[Opened]>,
+        ring: &dyn Fn() -> Result<(), String>,
+    ) -> Result<(Vec<Handle>, Option<String>), String> {
         let mut handles: Vec<Handle> = match opened {
             Some(opened) => opened.iter().map(handle).collect(),
             None => vec![Handle::default()],
@@ -93,7 +96,7 @@ impl Keys {
             handle.invalidate = self.drop.unwrap_or(handle.invalidate);
         }
         let rings = |handles: &[Handle]| handles.iter().any(|handle| handle.engine == Engine::Ring);
-        let Some(why) = Some(()).filter(|()| rings(&handles)).and_then(|()| ring_is_there().err()) else {
+        let Some(why) = Some(()).filter(|()| rings(&handles)).and_then(|()| ring().err()) else {
             return Ok((handles, None));
         };
         if self.engine == Some(Engine::Ring) {
@@ -118,7 +121,7 @@ fn handle(opened: &Opened) -> Handle {
     }
 }
 
-/// How the workers have the file, as settings.
+/// How the workers open the file, as settings.
 pub fn settings(handles: &[Handle]) -> Vec<Setting> {
     let each = |key: &str, word: fn(&Handle) -> &'static str| {
         let mut words: Vec<&str> = handles.iter().map(word).collect();
@@ -138,9 +141,4 @@ pub fn settings(handles: &[Handle]) -> Vec<Setting> {
             Hint::Sequential => "sequential",
         }),
     ]
-}
-
-/// Whether a place is one of these.
-pub fn is_real(name: &str) -> bool {
-    matches!(name.split_once(':'), Some((FILE | DEVICE, _)))
 }

@@ -1,5 +1,5 @@
-//! A comparison as a picture: for each metric a bar for each side with its interval, and beside it what the side is against
-//! the first. The ground is white, whatever page it stands on.
+//! A comparison as a picture: for each metric a bar for each side with its interval, and beside it the side's verdict
+//! against the first. The ground is white on any page.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use super::{rounded_up, tick};
 use crate::stats::Interval;
 
-/// What is drawn.
+/// The content of a picture.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// What was asked.
@@ -18,57 +18,55 @@ pub struct Comparison {
     pub method: String,
 }
 
-/// One metric of all sides.
+/// A metric of all sides.
 #[derive(Clone, Debug)]
 pub struct Panel {
     /// The metric, its unit, and which way is good.
     pub axis: String,
-    /// The sides, the base first.
+    /// The base first.
     pub sides: Vec<Side>,
 }
 
-/// One side.
+/// A side of the comparison.
 #[derive(Clone, Debug)]
 pub struct Side {
-    /// Its name.
     pub name: String,
-    /// Its figure.
     pub figure: Interval,
     /// The figure in words.
     pub amount: String,
-    /// What it is against the base.
+    /// Its comparison with the base.
     pub verdict: String,
 }
 
-/// Pixels across.
+/// In pixels.
 const WIDTH: u32 = 920;
 /// Pixels down: of the title and the method, of a panel beside its sides, of a side.
-const HEAD: u32 = 64;
-const FOOT: u32 = 34;
+pub(super) const HEAD: u32 = 64;
+pub(super) const FOOT: u32 = 34;
 const PANEL: u32 = 64;
 const SIDE: u32 = 50;
-/// Pixels that a letter takes, and letters of a side's name that are shown.
+/// Pixels of a letter, and the most letters of a side's name.
 const LETTER: u32 = 8;
 const NAME: usize = 36;
-/// Pixels right of the longest bar, for the words behind it.
-const WORDS: u32 = 350;
+/// Pixels right of the longest bar, for the words after it.
+pub(super) const WORDS: u32 = 350;
 
-/// Letters of a line of the title.
-const TITLE: usize = 112;
+/// Letters in a line of the title.
+pub(super) const TITLE: usize = 112;
 
 const BASE: RGBColor = RGBColor(140, 150, 160);
 const OTHER: RGBColor = RGBColor(31, 93, 160);
-const INK: RGBColor = RGBColor(30, 30, 30);
-const GRID: RGBColor = RGBColor(225, 225, 225);
+pub(super) const INK: RGBColor = RGBColor(30, 30, 30);
+pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-type Fallible = Result<(), Box<dyn std::error::Error>>;
+pub(super) type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The picture as a whole SVG document.
 pub fn svg(comparison: &Comparison) -> String {
     let mut text = String::new();
     let sides: u32 = comparison.panels.iter().map(|panel| PANEL + SIDE * panel.sides.len() as u32).sum();
     let drawn = draw(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + sides + FOOT)));
-    // A text has no device that could fail; bars that cannot be laid out are an error of ours.
+    // Text output cannot fail; bars that cannot be laid out are a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
@@ -151,8 +149,8 @@ fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
     Ok(())
 }
 
-/// Words in lines of at most so many letters.
-fn lines(text: &str, most: usize) -> Vec<String> {
+/// Words in lines of at most `most` letters.
+pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').map(|word| shortened(word, most)) {
         match lines.last_mut() {
@@ -166,8 +164,8 @@ fn lines(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// At most so many letters.
-fn shortened(text: &str, most: usize) -> String {
+/// At most `most` letters.
+pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),

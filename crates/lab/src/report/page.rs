@@ -1,7 +1,7 @@
 //! The page: a report put into the built template.
 //!
 //! The template is `web/dist/report.html`, built from `web/` and committed; it has three places to fill. Names come
-//! from files that strangers write, so nothing is put in without being made harmless first: the data as JSON without a
+//! from files that strangers write, so everything is made harmless before it is put in: the data as JSON without a
 //! character that could end a script, the rest as escaped text. The page itself only ever sets text.
 
 use std::fmt::Write;
@@ -12,12 +12,12 @@ use super::{Report, plain};
 
 const TEMPLATE: &str = include_str!("../../../../web/dist/report.html");
 
-/// The places of the template to fill, in the order in which they stand there. Each occurs exactly once.
+/// The places of the template to fill, in the order of the template. Each occurs exactly once.
 const TITLE: &str = "<title>Seekwise report</title>";
 const PLAIN: &str = "<!--report-plain-->";
 const DATA: &str = "/*report-data*/";
 
-/// The report as one HTML file that needs nothing else: no network, no other file.
+/// The report as one self-contained HTML file: no network, no other file.
 pub fn html(report: &Report) -> String {
     filled(&report.title, plain::html(report), report)
 }
@@ -28,7 +28,7 @@ pub(super) fn filled(title: &str, plain: String, data: &impl Serialize) -> Strin
     fill(TEMPLATE, &[(TITLE, title), (PLAIN, plain), (DATA, escape_json(data))])
 }
 
-/// Copies the template with each place replaced. Goes forward only, so what was put in is never searched again.
+/// Copies the template with each place replaced. It only goes forward, so what was put in is never searched again.
 fn fill(template: &str, fills: &[(&str, String)]) -> String {
     let mut page = String::with_capacity(template.len() + fills.iter().map(|(_, text)| text.len()).sum::<usize>());
     let mut rest = template;

@@ -1,6 +1,6 @@
 //! The report without scripts: the question, the verdicts and one table of cells, as plain HTML.
 //!
-//! Stands inside the page's `<noscript>`, for readers that run no scripts. No charts, no sorting.
+//! It is in the page's `<noscript>`, for readers that run no scripts. It has no charts and no sorting.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ pub(super) fn html(report: &Report) -> String {
     format!("<h1>{}</h1>\n{}", escape_text(&report.title), body(report))
 }
 
-/// All below its heading.
+/// Everything below its heading.
 pub(super) fn body(report: &Report) -> String {
     let mut out = String::new();
     write_all(&mut out, report).expect("writing to a String cannot fail");
@@ -72,7 +72,7 @@ fn heading(factor: &Factor) -> String {
     }
 }
 
-/// Its cells are scenes: how long they took comes first.
+/// True if its cells are scenes: how long they took comes first.
 fn has_programs(report: &Report) -> bool {
     report.cells.iter().any(|cell| !cell.operations.is_empty())
 }

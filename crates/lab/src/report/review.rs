@@ -1,6 +1,6 @@
-//! A review's page: what it asks and on what, one summary of all findings and answers, then a chapter for each part.
+//! A review's page: its question and background, one summary of all findings and answers, then a chapter for each part.
 //!
-//! [`Review`] is all that the page knows of it; the page makes the summary of the chapters.
+//! [`Review`] is all that the page knows of it; the page makes the summary from the chapters.
 
 use std::fmt::Write;
 
@@ -18,28 +18,27 @@ pub struct Review {
     pub question: String,
     /// What was asked, by whom and on what, paragraph by paragraph.
     pub introduction: Vec<String>,
-    /// The command line that gives the same again.
+    /// The command line that gives the same review again.
     pub command: String,
     /// SHA-256 of what made the results of all parts.
     pub hash: String,
-    /// The parts, in order.
+    /// In order.
     pub chapters: Vec<Chapter>,
 }
 
 /// A part of a review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chapter {
-    /// Its folder beside the page; its own page lies there.
+    /// Its folder beside the page, which has its own page.
     pub folder: String,
-    /// Its heading.
     pub heading: String,
     /// What it adds.
     pub why: Option<String>,
-    /// Its report, without the moving picture and the spread: those are on its own page.
+    /// Without the moving picture and the spread: those are on its own page.
     pub report: Report,
 }
 
-/// The review as one HTML file that needs nothing else.
+/// The review as one self-contained HTML file.
 pub fn html(review: &Review) -> String {
     filled(&review.title, without_scripts(review), review)
 }

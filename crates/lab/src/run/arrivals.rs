@@ -1,29 +1,30 @@
-//! What came at instants of its own, whatever the device did: which rate a job asked for, what was reached of it, and how
-//! long requests that were due waited to be issued. That wait is no part of a response: nobody served them yet.
+//! Open arrivals: requests at instants of their own, whatever the device does. Which rate a job asked for, what was
+//! reached, and how long due requests waited to be issued. That wait is no part of a response: no component served them
+//! yet.
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Rate, Window};
-use seekwise_targets::work::{Work, rates};
+use seekwise_run::work::{Work, rates};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::summary::{Kind, Run};
 
-/// A pace counts as kept while the longest backlog is no more than this share of the run: one that cannot be kept falls
-/// behind by the share of the rate that is missing, so by 1 % of the run where 1 % is missing.
+/// A pace counts as kept while the longest backlog is no more than this share of the run. A pace that cannot be kept
+/// falls behind by the missing share of the rate, so by 1 % of the run if 1 % is missing.
 const KEPT: f64 = 0.01;
 
 /// Requests that were due by a rate or a trace.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Arrivals {
-    /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
+    /// Requests a second that the job asks for; `None` if it asks for bytes, or if a trace gives each instant.
     pub asked_iops: Option<f64>,
     /// Bytes a second that it asks for, likewise.
     pub asked_bytes_per_s: Option<f64>,
-    /// Requests a second that were done of those that were due.
+    /// Due requests done a second.
     pub reached_iops: f64,
     /// Their bytes a second.
     pub reached_bytes_per_s: f64,
-    /// How long they waited to be issued, once they were due.
+    /// How long they waited to be issued after they were due.
     pub backlog_ms: Backlog,
     /// Every request of the run is one of them: its rate is given, not found.
     pub all: bool,
@@ -34,9 +35,8 @@ pub struct Arrivals {
 /// A wait before the issue.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Backlog {
-    /// Of the mean request that was due.
+    /// Over the requests that were due.
     pub mean: f64,
-    /// The longest.
     pub max: f64,
 }
 
@@ -48,7 +48,7 @@ struct Wanted {
 }
 
 impl Arrivals {
-    /// Of a run; nothing of one in which nothing was due by itself.
+    /// The arrivals of a run; `None` if nothing was due by itself.
     pub(super) fn of(work: &Work, windows: &[Option<Window>], run: &Run) -> Option<Arrivals> {
         let due = work.due();
         if !due.contains(&true) {
@@ -92,7 +92,7 @@ impl Arrivals {
     }
 }
 
-/// A length of time of so many ms, in the unit that it is read in.
+/// A time in ms, in a readable unit.
 fn length(ms: f64) -> String {
     if ms >= 1e3 { format!("{:.1} s", ms / 1e3) } else { format!("{ms:.3} ms") }
 }

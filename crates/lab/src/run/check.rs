@@ -1,17 +1,17 @@
-//! Whether a kept record's figures go together: each follows from others, so one that was changed contradicts them. What no
-//! other figure says is not found here.
+//! Checks the figures of a kept record against one another: each follows from others, so a changed figure contradicts
+//! them. It cannot find a change that no other figure contradicts.
 
 use super::{Phase, RunRecord, View};
 use crate::stats::histogram::RESOLUTION;
 
-/// Figures are sums, products and quotients of exact numbers: they agree but for rounding in floating point, 2^-53 each
-/// time. A thousand such steps are far below this.
+/// Figures are sums, products and quotients of exact numbers: they agree apart from rounding in floating point, 2^-53
+/// each time. A thousand such steps are far below this.
 const ROUNDING: f64 = 1e-9;
 
-/// Nanoseconds of a millisecond: parts and means are kept in ms of times in ns.
+/// Nanoseconds in a millisecond: parts and means are kept in ms, computed from times in ns.
 const NS_PER_MS: f64 = 1e6;
 
-/// A figure that does not go with others: its name, and what was expected.
+/// A figure that contradicts others: its name, and what was expected.
 type Fault = String;
 
 fn close(a: f64, b: f64) -> bool {
@@ -26,7 +26,7 @@ fn equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
 }
 
 impl RunRecord {
-    /// Whether its figures go together; else the first that does not, and what was expected.
+    /// Checks that its figures agree; an error names the first that does not, and what was expected.
     pub fn check(&self) -> Result<(), String> {
         let (all, read, write) = (&self.all, &self.read, &self.write);
         for (name, view) in [("all", all), ("read", read), ("write", write), ("flush", &self.flush)] {
@@ -63,7 +63,7 @@ impl RunRecord {
     /// A modelled processor's figures follow from its share.
     fn check_processor(&self) -> Result<(), Fault> {
         let Some(cpu) = self.cpu.filter(|cpu| !self.is_measured() && cpu.percent > 0.0) else { return Ok(()) };
-        // Folders from before these two figures hold none.
+        // Older folders do not have these two figures.
         if cpu.iops_per_percent > 0.0 {
             equal(
                 "cpu.iops_per_percent",
@@ -88,7 +88,7 @@ impl Phase {
     }
 }
 
-/// Whether what was counted of reads and writes together is what was counted of each.
+/// Checks that the counts of reads and writes together are the sums of those of each.
 fn together(name: &str, all: &View, read: &View, write: &View) -> Result<(), Fault> {
     counts(&format!("{name}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
     equal(&format!("{name}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
@@ -114,7 +114,7 @@ fn counts(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> 
 }
 
 impl View {
-    /// Whether the figures of requests of one kind, called `name`, go together.
+    /// Checks that the figures of requests of one kind, called `name`, agree.
     fn check(&self, name: &str) -> Result<(), Fault> {
         let of = self.response_ms.unwrap_or_default();
         let rising = [
@@ -152,7 +152,7 @@ impl View {
         Ok(())
     }
 
-    /// Whether a histogram, called `{name}histogram`, is that of these requests.
+    /// Checks that a histogram, called `{name}histogram`, is that of these requests.
     fn check_histogram(&self, name: &str, buckets: &[(u64, u64)]) -> Result<(), Fault> {
         let key = format!("{name}histogram");
         let count = buckets.iter().fold(0u64, |sum, bucket| sum.saturating_add(bucket.1));
@@ -165,7 +165,7 @@ impl View {
         let greatest = buckets.last().map_or(0.0, |bucket| bucket.0 as f64 / NS_PER_MS);
         let of = self.response_ms.unwrap_or_default();
         equal(&format!("{name}all.response_ms.max"), of.max, greatest, "the last time of the histogram")?;
-        // A bucket's edge is its greatest time: the mean lies below that of the edges, by a bucket's width at most.
+        // A bucket's edge is its largest time: the mean lies below that of the edges, by at most a bucket's width.
         let sum: f64 = buckets.iter().map(|(edge, count)| *edge as f64 * *count as f64).sum();
         let (most, mean) = (sum / count.max(1) as f64 / NS_PER_MS, of.mean);
         let least = most * (1.0 - 1.0 / RESOLUTION as f64);

@@ -1,10 +1,10 @@
-//! What programs did: operations counted, by program.
+//! The operations of programs, counted by program.
 
 use std::collections::BTreeMap;
 
 use seekwise_model::files::scene::Trouble;
 use seekwise_model::workload::Window;
-use seekwise_targets::work::{Issuer, Work};
+use seekwise_run::work::{Issuer, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::histogram::Histogram;
@@ -13,12 +13,11 @@ use crate::stats::response::Response;
 /// The operations of one program.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct OperationRecord {
-    /// How many ended.
     #[serde(deserialize_with = "super::count")]
     pub count: u64,
     /// How many a second, from the program's beginning to its end.
     pub per_s: f64,
-    /// How long they took; nothing where none ended.
+    /// `None` if none ended.
     #[serde(deserialize_with = "Response::kept")]
     pub response_ms: Option<Response>,
 }

@@ -1,46 +1,46 @@
-//! What is looked at besides on a real file or device: how long requests took to be given to the kernel and to come back,
-//! what the run took of the machine, and whether its rate held.
+//! Further observations on a real file or device: how long requests took to reach the kernel and to come back, what the
+//! run used of the machine, and whether its rate was steady.
 
 use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::{Instant, Span};
-use seekwise_targets::real::bench::Bench;
-use seekwise_targets::real::usage::Usage;
+use seekwise_run::testbed::Bench;
+use seekwise_run::usage::Usage;
 use serde::{Deserialize, Serialize};
 
 use super::{Cpu, Response};
 use crate::stats::histogram::Histogram;
 use crate::stats::summary::{Kind, Run};
 
-/// Slots of time, at most; when they are full, each becomes twice as long.
+/// The most slots of time; when they are full, each becomes twice as long.
 const SLOTS: usize = 2048;
 
-/// A slot's length at first.
+/// The initial length of a slot.
 const SLOT: Span = Span::from_millis(1);
 
-/// Blocks of equally many requests into which a run is cut, to see whether its rate holds; the second half of them is
-/// looked at. A block is a count of requests, not a time: a hard disk's run of minutes has some thousands.
+/// Blocks of equally many requests into which a run is cut, to see whether its rate is steady; the second half of them
+/// is examined. A block is a count of requests, not a time: a hard disk's run of minutes has some thousands.
 const BLOCKS: usize = 10;
 
-/// Requests in a block, at least: the rate of fewer says too little.
+/// The fewest requests in a block: the rate of fewer says too little.
 const BLOCK: u64 = 50;
 
-/// How far the rates of blocks may be apart, and how far their trend may lead from the first to the last, as shares of
+/// How far apart the rates of blocks may be, and how far their trend may lead from the first to the last, as shares of
 /// their mean: the bounds of SNIA's Performance Test Specification for a steady state (range 20 %, slope 10 %).
 const RANGE: f64 = 0.2;
 const TREND: f64 = 0.1;
 
-/// Share of the bytes that disks must have moved, else a cache is spoken of (inferred: half).
+/// The share of the bytes that disks must have moved; below it a cache is assumed (inferred: half).
 const OF_DISKS: f64 = 0.5;
 
-/// Latencies as fio has them, of one group and kind.
+/// Latencies in fio's terms, of one group and kind.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
     /// Until the kernel had it.
     pub submission: Histogram,
     /// From then until it came back.
     pub completion: Histogram,
-    /// Both: what fio calls latency.
+    /// Both: fio's latency.
     pub total: Histogram,
 }
 
@@ -48,7 +48,7 @@ pub struct Latencies {
 pub struct Watch {
     group_of: Vec<u16>,
     latencies: Vec<[Latencies; Kind::COUNT]>,
-    /// Bytes a second at which reads, and writes, came: a request's bytes over what fio calls its latency.
+    /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency.
     rates: [Histogram; 2],
     pace: Pace,
 }
@@ -61,7 +61,7 @@ struct Pace {
 }
 
 impl Watch {
-    /// Of workers in these groups.
+    /// A watch over workers in these groups.
     pub fn new(groups: &[u16]) -> Watch {
         let count = groups.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
         let latencies = (0..count).map(|_| std::array::from_fn(|_| Latencies::default())).collect();
@@ -69,7 +69,7 @@ impl Watch {
         Watch { group_of: groups.to_vec(), latencies, rates, pace: Pace { slot: SLOT, done: Vec::new() } }
     }
 
-    /// Looks at one.
+    /// Takes a record.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let done = &record.completion;
@@ -87,7 +87,7 @@ impl Watch {
         }
     }
 
-    /// What it saw of a run.
+    /// The observations on a run.
     pub fn finish(self, usage: Usage, bench: Option<Bench>, run: &Run, issued: u64) -> Real {
         let steady = self.pace.steady();
         let drift = self.pace.drift();
@@ -111,7 +111,7 @@ impl Pace {
         self.done[place] += 1;
     }
 
-    /// The rates of so many blocks of equally many requests, in requests a slot; nothing where there are too few.
+    /// The rates of this many blocks of equally many requests, in requests a slot; `None` if there are too few.
     fn rates(&self, blocks: usize) -> Option<Vec<f64>> {
         let first = self.done.iter().position(|done| *done > 0)?;
         let all: u64 = self.done.iter().sum();
@@ -125,7 +125,7 @@ impl Pace {
             let before = seen;
             seen += *done as f64;
             while ends.len() < blocks && seen >= block * (ends.len() + 1) as f64 - 1e-6 {
-                // Within a slot requests are taken as evenly spread.
+                // Within a slot requests are assumed to be evenly spread.
                 let share = (block * (ends.len() + 1) as f64 - before) / *done as f64;
                 ends.push(place as f64 + share.clamp(0.0, 1.0));
             }
@@ -134,7 +134,7 @@ impl Pace {
         Some(starts.zip(&ends).map(|(start, end)| block / (end - start).max(1e-9)).collect())
     }
 
-    /// Whether the rate held over the second half of the run; nothing where there are too few requests to say.
+    /// How steady the rate was over the second half of the run; `None` if there are too few requests.
     fn steady(&self) -> Option<Steady> {
         let rates = self.rates(BLOCKS)?;
         let half = &rates[BLOCKS / 2..];
@@ -164,27 +164,27 @@ pub struct Steady {
 }
 
 impl Steady {
-    /// Whether it is one by SNIA's bounds.
+    /// True for a steady state by SNIA's bounds.
     pub fn holds(&self) -> bool {
         self.range <= RANGE && self.trend.abs() <= TREND
     }
 }
 
-/// What was looked at.
+/// The observations on a run.
 pub struct Real {
     /// By group and kind.
     pub latencies: Vec<[Latencies; Kind::COUNT]>,
-    /// What the run took of the machine.
+    /// What the run used of the machine.
     pub usage: Usage,
     /// The same as a share.
     pub cpu: Cpu,
-    /// Whether the rate held.
+    /// Whether the rate was steady.
     pub steady: Option<Steady>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
-    /// What the run stood on.
+    /// What the measurement stood on.
     pub bench: Option<Bench>,
-    /// Bytes a second at which half of the reads, and of the writes, came or faster.
+    /// The median rates of reads, and of writes, in bytes a second.
     pub rates: [Option<f64>; 2],
 }
 
@@ -201,28 +201,28 @@ fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
     }
 }
 
-/// What is kept of it.
+/// The kept observations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RealRecord {
-    /// Reads and writes until the kernel had them (fio's slat); nothing where there were none, as of the next two.
+    /// Reads and writes until the kernel had them (fio's slat); `None` without any, as for the next two.
     pub submission_ms: Option<Response>,
     /// From then until they came back (fio's clat).
     pub completion_ms: Option<Response>,
     /// Both (fio's lat).
     pub latency_ms: Option<Response>,
-    /// Percent of all processors: threads that issued, in the program.
+    /// Per cent of all processors: threads that issued, in the program.
     pub user_percent: f64,
     /// The same in the kernel.
     pub system_percent: f64,
-    /// Percent of all processors, by whomever.
+    /// Per cent of all processors, by any program.
     pub whole_percent: f64,
     /// Threads that issued and hardly ever waited.
     pub saturated: usize,
-    /// How the rate went over the second half of the run; nothing where there were too few requests.
+    /// How the rate went over the second half of the run; `None` if there were too few requests.
     pub steady: Option<Steady>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
-    /// What the run stood on.
+    /// What the measurement stood on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bench: Option<Bench>,
 }
@@ -255,7 +255,7 @@ impl Real {
         }
     }
 
-    /// What of it casts doubt, in words; `moved` are bytes read and written by the job.
+    /// The observations that cast doubt, in words; `moved` are bytes read and written by the job.
     pub fn doubts(&self, moved: [u64; 2]) -> Vec<String> {
         let mut doubts = Vec::new();
         let (saturated, threads) = (self.usage.saturated(), self.usage.threads.len());
@@ -291,20 +291,20 @@ impl Real {
         doubts
     }
 
-    /// Bytes a second that the link of the disk carries, where the system tells.
+    /// The rate of the disk's link in bytes a second, if the system reports it.
     pub fn link(&self) -> Option<u64> {
         self.bench.as_ref()?.device.as_ref()?.link
     }
 
-    /// Share of the bytes read (0) or written (1) that disks moved meanwhile; nothing where there are none.
+    /// The share of the bytes read (0) or written (1) that disks moved meanwhile; `None` without any.
     fn by_disks(&self, direction: usize, moved: u64) -> Option<f64> {
-        // One disk may stand on another (loop devices, md): the busiest alone is asked.
+        // One disk may stand on another (loop devices, md): only the busiest counts.
         let disks = self.usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
         (moved > 0).then(|| disks as f64 / moved as f64)
     }
 }
 
-/// What is said where half of the reads, or of the writes, came faster than the link carries them.
+/// A warning if half of the reads, or of the writes, came faster than the link carries them.
 fn sooner_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = String> {
     let words = ["came from memory", "went to memory"];
     ["reads", "writes"].into_iter().zip(words).zip(rates).filter_map(move |((what, rest), rate)| {
@@ -330,7 +330,7 @@ mod tests {
         assert!(said([None, Some(400e6)])[0].ends_with("they went to memory"));
     }
 
-    /// Requests done at so many a millisecond, millisecond after millisecond.
+    /// Requests done at these numbers a millisecond, millisecond after millisecond.
     fn pace(rates: impl Iterator<Item = u64>) -> Pace {
         let mut pace = Pace { slot: SLOT, done: Vec::new() };
         for (at, rate) in rates.enumerate() {

@@ -1,15 +1,14 @@
-//! What a run that did not serve every request says of why: volumes that lost too many drives, workers that ended with
-//! an error.
+//! Why a run did not serve every request: volumes that lost too many drives, workers that ended with an error.
 
 use seekwise_model::stack::{Change, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
 use seekwise_model::workload::recorded::{Entry, Session};
-use seekwise_targets::place::Target;
-use seekwise_targets::work::Work;
-use seekwise_targets::work::trace::TraceSpec;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
+use seekwise_run::work::trace::TraceSpec;
 
-/// In words, one line each, of a run that ended at `end`.
+/// The troubles of a run that ended at `end`, in words, one line each.
 pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant) -> Vec<String> {
     let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, end));
     let ends = |worker: &Worker| worker.survives != [true; 2];
@@ -26,7 +25,7 @@ pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant
     troubles
 }
 
-/// Requests of a recording that lie beyond the end of what it is played on.
+/// Requests of a recording that lie beyond the end of the stack on which it is played.
 fn beyond(session: &Session, sectors: u64) -> Option<String> {
     let lies_beyond = |entry: &&Entry| entry.lba + u64::from(entry.sectors) > sectors;
     let (count, all) = (session.entries.iter().filter(lies_beyond).count(), session.entries.len());
@@ -41,8 +40,8 @@ fn beyond(session: &Session, sectors: u64) -> Option<String> {
 /// Volumes of the array that had lost more drives by `end` than they can bear, and since when.
 fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     let Some(spec) = stack.array() else { return Vec::new() };
-    // A new drive brings nothing of a lost volume back: the first state that it does not survive counts. That its rebuild
-    // takes time is left out: a second loss meanwhile shows in the errors alone.
+    // A new drive restores nothing of a lost volume: the first state that it does not survive counts. The time of its
+    // rebuild is left out: a second loss meanwhile shows in the errors alone.
     let member = |change: &Change| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
     let mut lost = spec.lost;
     let mut states: Vec<(Instant, u64)> = vec![(Instant::ZERO, lost)];

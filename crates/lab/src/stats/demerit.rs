@@ -1,19 +1,19 @@
-//! How far two distributions of response times are apart: the demerit figure of Ruemmler and Wilkes ("An Introduction to
+//! The distance of two distributions of response times: the demerit figure of Ruemmler and Wilkes ("An Introduction to
 //! Disk Drive Modeling", IEEE Computer 27(3), 1994), the root mean square of the horizontal distance between their
 //! cumulative curves.
 //!
-//! `demerit² = ∫ (Q_a(p) - Q_b(p))² dp` over all shares p, Q the empirical quantile functions. Computed on the samples
-//! themselves, not on histogram bins; for as many samples on both sides it is the root mean square difference of the
-//! two sorted lists. It compares distributions, not requests.
+//! `demerit² = ∫ (Q_a(p) - Q_b(p))² dp` over all shares p, Q the empirical quantile functions. It is computed on the
+//! samples themselves, not on histogram bins; for equally many samples on both sides it is the root mean square
+//! difference of the two sorted lists. It compares distributions, not requests.
 
 use seekwise_model::time::Span;
 
 use super::histogram::Histogram;
 
-/// The demerit in milliseconds; 0 where one side has no samples. Sorts both.
+/// The demerit in milliseconds; 0 if one side has no samples. Sorts both.
 ///
-/// The sum of squares is whole and exact up to 2^128 ns²: a million samples on both sides, each two hundred days off. A
-/// sum beyond stays there, so that the figure is still far too large to be believed.
+/// The sum of squares is an integer, exact up to 2^128 ns²: a million samples on both sides, each two hundred days off.
+/// A larger sum stays there, so that the figure is still far too large to be believed.
 pub fn demerit(a: &mut [Span], b: &mut [Span]) -> f64 {
     a.sort_unstable();
     b.sort_unstable();
@@ -34,7 +34,7 @@ pub fn demerit(a: &mut [Span], b: &mut [Span]) -> f64 {
     if done == 0 { 0.0 } else { (sum as f64 / done as f64).sqrt() / 1e6 }
 }
 
-/// The same of two histograms, whose values are the upper edges of their buckets: within 1/128 of the samples' own.
+/// The demerit of two histograms, whose values are the upper edges of their buckets: within 1/128 of the samples' own.
 /// Shares are taken in floating point.
 pub fn of_histograms(a: &Histogram, b: &Histogram) -> f64 {
     if a.count() == 0 || b.count() == 0 {
@@ -55,7 +55,7 @@ pub fn of_histograms(a: &Histogram, b: &Histogram) -> f64 {
         let end = a[i].0.min(b[j].0);
         sum += (end - done) * (a[i].1 - b[j].1).powi(2);
         done = end;
-        // Equal shares of unlike counts are equal to the last digits alone.
+        // Equal shares of different counts are equal except for the last digits.
         let (ends_a, ends_b) = (a[i].0 <= end + 1e-12, b[j].0 <= end + 1e-12);
         (i, j) = (i + usize::from(ends_a), j + usize::from(ends_b));
     }

@@ -1,16 +1,16 @@
-//! Response times in buckets of bounded relative error, with exact moments beside them.
+//! Response times in buckets of bounded relative error, with exact moments.
 //!
 //! The buckets are those of HdrHistogram (Tene) with two significant digits: 128 to each doubling, so a bucket is at
 //! most 1/128 = 0.78 % as wide as the values in it, and values below 256 ns are exact. They grow with the largest
-//! value; nothing saturates. Count, least, greatest, sum and sum of squares are exact, so mean and deviation are too,
-//! and merging two histograms gives what recording all values into one gives, bit for bit.
+//! value; nothing saturates. Count, minimum, maximum, sum and sum of squares are exact, so mean and deviation are too,
+//! and merging two histograms gives bit for bit what recording all values into one gives.
 //!
-//! Nanoseconds throughout. The file says nothing about precision over runs: that is `interval`.
+//! All values are nanoseconds. This file says nothing about precision over runs: that is `interval`.
 
 use seekwise_model::time::Span;
 
-/// Significant decimal digits of the buckets. Two are within 1 %; three cost seven times the memory (248 KiB against
-/// 34 KiB at 1000 s) and show differences far below what runs differ by.
+/// Significant decimal digits of the buckets. Two are within 1 %; three take seven times the memory (248 KiB against 34
+/// KiB at 1000 s) and show differences far below those between runs.
 const DIGITS: u8 = 2;
 
 /// A bucket is at most `1 / RESOLUTION` as wide as any value in it.
@@ -21,18 +21,18 @@ pub const RESOLUTION: u64 = 128;
 pub struct Percentile(u32);
 
 impl Percentile {
-    /// Thousandths of a percent in the whole.
+    /// Thousandths of a per cent in the whole.
     const WHOLE: u32 = 100_000;
     /// The percentiles that results list.
     pub const LISTED: [Percentile; 5] =
         [Percentile(50_000), Percentile(90_000), Percentile(99_000), Percentile(99_900), Percentile(99_990)];
 
-    /// The percentile at `thousandths` of a percent: 99 900 is p99.9. Nothing above 100 000.
+    /// The percentile at `thousandths` of a per cent: 99 900 is p99.9. `None` above 100 000.
     pub const fn from_thousandths(thousandths: u32) -> Option<Percentile> {
         if thousandths <= Percentile::WHOLE { Some(Percentile(thousandths)) } else { None }
     }
 
-    /// Its name in results: `p50`, `p99_9`.
+    /// The name in results: `p50`, `p99_9`.
     pub fn name(self) -> String {
         let (whole, part) = (self.0 / 1_000, self.0 % 1_000);
         let digits = format!("{part:03}");
@@ -42,12 +42,12 @@ impl Percentile {
         }
     }
 
-    /// Which of `n` values in rising order it is, from 1: the least rank with at least this share at or below it.
+    /// Its rank among `n` values in rising order, from 1: the least rank with at least this share at or below it.
     fn rank(self, n: u64) -> u64 {
         (u128::from(n) * u128::from(self.0)).div_ceil(u128::from(Percentile::WHOLE)).max(1) as u64
     }
 
-    /// How many values there must be for `beyond` of them to lie above it; nothing for the greatest itself.
+    /// How many values there must be for `beyond` of them to lie above it; `None` for the maximum itself.
     pub fn needs(self, beyond: u64) -> Option<u64> {
         let above = u64::from(Percentile::WHOLE - self.0);
         (above > 0).then(|| (beyond * u64::from(Percentile::WHOLE)).div_ceil(above))
@@ -71,7 +71,7 @@ impl Default for Histogram {
     }
 }
 
-/// Equal contents are equal, however far the buckets happen to reach.
+/// Equal contents are equal, however far the buckets reach.
 impl PartialEq for Histogram {
     fn eq(&self, other: &Histogram) -> bool {
         let exact = |side: &Histogram| (side.least, side.greatest, side.sum, side.squares);
@@ -80,14 +80,14 @@ impl PartialEq for Histogram {
 }
 
 impl Histogram {
-    /// Counts one value. Panics when the squares pass 2^128 ns²: 10^10 values of 50 hours each.
+    /// Counts a value. Panics when the squares pass 2^128 ns²: 10^10 values of 50 hours each.
     #[inline]
     pub fn record(&mut self, value: Span) {
         let ns = value.nanos();
         if ns > self.greatest {
             self.record_greatest(ns);
         } else {
-            // No greater than one recorded before, so the buckets reach it. This call costs half of `record`.
+            // No larger than one recorded before, so the buckets reach it. This call costs half of `record`.
             self.buckets.saturating_record(ns);
         }
         self.least = self.least.min(ns);
@@ -107,14 +107,14 @@ impl Histogram {
         self.squares = self.squares.saturating_add(squares);
     }
 
-    /// A new greatest value may need more buckets; on a run's way that happens some twenty times.
+    /// A new maximum may need more buckets; in a run that happens some twenty times.
     #[cold]
     fn record_greatest(&mut self, ns: u64) {
         self.greatest = ns;
         self.buckets.record(ns).expect("buckets grow to any value where usize has 64 bits");
     }
 
-    /// Counts all of `other` as well.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Histogram) {
         self.buckets.add(&other.buckets).expect("buckets grow to any value where usize has 64 bits");
         self.least = self.least.min(other.least);
@@ -123,17 +123,17 @@ impl Histogram {
         self.squares = self.squares.saturating_add(other.squares);
     }
 
-    /// How many values.
+    /// How many values there are.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
 
-    /// The least value, exact.
+    /// The smallest value, exact.
     pub fn min(&self) -> Option<Span> {
         (self.count() > 0).then(|| Span::from_nanos(self.least))
     }
 
-    /// The greatest value, exact.
+    /// The largest value, exact.
     pub fn max(&self) -> Option<Span> {
         (self.count() > 0).then(|| Span::from_nanos(self.greatest))
     }
@@ -153,7 +153,7 @@ impl Histogram {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
     }
 
-    /// The standard deviation of the values in ns, with n - 1; nothing for fewer than two.
+    /// The standard deviation of the values in ns, with n - 1; `None` for fewer than two.
     ///
     /// Exact up to the last division and root. With k the mean rounded down and r = Σx - nk, the squares about k are
     /// Σx² - k(Σx + r) in integers, and those about the mean are less by r²/n: nothing large cancels in floating point.
@@ -168,14 +168,15 @@ impl Histogram {
         Some((about_mean.max(0.0) / (n - 1) as f64).sqrt())
     }
 
-    /// The value at `percentile`, by nearest rank: the least recorded value with at least that share of all values at
-    /// or below it (type 1 of Hyndman and Fan 1996), read at its bucket's upper edge and never above the greatest.
-    /// It is at most 1/128 too large and never too small.
+    /// The value at `percentile`, by nearest rank: the smallest recorded value with at least that share of all values
+    /// at or below it (type 1 of Hyndman and Fan 1996), read at its bucket's upper edge and never above the maximum. It
+    /// is at most 1/128 too large and never too small.
     pub fn percentile(&self, percentile: Percentile) -> Option<Span> {
         self.at_rank(percentile.rank(self.count()))
     }
 
-    /// The value at quantile `q` of 0..=1, defined as for [`Histogram::percentile`]; the rank is ⌈qn⌉ in floating point.
+    /// The value at quantile `q` of 0..=1, defined as for [`Histogram::percentile`]; the rank is ⌈qn⌉ in floating
+    /// point.
     pub fn quantile(&self, q: f64) -> Option<Span> {
         self.at_rank(((q * self.count() as f64).ceil() as u64).clamp(1, self.count().max(1)))
     }
@@ -188,8 +189,8 @@ impl Histogram {
         })
     }
 
-    /// The buckets that hold anything, in rising order: the largest value that falls in it (or the greatest recorded,
-    /// if that is less) and how many did.
+    /// The non-empty buckets, in rising order: the largest value that falls in it (or the largest recorded, if that is
+    /// less) and the count.
     pub fn buckets(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         self.buckets.iter_recorded().map(|step| {
             let upper = self.buckets.highest_equivalent(step.value_iterated_to()).min(self.greatest);

@@ -1,8 +1,8 @@
 //! Means and paired ratios over independent runs, with Student's t; Holm's correction for many cells.
 //!
-//! One value in is one run: requests within a run are not independent and never enter here singly. Intervals assume
-//! that run values (for ratios: their logarithms) scatter roughly as a normal distribution does. What the intervals
-//! are taken to mean is `verdict`'s affair.
+//! Each value is one run: requests within a run are not independent and never enter here singly. Intervals assume that
+//! run values (for ratios: their logarithms) scatter roughly as a normal distribution. `verdict` decides what the
+//! intervals mean.
 //!
 //! Sources: Student, "The probable error of a mean", Biometrika 6 (1908); S. Holm, "A simple sequentially rejective
 //! multiple test procedure", Scandinavian Journal of Statistics 6 (1979).
@@ -10,14 +10,11 @@
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::fmt;
 
-/// An estimate and an interval around it, in the unit of what is estimated.
+/// An estimate and an interval around it, in the unit of the estimate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate.
     pub estimate: f64,
-    /// Lower end.
     pub low: f64,
-    /// Upper end.
     pub high: f64,
 }
 
@@ -27,20 +24,21 @@ fn student(freedom: f64) -> StudentsT {
 
 /// The value that Student's t with `freedom` (at least 1) degrees passes with probability `beyond` (0 to 0.5).
 ///
-/// Asked for in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The library's
-/// inversion fails with 1 degree beyond 1e-7 and loses digits from 10^6 degrees on; the tests mark out what is sound.
+/// It is computed in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The
+/// library's inversion fails with 1 degree beyond 1e-7 and loses digits from 10^6 degrees on; the tests mark the sound
+/// range.
 pub(super) fn t_beyond(beyond: f64, freedom: f64) -> f64 {
     -student(freedom).inverse_cdf(beyond)
 }
 
-/// The probability that Student's t with `freedom` (at least 1) degrees lies above `t`. Values so large that their spread
-/// is no number say nothing: one half. (The library panics at such a `t`.)
+/// The probability that Student's t with `freedom` (at least 1) degrees lies above `t`. Values so large that their
+/// spread is no number say nothing: one half. (The library panics at such a `t`.)
 pub(super) fn t_tail(t: f64, freedom: f64) -> f64 {
     if t.is_nan() { 0.5 } else { student(freedom).sf(t) }
 }
 
 /// Mean and standard deviation (n - 1), in that order. Identical values have exactly no deviation, and their mean is
-/// that value: a deterministic simulation gives such, and rounding must not make a spread of it.
+/// that value: a deterministic simulation gives such values, and rounding must not make a spread of them.
 fn moments(values: &[f64]) -> (f64, f64) {
     if values.iter().all(|value| value == &values[0]) {
         return (values[0], 0.0);
@@ -51,13 +49,13 @@ fn moments(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0)).sqrt())
 }
 
-/// The standard deviation of independent runs. Nothing for fewer than two.
+/// The standard deviation of independent runs. `None` for fewer than two.
 pub fn deviation(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| moments(values).1)
 }
 
 /// The mean of independent runs with its interval of confidence `1 - alpha`: mean ± t(1 - alpha/2, n - 1) · s / √n.
-/// Nothing for fewer than two runs, whose spread is unknown.
+/// `None` for fewer than two runs, whose spread is unknown.
 pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
     if values.len() < 2 {
         return None;
@@ -74,7 +72,6 @@ fn half_width(deviation: f64, runs: usize, alpha: f64) -> f64 {
 /// Why values cannot be compared in pairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PairError {
-    /// There are no runs.
     Empty,
     /// One side has more runs than the other.
     Unequal {
@@ -83,11 +80,10 @@ pub enum PairError {
         /// Runs of the variant.
         variant: usize,
     },
-    /// A value that has no logarithm: zero, negative, infinite or not a number.
+    /// A value without a logarithm: zero, negative, infinite or not a number.
     NotPositive {
-        /// Which pair, from 0.
+        /// The index of the pair, from 0.
         pair: usize,
-        /// The value.
         value: f64,
     },
 }
@@ -116,7 +112,7 @@ pub struct Paired {
     pub runs: usize,
     /// Mean of the log ratios.
     pub mean: f64,
-    /// Standard deviation (n - 1) of the log ratios; 0 for one pair, of which it says nothing.
+    /// Standard deviation (n - 1) of the log ratios; 0 for one pair, where it is unknown.
     pub deviation: f64,
 }
 
@@ -142,7 +138,7 @@ impl Paired {
     }
 
     /// The ratio variant / baseline (the geometric mean over pairs) with its interval of confidence `1 - alpha`:
-    /// exp(mean ± t(1 - alpha/2, n - 1) · s / √n). Of one pair the interval is 0 to infinity.
+    /// exp(mean ± t(1 - alpha/2, n - 1) · s / √n). For one pair the interval is 0 to infinity.
     pub fn ratio(&self, alpha: f64) -> Interval {
         let half = match self.runs {
             1 => f64::INFINITY,
@@ -151,18 +147,18 @@ impl Paired {
         Interval { estimate: self.mean.exp(), low: (self.mean - half).exp(), high: (self.mean + half).exp() }
     }
 
-    /// p of the two-sided paired t test of "the ratio is 1". Of one pair it is 1.
+    /// p of the two-sided paired t test of "the ratio is 1"; 1 for one pair.
     pub fn p_different(&self) -> f64 {
         2.0 * self.p_above(self.mean.abs())
     }
 
     /// p of "the ratio is outside 1/(1 + margin) .. 1 + margin", the two one-sided tests of Schuirmann (1987), doubled:
-    /// it is below alpha exactly when the interval of confidence `1 - alpha` lies inside the margin. Of one pair it is 1.
+    /// it is below alpha exactly when the interval of confidence `1 - alpha` lies inside the margin; 1 for one pair.
     pub fn p_not_equivalent(&self, margin: f64) -> f64 {
         (2.0 * self.p_above(margin.ln_1p() - self.mean.abs())).min(1.0)
     }
 
-    /// The chance that a mean of log ratios, whose true value is 0, comes out above `distance`.
+    /// The probability that a mean of log ratios, whose true value is 0, lies above `distance`.
     fn p_above(&self, distance: f64) -> f64 {
         if self.runs == 1 {
             return 0.5;
@@ -176,7 +172,7 @@ impl Paired {
 }
 
 /// Holm's adjusted p-values, in the order given: the i-th smallest of m times m - i + 1, never below a smaller one's
-/// and never above 1. Calling real what stays below alpha is wrong anywhere among the m with at most that probability.
+/// and never above 1. If those below alpha are called real, the probability of any error among the m is at most alpha.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));

@@ -1,7 +1,7 @@
 //! What should make a reader doubt a figure. A flag is printed beside the figure; it changes and removes nothing.
 //!
 //! A rate above what the link can carry did not come from the drive; a comparison whose runs scatter more than its
-//! sides differ does not settle much by one run; a percentile with a handful of values beyond it is an anecdote.
+//! sides differ is not settled by one run; a percentile with a handful of values beyond it is an anecdote.
 
 use super::histogram::Percentile;
 use super::interval::Paired;
@@ -9,15 +9,15 @@ use super::summary::{Kind, Run};
 use super::verdict::{Judgement, Verdict};
 use std::fmt;
 
-/// How far a rate may stand above a limit before it is flagged: requests under way when counting began count in full,
-/// and link rates are printed in round figures (inferred; a reading out of the page cache is several times the limit).
+/// How far a rate may exceed a limit before it is flagged: requests under way when counting began count in full, and
+/// link rates are printed in round figures (inferred; reads from the page cache exceed the limit several times).
 const SLACK: f64 = 0.01;
 
-/// How many values must lie beyond a percentile: with k of them their share is known to 1/√k, here to a third
-/// (binomial deviation of a small count).
+/// How many values must lie beyond a percentile: with k of them their share is known to 1/√k, here to a third (binomial
+/// deviation of a small count).
 const BEYOND: u64 = 10;
 
-/// What a drive and its link can do at most, in bytes per second; absent where unknown.
+/// The highest rates of a drive and its link in bytes a second; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Ceiling {
     /// The link's rate for data, both directions together (for a full-duplex link, twice that of one).
@@ -33,21 +33,18 @@ pub enum Flag {
     FasterThanLink {
         /// Reads and writes together.
         bytes_per_s: f64,
-        /// What the link can do.
+        /// The link's rate.
         limit: f64,
     },
     /// More data than passes under the head: a cache answered.
     FasterThanMedia {
         /// Reads and writes together.
         bytes_per_s: f64,
-        /// What the media can do.
+        /// The media rate.
         limit: f64,
     },
     /// Requests failed; they are in no rate and no percentile.
-    Failed {
-        /// How many.
-        requests: u64,
-    },
+    Failed { requests: u64 },
     /// Too few requests for this percentile and those above it.
     TooFewForPercentile {
         /// Of which kind of request.
@@ -67,10 +64,7 @@ pub enum Flag {
         effect: f64,
     },
     /// All pairs of runs gave the same ratio: the interval has no width, and further runs add nothing.
-    NoSpread {
-        /// How many pairs.
-        runs: usize,
-    },
+    NoSpread { runs: usize },
 }
 
 impl fmt::Display for Flag {
@@ -124,8 +118,7 @@ fn too_few(kind: Kind, ios: u64) -> Option<Flag> {
     (ios > 0).then_some(Flag::TooFewForPercentile { kind, percentile, ios, needed })
 }
 
-/// The flags of one comparison. Where no difference was found the spread is not held against it: it was within the
-/// margin all the same.
+/// The flags of a comparison. If no difference was found, the spread does not matter: it was within the margin.
 pub fn of_judgement(judgement: &Judgement) -> Vec<Flag> {
     let Paired { runs, mean, deviation } = judgement.comparison.paired;
     let equal = matches!(judgement.verdict, Verdict::NoDifference { .. });

@@ -9,24 +9,18 @@ use super::histogram::{Histogram, Percentile};
 /// The distribution of a response time, in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Response {
-    /// Arithmetic mean.
     pub mean: f64,
-    /// Median.
+    /// The median.
     pub p50: f64,
-    /// 90th percentile.
     pub p90: f64,
-    /// 99th percentile.
     pub p99: f64,
-    /// 99.9th percentile.
     pub p99_9: f64,
-    /// 99.99th percentile.
     pub p99_99: f64,
-    /// The longest.
     pub max: f64,
 }
 
 impl Response {
-    /// The figures of a histogram; nothing when it is empty.
+    /// The figures of a histogram; `None` if it is empty.
     pub fn of(histogram: &Histogram) -> Option<Response> {
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         let at = |percentile| histogram.percentile(percentile).map_or(0.0, ms);
@@ -34,12 +28,12 @@ impl Response {
         Some(Response { mean: histogram.mean()? / 1e6, p50, p90, p99, p99_9, p99_99, max: ms(histogram.max()?) })
     }
 
-    /// Reads what a record keeps: older ones say zeroes where nothing happened.
+    /// Reads what a record keeps: older ones have zeroes where nothing happened.
     pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Response>, D::Error> {
         Ok(Option::deserialize(from)?.filter(|response: &Response| response.max > 0.0))
     }
 
-    /// The plain mean of each figure over several runs. Panics when there are none.
+    /// The plain mean of each figure over several runs. Panics if there are none.
     pub fn average(runs: &[Response]) -> Response {
         let mean = |value: fn(&Response) -> f64| runs.iter().map(value).sum::<f64>() / runs.len() as f64;
         Response {

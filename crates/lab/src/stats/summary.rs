@@ -1,8 +1,8 @@
 //! Records counted: a run's requests, by kind and by group of workers.
 //!
 //! A [`Recorder`] takes records one by one on the hot path and touches one [`Tally`] for each. Everything else (reads,
-//! all, a group, several runs) is a merge of tallies afterwards, exact because every count in them is an integer.
-//! A request that failed has no response time worth the name; it is counted as failed and in nothing else.
+//! all, a group, several runs) is a merge of tallies afterwards, exact because every count in them is an integer. A
+//! failed request has no meaningful response time; it counts as failed and in nothing else.
 
 use super::histogram::Histogram;
 use seekwise_model::block::{Op, SECTOR, Status};
@@ -10,29 +10,27 @@ use seekwise_model::record::{Part, Record};
 use seekwise_model::time::Span;
 use seekwise_model::workload::Window;
 
-/// Kinds of request that are counted apart.
+/// Kinds of request that are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
-    /// Data from the medium.
     Read,
-    /// Data to the medium.
     Write,
-    /// Ranges without data on the link: trims and runs of zeroes. Their bytes are what the range covers.
+    /// Ranges without data on the link: trims and runs of zeroes. Their bytes are those of the range.
     Trim,
-    /// Flushes. They have no bytes.
+    /// They have no bytes.
     Flush,
     /// Processor work of the program itself. It has no bytes.
     Compute,
 }
 
 impl Kind {
-    /// How many there are.
+    /// How many kinds there are.
     pub const COUNT: usize = 5;
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; Kind::COUNT] = [Kind::Read, Kind::Write, Kind::Trim, Kind::Flush, Kind::Compute];
 
-    /// The kind of a request that asks for `op`.
+    /// The kind of a request for `op`.
     pub const fn of(op: Op) -> Kind {
         match op {
             Op::Read => Kind::Read,
@@ -43,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// Its name in results.
+    /// The name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Kind::Read => "read",
@@ -55,18 +53,18 @@ impl Kind {
     }
 }
 
-/// Counts over some requests; the time they took is not in it.
+/// Counts over some requests, without the time they took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     responses: Histogram,
-    /// Of requests that were due at an instant of their own.
+    /// For requests that were due at an instant of their own.
     since_due: Histogram,
-    /// Of these, in ns: how long they waited to be issued, together and at most.
+    /// For these, in ns: how long they waited to be issued, in all and at most.
     backlog: u128,
     longest_backlog: Span,
     bytes_due: u64,
     bytes: u64,
-    /// In ns, as the parts: millions of requests that wait hours for an overloaded drive come to more than 64 bits.
+    /// In ns, as the parts: millions of requests that wait hours for an overloaded drive add up to more than 64 bits.
     service: u128,
     parts: [u128; Part::COUNT],
     failed: u64,
@@ -75,7 +73,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts the time since a request was due, beside all else of it.
+    /// Counts the time since a request was due.
     #[inline]
     fn count_due(&mut self, record: &Record) {
         if record.completion.status == Status::Done {
@@ -87,7 +85,7 @@ impl Tally {
         }
     }
 
-    /// Counts one record.
+    /// Counts a record.
     #[inline]
     pub fn count(&mut self, record: &Record) {
         let done = &record.completion;
@@ -106,7 +104,7 @@ impl Tally {
         }
     }
 
-    /// Counts all of `other` as well.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Tally) {
         self.responses.merge(&other.responses);
         self.since_due.merge(&other.since_due);
@@ -122,7 +120,7 @@ impl Tally {
         self.busy += other.busy;
     }
 
-    /// Core time in ns that went into the requests, those that failed too; 0 where no processor is modelled.
+    /// Core time in ns of the requests, including failed ones; 0 if no processor is modelled.
     pub fn busy(&self) -> u128 {
         self.busy
     }
@@ -132,7 +130,7 @@ impl Tally {
         self.responses.count()
     }
 
-    /// Requests that ended otherwise than done; they are in no other figure.
+    /// Requests that ended with an error; they are in no other figure.
     pub fn failed(&self) -> u64 {
         self.failed
     }
@@ -147,12 +145,12 @@ impl Tally {
         &self.responses
     }
 
-    /// From when requests were due until they were done, of those that were due at an instant of their own.
+    /// From when requests were due until they were done, for those that were due at an instant of their own.
     pub fn since_due(&self) -> &Histogram {
         &self.since_due
     }
 
-    /// Their bytes.
+    /// Bytes of the requests that were due at an instant of their own.
     pub fn bytes_due(&self) -> u64 {
         self.bytes_due
     }
@@ -173,7 +171,7 @@ impl Tally {
         self.mean_of(self.service)
     }
 
-    /// Total time in ns that went into `part`, exact; over all parts it is the sum of the responses.
+    /// Total time in ns in `part`, exact; the sum over all parts is that of the responses.
     pub fn part_sum(&self, part: Part) -> u128 {
         self.parts[part as usize]
     }
@@ -191,19 +189,18 @@ impl Tally {
 /// A tally and the time in which it was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// The counts.
     pub tally: Tally,
-    /// How long was counted, over all runs merged.
+    /// The time counted, over all runs merged.
     pub elapsed: Span,
 }
 
 impl Summary {
-    /// Requests done per second; 0 when no time passed.
+    /// Requests done per second; 0 if no time passed.
     pub fn iops(&self) -> f64 {
         self.per_second(self.tally.ios())
     }
 
-    /// Bytes per second; 0 when no time passed.
+    /// Bytes per second; 0 if no time passed.
     pub fn bytes_per_s(&self) -> f64 {
         self.per_second(self.tally.bytes())
     }
@@ -224,24 +221,24 @@ type Group = [Tally; Kind::COUNT];
 pub struct Recorder {
     /// Index of the group of each worker.
     group_of: Vec<u16>,
-    /// By worker: its requests are due at instants of their own, whatever the device does. Nobody's where it is empty.
+    /// By worker: its requests are due at instants of their own, whatever the device does. Empty for none.
     due: Vec<bool>,
     groups: Vec<Group>,
 }
 
 impl Recorder {
-    /// A recorder for workers of which the w-th reports in group `group_of[w]`; `&[0]` is one worker in one group.
+    /// A recorder for workers; worker w reports in group `group_of[w]`. `&[0]` is one worker in one group.
     pub fn new(group_of: &[u16]) -> Recorder {
         let count = group_of.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
         Recorder { group_of: group_of.to_vec(), due: Vec::new(), groups: vec![Group::default(); count] }
     }
 
-    /// The same, for workers of which these issue by an arrival process.
+    /// The same recorder, with the workers that issue by an arrival process.
     pub fn with_due(self, due: &[bool]) -> Recorder {
         Recorder { due: due.to_vec(), ..self }
     }
 
-    /// Counts one record. Panics when its worker has no group.
+    /// Counts a record. Panics if its worker has no group.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let worker = usize::from(record.worker);
@@ -253,9 +250,9 @@ impl Recorder {
         }
     }
 
-    /// The run, of workers that count in these windows (nothing for one that never began): each group from its first
-    /// worker's beginning to its last worker's end, the whole over the time in which any group counts. The ramps
-    /// between the stages of a job count for nobody.
+    /// The run, of workers with these windows (`None` for one that never began): each group from its first worker's
+    /// beginning to its last worker's end, the whole over the time in which any group counts. The ramps between the
+    /// stages of a job count for none.
     pub fn finish(self, windows: &[Option<Window>]) -> Run {
         let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
         for (&group, window) in self.group_of.iter().zip(windows) {
@@ -273,13 +270,13 @@ impl Recorder {
         Run { elapsed, windows, groups: self.groups }
     }
 
-    /// The run, each group and the whole counted for `elapsed`, where whoever ran it knows better.
+    /// The run, with each group and the whole counted for `elapsed`, if the caller knows better.
     pub fn finish_after(self, elapsed: Span) -> Run {
         Run { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
     }
 }
 
-/// The windows in order of time, those that touch or overlap as one.
+/// The windows in order of time, with those that touch or overlap joined.
 fn joined(windows: &[Option<Window>]) -> Vec<Window> {
     let mut windows: Vec<Window> = windows.iter().flatten().copied().collect();
     windows.sort_unstable_by_key(|window| (window.from, window.until));
@@ -293,7 +290,7 @@ fn joined(windows: &[Option<Window>]) -> Vec<Window> {
     joined
 }
 
-/// What one run, or several of the same job merged, counted.
+/// The counts of one run, or of several merged runs of the same job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     elapsed: Span,
@@ -318,22 +315,22 @@ impl Run {
         self.gather(&self.groups, self.elapsed, &[kind])
     }
 
-    /// Reads and writes together, over all groups. Trims, flushes and processor work move no data and stay apart.
+    /// Reads and writes together, over all groups. Trims, flushes and processor work move no data and stay separate.
     pub fn all(&self) -> Summary {
         self.gather(&self.groups, self.elapsed, &[Kind::Read, Kind::Write])
     }
 
-    /// The requests of one kind in one group. Panics when there is no such group.
+    /// The requests of one kind in one group. Panics if there is no such group.
     pub fn group_kind(&self, group: usize, kind: Kind) -> Summary {
         self.gather(&self.groups[group..=group], self.windows[group], &[kind])
     }
 
-    /// Reads and writes of one group. Panics when there is no such group.
+    /// Reads and writes of one group. Panics if there is no such group.
     pub fn group_all(&self, group: usize) -> Summary {
         self.gather(&self.groups[group..=group], self.windows[group], &[Kind::Read, Kind::Write])
     }
 
-    /// Requests of every kind that ended otherwise than done.
+    /// Requests of every kind that ended with an error.
     pub fn failed(&self) -> u64 {
         self.groups.iter().flatten().map(Tally::failed).sum()
     }
@@ -343,8 +340,8 @@ impl Run {
         self.groups.iter().flatten().map(Tally::busy).sum()
     }
 
-    /// Adds another run of the same job; the times add up, so rates become those of both runs together. Panics when
-    /// the groups differ in number.
+    /// Adds another run of the same job; the times add up, so rates become those of both runs together. Panics if the
+    /// groups differ in number.
     pub fn merge(&mut self, other: &Run) {
         assert_eq!(self.groups.len(), other.groups.len(), "runs of one job have the same groups");
         self.elapsed += other.elapsed;

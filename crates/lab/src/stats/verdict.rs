@@ -1,12 +1,12 @@
 //! The answer to "is it faster?": one of four verdicts for each compared cell.
 //!
 //! Two questions are asked of every cell: is the ratio different from 1, and does it lie within the margin? Each
-//! question is a family of tests of its own over all cells, corrected by Holm, so that "faster" or "slower" is said of
-//! an equal cell, anywhere in a study, with probability alpha at most, and so is "no difference" of a cell beyond the
-//! margin. A verdict never says more than the printed interval shows; with many cells it may say less.
+//! question is a family of tests of its own over all cells, corrected by Holm, so that the probability of calling an
+//! equal cell "faster" or "slower", anywhere in a study, is at most alpha, and so is that of "no difference" for a cell
+//! beyond the margin. A verdict never says more than the printed interval shows; with many cells it may say less.
 //!
-//! One question must not borrow from the other: taking the smaller p of both into a single Holm sequence would let
-//! many easy answers of one kind lower the bar for the other kind, and errors pass 5 %.
+//! The questions must not borrow from one another: with the smaller p of both in a single Holm sequence, many easy
+//! answers of one kind would lower the bar for the other kind, and errors would pass 5 %.
 //!
 //! Sources: Holm 1979; D. J. Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
 //! Journal of Pharmacokinetics and Biopharmaceutics 15 (1987); P. H. Westfall, S. S. Young, "Resampling-Based Multiple
@@ -15,23 +15,23 @@
 use super::interval::{Interval, Paired, holm, t_beyond};
 use std::fmt;
 
-/// The chance that the recommended number of runs decides, if mean and spread stay as they are: the customary 80 %
+/// The probability that the recommended number of runs decides, if mean and spread stay as they are: the customary 80 %
 /// (J. Cohen, "Statistical Power Analysis", 1988).
 const POWER: f64 = 0.8;
 
-/// Runs to make before a spread means anything: at 5 the factor t(0.975) is 2.8, at 2 it is 12.7 (inferred from the
-/// table: each further run takes off less than a sixth).
+/// Runs before a spread means anything: at 5 the factor t(0.975) is 2.8, at 2 it is 12.7 (inferred from the table: each
+/// further run lowers it by less than a sixth).
 const PILOT_RUNS: u64 = 5;
 
-/// The most runs ever recommended; where more are needed, this many is said. Beyond it the t quantile loses digits.
+/// The most runs ever recommended, even if more are needed. Beyond it the t quantile loses digits.
 const MOST_RUNS: u64 = 100_000;
 
-/// Which way a metric is good.
+/// Which direction of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// Throughput.
+    /// As for throughput.
     Higher,
-    /// Response times.
+    /// As for response times.
     Lower,
 }
 
@@ -40,7 +40,6 @@ pub enum Better {
 pub struct Comparison {
     /// The runs in pairs.
     pub paired: Paired,
-    /// Which way is good.
     pub better: Better,
 }
 
@@ -76,10 +75,11 @@ impl Criteria {
     }
 }
 
-/// What each verdict says, as a table of Markdown: the one text for the page, `docs/statistics.md` and `docs/glossary.md`.
+/// The meaning of each verdict, as a table of Markdown: the common text of the page, `docs/statistics.md` and
+/// `docs/glossary.md`.
 pub const MEANINGS: &str = include_str!("verdicts.md");
 
-/// The verdicts in words, each with what it says.
+/// The verdicts in words, each with its meaning.
 pub fn meanings() -> impl Iterator<Item = (&'static str, &'static str)> {
     MEANINGS.lines().skip(2).filter_map(|row| row.trim_matches(['|', ' ']).split_once(" | "))
 }
@@ -91,7 +91,7 @@ pub enum Verdict {
     Faster,
     /// The variant is worse than the baseline.
     Slower,
-    /// Whatever difference there is lies within the margin, be it significant or not.
+    /// Whatever difference there is lies within the margin, significant or not.
     NoDifference {
         /// 0.02 for ±2 %.
         margin: f64,
@@ -118,24 +118,22 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A verdict and the figures it rests on.
+/// A verdict and the figures on which it rests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    /// What was compared.
     pub comparison: Comparison,
     /// Variant over baseline, with this cell's own interval of confidence 1 - alpha (95 %), not widened for others.
     pub ratio: Interval,
-    /// p of "the ratio is 1", this cell alone.
+    /// p of "the ratio is 1", for this cell alone.
     pub p: f64,
     /// The same after Holm over all cells; below alpha it is a difference.
     pub p_holm: f64,
     /// p of "the ratio is beyond the margin" after Holm over all cells; below alpha there is no difference.
     pub p_beyond_holm: f64,
-    /// The answer.
     pub verdict: Verdict,
 }
 
-/// One question put to all cells.
+/// One question, asked of all cells.
 struct Family {
     adjusted: Vec<f64>,
     /// The level that a cell not yet answered has to meet: alpha over the number of those.
@@ -327,7 +325,7 @@ mod tests {
     }
 
     /// Runs whose log ratios scatter by `spread` about that of `ratio`. The sides share 20 % noise of the seed, which
-    /// pairing takes out.
+    /// pairing removes.
     fn runs(rng: &mut Rng, count: usize, ratio: f64, spread: f64) -> Comparison {
         let baseline: Vec<f64> = (0..count).map(|_| 100.0 * (0.2 * normal(rng)).exp()).collect();
         let variant: Vec<f64> = baseline.iter().map(|from| from * ratio * (spread * normal(rng)).exp()).collect();
@@ -346,7 +344,8 @@ mod tests {
 
     const STUDIES: u32 = 1_500;
 
-    /// The greatest share that a true 5 % shows in [`STUDIES`] studies but once in a thousand: 3.1 deviations above.
+    /// The largest share that a true 5 % shows in [`STUDIES`] studies in all but one of a thousand cases: 3.1
+    /// deviations above.
     const FIVE_PERCENT: f64 = 0.067;
 
     /// The shares of studies of ten cells, all of the given true ratio, in which each event happens to any cell.
@@ -382,7 +381,7 @@ mod tests {
     #[test]
     fn sides_at_the_margin_are_called_equal_in_at_most_5_percent_of_studies() {
         let [wrong] = shares("margin", 1.02, 0.005, [claims_equality]);
-        // One-sided at a boundary: half of 4.9 %, for the test at each end is made at 2.5 %.
+        // One-sided at a boundary: half of 4.9 %, because the test at each end is made at 2.5 %.
         assert!(wrong < FIVE_PERCENT && wrong > 0.005, "{wrong}");
     }
 
@@ -406,7 +405,7 @@ mod tests {
 
     #[test]
     fn the_recommended_runs_decide_most_of_the_time() {
-        // The advice rests on the spread seen in a pilot, so it falls short of its 80 % where the pilot was lucky.
+        // The advice rests on the spread seen in a pilot, so it falls short of its 80 % if the pilot was lucky.
         let mut rng = Seed(22).stream("advice");
         let (mut advised, mut decided) = (0, 0);
         for _ in 0..600 {

@@ -1,5 +1,5 @@
-//! A trace read ahead on a thread of its own: what reads (and unpacks) it and what plays it go on side by side. Requests
-//! come in the trace's order, so nothing depends on which of the two is faster.
+//! A trace read ahead on a thread of its own: reading (and unpacking) goes on beside playing. Requests come in the
+//! trace's order, so the results do not depend on which of the two is faster.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,10 +8,10 @@ use std::thread::{self, JoinHandle};
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::trace::{Entry, Reader};
 
-/// Requests that are handed over at once: so many that handing them over costs little.
+/// Requests handed over at once: enough that the hand-over costs little.
 const BUNDLE: usize = 4096;
 
-/// Bundles that wait to be played, at most: with the one being read and the one being played, 2 MB.
+/// The most bundles that wait to be played: with the one being read and the one being played, 2 MB.
 const WAITING: usize = 4;
 
 /// Requests, and why there are no more of them, if so.
@@ -52,7 +52,7 @@ impl Ahead {
         Ahead { ready: entries.into_iter(), end, coming }
     }
 
-    /// The next request; nothing: there is no more.
+    /// The next request; `None` if there is no more.
     #[inline]
     pub fn next(&mut self) -> Result<Option<Entry>, Diagnostic> {
         loop {
@@ -71,7 +71,7 @@ impl Ahead {
                 (self.ready, self.end) = (entries.into_iter(), end);
                 self.coming = Some((coming, thread));
             }
-            // It ends without saying so where it panics alone.
+            // It ends without a last bundle only if it panics.
             Err(_) => resume_unwind(thread.join().expect_err("the last bundle says that it is the last")),
         }
     }
@@ -87,7 +87,7 @@ impl Drop for Ahead {
     }
 }
 
-/// Sends all that is left, or until nobody wants it any more.
+/// Sends everything left, until the receiver is gone.
 fn send(reader: &mut Reader, sender: &SyncSender<Bundle>) {
     loop {
         let bundle = Bundle::read(reader);
@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn a_fault_comes_after_what_was_good_and_stays() {
-        // A request is given when the window is full: by the last good row all but a window's are, and the one that made room.
+        // A request is delivered when the window is full: by the last good row all but a window's are, and the one that
+        // made room.
         let rows = seekwise_formats::trace::WINDOW + 3 * BUNDLE;
         let mut ahead = Ahead::new(reader(rows, "0,8,4096,X,1e7\n"));
         let mut good = 0;

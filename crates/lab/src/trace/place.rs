@@ -1,6 +1,6 @@
-//! Where a request of a trace goes on a target: the devices one behind another, then as `trace.map` says.
+//! Where a request of a trace goes on a target: the devices one after another, then as `trace.map` says.
 //!
-//! What is moved is moved by stretches of 1 MiB, so that what was in sequence within one stays in sequence.
+//! Requests are moved by stretches of 1 MiB, so that sequences within one stay sequential.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Places {
     /// By device: its first sector.
     first: Arc<[u64]>,
     map: Map,
-    /// Sectors that the trace takes, before it is mapped.
+    /// Sectors of the trace, before it is mapped.
     recorded: u64,
     /// Sectors of the target.
     room: u64,
@@ -23,7 +23,7 @@ pub struct Places {
 }
 
 impl Places {
-    /// Of a trace on a target of so many sectors.
+    /// The places of a trace on a target of `room` sectors.
     pub fn new(survey: &Survey, map: Map, room: u64) -> Places {
         let (mut first, mut touched, mut next) = (Vec::new(), Vec::new(), 0u64);
         for device in &survey.devices {
@@ -49,13 +49,13 @@ impl Places {
         }
     }
 
-    /// Where it was, with the devices one behind another.
+    /// Its recorded place, with the devices one after another.
     #[inline]
     pub fn recorded(&self, entry: &Entry) -> u64 {
         self.first.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
     }
 
-    /// Where it goes, and whether it had to be pushed to end before the target does.
+    /// Its place on the target, and whether it had to be shifted to end before the target does.
     #[inline]
     pub fn of(&self, entry: &Entry) -> (u64, bool) {
         if entry.sectors == 0 {
@@ -66,7 +66,7 @@ impl Places {
         let mapped = match self.map {
             Map::Refuse => return (lba, false),
             Map::Wrap => lba % self.room,
-            // A trace that fits already is not moved together.
+            // A trace that fits already is not compressed.
             Map::Scale if self.recorded <= self.room => lba,
             Map::Scale => {
                 let (from, to) = (self.recorded.div_ceil(STRETCH), self.room / STRETCH);

@@ -1,6 +1,6 @@
 //! The measured and the simulated distribution of response times as one picture, reads above writes.
 //!
-//! The ground is white, whatever page it stands on, so that one file does for light and dark.
+//! The ground is white on any page, so that one file suits light and dark.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -20,7 +20,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
-/// An SVG document titled `title`: a chart for the reads, one for the writes, of those that there are.
+/// An SVG document titled `title`: a chart for the reads and one for the writes, if there are any.
 pub fn svg(title: &str, samples: &Samples) -> String {
     let found = samples.errors();
     let kinds: Vec<Kind> = [(true, "reads", found.reads), (false, "writes", found.writes)]
@@ -36,7 +36,7 @@ pub fn svg(title: &str, samples: &Samples) -> String {
     let mut text = String::new();
     let size = (SIZE.0, SIZE.1 * kinds.len().max(1) as u32);
     let drawn = draw(&kinds, SVGBackend::with_string(&mut text, size));
-    // A text has no device that could fail; a curve that cannot be laid out is an error of ours.
+    // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
@@ -67,7 +67,7 @@ fn draw(kinds: &[Kind], backend: SVGBackend<'_>) -> Fallible {
 
 fn chart(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, measured: &[Span], simulated: &[Span]) -> Fallible {
     let ms = |time: Span| time.nanos() as f64 / 1e6;
-    // The slowest request in two hundred still has room; the few beyond would press all others together.
+    // The slowest request in two hundred still has room; the few beyond it would press all others together.
     let right = ms(quantile(measured, 0.995).max(quantile(simulated, 0.995))).max(0.1) * 1.03;
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 16))

@@ -1,4 +1,5 @@
-//! Runs whose power really fails, what the drives hold then, counted sector by sector from what they received, and stacks and jobs at random.
+//! Runs with a real power failure, the content of the drives afterwards, counted sector by sector from what they
+//! received, and random stacks and jobs.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,11 +20,11 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::{Change, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
+use seekwise_model::witness::{Watched, Witness};
 use seekwise_model::workload::{Job, Workload};
-use seekwise_targets::sim::{Watched, Witness};
-use seekwise_targets::work::Work;
+use seekwise_run::work::Work;
 
-/// One write or flush as its client saw it. Numbers count the client's doings.
+/// A write or flush as its client saw it. Numbers count the client's actions.
 #[derive(Clone, Copy, Debug)]
 pub struct Life {
     pub request: Request,
@@ -31,7 +32,7 @@ pub struct Life {
     /// When it ended, and its number.
     pub ended: Option<(Instant, usize)>,
     pub failed: bool,
-    /// Nothing acknowledged writes before they were durable, from its submission to its end.
+    /// From its submission to its end, no level acknowledged writes before they were durable.
     pub sure: bool,
 }
 
@@ -61,7 +62,7 @@ impl Witness for Log {
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.doings += 1;
         let life = self.lives.get_mut(&request.stamp).unwrap();
-        // What ends with the power is neither.
+        // A request that ends with the power is neither.
         if completion.status != Status::PowerLost {
             life.ended = Some((completion.finished, self.doings));
             life.failed = completion.status != Status::Done;
@@ -83,14 +84,14 @@ impl Witness for Log {
     }
 }
 
-/// Runs until `at` and cuts the power there; all that passed.
+/// Runs until `at` and cuts the power there; returns everything that passed.
 pub fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
     let mut log = Log::of(stack);
     cut_before(stack, job, seed, at, &mut log);
     log
 }
 
-/// The same before any witness.
+/// The same with any witness.
 pub fn cut_before<W: Witness>(stack: &Stack, job: &Job, seed: u64, at: Instant, witness: &mut W) {
     let device = Watched::new(stack.build(Seed(seed)), witness);
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
@@ -112,19 +113,19 @@ pub fn cut_before<W: Witness>(stack: &Stack, job: &Job, seed: u64, at: Instant, 
 /// Where a drive holds a sector.
 pub type Place = (u32, u64);
 
-/// What the drives hold after a cut, sector by sector, by the places of the drives and the order in which the array took
-/// the writes; which write above each is comes last. A drive by itself is known by stamps.
+/// The content of the drives after a cut, sector by sector, by the places of the drives and the order in which the
+/// array accepted the writes; the stamps above come last. A single drive is known by stamps.
 pub struct Found {
     pub volumes: Vec<Volume>,
     pub lost: u64,
-    /// The number of what each sector holds; of what a rebuild wrote, that of all writes before it.
+    /// The number of each sector's content; for a rebuild, that of all writes before it.
     pub held: BTreeMap<Place, (u64, bool)>,
     pub torn: BTreeSet<Place>,
-    /// By block: numbers and stamps of the writes that the array took.
+    /// By block: numbers and stamps of the writes that the array accepted.
     pub taken: BTreeMap<u64, Vec<(u64, u64)>>,
 }
 
-/// Nothing gives a block back.
+/// A block that cannot be recovered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
@@ -169,13 +170,13 @@ impl Found {
         (volume, block + volume.capacity() - start)
     }
 
-    /// The last write up to this number to a block; 0 where there was none.
+    /// The last write up to this number to a block; 0 for none.
     pub fn last(&self, block: u64, until: u64) -> u64 {
         let taken = self.taken.get(&block).into_iter().flatten();
         taken.map(|it| it.0).filter(|&number| number <= until).max().unwrap_or(0)
     }
 
-    /// The number of what a place holds; of parity, that of the last write it belongs to.
+    /// The number of a place's content; for parity, that of the last write it covers.
     pub fn number(&self, place: Place, block: Option<u64>) -> u64 {
         match (self.held.get(&place), block) {
             (None, _) => 0,
@@ -185,8 +186,8 @@ impl Found {
         }
     }
 
-    /// The places that a block is read from when these drives are lost: the first copy, or of a row all data that are there
-    /// and as many parities as are missing; and whether that is enough.
+    /// The places from which a block is read with these drives lost: the first copy, or for a row all present data and
+    /// as many parities as are missing; and whether that is enough.
     pub fn sources(&self, block: u64, lost: u64) -> (Vec<Place>, bool) {
         if self.volumes.is_empty() {
             return (vec![(0, block)], true);
@@ -208,7 +209,7 @@ impl Found {
         (all, enough)
     }
 
-    /// The number of what a read of a block gives when these drives are lost.
+    /// The number of the result of a read of a block with these drives lost.
     pub fn read(&self, block: u64, lost: u64) -> Result<u64, Gone> {
         let (sources, enough) = self.sources(block, lost);
         if let ([one], true) = (&sources[..], self.volumes.is_empty() || self.volume(block).0.parities() == 0) {
@@ -243,7 +244,7 @@ impl Found {
         one.ok_or(Gone)
     }
 
-    /// The stamp of what a read of a block gives.
+    /// The stamp of the result of a read of a block.
     pub fn stamp(&self, block: u64) -> Result<Option<u64>, Gone> {
         let number = self.read(block, self.lost)?;
         if self.volumes.is_empty() {
@@ -253,13 +254,13 @@ impl Found {
         Ok(taken.filter(|it| it.0 == number).map(|it| it.1).next())
     }
 
-    /// A sector that is read for the block cannot be read.
+    /// True if a sector that is read for the block is unreadable.
     pub fn is_torn(&self, block: u64) -> bool {
         let (sources, _) = self.sources(block, self.lost);
         sources.iter().any(|place| self.torn.contains(place))
     }
 
-    /// Blocks that cannot be read for a sector that cannot, but for those that nothing gives back anyhow.
+    /// Blocks that are unreadable because a sector is, except those that cannot be recovered anyway.
     pub fn torn(&self) -> Vec<u64> {
         let mut near: BTreeSet<u64> = BTreeSet::new();
         for &(_, sector) in &self.torn {
@@ -304,7 +305,7 @@ pub fn workers(work: Work) -> Job {
     }
 }
 
-/// A job of two seconds that writes a small part of the drive again and again, with whatever makes writes durable.
+/// A job of two seconds that writes a small part of the drive again and again, with any means of durability.
 pub fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     let mut text = "[j]\nioengine=libaio\ndirect=1\nnorandommap\ntime_based\nruntime=2\n".to_owned();
     text += pick(rng, &["size=1m\n", "size=1m\n", "size=64k\n"]);
@@ -347,11 +348,11 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
     });
     let parity = |spec: &ArraySpec| spec.shares.iter().any(|share| matches!(share.level, Level::Raid5 | Level::Raid6));
     if array.as_ref().is_some_and(|spec| spec.lost != 0 && parity(spec)) {
-        // What a buffer holds of a row under way is not known without a cut.
+        // The buffer's part of a row under way is not known without a cut.
         (drive.protected, drive.cache.flash_sectors) = (false, 0);
     }
     if accelerator.is_some() {
-        // What outlives a cut below it is not known without a cut.
+        // What survives a cut below it is not known without a cut.
         (drive.protected, drive.cache.flash_sectors) = (false, 0);
     }
     let layers = [
@@ -364,7 +365,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
     Stack { layers: layers.into_iter().flatten().collect(), ..Stack::bare(drive.profile()) }
 }
 
-/// Lost and new drives, and a cache that is switched, at any time of a job of two seconds; nothing where such a run is
+/// Lost and new drives, and a cache that is switched, at any time of a job of two seconds; unchanged if such a run is
 /// not judged.
 pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
     let mut changes = Vec::new();
@@ -391,7 +392,7 @@ pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
     if Plan::of(&changed).is_ok() { changed } else { stack }
 }
 
-/// An array of any drive whose cache is on, small enough to be rebuilt soon, below a driver that merges.
+/// An array of any drive with its cache on, small enough for a short rebuild, below a driver that merges.
 pub fn merging(rng: &mut Rng, level: Level, lost: u64) -> Stack {
     let mut drive = testing::random_profile(rng);
     (drive.zones, drive.holes, drive.remaps, drive.weak) = (vec![(20, 64), (20, 48)], vec![], vec![], vec![]);

@@ -1,22 +1,21 @@
-//! What whoever writes may rely on, and how a setting breaks it. Each level of a stack answers for itself
-//! (`lapses` of its specification); who of them matters is worked out by
-//! [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers).
+//! What writers may rely on, and how a setting breaks it. Each level of a stack lists its own lapses (`lapses` of its
+//! specification); [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works out which of them matter.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// What whoever writes may rely on when the power goes.
+/// What writers may rely on when the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Assurance {
-    /// What was acknowledged before a flush was submitted is on the medium when that has completed.
+    /// When a flush completes, everything acknowledged before its submission is on the medium.
     Flush,
-    /// A write with forced unit access is on the medium when it has completed.
+    /// When a write with forced unit access completes, it is on the medium.
     Fua,
-    /// With the write cache off, a write is on the medium when it is acknowledged.
+    /// With the write cache off, an acknowledged write is on the medium.
     CacheOff,
-    /// All that was acknowledged is on the medium when an orderly power-off is over.
+    /// When an orderly power-off is over, everything acknowledged is on the medium.
     PowerOff,
-    /// What a lost drive held of a row with parity can be worked out from the others.
+    /// The other drives can reconstruct what a lost drive held of a row with parity.
     Rows,
 }
 
@@ -25,14 +24,13 @@ pub enum Assurance {
 pub struct Lapse {
     /// The setting's key within its level.
     pub key: &'static str,
-    /// What it is set to.
+    /// As in a stack file.
     pub value: String,
-    /// What that breaks.
     pub breaks: Assurance,
 }
 
 impl Lapse {
-    /// One for each of `broken`.
+    /// One lapse for each of `broken`.
     pub(crate) fn each(key: &'static str, value: &str, broken: &[Assurance]) -> Vec<Lapse> {
         broken.iter().map(|&breaks| Lapse { key, value: value.to_string(), breaks }).collect()
     }

@@ -1,26 +1,27 @@
-//! What a power cut leaves of written runs: the arithmetic of rules 5 and 6, once for the drive that is cut and once for
-//! whoever asks afterwards what a cut would have left.
+//! What a power cut leaves of written runs: the arithmetic of rules 5 and 6, for the drive that is cut and for a judge
+//! that asks afterwards what a cut would have left.
 //!
-//! A run reported by a device that was not cut says when each of its sectors passed under the head; so one run with
-//! landings on answers a cut at any instant of it, by [`at`] on all landings reported. What must hold for that:
+//! A run reported by a device that was not cut tells when each of its sectors passed under the head. So one run with
+//! landings on is enough to compute the state after a cut at any instant, by [`at`] on all landings reported. This
+//! requires:
 //!
-//! - landings are taken in the order in which they were reported, each whole;
-//! - a write in progress at the cut is reported at its end; those of its sectors that had passed are on the medium,
-//!   the physical sector under the head is as the profile says, the rest is not written;
-//! - landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical sector that
-//!   two writes share is under the head as a whole.
+//! - Landings are taken in the order in which they were reported, each whole.
+//! - A write in progress at the cut is reported at its end. Its sectors that had passed are on the medium, the physical
+//!   sector under the head is as the profile says, and the rest is not written.
+//! - Landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical
+//!   sector that two writes share is under the head as a whole.
 //!
-//! A layer that splits a landing leaves in each part what it is a part of, so that above an array, or a driver that joins
-//! writes, the arithmetic is that of the drive, to the nanosecond.
+//! A layer that splits a landing notes in each part the run that it belongs to. So above an array, or a driver that
+//! merges writes, the arithmetic is that of the drive, to the nanosecond.
 //!
-//! It does not know what a buffer would save of itself: with power protection or flash, acknowledged writes that no
-//! landing has reported yet are on the medium as well.
+//! This room does not know what a buffer saves by itself: with power protection or flash, acknowledged writes without a
+//! landing are on the medium as well.
 
 use super::{CutSector, Landing, LandingKind, Role, TrackRun};
 use crate::time::{Instant, Span};
 
 impl TrackRun {
-    /// When the head has passed all sectors before `sector`, which lies in the run or right behind it.
+    /// When the head has passed all sectors before `sector`, which lies in the run or just after it.
     fn passed(&self, sector: u64) -> Instant {
         let all = u64::from(self.sectors).max(1);
         self.from + Span::from_nanos(self.to.since(self.from).nanos() * (sector - self.sector) / all)
@@ -34,14 +35,14 @@ impl TrackRun {
         }
         match cut.saturating_since(self.from).nanos() {
             0 => self.sector,
-            // The most sectors s for which time * s / all, rounded down, is not above what is gone.
+            // The largest number of sectors s for which time * s / all, rounded down, does not exceed the time gone.
             gone => self.sector + ((gone + 1) * all - 1) / time,
         }
     }
 }
 
 impl Landing {
-    /// What became of a run, as its drive reports it: it is the whole of a track run.
+    /// A landing as its drive reports it: a whole track run.
     pub fn new((lba, sectors): (u64, u32), stamp: u64, (from, to): (Instant, Instant), kind: LandingKind) -> Landing {
         let run = TrackRun { sector: lba, sectors, from, to };
         Landing { member: 0, role: Role::Copy(0), lba, sectors, stamp, number: 0, from, to, kind, sector: lba, run }
@@ -52,7 +53,7 @@ impl Landing {
         self.lba + u64::from(self.sectors)
     }
 
-    /// Its sectors from the `first` to before the `end` one, counted from 0.
+    /// The sectors from `first` to before `end`, counted from 0.
     pub fn part(&self, first: u64, end: u64) -> Landing {
         let (sector, stop) = (self.sector + first, self.sector + end);
         let whole = first == 0 && end == u64::from(self.sectors);
@@ -60,31 +61,31 @@ impl Landing {
         Landing { lba: self.lba + first, sectors: (end - first) as u32, sector, from, to, ..*self }
     }
 
-    /// Something became of the same sectors of the same write; no head was over them then.
+    /// The fate of the same sectors of the same write, without a head over them.
     fn unmoved(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
         let run = TrackRun { sector: self.sector, sectors: self.sectors, from, to };
         Landing { from, to, kind, run, ..self }
     }
 
-    /// True when `next` passes under the head right behind it: both are of one track run.
+    /// True if `next` passes under the head directly after it: both belong to one track run.
     pub fn is_followed_by(&self, next: &Landing) -> bool {
         self.member == next.member && self.sector_end() == next.sector && self.to == next.from
     }
 
-    /// The drive's first sector after the run.
+    /// The first sector on the drive after the run.
     fn sector_end(&self) -> u64 {
         self.sector + u64::from(self.sectors)
     }
 
-    /// Its sectors in `sector..end` of the drive, if any.
+    /// Its part in the drive's sectors `sector..end`, if any.
     fn within(&self, sector: u64, end: u64) -> Option<Landing> {
         let (from, to) = (sector.max(self.sector), end.min(self.sector_end()));
         (from < to).then(|| self.part(from - self.sector, to - self.sector))
     }
 }
 
-/// What a cut at `cut` leaves of `landings`, each told to `left`, when physical sectors are of `unit` sectors and
-/// `sector` says what becomes of the one under the head. What is not on the medium is told as discarded.
+/// Reports to `left` what a cut at `cut` leaves of each of `landings`. Physical sectors have `unit` sectors, and
+/// `sector` says what happens to the one under the head. Data that are not on the medium are reported as discarded.
 pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
     let one_run = |a: &Landing, b: &Landing| a.is_followed_by(b) && a.kind == b.kind;
     for run in landings.chunk_by(one_run) {
@@ -104,7 +105,7 @@ pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut 
                 [(first.sector, whole, LandingKind::Landed), (whole, torn, kind), (torn, last.sector_end(), GONE)];
             for (sector, end, kind) in parts {
                 if let Some(part) = landing.within(sector, end) {
-                    // A sector that is finished after the cut is dated to it.
+                    // A sector that is finished after the cut is dated to the cut.
                     let (from, to) =
                         if kind == LandingKind::Landed { (part.from.min(cut), part.to.min(cut)) } else { (cut, cut) };
                     left(part.unmoved(from, to, kind));
@@ -116,8 +117,8 @@ pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut 
 
 const GONE: LandingKind = LandingKind::Discarded;
 
-/// The physical sector under the head at `cut`, which is before the run's end: what lies before it has passed. Empty
-/// when the head is just coming to it.
+/// The physical sector under the head at `cut`, which is before the run's end: everything before it has passed. Empty
+/// when the head is just reaching it.
 fn under_head(run: &[Landing], cut: Instant, unit: u64) -> (u64, u64) {
     let first = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
     let (start, end) = (run[0].sector, run[run.len() - 1].sector_end());
@@ -138,7 +139,7 @@ mod tests {
         Landing::new((lba, sectors), stamp, (from, to), LandingKind::Landed)
     }
 
-    /// First sector, sectors and what became of them.
+    /// First sector, length and fate of each remaining run.
     fn left(landings: &[Landing], cut: u64, unit: u64, sector: CutSector) -> Vec<(u64, u32, LandingKind)> {
         let mut all = Vec::new();
         at(landings, Instant::from_nanos(cut), unit, sector, |part| all.push((part.lba, part.sectors, part.kind)));
@@ -176,12 +177,13 @@ mod tests {
         let torn = [(0, 8, Landed), (8, 4, Torn), (12, 4, Torn), (16, 8, Discarded)];
         assert_eq!(left(&both, 900, 8, CutSector::Unreadable), torn);
         assert_eq!(left(&both, 1300, 8, CutSector::Unreadable), torn);
-        // Apart in time they share nothing.
+        // Apart in time, they share no sector.
         let apart = [run(0, 12, 0, 1200, 1), run(12, 12, 1201, 2401, 2)];
         assert_eq!(left(&apart, 1300, 8, CutSector::Old), [(0, 12, Landed), (12, 4, Discarded), (16, 8, Discarded)]);
     }
 
-    /// A layer above splits a run at odd places and moves its parts elsewhere: each sector is where it was, at its instant.
+    /// A layer above splits a run at odd places and moves its parts elsewhere: each sector stays at its place and
+    /// instant.
     #[test]
     fn parts_are_cut_where_the_whole_would_be() {
         let whole = run(96, 11, 1000, 2003, 1);

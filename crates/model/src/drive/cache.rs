@@ -83,7 +83,6 @@ struct Memory {
 /// How the buffer is divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
-    /// Segments.
     pub segments: u32,
     /// Blocks of each.
     pub sectors: u32,

@@ -32,7 +32,6 @@ pub struct Run {
     pub first: u32,
     /// True when LBAs run towards lower cylinders.
     pub backwards: bool,
-    /// Tracks.
     pub tracks: u32,
     /// Slots on each track.
     pub sectors_per_track: u32,
@@ -45,11 +44,9 @@ pub struct Run {
 /// A row of equal bands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// First cylinder.
     pub first_cylinder: u32,
     /// Cylinders; a multiple of `band_cylinders`.
     pub cylinders: u32,
-    /// Cylinders of a band.
     pub band_cylinders: u32,
     /// The band's runs in LBA order.
     pub runs: Vec<Run>,
@@ -272,7 +269,6 @@ pub enum LayoutError {
     Zone {
         /// Index of the zone.
         zone: usize,
-        /// The field.
         field: &'static str,
         /// What would do.
         expected: &'static str,

@@ -194,7 +194,6 @@ fn floors(times: &[u32]) -> Box<[u32]> {
 /// Where the arm is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arm {
-    /// The cylinder.
     pub cylinder: u32,
     /// The head in use.
     pub head: u8,

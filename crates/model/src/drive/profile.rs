@@ -126,11 +126,9 @@ pub struct Adaptive {
 /// Reserved stretches of the medium, into which small writes go one after another before they go home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediaCache {
-    /// Stretches.
     pub stretches: u32,
     /// Slots of each; no block lies in them.
     pub slots: u64,
-    /// The first slot of the first.
     pub first_slot: u64,
     /// From the first slot of one to that of the next.
     pub stride: u64,
@@ -159,6 +157,20 @@ pub struct ReadAhead {
     pub hold: Hold,
     /// A segment that has been read to its end is the first to be used anew.
     pub discards: bool,
+}
+
+impl ReadAhead {
+    /// Nothing is read but what is asked for.
+    pub const NONE: ReadAhead = ReadAhead {
+        max: 0,
+        min: 0,
+        after: 1,
+        until: Until::Segment,
+        over_requested: false,
+        free_blocks: false,
+        hold: Hold::Never,
+        discards: false,
+    };
 }
 
 /// Where reading ahead ends.
@@ -225,7 +237,6 @@ pub struct Overhead {
     pub write_hit: After,
     /// A write that goes to the medium first.
     pub write_miss: After,
-    /// A flush.
     pub flush: Span,
     /// Getting the bus again after the drive has let it go: before the data of a read from the medium, before the
     /// status of a write to it.
@@ -246,10 +257,41 @@ pub struct After {
 }
 
 impl Cache {
+    /// No buffer, neither for reading ahead nor for writing.
+    pub const NONE: Cache = Cache {
+        segments: 0,
+        segment_sectors: 0,
+        read_ahead: ReadAhead::NONE,
+        write_back: false,
+        dirty_segments: 0,
+        dirty_runs: None,
+        fills_while_draining: false,
+        destage_idle: Span::ZERO,
+        flash_sectors: 0,
+        media_cache: None,
+        destage_age: None,
+        wraps: false,
+        adaptive: None,
+    };
+
     /// Runs of written blocks that may be dirty at once, at most.
     pub fn most_dirty(&self) -> u32 {
         self.dirty_runs.unwrap_or(self.adaptive.map_or(self.segments, |it| it.most))
     }
+}
+
+impl Overhead {
+    /// No command costs anything.
+    pub const NONE: Overhead = Overhead {
+        read_hit: After::both(Span::ZERO),
+        read_miss: After::both(Span::ZERO),
+        write_hit: After::both(Span::ZERO),
+        write_miss: After::both(Span::ZERO),
+        flush: Span::ZERO,
+        reselect: Span::ZERO,
+        completion: Span::ZERO,
+        write_completion: Span::ZERO,
+    };
 }
 
 impl After {

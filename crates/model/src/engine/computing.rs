@@ -1,4 +1,4 @@
-//! Computing where there is no processor: it passes as time. The one place that makes something of it; whoever issues
+//! Computing without a processor: the time simply passes. No other room handles this case, so a source of
 //! [`Op::Compute`] need not know whether the stack has a processor.
 
 use alloc::collections::BinaryHeap;
@@ -12,9 +12,9 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Debug)]
 pub struct Computing<S> {
     source: S,
-    /// The device takes it.
+    /// The device accepts [`Op::Compute`].
     computes: bool,
-    /// What passes as time: when it ends, its tag, when it began.
+    /// Computing in progress: when it ends, its tag, when it began.
     passing: BinaryHeap<Reverse<(Instant, u32, Instant)>>,
 }
 
@@ -29,12 +29,13 @@ impl<S: Source> Computing<S> {
         &self.source
     }
 
-    /// The source back.
+    /// Returns the source.
     pub fn into_source(self) -> S {
         self.source
     }
 
-    /// Ends what has passed by `now`, each at its own instant. No request was made of it, so none is counted.
+    /// Ends what has passed by `now`, each at its own instant. It never was a request of the device, so none is
+    /// counted.
     fn end_passed(&mut self, now: Instant) {
         while let Some(&Reverse((finished, tag, submitted))) = self.passing.peek()
             && finished <= now

@@ -1,77 +1,78 @@
-//! A source whose requests are counted and hashed as they go by, and that ends after so many. Changes no request.
+//! Counts and hashes the requests of a source as they go by, and ends the source after a given number. It changes no
+//! request.
 
 use alloc::vec::Vec;
 
 use crate::block::{Completion, Counted, Flags, Next, Op, Source};
 use crate::time::Instant;
 
-/// Requests of each worker that its hash covers: few enough for any run that says something to have them.
+/// How many requests of each worker its hash covers: few enough that any meaningful run has them.
 pub const FIRST: u32 = 100;
 
 /// The first reads and writes of a worker, as they were drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
-    /// How many: [`FIRST`], or as many as there were.
+    /// [`FIRST`], or fewer if there were fewer.
     pub requests: u32,
-    /// A hash of them, as [`Fingerprint::hash`]. Flushes and computing are left out: places that can do more than others are
-    /// asked for fewer of them.
+    /// A hash as in [`Fingerprint::hash`]. It leaves out flushes and computing: places with more capabilities are asked
+    /// for fewer of them.
     pub hash: u64,
 }
 
-/// Of nothing yet.
+/// The hash of an empty stream.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The source.
+/// A source with a hash of its requests.
 #[derive(Clone, Debug)]
 pub struct Fingerprint<S> {
     source: S,
     hash: u64,
     issued: u64,
     most: u64,
-    /// [`Flags::FLUSH_FOLLOWS`] is not taken off here.
+    /// [`Flags::FLUSH_FOLLOWS`] passes through.
     watched: bool,
     /// By worker.
     streams: Vec<Stream>,
 }
 
 impl<S: Source> Fingerprint<S> {
-    /// Of `source`, which ends after `most` requests.
+    /// A fingerprint of `source`, which ends after `most` requests.
     pub fn new(source: S, most: u64) -> Fingerprint<S> {
         Fingerprint { source, hash: BASIS, issued: 0, most, watched: false, streams: Vec::new() }
     }
 
-    /// Leaves [`Flags::FLUSH_FOLLOWS`] to the device, which takes it off.
+    /// Passes [`Flags::FLUSH_FOLLOWS`] on to the device, which removes it.
     pub fn watch(&mut self) {
         self.watched = true;
     }
 
-    /// A hash of all requests in order of issue (operation, place, size; FNV-1a over 64-bit words): equal streams have
-    /// equal hashes.
+    /// A hash of all requests in order of issue (operation, address, size; FNV-1a over 64-bit words): equal streams
+    /// have equal hashes.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// By worker: its first requests, however those of the workers came in between one another.
+    /// By worker: its first requests, whatever the interleaving of the workers.
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }
 
-    /// Requests issued.
+    /// How many requests were issued.
     pub fn issued(&self) -> u64 {
         self.issued
     }
 
-    /// What is counted.
+    /// The source.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// What was counted.
+    /// Returns the source.
     pub fn into_source(self) -> S {
         self.source
     }
 
-    /// Counts a request of a worker among its first, if it is one of them.
+    /// Adds a request to the worker's hash if it is among its first.
     #[inline]
     fn first(&mut self, worker: usize, words: [u64; 2]) {
         match self.streams.get_mut(worker) {

@@ -1,24 +1,24 @@
-//! Several sources as one, told apart by [`Request::origin`]: the origins and workers of each are numbered on from those
-//! of the ones before. They take turns, one request each; each keeps its own tags, which stand for others here.
+//! Several sources as one, told apart by [`Request::origin`]: the origins and workers of each source follow those of
+//! the one before. The sources take turns, one request each. Each uses its own tags, which are translated here.
 
 use alloc::vec::Vec;
 
 use crate::block::{Completion, Counted, Next, Request, Served, Source};
 use crate::time::Instant;
 
-/// The sources.
+/// Several sources.
 #[derive(Clone, Debug, Default)]
 pub struct Joined<S> {
     sources: Vec<One<S>>,
-    /// Who is asked first.
+    /// The source to ask first.
     turn: usize,
-    /// By tag: whose it is, and its tag there. Of a source's tag it is always the same.
+    /// By tag: the source and its own tag. A source's tag always has the same one here.
     tags: Vec<(usize, u32)>,
-    /// Origins given away.
+    /// How many origins are in use.
     origins: u16,
 }
 
-/// One of them.
+/// A source among several.
 #[derive(Clone, Debug)]
 struct One<S> {
     source: S,
@@ -29,12 +29,12 @@ struct One<S> {
 }
 
 impl<S: Source> Joined<S> {
-    /// None yet.
+    /// Without a source.
     pub fn new() -> Joined<S> {
         Joined { sources: Vec::new(), turn: 0, tags: Vec::new(), origins: 0 }
     }
 
-    /// One more, which numbers its origins and workers below `origins`. Panics beyond 65,535 in all.
+    /// Adds a source that numbers its origins and workers below `origins`. Panics beyond 65,535 in all.
     #[must_use]
     pub fn with(mut self, source: S, origins: u16) -> Joined<S> {
         self.sources.push(One { source, first: self.origins, tags: Vec::new() });
@@ -42,12 +42,12 @@ impl<S: Source> Joined<S> {
         self
     }
 
-    /// They, each with its first origin and worker.
+    /// The sources, each with its first origin and worker.
     pub fn sources(&self) -> impl Iterator<Item = (u16, &S)> {
         self.sources.iter().map(|one| (one.first, &one.source))
     }
 
-    /// The request as the device gets it.
+    /// The request as the device receives it.
     fn pass(&mut self, place: usize, request: Request) -> Request {
         let Joined { sources, tags, .. } = self;
         let one = &mut sources[place];
@@ -97,7 +97,7 @@ impl<S: Source> Source for Joined<S> {
     }
 
     fn refused(&mut self, now: Instant) {
-        // Whoever had its turn last.
+        // The source whose turn it was last.
         let count = self.sources.len();
         self.sources[(self.turn + count - 1) % count].source.refused(now);
     }

@@ -1,14 +1,14 @@
-//! A source's requests through a page cache: what a job of workers does that does not ask for direct I/O. The device is one
-//! file to the cache ([`Format::Raw`]), as it is to Linux where a job names it.
+//! A source's requests through a page cache: a job of workers without direct I/O. For the cache the device is one file
+//! ([`Format::Raw`]), as it is for Linux when a job names a device.
 //!
-//! Each worker is a thread: a call at a time, for buffered I/O blocks in the system whatever the engine (`io_submit` and
-//! io_uring's workers alike; inferred of the latter, which has threads to spare). Reads and writes are calls; a flush is an
-//! fsync, which writes out all that is dirty before it; `sync=` is a handle that writes through. Workers with direct I/O go
-//! past the cache as they are; what they and others do on the same sectors is not made to agree.
+//! Each worker is a thread with one call at a time, because buffered I/O blocks in the system under every engine
+//! (`io_submit` and io_uring's workers alike; inferred for the latter, which has threads to spare). Reads and writes
+//! are calls. A flush is an fsync, which first writes all dirty data; `sync=` opens a write-through handle. Workers
+//! with direct I/O bypass the cache; nothing keeps their data and the cache's consistent.
 //!
-//! A call ends without the device knowing of it, so it is told as [`Next::Served`]: from when it was due until it
-//! returned, of which computing and copying are the processor's, the rest is the driver's. What the cache asks of the
-//! device meanwhile (reading ahead, writing back) is not counted. What is dirty at the end stays.
+//! A call ends unseen by the device, so it is recorded as [`Next::Served`]: from when it was due until it returned.
+//! Computing and copying count as processor time, the rest as driver time. Requests of the cache itself (read-ahead,
+//! write-back) are not counted. Pages that are dirty at the end stay dirty.
 //!
 //! [`Format::Raw`]: super::volume::Format::Raw
 
@@ -22,17 +22,17 @@ use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
-/// Sectors of a page.
+/// Sectors in a page.
 const PAGE: u64 = 8;
 
 /// How a worker's files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// Past the page cache.
+    /// They bypass the page cache.
     pub direct: bool,
     /// Each write is durable when it returns.
     pub through: bool,
-    /// What is clean in the cache is forgotten before the first request.
+    /// The cache drops its clean pages before the first request.
     pub invalidate: bool,
 }
 
@@ -51,24 +51,24 @@ pub struct Buffered<S> {
     system: System,
     /// The device.
     file: File,
-    /// Its whole pages, in sectors; what lies behind them goes past the cache.
+    /// Its whole pages, in sectors. A remainder bypasses the cache.
     sectors: u64,
     workers: Vec<Worker>,
     /// Calls under way.
     busy: u32,
 }
 
-/// A worker.
+/// The state of a worker.
 struct Worker {
     opening: Opening,
     begun: bool,
     /// The request that it waits for.
     calling: Option<Calling>,
-    /// Those that it has issued beside.
+    /// Further requests that it has issued.
     waiting: VecDeque<Request>,
 }
 
-/// A request that is served.
+/// A request that is being served.
 #[derive(Clone, Copy)]
 struct Calling {
     request: Request,
@@ -80,7 +80,7 @@ struct Calling {
 }
 
 impl<S: Source> Buffered<S> {
-    /// `source`, whose workers are numbered as in `spec`, on a device with these limits.
+    /// `source` on a device with these limits. Its workers are numbered as in `spec`.
     pub fn new(source: S, spec: &BufferedSpec, limits: &Limits) -> Buffered<S> {
         let sectors = limits.sectors / PAGE * PAGE;
         let partition = Partition { first: 0, sectors };
@@ -106,18 +106,18 @@ impl<S: Source> Buffered<S> {
         &self.source
     }
 
-    /// Bytes that were read through the cache, and how many of these the device was asked for.
+    /// Bytes that were read through the cache, and how many of these came from the device.
     pub fn reads(&self) -> Reads {
         self.system.reads()
     }
 
-    /// Whether a request goes past the cache.
+    /// True if a request bypasses the cache.
     fn is_past(&self, request: &Request) -> bool {
         let served = matches!(request.op, Op::Read | Op::Write | Op::Flush);
         self.workers[usize::from(request.origin)].opening.direct || !served || request.end() > self.sectors
     }
 
-    /// A request of the source comes to the system.
+    /// Passes a request of the source to the system.
     fn take(&mut self, now: Instant, request: Request) {
         let worker = &mut self.workers[usize::from(request.origin)];
         match worker.calling {
@@ -136,7 +136,7 @@ impl<S: Source> Buffered<S> {
         self.system.call(now, request.origin, call);
     }
 
-    /// What a request is to the system. A write that a flush of its own follows is made durable by that.
+    /// The call for a request. If a flush of its own follows a write, the flush makes it durable.
     fn call_of(&self, request: &Request) -> Call {
         let (file, from, bytes) = (self.file, request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
         let opening = self.workers[usize::from(request.origin)].opening;
@@ -149,7 +149,7 @@ impl<S: Source> Buffered<S> {
         }
     }
 
-    /// A call has returned: what is to be counted of it, if it was a request's.
+    /// Handles a call that has returned: what to count, if it was a request's.
     fn returned(&mut self, now: Instant, returned: &Returned) -> Option<Served> {
         let thread = usize::from(returned.thread);
         let calling = self.workers[thread].calling.as_mut().expect("it called");
@@ -178,7 +178,7 @@ impl<S: Source> Buffered<S> {
     }
 }
 
-/// The device's tags: even ones are the system's, odd ones those of requests that go past it.
+/// Translates tags of the device: even ones are the system's, odd ones those of requests that bypass it.
 const fn of_system(tag: u32) -> u32 {
     tag * 2
 }

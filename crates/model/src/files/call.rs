@@ -1,20 +1,19 @@
-//! What a program asks of the system, and what it gets back: the one vocabulary between programs and the system that
-//! serves them. Nothing here holds state.
+//! System calls and their results: the vocabulary between programs and the system that serves them. Nothing here holds
+//! state.
 //!
-//! A thread calls, and waits until its call has returned; then it calls again. Several threads are served side by side.
+//! A thread calls, waits until its call has returned, and calls again. Several threads are served side by side.
 
 use super::volume::{FileId, Name, Refused, Sync};
 use crate::time::{Instant, Span};
 
-/// Which thread calls: its index among all threads of all programs of a scene.
+/// The calling thread: its index among all threads of all programs of a scene.
 pub type Thread = u16;
 
-/// A file or a directory of one of the volumes.
+/// A file or directory of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct File {
-    /// Which volume, by its index in the scene.
+    /// The volume's index in the scene.
     pub volume: u8,
-    /// Which of its files.
     pub id: FileId,
 }
 
@@ -24,8 +23,8 @@ pub enum Handle {
     /// Through the page cache, written back later.
     #[default]
     Cached,
-    /// As that, and the program said that it reads from front to end (FILE_FLAG_SEQUENTIAL_SCAN, POSIX_FADV_SEQUENTIAL):
-    /// twice the read-ahead.
+    /// As `Cached`, with the hint that the program reads from front to end (FILE_FLAG_SEQUENTIAL_SCAN,
+    /// POSIX_FADV_SEQUENTIAL): it doubles the read-ahead.
     Sequential,
     /// Through the page cache, but a write returns when it is on the medium (FILE_FLAG_WRITE_THROUGH, O_DSYNC).
     WriteThrough,
@@ -33,7 +32,7 @@ pub enum Handle {
     Direct,
 }
 
-/// A call.
+/// A system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Finds a file and opens it.
@@ -41,77 +40,56 @@ pub enum Call {
     /// Reads all entries of a directory.
     List(File),
     /// Creates an empty file in a directory; [`Returned::file`] is the file.
-    Create {
-        /// The directory.
-        directory: File,
-        /// Its name.
-        name: Name,
-    },
-    /// Creates an empty directory.
+    Create { directory: File, name: Name },
     CreateDirectory {
-        /// The directory above.
+        /// The parent directory.
         directory: File,
-        /// Its name.
         name: Name,
     },
-    /// Reads bytes, as far as the file has them.
+    /// Reads bytes, up to the end of the file.
     Read {
-        /// The file.
         file: File,
-        /// First byte.
+        /// The first byte.
         from: u64,
-        /// Bytes.
         bytes: u64,
-        /// How.
         handle: Handle,
     },
-    /// Writes bytes; the file grows where it must.
+    /// Writes bytes; the file grows as needed.
     Write {
-        /// The file.
         file: File,
-        /// First byte.
+        /// The first byte.
         from: u64,
-        /// Bytes.
         bytes: u64,
-        /// How.
         handle: Handle,
     },
     /// Makes a file durable: fsync, fdatasync, FlushFileBuffers.
     Sync(File, Sync),
     /// Closes a file that was written.
     Close(File),
-    /// Gives it another name, another directory, or both, of the same volume.
-    Rename {
-        /// The file.
-        file: File,
-        /// The directory it comes to be in.
-        directory: File,
-        /// Its name there.
-        name: Name,
-    },
+    /// Changes a file's name, its directory, or both, within a volume.
+    Rename { file: File, directory: File, name: Name },
     /// Deletes a file or an empty directory.
     Delete(File),
     /// Moves a chunk of a file to free clusters, as a defragmenter does.
     Shift {
-        /// The file.
         file: File,
-        /// First byte of the chunk.
+        /// The first byte of the chunk.
         from: u64,
-        /// First free cluster.
+        /// The first free cluster.
         to: u64,
     },
-    /// All that is dirty on a volume goes out: sync, a dismount.
+    /// Writes all dirty data of a volume: sync, a dismount.
     SyncVolume(u8),
-    /// Cold again: what the cache holds clean is dropped (a restart between two programs).
+    /// Drops the clean pages of the cache, as a restart between two programs does.
     DropCaches,
-    /// The program computes: processor time, or plain time where the stack has no processor.
+    /// Computes: processor time, or plain time if the stack has no processor.
     Compute(Span),
-    /// The program does nothing until then (a user, a pause, a frame that is due).
+    /// Does nothing until then (a user, a pause, a frame that is due).
     Wait(Instant),
 }
 
 impl Call {
-    /// The file that it is about, where there is one already.
+    /// The file of the call, if it exists already.
     pub fn file(&self) -> Option<File> {
         match *self {
             Call::Open(file)
@@ -128,7 +106,7 @@ impl Call {
         }
     }
 
-    /// The volume that serves it, where one does.
+    /// The volume that serves the call, if one does.
     pub fn volume(&self) -> Option<u8> {
         match *self {
             Call::SyncVolume(volume) => Some(volume),
@@ -137,10 +115,10 @@ impl Call {
     }
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Returned {
-    /// Whose call it was.
+    /// The thread that called.
     pub thread: Thread,
     /// When the thread goes on.
     pub at: Instant,
@@ -148,8 +126,8 @@ pub struct Returned {
     pub file: Option<File>,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Why it was not done.
+    /// Why the call was refused.
     pub refused: Option<Refused>,
-    /// A request below failed: a read or write error, or the power went.
+    /// A request below failed: a read or write error, or a power cut.
     pub failed: bool,
 }

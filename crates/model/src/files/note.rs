@@ -1,5 +1,5 @@
-//! What a scene tells a judge of power cuts, as it happens: what programs called and what came of it, what was issued for
-//! whom, what changed on which page. What a program does not see (what is in memory) is not among it.
+//! What a scene reports to a judge of power cuts as it happens: programs' calls and their results, requests and their
+//! purpose, and changes of pages. It does not report what programs cannot see, such as what is in memory.
 
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -10,55 +10,49 @@ use super::call::{Call, File, Thread};
 use super::volume::{Change, Step, There};
 use crate::time::Instant;
 
-/// One thing.
+/// An event.
 #[derive(Clone, Debug)]
 pub enum Note {
-    /// A file that was there before the run is about to be used for the first time.
+    /// A file from before the run is about to be used for the first time.
     There(File, There),
-    /// A thread calls.
     Called(Thread, Call),
-    /// Its call returned: the file that it made; whether all was done.
+    /// A call returned: the file that it created, and whether it succeeded.
     Returned(Thread, Option<File>, bool),
-    /// An operation of this program under this number began.
+    /// An operation of this program with this number began.
     Began(Thread, u16, u32),
-    /// The operation rests on bytes that another thread wrote: from, and how many.
+    /// The operation relies on bytes that another thread wrote: the first byte, and how many.
     Relies(u16, u32, File, u64, u64),
-    /// It ended.
     Ended(Thread, u16, u32),
-    /// Something changed on pages of this volume.
+    /// Pages of this volume changed.
     Changed(u8, Vec<Change>),
-    /// A write is issued.
     Issued(Issued),
-    /// The last program that the scene waits for is over.
+    /// The last program that the scene waits for has ended.
     Over,
 }
 
 /// A write as it is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Issued {
-    /// Its tag, its own until it is complete.
+    /// Its tag, unique until it completes.
     pub tag: u32,
-    /// The volume.
     pub volume: u8,
-    /// What it is a part of.
+    /// The step that it belongs to.
     pub step: Step,
-    /// First sector.
     pub lba: u64,
-    /// Sectors.
     pub sectors: u32,
 }
 
-/// Notes that nobody has read yet, for whoever writes and whoever reads them.
+/// A queue of unread notes, shared by writer and reader.
 #[derive(Clone, Debug, Default)]
 pub struct Notes(Rc<RefCell<VecDeque<(Instant, Note)>>>);
 
 impl Notes {
-    /// Writes one.
+    /// Adds a note.
     pub fn tell(&self, at: Instant, note: Note) {
         self.0.borrow_mut().push_back((at, note));
     }
 
-    /// Reads the next one.
+    /// Reads the next note.
     pub fn poll(&self) -> Option<(Instant, Note)> {
         self.0.borrow_mut().pop_front()
     }

@@ -1,12 +1,12 @@
-//! The page cache: which pages of files are in memory, which of them differ from the drive, and which goes when there is
-//! no room. Pure state; [`super::system`] reads and writes what it names.
+//! The page cache: which pages of files are in memory, which of them are dirty, and which are evicted when it is full.
+//! It is state only; [`super::system`] does the reads and writes.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `rules` | the three systems' rules and constants, each with its source |
-//! | `ahead` | what is read before it is asked for |
+//! | `ahead` | read-ahead |
 //!
-//! Pages of 4 KiB are kept in runs: a file that was read from front to end is one, whatever its length.
+//! Pages of 4 KiB are kept in runs: a file that was read from front to end is one run, whatever its length.
 
 mod ahead;
 mod rules;
@@ -22,20 +22,20 @@ use crate::recency::Recency;
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// Bytes of a page.
+/// Bytes in a page.
 pub const PAGE: u64 = 4096;
 
-/// Linux takes pages away at least so many at a time (SWAP_CLUSTER_MAX of include/linux/swap.h); taken for the others.
+/// How many pages an eviction takes at least: Linux's SWAP_CLUSTER_MAX (include/linux/swap.h), also used for the other
+/// systems.
 const EVICTED: u64 = 32;
 
-/// What a run of pages is.
+/// The state of a run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// As on the drive; used once at most, where there are two lists.
+    /// Clean; used at most once, if there are two lists.
     Inactive,
-    /// As on the drive; used again.
+    /// Clean; used again.
     Active,
-    /// Differs from the drive.
     Dirty,
     /// On its way to the drive.
     Writing,
@@ -47,14 +47,14 @@ impl State {
     }
 }
 
-/// Pages of a file that follow one another and are in the same state.
+/// Contiguous pages of a file in the same state.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     file: File,
     from: u64,
     pages: u64,
     state: State,
-    /// How many pages at its front were used, once.
+    /// How many pages at its front were used once.
     used: u64,
 }
 
@@ -64,20 +64,20 @@ impl Run {
     }
 }
 
-/// What is known of a file with pages that differ from the drive, or are on their way there.
+/// A file with pages that are dirty or on their way to the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirtyFile {
-    /// Since when.
+    /// When it became dirty.
     pub since: Instant,
-    /// The page behind the last that was written back.
+    /// The page after the last that was written back.
     pub resume: u64,
     /// It is being written back.
     pub busy: bool,
-    /// It is old enough to go out whole.
+    /// It is old enough to be written as a whole.
     pub expired: bool,
 }
 
-/// A page of a file as one number, so that runs are found fast: volume and file above, the page below.
+/// A page of a file as one number, for fast searches: volume and file in the upper bits, the page in the lower.
 type Key = u128;
 
 fn key(file: File, page: u64) -> Key {
@@ -94,7 +94,7 @@ fn volume_of(key: Key) -> u8 {
 
 /// The pages of all files.
 pub struct PageCache {
-    /// Pages that fit.
+    /// In pages.
     capacity: u64,
     two_lists: bool,
     runs: Slab<Run>,
@@ -102,22 +102,22 @@ pub struct PageCache {
     /// Keys of dirty runs, and of those on their way to the drive.
     dirty: BTreeSet<Key>,
     writing: BTreeSet<Key>,
-    /// Clean runs by use: inactive, active.
+    /// LRU lists of clean runs: inactive, active.
     lists: [Recency; 2],
-    /// Pages by state.
+    /// How many pages are in each state.
     pages: [u64; 4],
-    /// Files with dirty pages or busy.
+    /// Files that have dirty pages or are busy.
     files: BTreeMap<File, DirtyFile>,
-    /// Those that are not busy, in the order in which they are written back; some may not be dirty any more.
+    /// Files that are not busy, in the order of their write-back; some may no longer be dirty.
     queue: VecDeque<File>,
-    /// Runs at hand.
+    /// A buffer for found runs.
     found: Vec<u32>,
-    /// The clean run and the other that changed last: where the next call most often goes on.
+    /// The clean run and the other run that changed last: the next call most often continues there.
     latest: [u32; 2],
 }
 
 impl PageCache {
-    /// With nothing in it.
+    /// An empty cache.
     pub fn new(spec: &PageCacheSpec) -> PageCache {
         PageCache {
             capacity: spec.bytes / PAGE,
@@ -135,17 +135,17 @@ impl PageCache {
         }
     }
 
-    /// Pages that differ from the drive, and pages on their way there.
+    /// How many pages are dirty, and how many are on their way to the drive.
     pub fn dirty(&self) -> (u64, u64) {
         (self.pages[State::Dirty as usize], self.pages[State::Writing as usize])
     }
 
-    /// Pages in memory, and the runs that they are in.
+    /// How many pages are in memory, and in how many runs.
     pub fn resident(&self) -> (u64, usize) {
         (self.pages.iter().sum(), self.index.len())
     }
 
-    /// The next file to be written back, which `wanted` wants; it is busy from now on.
+    /// The next file to write back among those that `wanted` accepts. It is busy from now on.
     pub fn next_file(&mut self, wanted: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
         let mut at = 0;
         while let Some(&file) = self.queue.get(at) {
@@ -162,7 +162,7 @@ impl PageCache {
         None
     }
 
-    /// A busy file is not any more: it was written up to page `resume`.
+    /// Ends a file's write-back, which came up to page `resume`.
     pub fn rest_file(&mut self, file: File, resume: u64) {
         let is_dirty = self.is_dirty(file);
         let Some(dirty) = self.files.get_mut(&file) else { return };
@@ -174,7 +174,7 @@ impl PageCache {
         }
     }
 
-    /// A file's pages were taken at once; whether others of it are on their way.
+    /// Marks a file as written at once; returns whether other pages of it are on their way.
     pub fn clean_file(&mut self, file: File) -> bool {
         let busy = self.files.get(&file).is_some_and(|dirty| dirty.busy);
         if !busy && !self.is_dirty(file) {
@@ -183,18 +183,18 @@ impl PageCache {
         busy
     }
 
-    /// Files that have been dirty since `since` or longer are to go out whole; answers whether there are such.
+    /// Marks files as expired that have been dirty since `since` or longer; returns whether there are any.
     pub fn expire(&mut self, since: Instant) -> bool {
         self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= since);
         self.files.values().any(|dirty| dirty.expired)
     }
 
-    /// Files with dirty pages.
+    /// The files with dirty pages.
     pub fn files(&self) -> impl Iterator<Item = File> + '_ {
         self.files.keys().copied()
     }
 
-    /// The run that holds this page, if it is one that changed last.
+    /// The run with this page, if it is one of those that changed last.
     fn latest(&self, file: File, page: u64) -> Option<u32> {
         let holds = |run: &Run| run.file == file && run.from <= page && page < run.end();
         self.latest.into_iter().find(|&id| id < self.runs.len() && holds(&self.runs[id]))
@@ -204,17 +204,17 @@ impl PageCache {
         self.latest[usize::from(!self.runs[id].state.is_clean())] = id;
     }
 
-    /// The run that holds this page, or the last before it.
+    /// The run with this page, or the last before it.
     fn at_or_before(&self, file: File, page: u64) -> Option<u32> {
         if let Some(id) = self.latest(file, page) {
             return Some(id);
         }
-        // One bound is found faster than two.
+        // A search for one bound is faster than for two.
         let (&found, &id) = self.index.range(..=key(file, page)).next_back()?;
         (found >= key(file, 0)).then_some(id)
     }
 
-    /// The first page of `from..to` that is not in memory, and the first behind it that is, or `to`.
+    /// The first page of `from..to` that is not in memory, and the next one that is, or `to`.
     pub fn missing(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
         let mut at = from;
         if let Some(id) = self.at_or_before(file, from) {
@@ -232,7 +232,7 @@ impl PageCache {
         (at < to).then_some((at, to))
     }
 
-    /// These pages, none of which is in memory, come to be there as they are on the drive.
+    /// Inserts clean pages, none of which is in memory.
     pub fn insert(&mut self, file: File, from: u64, to: u64) {
         match self.at_or_before(file, from) {
             Some(left) if self.runs[left].end() == from && self.is_newest(left, State::Inactive) => {
@@ -263,7 +263,7 @@ impl PageCache {
         id
     }
 
-    /// Adds pages; answers the run that they are part of.
+    /// Adds pages; returns the run that they belong to.
     fn add(&mut self, file: File, from: u64, to: u64, state: State) -> u32 {
         let id = self.put(Run { file, from, pages: to - from, state, used: 0 });
         self.index.insert(key(file, from), id);
@@ -274,7 +274,7 @@ impl PageCache {
         id
     }
 
-    /// Puts a run where those of its state are found.
+    /// Adds a run to the index of its state.
     fn enter(&mut self, id: u32) {
         let run = self.runs[id];
         match run.state {
@@ -288,7 +288,7 @@ impl PageCache {
         }
     }
 
-    /// Takes it away from there.
+    /// Removes a run from the index of its state.
     fn leave(&mut self, id: u32) {
         let run = self.runs[id];
         match run.state {
@@ -302,7 +302,7 @@ impl PageCache {
         }
     }
 
-    /// The pages of a run go.
+    /// Removes the pages of a run.
     fn remove(&mut self, id: u32) {
         let run = self.runs[id];
         self.leave(id);
@@ -312,13 +312,13 @@ impl PageCache {
     }
 
     fn free(&mut self, id: u32) {
-        // It holds no page any more, for whoever remembers it.
+        // Remembered references see that it has no pages.
         self.runs[id].pages = 0;
         self.runs.free(id);
     }
 
-    /// A run becomes part of the one before it, where the two are alike; clean ones also must have been used one after
-    /// the other. Answers the run that it is part of.
+    /// Joins a run to the one before it if the two are alike; clean ones must also be neighbours in use. Returns the
+    /// run that it belongs to.
     fn join(&mut self, id: u32) -> u32 {
         let run = self.runs[id];
         let Some(left) = self.index.range(..key(run.file, run.from)).next_back().map(|(_, &left)| left) else {
@@ -343,7 +343,7 @@ impl PageCache {
         left
     }
 
-    /// A run that goes on beyond `page` is two from there on.
+    /// Splits the run that continues beyond `page` there.
     fn cut(&mut self, file: File, page: u64) {
         let Some(id) = self.at_or_before(file, page) else { return };
         let run = self.runs[id];
@@ -362,7 +362,7 @@ impl PageCache {
         }
     }
 
-    /// Runs that are in `from..to` alone, in order; give them back to `found`.
+    /// The runs that lie within `from..to`, in order. Give the list back to `found`.
     fn find(&mut self, file: File, from: u64, to: u64) -> Vec<u32> {
         self.cut(file, from);
         self.cut(file, to);
@@ -372,7 +372,7 @@ impl PageCache {
         found
     }
 
-    /// A run's pages come to be in another state, the latest of it.
+    /// Changes the state of a run; it becomes the latest of the new state.
     fn turn(&mut self, id: u32, state: State) {
         self.leave(id);
         let run = &mut self.runs[id];
@@ -384,8 +384,8 @@ impl PageCache {
 
     /// A program uses these pages, which are in memory.
     ///
-    /// One list: they are the latest now. Two lists, as Linux's `mark_page_accessed`: the first use is noted, the second
-    /// makes them active.
+    /// With one list they become the latest. With two lists, as in Linux's `mark_page_accessed`, the first use is noted
+    /// and the second makes them active.
     pub fn touch(&mut self, file: File, from: u64, to: u64) {
         if self.touch_within_a_run(file, from, to) {
             return;
@@ -405,7 +405,7 @@ impl PageCache {
         self.found = found;
     }
 
-    /// The same where it changes the order of nothing; answers whether it did it.
+    /// As `touch`, in cases that change no order; returns whether this is one.
     fn touch_within_a_run(&mut self, file: File, from: u64, to: u64) -> bool {
         let Some(id) = self.at_or_before(file, from) else { return false };
         let state = self.runs[id].state;
@@ -428,7 +428,7 @@ impl PageCache {
         }
     }
 
-    /// Pages of an inactive run: those that were used become active, the others used.
+    /// Handles another use of an inactive run: its used pages become active, the others used.
     fn use_once_more(&mut self, id: u32) {
         let run = self.runs[id];
         if run.used > 0 {
@@ -462,7 +462,7 @@ impl PageCache {
         self.evict();
     }
 
-    /// The same where they are dirty already, or go on a dirty run; answers whether it did it.
+    /// As `write`, for pages that are dirty or continue a dirty run; returns whether this is the case.
     fn write_on_a_run(&mut self, file: File, from: u64, to: u64) -> bool {
         let Some(id) = self.at_or_before(file, from) else { return false };
         let run = self.runs[id];
@@ -483,7 +483,8 @@ impl PageCache {
     }
 
     /// Takes up to `most` dirty pages of a file, from page `from` on in ascending order; they are on their way to the
-    /// drive from now on. Appends first page and pages of each run to `out`, and answers how many there were.
+    /// drive from now on. Appends the first page and the length of each run to `out`, and returns how many pages there
+    /// were.
     pub fn take(&mut self, file: File, from: u64, most: u64, out: &mut Vec<(u64, u64)>) -> u64 {
         let mut taken = 0;
         self.cut(file, from);
@@ -502,7 +503,7 @@ impl PageCache {
         taken
     }
 
-    /// Pages of a file between these that were on their way are on the drive.
+    /// Marks pages of a range that were on their way as clean.
     pub fn written(&mut self, file: File, from: u64, to: u64) {
         self.cut(file, from);
         self.cut(file, to);
@@ -514,7 +515,7 @@ impl PageCache {
         self.evict();
     }
 
-    /// All pages of a volume that were on their way are on the drive.
+    /// Marks all pages of a volume that were on their way as clean.
     pub fn written_volume(&mut self, volume: u8) {
         while let Some(first) = self.writing.iter().find(|&&key| volume_of(key) == volume) {
             let file = self.runs[self.index[first]].file;
@@ -522,12 +523,12 @@ impl PageCache {
         }
     }
 
-    /// Whether a file has dirty pages.
+    /// True if a file has dirty pages.
     pub fn is_dirty(&self, file: File) -> bool {
         self.dirty.range(key(file, 0)..=key(file, u64::MAX)).next().is_some()
     }
 
-    /// A file is gone, or these pages of it are overtaken by what is on the drive.
+    /// Drops these pages: the file is deleted, or the drive has newer data.
     pub fn drop(&mut self, file: File, from: u64, to: u64) {
         let found = self.find(file, from, to);
         found.iter().for_each(|&id| self.remove(id));
@@ -535,7 +536,7 @@ impl PageCache {
         self.clean_file(file);
     }
 
-    /// All clean pages go.
+    /// Drops all clean pages.
     pub fn drop_clean(&mut self) {
         for state in [State::Inactive, State::Active] {
             while let Some(id) = self.lists[state as usize].oldest() {
@@ -544,7 +545,7 @@ impl PageCache {
         }
     }
 
-    /// Clean pages go, those used longest ago first, until the others fit.
+    /// Evicts clean pages, the least recently used first, until the rest fit.
     fn evict(&mut self) {
         let all: u64 = self.pages.iter().sum();
         if all <= self.capacity {
@@ -571,8 +572,8 @@ impl PageCache {
         }
     }
 
-    /// The oldest active pages become inactive while these are too few: the square root of ten times the GiB of both to
-    /// one, one to one below 1 GiB (`inactive_is_low` of mm/vmscan.c).
+    /// Moves the oldest active pages to the inactive list while that is too short: active to inactive at most the
+    /// square root of ten times the GiB of both, and at most one to one below 1 GiB (`inactive_is_low` of mm/vmscan.c).
     fn balance(&mut self) {
         let [inactive, active, ..] = self.pages;
         let ratio = ((10 * (inactive + active) * PAGE) >> 30).isqrt().max(1);
@@ -642,7 +643,7 @@ mod tests {
             cache.touch(B, page, page + 1);
         }
         assert_eq!(has(&cache, A, 0..32).len(), 32);
-        // Used once only, it would have gone.
+        // If used once only, it would have been evicted.
         cache.insert(A, 100, 132);
         cache.touch(A, 100, 132);
         (256..512).for_each(|page| cache.insert(B, page, page + 1));
@@ -661,7 +662,7 @@ mod tests {
         let mut out = vec![];
         assert_eq!(cache.take(A, 10, 20, &mut out), 20);
         assert_eq!((&out[..], cache.dirty()), (&[(10, 20)][..], (40, 20)));
-        // Written again on its way: dirty it stays.
+        // Written again on its way, it stays dirty.
         cache.write(Instant::ZERO, A, 15, 16);
         cache.written(A, 10, 30);
         assert_eq!(cache.dirty(), (41, 0));
@@ -672,7 +673,7 @@ mod tests {
         assert_eq!((cache.dirty(), cache.is_dirty(A)), ((0, 0), false));
     }
 
-    /// The same as runs and page by page.
+    /// Runs give the same result as single pages.
     #[test]
     fn any_history_leaves_what_pages_one_by_one_would() {
         let mut chance = crate::rng::Seed(3).numbered("history", 0);

@@ -1,23 +1,23 @@
-//! Programs: what they ask of the system, call by call, and which operations a user would name. Each is a pure state
-//! machine: what it does next follows from its figures, its chance and what its last call brought.
+//! Programs: their calls to the system, and the operations that a user would name. Each is a pure state machine: its
+//! next act follows from its figures, its random numbers and the result of its last call.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `set` | sets of files: how many, how large, in which directories |
 //! | `lines` | programs of one thread, written as lists of calls |
-//! | `copy` | files copied or moved, block by block, by one thread or by a reader and a writer |
-//! | `scan` | files read: a virus scan, a search |
-//! | `unpack` | files written: an archive unpacked, a set created |
-//! | `boot` | many small reads that wait for one another, or a list of them read ahead |
+//! | `copy` | copying or moving files, block by block, by one thread or by a reader and a writer |
+//! | `scan` | reading files: a virus scan, a search |
+//! | `unpack` | writing files: an archive unpacked, a set created |
+//! | `boot` | many small reads that wait for one another, or a prefetched list of them |
 //! | `registry` | a hive flushed through its log |
-//! | `defragment` | files in pieces moved chunk by chunk |
+//! | `defragment` | fragmented files moved chunk by chunk |
 //! | `document` | a document saved under another name and renamed |
 //! | `records` | records posted into tables and indexes, with and without transactions |
 //! | `scratch` | an image editor's scratch file |
 //! | `playback` | requests to one file, made up from published counts |
 //! | `database` | a write-ahead log, group commit, checkpoints |
 //!
-//! How long a program computes, how large its blocks are: figures, in `programs/*.toml` with their sources.
+//! Computing times and block sizes are figures in `programs/*.toml`, with their sources.
 
 mod boot;
 mod copy;
@@ -55,69 +55,55 @@ use super::volume::{Name, ROOT, Refused, Volume};
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 
-/// What a thread of a program does next.
+/// The next act of a program's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Calls, and goes on when that has returned.
+    /// Calls, and goes on when the call has returned.
     Call(Call),
-    /// An operation begins; the number tells those that are under way at once apart.
+    /// Begins an operation. The number tells concurrent operations apart.
     Began(u32),
-    /// The operation under way rests on these bytes of a file (from, and how many) that another thread wrote for it.
+    /// The operation relies on these bytes of a file (the first, and how many), which another thread wrote for it.
     Relies(u32, File, u64, u64),
-    /// It ended.
     Ended(u32),
-    /// Waits until another thread of the program has gone on.
+    /// Waits until another thread of the program has acted.
     Park,
-    /// This thread is over.
     Over,
 }
 
-/// A program that runs.
+/// A running program.
 pub trait Program: fmt::Debug {
     /// How many threads it has.
     fn threads(&self) -> u16 {
         1
     }
 
-    /// What `thread` does at `now`. `returned` is what came of its call, where its last act was one; `system` tells how
-    /// files lie, as a defragmenter asks.
+    /// The act of `thread` at `now`. `returned` is the result of its call if its last act was one; `system` shows how
+    /// files lie, for a defragmenter.
     fn next(&mut self, thread: u16, now: Instant, returned: Option<&Returned>, system: &System) -> Act;
 }
 
-/// What a program does, and its figures.
+/// A kind of program, with its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
-    /// Copies or moves files.
     Copy(CopySpec),
-    /// Reads files.
     Scan(ScanSpec),
-    /// Writes files.
     Unpack(UnpackSpec),
-    /// Starts a system.
     Boot(BootSpec),
-    /// Flushes hives.
     Registry(RegistrySpec),
-    /// Moves chunks of files.
     Defragment(DefragmentSpec),
-    /// Saves documents.
     Document(DocumentSpec),
-    /// Posts records.
     Records(RecordsSpec),
-    /// Uses a scratch file.
     Scratch(ScratchSpec),
-    /// Plays requests.
     Playback(PlaybackSpec),
-    /// Commits transactions.
     Database(DatabaseSpec),
 }
 
-/// Where a program is made: the volumes with what is on them so far, and its chance.
+/// Where a program is placed: the volumes with their files so far, and its seed.
 pub struct Place<'a> {
-    /// The volumes.
     pub volumes: &'a mut [Volume],
-    /// The program's own chance.
+    /// The program's own.
     pub seed: Seed,
-    /// Puts what the program will write on the volumes too, to see whether it fits.
+    /// Also places the files that the program will write, to see whether they fit.
     pub trial: bool,
 }
 
@@ -132,13 +118,13 @@ impl Place<'_> {
         Ok(File { volume, id })
     }
 
-    /// A file that is there before the run.
+    /// A file from before the run.
     fn file(&mut self, directory: File, bytes: u64) -> Result<File, Refused> {
         let id = self.volumes[usize::from(directory.volume)].place(directory.id, Name::SHORT, bytes)?;
         Ok(File { id, ..directory })
     }
 
-    /// What will be written, as far as room goes.
+    /// Places what will be written later, if this is a trial.
     fn try_file(&mut self, directory: File, bytes: u64) -> Result<(), Refused> {
         if self.trial {
             self.file(directory, bytes)?;
@@ -160,7 +146,7 @@ impl Place<'_> {
 }
 
 impl Doing {
-    /// Puts the files that it needs on the volumes, and makes it.
+    /// Places the files that the program needs on the volumes, and makes it.
     pub fn place(&self, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
         Ok(match self {
             Doing::Copy(spec) => copy::place(spec, place)?,
@@ -177,7 +163,7 @@ impl Doing {
         })
     }
 
-    /// The set of files that it reads or writes, where it has one.
+    /// The set of files that it reads or writes, if it has one.
     pub fn set(&self) -> Option<FileSet> {
         match *self {
             Doing::Copy(CopySpec { set, .. })
@@ -207,12 +193,12 @@ impl Doing {
     }
 }
 
-/// Computing, where there is any.
+/// A call to compute, if there is anything to compute.
 fn compute(span: Span) -> Option<Call> {
     (span > Span::ZERO).then_some(Call::Compute(span))
 }
 
-/// Computing for so many bytes at so much a MiB.
+/// A call to compute for `bytes`, at a time per MiB.
 fn compute_for(bytes: u64, mebibyte: Span) -> Option<Call> {
     let nanos = (u128::from(mebibyte.nanos()) * u128::from(bytes)) >> 20;
     compute(Span::from_nanos(nanos as u64))

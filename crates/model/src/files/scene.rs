@@ -1,5 +1,5 @@
-//! A scene: programs on a system with its volumes, at once or one after another, as a source of requests. Beside these it
-//! reports operations: what a user would name, a file copied, a commit.
+//! A scene: programs on a system with its volumes, at once or one after another, as a source of requests. It also
+//! reports operations, such as copying a file or a commit.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -20,102 +20,91 @@ use crate::time::{Instant, Span};
 /// A volume of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumePlan {
-    /// Which device it lies on: 0 the drive, then those beside it.
+    /// Its device: 0 for the drive, then those beside it.
     pub unit: u8,
-    /// Bytes; 0: all that is left of the device.
+    /// Its size; 0 for the rest of the device.
     pub bytes: u64,
-    /// What it is.
     pub format: Format,
-    /// How the files on it lie.
+    /// How its files lie.
     pub aging: Aging,
-    /// Files that are there before.
+    /// The files from before the run.
     pub files: FileSet,
 }
 
 /// A program of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramPlan {
-    /// What it is called.
     pub name: String,
-    /// What it does.
     pub doing: Doing,
-    /// The programs that must be over before it begins, by their places.
+    /// The programs, by index, that must end before it begins.
     pub after: Vec<usize>,
-    /// Before it begins all that is dirty goes out and the cache is emptied, as by a restart. Not part of any operation.
+    /// Before it begins, all dirty data are written and the cache is emptied, as by a restart. This belongs to no
+    /// operation.
     pub cold: bool,
-    /// At its end all that is dirty goes out, and it waits for that.
+    /// At its end it writes all dirty data and waits for them.
     pub sync: bool,
     /// The scene does not wait for its end.
     pub background: bool,
 }
 
-/// All that a scene is made from.
+/// The description of a scene.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SceneSpec {
-    /// What it is called.
     pub name: String,
-    /// The system.
     pub system: SystemSpec,
-    /// How partitions are laid out.
     pub alignment: Alignment,
-    /// What the devices beside the drive can do: the units 1, 2, … Their sectors are numbered on from the drive's.
+    /// The capabilities of the devices beside the drive: units 1, 2, … Their sectors follow the drive's.
     pub beside: Vec<Limits>,
     /// The volumes, in the order in which they lie on their devices.
     pub volumes: Vec<VolumePlan>,
-    /// What they are called.
     pub volume_names: Vec<String>,
-    /// The programs.
     pub programs: Vec<ProgramPlan>,
     /// The scene ends then, whatever its programs do.
     pub runtime: Option<Span>,
 }
 
-/// What becomes of a scene when the last program that it waits for is over.
+/// What happens when the last program that the scene waits for has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Closing {
-    /// It ends; what is dirty stays so.
+    /// It ends; dirty data stay dirty.
     #[default]
     Ends,
-    /// The system goes on for so long with what it does by itself.
+    /// The system goes on with its own work for this long.
     GoesOn(Span),
-    /// All volumes are written out, as before an orderly power-off.
+    /// All volumes are written, as before an orderly power-off.
     Unmounts,
 }
 
-/// Why a scene cannot be made. Volumes and programs by their places.
+/// Why a scene cannot be made. Volumes and programs are given by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
     /// A volume does not fit the drive, or its file system.
     Volume(usize, Misfit),
-    /// The files that are on a volume before do not fit it.
+    /// The files from before the run do not fit a volume.
     Files(usize, Refused),
     /// A program's files do not fit its volumes.
     Program(usize, Refused),
 }
 
-/// Something that a program did.
+/// An operation of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
-    /// The program.
     pub program: u16,
-    /// When it began.
     pub began: Instant,
-    /// When it ended.
     pub ended: Instant,
 }
 
 /// What kept a program from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// A call was refused.
     Refused(Refused),
     /// A request of a call failed.
     Failed,
-    /// The scene came to a standstill before it was over; a bug of ours.
+    /// The scene came to a standstill before its end: a bug of the model.
     Waits,
 }
 
-/// A scene that runs.
+/// A running scene.
 pub struct Scene {
     system: System,
     volumes: u8,
@@ -129,55 +118,53 @@ pub struct Scene {
     /// By unit.
     units: Vec<Durability>,
     in_flight: u32,
-    /// Programs that the scene waits for.
+    /// Programs that the scene still waits for.
     left: usize,
     closing: Closing,
     closes: bool,
-    /// Volumes that were written out at the end.
+    /// Volumes that were written at the end.
     unmounted: u8,
     stop: Instant,
     began: bool,
     over: bool,
-    /// Whom it tells what it does, and by volume the number of the first file that the run makes.
+    /// The observer that it reports to, and by volume the number of the first file that the run creates.
     notes: Option<(Notes, Vec<u32>)>,
-    /// Files from before the run that were told of.
+    /// Files from before the run that were reported.
     known: BTreeSet<File>,
 }
 
-/// What a device says of writes.
+/// What a device promises for writes.
 #[derive(Clone, Copy, Debug)]
 struct Durability {
-    /// It takes [`Flags::FUA`].
+    /// It supports [`Flags::FUA`].
     fua: bool,
     /// It acknowledges them before they are durable.
     volatile: bool,
 }
 
-/// A request that is on its way.
+/// A request on its way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flying {
-    /// The thread that it comes from.
+    /// Its thread.
     origin: u16,
-    /// The unit that it went to.
     unit: u8,
-    /// When it was issued.
     issued: Instant,
-    /// Of a write that a flush follows: its sectors; and whether that flush is on its way.
+    /// For a write that a flush follows: its sectors. The flag tells whether the flush is on its way.
     forced: Option<u32>,
     flushing: bool,
 }
 
-/// A program.
+/// A program and its state.
 #[derive(Debug)]
 struct Running {
     program: Box<dyn Program>,
     plan: ProgramPlan,
     /// Its first thread.
     first: u16,
-    /// Threads that are not over.
+    /// Threads that have not ended.
     busy: u16,
     state: State,
-    /// From its beginning to its end.
+    /// When it began and ended.
     began: Instant,
     ended: Option<Instant>,
     trouble: Option<Trouble>,
@@ -187,12 +174,12 @@ struct Running {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Others come before it.
+    /// Other programs come before it.
     Waits,
-    /// So many calls of its preparation are done.
+    /// This many calls of its preparation are done.
     Prepares(u8),
     Runs,
-    /// It syncs: so many volumes are done.
+    /// It syncs: this many volumes are done.
     Syncs(u8),
     Over,
 }
@@ -205,7 +192,7 @@ struct Thread {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// Not begun, or over.
+    /// Not begun, or ended.
     Nothing,
     /// It waits for its call.
     Calls,
@@ -213,16 +200,16 @@ enum Does {
     Parks,
 }
 
-/// Volumes with the files on them, and the programs that these belong to.
+/// Volumes with the files on them, and the programs that use them.
 type Placed = (Vec<Volume>, Vec<Box<dyn Program>>);
 
 impl SceneSpec {
-    /// Whether it can be made on a drive of so many sectors, and what its programs write finds room.
+    /// Checks that the scene can be made on a drive of `sectors` sectors, with room for what its programs write.
     pub fn check(&self, sectors: u64) -> Result<(), Unfit> {
         self.place(sectors, Seed(0), true, false).map(|_| ())
     }
 
-    /// Where the volumes lie: one behind another on each device.
+    /// The partitions of the volumes, one after another on each device.
     fn partitions(&self, sectors: u64) -> Result<Vec<Partition>, Unfit> {
         let mut first = 0;
         let mut all = alloc::vec![Partition { first: 0, sectors: 0 }; self.volumes.len()];
@@ -239,7 +226,7 @@ impl SceneSpec {
         Ok(all)
     }
 
-    /// The volumes with all files that are there before, and the programs.
+    /// The volumes with all files from before the run, and the programs.
     fn place(&self, sectors: u64, seed: Seed, trial: bool, history: bool) -> Result<Placed, Unfit> {
         let lie = self.partitions(sectors)?;
         let mut volumes = Vec::with_capacity(lie.len());
@@ -272,7 +259,7 @@ impl Scene {
         Scene::told(spec, limits, seed, None)
     }
 
-    /// The same, which tells what it does.
+    /// As [`Scene::new`], with an observer.
     pub fn telling(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Notes) -> Result<Scene, Unfit> {
         Scene::told(spec, limits, seed, Some(notes))
     }
@@ -326,7 +313,7 @@ impl Scene {
         })
     }
 
-    /// What becomes of it at its end.
+    /// Sets what happens at its end.
     #[must_use]
     pub fn closing(mut self, closing: Closing) -> Scene {
         self.closing = closing;
@@ -344,7 +331,7 @@ impl Scene {
         }
     }
 
-    /// Tells what changed on pages since this was last done.
+    /// Reports changes of pages since the last report.
     fn tell_changes(&mut self, now: Instant) {
         if let Some((notes, _)) = &self.notes {
             for volume in 0..self.volumes {
@@ -356,7 +343,7 @@ impl Scene {
         }
     }
 
-    /// Tells of a call, and of a file that was there before the run when it is first used.
+    /// Reports a call, and a file from before the run at its first use.
     fn tell_call(&mut self, now: Instant, thread: u16, call: Call) {
         let Some((notes, first)) = &self.notes else { return };
         if let Some(file) = call.file().filter(|file| file.id.0 < first[usize::from(file.volume)])
@@ -367,12 +354,12 @@ impl Scene {
         notes.tell(now, Note::Called(thread, call));
     }
 
-    /// What the programs did so far, in order of end.
+    /// The programs' operations so far, in order of their ends.
     pub fn operations(&self) -> &[Operation] {
         &self.operations
     }
 
-    /// From when to when each program ran; one that still runs until `now`, one that has not begun not at all.
+    /// The time in which each program ran: until `now` if it still runs, `None` if it has not begun.
     pub fn windows(&self, now: Instant) -> impl Iterator<Item = Option<(Instant, Instant)>> {
         self.programs.iter().map(move |program| match program.state {
             State::Waits | State::Prepares(_) => None,
@@ -390,12 +377,12 @@ impl Scene {
         self.programs.iter().enumerate().filter_map(move |(at, program)| Some((at, trouble(program)?)))
     }
 
-    /// The system, to ask how its volumes are.
+    /// The system, with its volumes.
     pub fn system(&self) -> &System {
         &self.system
     }
 
-    /// Begins the programs that nothing stands before any more.
+    /// Begins the programs that no longer wait for others.
     fn begin(&mut self, now: Instant) {
         for at in 0..self.programs.len() {
             let plan = &self.programs[at].plan;
@@ -410,7 +397,7 @@ impl Scene {
         }
     }
 
-    /// Everything dirty out, the caches emptied, then the beginning.
+    /// Writes all dirty data, empties the caches, then begins the program.
     fn prepare(&mut self, now: Instant, at: usize, done: u8) {
         let thread = self.programs[at].first;
         if done > self.volumes {
@@ -434,7 +421,7 @@ impl Scene {
         self.system.call(now, thread, call);
     }
 
-    /// A call has returned.
+    /// Handles a call that has returned.
     fn returned(&mut self, now: Instant, returned: &Returned) {
         let (thread, at) = (returned.thread, usize::from(self.threads[usize::from(returned.thread)].program));
         self.threads[usize::from(thread)].state = Does::Nothing;
@@ -471,7 +458,7 @@ impl Scene {
         }
     }
 
-    /// Lets a thread act until it calls, parks or is over.
+    /// Lets a thread act until it calls, parks or ends.
     fn go_on(&mut self, now: Instant, thread: u16, mut returned: Option<&Returned>) {
         let at = usize::from(self.threads[usize::from(thread)].program);
         loop {
@@ -506,7 +493,7 @@ impl Scene {
         }
     }
 
-    /// What is dirty goes out, volume after volume.
+    /// Writes all dirty data, volume after volume.
     fn sync(&mut self, now: Instant, at: usize, done: u8) {
         if done == self.volumes {
             return self.end(now, at);
@@ -526,7 +513,7 @@ impl Scene {
         self.begin(now);
     }
 
-    /// The last program that is waited for is over.
+    /// Handles the end of the last program that the scene waits for.
     fn close(&mut self, now: Instant) {
         self.tell(now, Note::Over);
         match self.closing {
@@ -536,7 +523,7 @@ impl Scene {
         }
     }
 
-    /// The next volume is written out.
+    /// Writes the next volume.
     fn unmount(&mut self, now: Instant) {
         if self.unmounted == self.volumes {
             self.over = true;
@@ -549,8 +536,8 @@ impl Scene {
 }
 
 impl Scene {
-    /// A request as the device takes it. A write that is to be on the medium is followed by a flush where the device has
-    /// no FUA, as workloads do, and needs nothing where it acknowledges none before.
+    /// The request as the device accepts it. If a write must be on the medium and the device has no FUA, a flush
+    /// follows it, as in workloads; it needs neither if the device acknowledges no write before it is durable.
     fn issue(&mut self, now: Instant, mut request: Request) -> Request {
         let Request { origin, unit, .. } = request;
         let mut flying = Flying { origin, unit, issued: now, ..Flying::default() };
@@ -625,7 +612,7 @@ impl Source for Scene {
         let Flying { origin, issued: intended, forced, .. } = *flying;
         self.in_flight -= 1;
         self.system.complete(now, completion);
-        // Whoever no thread waits for stands behind all programs.
+        // Requests that no thread waits for are counted after those of all programs.
         let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);
         Counted::In {
             worker,

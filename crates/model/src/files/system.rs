@@ -1,18 +1,18 @@
-//! The system between programs and drives: serves the calls of threads from its volumes and its page cache, and issues
-//! what these ask of the drive. It reads no clock; whoever owns it passes the time.
+//! The system between programs and drives: it serves the threads' calls from its volumes and its page cache, and issues
+//! their requests to the drive. It reads no clock; the caller passes the time.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `issue` | plans on their way to the drive, in the order that they ask for |
-//! | `cached` | reading, writing and writing back through the page cache |
+//! | `issue` | plans on their way to the drive, in the order that they require |
+//! | `cached` | reading, writing and write-back through the page cache |
 //!
-//! A thread has one call at a time. Requests that programs did not ask for come from [`System::origin`]. Without a page
-//! cache cached handles read and write through at once.
+//! A thread has one call at a time. Requests that no program asked for come from [`System::origin`]. Without a page
+//! cache, cached handles read and write through at once.
 //!
-//! Who pays for the processor: what a request costs, its system call among it, is the processor layer's
-//! ([`crate::host::processor`]). With a page cache a call costs what it costs to enter the system, and a cached one the copying
-//! between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]); that is computing of the thread, a
-//! request of its own ([`Op::Compute`]) of whole microseconds, and what is left of one is carried to the thread's next
+//! Processor time: the cost of a request, including its system call, is charged by the processor layer
+//! ([`crate::host::processor`]). With a page cache a call costs the time to enter the system, and a cached one also the
+//! copying between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). This is computing of the
+//! thread, a request of its own ([`Op::Compute`]) in whole microseconds; the remainder is carried to the thread's next
 //! call.
 //!
 //! [`Op::Compute`]: crate::block::Op::Compute
@@ -32,25 +32,22 @@ use super::volume::{FileId, Plan, Refused, Step, Sync, Volume};
 use crate::block::{Completion, Flags, Request, Status};
 use crate::time::{Instant, Span};
 
-/// Which family of systems serves the calls.
+/// The family of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Windows 95 and 98: writes through a handle go to the drive without FUA.
+    /// Windows 95 and 98: write-through handles write to the drive without FUA.
     Windows98,
     /// Windows NT, 2000, XP.
     WindowsNt,
-    /// Linux.
     Linux,
 }
 
-/// What a system is made from.
+/// The description of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemSpec {
-    /// Which it is.
     pub family: Family,
-    /// Sectors of the largest request that it issues to the first unit.
+    /// The largest request to the first unit, in sectors.
     pub largest: u32,
-    /// Its page cache, if it has one.
     pub cache: Option<PageCacheSpec>,
 }
 
@@ -63,7 +60,7 @@ pub struct System {
     callers: Vec<Caller>,
     /// Threads that wait for an instant.
     waiting: BinaryHeap<Reverse<(Instant, Thread)>>,
-    /// Threads that compute, and have not asked for it yet: how many microseconds.
+    /// Threads with computing that was not issued yet, in microseconds.
     computing: VecDeque<(Thread, u32)>,
     /// By time, then thread.
     returned: VecDeque<Returned>,
@@ -75,64 +72,64 @@ pub struct System {
 pub struct Reads {
     /// Bytes that programs asked for.
     pub asked: u64,
-    /// Bytes that the device was asked for, ahead of programs too.
+    /// Bytes that were read from the device, including read-ahead.
     pub fetched: u64,
 }
 
-/// Whose a plan is, and what its end means.
+/// The owner of a plan, and what its end means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// A thread's that waits for it.
+    /// A thread that waits for it.
     Thread(Thread),
-    /// What fell due by itself.
+    /// Work that fell due by itself.
     System,
-    /// Pages are read: which fill of [`Cached`].
+    /// Pages being read: which fill of [`Cached`].
     Fill(u32),
-    /// Pages of a file are written back: the first, and the one behind the last.
+    /// Pages of a file being written back: the first, and the end.
     Back(File, u64, u64),
-    /// A thread's that waits until its file is on the drive.
+    /// A thread that waits until its file is on the drive.
     Synced(Thread, File),
-    /// The same of a whole volume.
+    /// A thread that waits until a whole volume is on the drive.
     VolumeSynced(Thread, u8),
 }
 
-/// What a thread does next, when nothing is left that it waits for.
+/// What a thread does next, once nothing is left that it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Reads its next piece into the cache.
     Fetch,
-    /// Has the piece up to this byte, and takes it from there.
+    /// Copies the piece up to this byte from the cache.
     Take(u64),
-    /// Is let write its next piece, and has the pages ready that it changes in part.
+    /// Gets permission to write its next piece, with the partly changed pages in memory.
     Admit,
     /// Changes the piece up to this byte in the cache.
     Store(u64),
     /// Forces what it wrote.
     Force,
-    /// Pays what is left, and returns.
+    /// Charges the rest of its computing, and returns.
     Last,
 }
 
-/// A thread.
+/// A thread that calls.
 #[derive(Clone, Copy, Debug)]
 struct Caller {
-    /// The call that it waits for, and how far it is.
+    /// The call that it waits for, and its stage.
     call: Option<Call>,
     stage: Stage,
     /// Plans and computing that it waits for.
     pending: u32,
-    /// Of a cached read or write: the next byte, and the one behind the last.
+    /// For a cached read or write: the next byte, and the end.
     at: u64,
     end: u64,
-    /// Of a cached read: the last one ended within its first page. Of a cached write: the file grew.
+    /// For a cached read: the last one ended within its first page. For a cached write: the file grew.
     seen: bool,
     grew: bool,
-    /// What it will get back.
+    /// The result so far.
     file: Option<File>,
     bytes: u64,
     refused: Option<Refused>,
     failed: bool,
-    /// Computing that it has not paid yet.
+    /// Computing not yet charged.
     owed: Span,
 }
 
@@ -145,7 +142,7 @@ impl Caller {
 }
 
 impl System {
-    /// A system that serves so many threads. Volumes are mounted before, and lie on unit 0.
+    /// A system for `threads` threads. The volumes are mounted, and lie on unit 0.
     pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
         System {
             cached: spec.cache.map(Cached::new),
@@ -160,19 +157,19 @@ impl System {
         }
     }
 
-    /// Puts a volume on another of the device's units, which takes requests of up to so many sectors.
+    /// Puts a volume on another unit of the device, whose largest request has `largest` sectors.
     #[must_use]
     pub fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
         self.issue.put_on(volume, unit, largest);
         self
     }
 
-    /// One thread more, behind all others.
+    /// Adds a thread after all others.
     pub fn add_thread(&mut self) {
         self.callers.push(Caller::calling(None, Span::ZERO));
     }
 
-    /// Where requests come from that no thread waits for: the number behind the last thread's.
+    /// The origin of requests that no thread waits for: the number after the last thread's.
     pub fn origin(&self) -> u16 {
         self.callers.len() as u16
     }
@@ -187,22 +184,22 @@ impl System {
         &mut self.volumes[volume as usize]
     }
 
-    /// What was read through the page cache until now.
+    /// What was read through the page cache so far.
     pub fn reads(&self) -> Reads {
         self.reads
     }
 
-    /// The thread that computes, where the request with this tag is that.
+    /// The thread that computes in the request with this tag, if it is computing.
     pub fn computes(&self, tag: u32) -> Option<Thread> {
         self.issue.computes(tag)
     }
 
-    /// What a request stands for: volume and step, from its issue to its completion; nothing where a thread computes.
+    /// The volume and step of a request, from its issue to its completion; `None` for computing.
     pub fn step(&self, tag: u32) -> Option<(u8, &Step)> {
         self.issue.step(tag)
     }
 
-    /// A thread calls. It must not have a call that has not returned.
+    /// A thread calls. Its last call must have returned.
     pub fn call(&mut self, now: Instant, thread: Thread, call: Call) {
         let caller = &mut self.callers[thread as usize];
         assert!(caller.call.is_none(), "a thread has one call at a time");
@@ -222,13 +219,13 @@ impl System {
         self.settle(now);
     }
 
-    /// A call that its volume serves.
+    /// Begins a call that its volume serves.
     fn begin(&mut self, now: Instant, thread: Thread, call: Call) {
         let plan = self.issue.plan();
         self.begin_with(now, thread, call, plan, Owner::Thread(thread));
     }
 
-    /// The same behind what is in `plan` already.
+    /// As `begin`, after the steps that are in `plan` already.
     fn begin_with(&mut self, now: Instant, thread: Thread, call: Call, mut plan: Plan, owner: Owner) {
         let volume = call.volume().expect("a call of a volume");
         let done = self.ask(now, volume, call, &mut plan);
@@ -241,7 +238,7 @@ impl System {
         self.issue.begin(owner, thread, volume, plan);
     }
 
-    /// What a call asks of its volume.
+    /// Asks the volume to plan a call.
     fn ask(&mut self, now: Instant, at: u8, call: Call, plan: &mut Plan) -> Result<Done, Refused> {
         let volume = &mut self.volumes[at as usize];
         match call {
@@ -275,7 +272,7 @@ impl System {
         Ok(Done { file: None, bytes: 0 })
     }
 
-    /// A thread goes on as far as it need not wait.
+    /// Continues a thread until it must wait.
     fn go_on(&mut self, now: Instant, thread: Thread) {
         loop {
             let caller = &mut self.callers[thread as usize];
@@ -304,7 +301,7 @@ impl System {
         }
     }
 
-    /// A thread computes what it owes, as far as it is whole microseconds; answers whether it has to wait for that.
+    /// Charges a thread's computing in whole microseconds; returns whether it must wait for it.
     fn pay(&mut self, thread: Thread) -> bool {
         let caller = &mut self.callers[thread as usize];
         // More than 71 minutes are computed in parts.
@@ -318,7 +315,7 @@ impl System {
         true
     }
 
-    /// A thread's call returns.
+    /// Returns a thread's call.
     fn finish(&mut self, at: Instant, thread: Thread) {
         let caller = &mut self.callers[thread as usize];
         caller.call = None;
@@ -328,7 +325,7 @@ impl System {
         self.returned.insert(place.map_or(0, |place| place + 1), returned);
     }
 
-    /// Something is over that a thread waits for.
+    /// Handles the end of something that a thread waits for.
     fn arrive(&mut self, now: Instant, thread: Thread, failed: bool) {
         let caller = &mut self.callers[thread as usize];
         caller.failed |= failed;
@@ -336,7 +333,7 @@ impl System {
         self.go_on(now, thread);
     }
 
-    /// Does what plans that are over were waited for.
+    /// Handles the plans that have ended.
     fn settle(&mut self, now: Instant) {
         while let Some((owner, failed)) = self.issue.poll_ended() {
             match owner {
@@ -355,7 +352,7 @@ impl System {
         self.returned.pop_front()
     }
 
-    /// The next request, with a tag that is its own until its completion, and without a stamp.
+    /// The next request. Its tag is unique until its completion; it has no stamp.
     pub fn poll_request(&mut self, _now: Instant) -> Option<Request> {
         match self.computing.pop_front() {
             Some((thread, micros)) => Some(self.issue.compute(thread, micros)),
@@ -363,7 +360,7 @@ impl System {
         }
     }
 
-    /// One of its requests is complete.
+    /// Handles the completion of one of its requests.
     pub fn complete(&mut self, now: Instant, completion: &Completion) {
         let failed = completion.status != Status::Done;
         if let Some(thread) = self.issue.complete(completion.tag, failed) {
@@ -399,7 +396,7 @@ impl System {
     }
 }
 
-/// What came of a call.
+/// The result of planning a call.
 #[derive(Clone, Copy, Debug)]
 struct Done {
     file: Option<File>,
@@ -412,9 +409,9 @@ impl Done {
     }
 }
 
-/// A write that goes to the drive at once. A handle that writes through forces the medium: Windows NT by FUA, and where
-/// the file grew all that finds the new data too, but without a flush of the drive (fastfat; of NTFS inferred); Linux as
-/// fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
+/// A write that goes to the drive at once. A write-through handle forces the medium: Windows NT by FUA and, if the file
+/// grew, together with all metadata that locate the new data, but without a flush of the drive (fastfat; for NTFS
+/// inferred); Linux like fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
 fn write(
     volume: &mut Volume,
     family: Family,
@@ -434,7 +431,7 @@ fn write(
     Ok(())
 }
 
-/// What follows the data of a handle that writes through.
+/// The steps after the data of a write-through handle.
 fn force(volume: &mut Volume, family: Family, now: Instant, file: FileId, grew: bool, plan: &mut Plan) {
     match family {
         Family::Linux => volume.fsync(now, file, Sync::Data, plan),

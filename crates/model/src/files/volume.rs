@@ -1,23 +1,23 @@
-//! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. Pure state: each operation appends to a
-//! [`Plan`] what the drive has to read, write and flush for it, in the documented order; what may wait stays in memory
+//! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. It is state only: each operation appends to a
+//! [`Plan`] what the drive has to read, write and flush for it, in the documented order. What may wait stays in memory
 //! until it falls due ([`Volume::poll_timeout`]), is flushed or synced.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `plan` | steps, phases, roles: what comes out |
+//! | `plan` | the output: steps, phases, roles |
 //! | `partition` | where volumes lie on a drive |
 //! | `space`, `tree`, `pages` | free runs; files and their runs; metadata in memory |
-//! | `contents` | these together, and where clusters lie: what the three file systems share |
-//! | `spec`, `system` | what a volume is made from, what is refused; what each file system answers to |
+//! | `contents` | these together, and where clusters lie: the common part of the file systems |
+//! | `spec`, `system` | the description of a volume, and what is refused; the interface of each file system |
 //! | `lazy` | the lazy writer of Windows, for metadata |
 //! | `change` | what changed on which page, for a judge |
 //! | `found` | that judge: what a mount finds, from acknowledgements and landings alone |
 //! | `fat32`, `ntfs`, `ext4` | each file system: its layout, allocation, and what each operation touches |
-//! | `raw` | none: one file over all of it |
+//! | `raw` | no file system: one file over the whole partition |
 //!
 //! Data are not cached here: [`Volume::read`] and [`Volume::write`] are what passes below a page cache. A program that
 //! writes through a cache calls [`Volume::extend`] when it writes and [`Volume::write`] when the cache writes back.
-//! What is not modelled stands in docs/files.md.
+//! What is not modelled is listed in docs/files.md.
 
 mod change;
 mod contents;
@@ -55,7 +55,7 @@ use self::system::FileSystem;
 use crate::block::Flags;
 use crate::time::Instant;
 
-/// A volume.
+/// A formatted volume.
 #[derive(Debug)]
 pub struct Volume {
     contents: Contents,
@@ -63,8 +63,8 @@ pub struct Volume {
     scratch: Plan,
 }
 
-/// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for the
-/// others, 64 KiB to 1 MiB).
+/// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for
+/// the others, 64 KiB to 1 MiB).
 pub const MOVE_CHUNK: u64 = 64 << 10;
 
 impl Volume {
@@ -81,7 +81,7 @@ impl Volume {
         Ok(volume)
     }
 
-    /// What lies where before the run: a file of so many bytes, without I/O. Call [`Volume::settle`] when all are there.
+    /// Places a file of `bytes` bytes before the run, without I/O. Call [`Volume::settle`] after the last.
     pub fn place(&mut self, directory: FileId, name: Name, bytes: u64) -> Result<FileId, Refused> {
         self.check_length(bytes)?;
         let clusters = self.contents.clusters(bytes);
@@ -100,32 +100,32 @@ impl Volume {
         Ok(file)
     }
 
-    /// A directory that is there before the run.
+    /// Places a directory before the run.
     pub fn place_directory(&mut self, directory: FileId, name: Name) -> Result<FileId, Refused> {
         self.make(Instant::ZERO, directory, name, true, None)
     }
 
-    /// All that was placed is on the drive, and nothing in memory: the run begins. Also what a restart leaves after
-    /// [`Volume::sync`].
+    /// Ends the placing: everything is on the drive and nothing in memory, and the run begins. It is also the state
+    /// after [`Volume::sync`] and a restart.
     pub fn settle(&mut self) {
         self.system.settle(&mut self.contents);
         self.contents.forget();
         self.contents.changes.take();
     }
 
-    /// Metadata in memory that do not differ from the drive are forgotten, where none differs.
+    /// Drops the metadata in memory, if none of it is dirty.
     pub fn drop_clean(&mut self) {
         if self.contents.pages.dirty() == 0 {
             self.contents.forget();
         }
     }
 
-    /// Mounts: reads what stays in memory.
+    /// Mounts the volume: reads what stays in memory.
     pub fn mount(&mut self, plan: &mut Plan) {
         self.system.mount(&mut self.contents, plan);
     }
 
-    /// Finds a file: its entry, and its record. Nothing to read where they are in memory.
+    /// Finds a file: its entry, and its record. Reads nothing that is in memory.
     pub fn open(&mut self, file: FileId, plan: &mut Plan) {
         self.system.open(&mut self.contents, file, plan);
         plan.then();
@@ -187,8 +187,8 @@ impl Volume {
         if clusters > self.contents.space.free() { Err(Refused::Full) } else { Ok(()) }
     }
 
-    /// Makes a file at least so long, as a program that writes into a cache does: Windows' file systems give it clusters
-    /// now, ext4 when the data go out.
+    /// Makes a file at least `bytes` long, as a program that writes into a cache does. Windows' file systems allocate
+    /// clusters now, ext4 when the data are written.
     pub fn extend(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut Plan) -> Result<(), Refused> {
         self.check_length(bytes)?;
         let node = self.contents.tree.get(file);
@@ -213,7 +213,7 @@ impl Volume {
         }
     }
 
-    /// Reads bytes of a file, as far as it has them, a step a run.
+    /// Reads bytes of a file, up to its end, one step for each run.
     pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut Plan) {
         let node = self.contents.tree.get(file);
         let have = node.bytes.min(node.clusters() * self.contents.cluster_bytes());
@@ -222,8 +222,8 @@ impl Volume {
         }
     }
 
-    /// Writes bytes of a file to the drive, a step a run, and gives it clusters first where it has none. `flags` are for
-    /// these data; [`Flags::FUA`] for a handle that writes through.
+    /// Writes bytes of a file to the drive, one step for each run, after allocating clusters if it has none. `flags`
+    /// apply to these data; [`Flags::FUA`] for a write-through handle.
     pub fn write(
         &mut self,
         now: Instant,
@@ -245,17 +245,17 @@ impl Volume {
         Ok(())
     }
 
-    /// Closes a file that was written: length and times go to its entry or record.
+    /// Closes a file that was written: its length and times go to its entry or record.
     pub fn close(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
         self.system.close(&mut self.contents, now, file, plan);
     }
 
-    /// All that keeps a file, after its data: append it behind the data's steps ([`Plan::then`] is in it).
+    /// Makes a file durable, after its data: append it after the data's steps (it includes [`Plan::then`]).
     pub fn fsync(&mut self, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
         plan.then();
         self.system.fsync(&mut self.contents, now, file, what, plan);
-        // Pages that others have under way are waited for too (CcFlushCache; jbd2_log_wait_commit): a flush before they are
-        // at the drive would not cover them.
+        // It also waits for pages that others have under way (CcFlushCache; jbd2_log_wait_commit): a flush before they
+        // are at the drive would not cover them.
         plan.wait = Wait::Writes;
     }
 
@@ -271,7 +271,7 @@ impl Volume {
         self.system.rename(&mut self.contents, now, file, (directory, name), plan)
     }
 
-    /// Deletes a file, or a directory with nothing in it.
+    /// Deletes a file, or an empty directory.
     pub fn delete(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
         let node = self.contents.tree.get(file);
         assert!(file != ROOT && node.entries == 0, "only empty directories are deleted, and never the root");
@@ -279,7 +279,7 @@ impl Volume {
         self.contents.tree.remove(file);
     }
 
-    /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; answers how many bytes.
+    /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; returns how many bytes.
     pub fn shift(&mut self, now: Instant, file: FileId, from: u64, to: u64, plan: &mut Plan) -> Result<u64, Refused> {
         let bytes = self.contents.cluster_bytes();
         let (first, have) = (from / bytes, self.contents.tree.get(file).clusters());
@@ -293,7 +293,7 @@ impl Volume {
         Ok(len * bytes)
     }
 
-    /// The first free clusters that hold so many bytes in one piece: where a defragmenter moves to.
+    /// The first free clusters that hold `bytes` bytes in one piece: the target of a defragmenter.
     pub fn free_run(&self, bytes: u64) -> Option<u64> {
         self.contents.space.next_fit(0, self.contents.clusters(bytes))
     }
@@ -304,42 +304,42 @@ impl Volume {
         (due != Instant::FAR).then_some(due)
     }
 
-    /// What fell due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
+    /// Does what fell due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
     pub fn handle_timeout(&mut self, now: Instant, plan: &mut Plan) {
         self.system.elapse(&mut self.contents, now, plan);
     }
 
-    /// Writes all that is dirty and marks the volume clean, as a dismount does.
+    /// Writes everything dirty and marks the volume clean, as a dismount does.
     pub fn sync(&mut self, now: Instant, plan: &mut Plan) {
         self.system.sync(&mut self.contents, now, plan);
     }
 
-    /// What changed since this was last asked; nothing unless [`VolumeSpec::history`] is set.
+    /// The changes since the last call; none unless [`VolumeSpec::history`] is set.
     pub fn take_changes(&mut self) -> Vec<Change> {
         self.contents.changes.take()
     }
 
-    /// How long a file is.
+    /// The length of a file.
     pub fn bytes(&self, file: FileId) -> u64 {
         self.contents.tree.get(file).bytes
     }
 
-    /// Whether it is there.
+    /// True if the file exists.
     pub fn has(&self, file: FileId) -> bool {
         self.contents.tree.has(file)
     }
 
-    /// The directory that it is in; the root is in none.
+    /// The directory that holds the file; `None` for the root.
     pub fn directory(&self, file: FileId) -> Option<FileId> {
         self.contents.tree.get(file).directory
     }
 
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub fn is_directory(&self, file: FileId) -> bool {
         self.contents.tree.get(file).is_directory
     }
 
-    /// The pieces of a file, in order.
+    /// The runs of a file, in order.
     pub fn runs(&self, file: FileId) -> &[Run] {
         &self.contents.tree.get(file).runs
     }
@@ -349,7 +349,7 @@ impl Volume {
         self.contents.lba(cluster)
     }
 
-    /// Bytes of a cluster.
+    /// Bytes in a cluster.
     pub fn cluster_bytes(&self) -> u64 {
         self.contents.cluster_bytes()
     }
@@ -359,17 +359,17 @@ impl Volume {
         (self.contents.space.free() * self.contents.cluster_bytes(), self.contents.space.runs())
     }
 
-    /// Keeps a log, from which a mount brings metadata up to date.
+    /// True if the file system keeps a log, from which a mount restores metadata.
     pub fn has_log(&self) -> bool {
         self.system.has_log()
     }
 
-    /// Where it lies.
+    /// Its partition.
     pub fn partition(&self) -> Partition {
         self.contents.partition
     }
 
-    /// Files and directories, the root among them.
+    /// How many files and directories it has, including the root.
     pub fn count(&self) -> u32 {
         self.contents.tree.count()
     }
@@ -379,7 +379,7 @@ impl Volume {
         self.contents.tree.all()
     }
 
-    /// Pages of metadata that differ from the drive.
+    /// How many pages of metadata are dirty.
     pub fn dirty(&self) -> usize {
         self.contents.pages.dirty()
     }

@@ -1,28 +1,28 @@
-//! A driver that caches a whole disk in the host's memory, above the driver proper: reads that are wholly there and writes
-//! end in memory, the data go down in the background.
+//! A driver that caches a whole disk in the host's memory, above the driver proper. Reads of cached data and writes end
+//! in memory; the data are written to the disk in the background.
 //!
-//! | what comes | what becomes of it |
+//! | request | treatment |
 //! |---|---|
-//! | a read that is wholly there | ends after `hit` |
-//! | another read | goes down, and is kept; what follows a sequential one may be read ahead, if nothing else is in flight |
-//! | a write | ends after `hit`, if there is room; else when there is |
-//! | with forced unit access, zeroes, a trim, *ordered*, longer than the cache, or any write without write-back | goes down itself, when what of its place is dirty has; all that meets it waits |
-//! | a flush | goes down when all that was dirty has, or ends after `hit` where flushes are dropped |
+//! | a read that is cached as a whole | ends after `hit` |
+//! | another read | goes down, and its data are kept; after a sequential read the cache may read ahead, if nothing else is in flight |
+//! | a write | ends after `hit`, as soon as there is room |
+//! | FUA, zeroes, a trim, *ordered*, longer than the cache, or a write without write-back | goes down after its sectors' dirty data; others wait |
+//! | a flush | goes down once everything that was dirty is written, or ends after `hit` if flushes are dropped |
 //!
-//! Dirty data are written out by runs of neighbours, those that have been dirty for longest first: one run at a time when
-//! nothing has been in flight for `idle`, when data have been dirty for `dirty_age`, or when more than `dirty_share` of
-//! the cache is; [`RUNS`] at a time while something waits for it. The order among these is the driver's.
+//! Dirty data are written in runs of neighbours, the longest dirty first: one run at a time when nothing has been in
+//! flight for `idle`, when data have been dirty for `dirty_age`, or when more than `dirty_share` of the cache is dirty;
+//! [`RUNS`] at a time while a request waits for them. The driver below decides their order.
 //!
-//! A run that comes back with an error is dirty again and tried again, up to [`TRIES`] times. Then its data are given up, as
-//! an operating system gives up a page that cannot be written: what reads it finds it in memory as long as it is there,
-//! and the error goes up with the next flush or, where flushes are dropped, with the next write.
+//! A run that fails becomes dirty again and is tried again, up to [`TRIES`] times. Then its data are given up, as an
+//! operating system gives up a page that it cannot write: reads find them as long as they stay in memory, and the error
+//! is reported with the next flush or, if flushes are dropped, with the next write.
 //!
-//! Memory is volatile: a cut loses all that is dirty, and the landings say so. An orderly power-off writes it out first.
-//! A reset ends what came from above; what the cache does for itself goes on. Waiting here is *driver*. What runs in the
-//! background costs the processor too: it is added to the next request that ends. The bytes that go through the cache
-//! are the processor's to copy ([`Effort::copied`]), so without a processor they take no time.
+//! Memory is volatile: a cut loses all dirty data, and the landings say so. An orderly power-off writes them first. A
+//! reset ends the requests from above; the cache's own commands go on. Waiting here counts as *driver*. Background work
+//! costs the processor too: the next request that ends is charged for it. The processor copies the bytes that go
+//! through the cache ([`Effort::copied`]), so without a processor they take no time.
 //!
-//! Not here: sizes that adapt, prefetches of several streams at once, a cache that outlives a power-off.
+//! Not modelled: adaptive sizes, prefetches of several streams at once, a cache that survives a power-off.
 
 mod pages;
 
@@ -37,55 +37,55 @@ use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op,
 use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
 
-/// Runs that are written out at once while something waits for them: as many commands as a drive of the field queues.
+/// Runs written at once while a request waits for them: as many commands as a drive of the field queues.
 pub const RUNS: usize = 32;
 
-/// Sectors of a run at most: 128 KiB, what one ATA command of 28 bits carries.
+/// The largest run in sectors: 128 KiB, the most that an ATA command of 28 bits transfers.
 const RUN: u32 = 256;
 
-/// How often a run is written out before its data are given up: as often as Linux tries a command of a disk
-/// (`SD_MAX_RETRIES`, drivers/scsi/sd.h).
+/// How often a run is written before its data are given up: as often as Linux tries a disk command (`SD_MAX_RETRIES`,
+/// drivers/scsi/sd.h).
 pub const TRIES: u8 = 5;
 
-/// What an error weighs beside an abort. An abort tells of another command, so that it may take far more of them; but a
-/// device that only ever aborts must come to an end as well.
+/// The weight of an error relative to an abort. An abort is due to another command, so a run may see far more of them;
+/// but a device that only ever aborts must come to an end as well.
 const ERROR: u8 = 40;
 
-/// Tags of the cache's own commands; the others are slots.
+/// The bit that marks tags of the cache's own commands. Other tags are slots.
 const OWN: u32 = 1 << 31;
 
-/// Sequential readers that are told apart: as many streams as a drive of the field follows.
+/// How many sequential readers are told apart: as many streams as a drive of the field follows.
 const STREAMS: usize = 8;
 
-/// What an accelerator does.
+/// The settings of an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceleratorSpec {
-    /// Bytes of memory.
+    /// In bytes.
     pub size: u64,
-    /// Finding a request's pages, before anything is copied; more than nothing.
+    /// The time to find a request's pages, before any copying; more than zero.
     pub hit: Span,
     /// Writes end in memory.
     pub write_back: bool,
-    /// Flushes and forced unit access are forgotten.
+    /// Drops flushes and forced unit access.
     pub drops_flushes: bool,
-    /// Thousandths of the cache that may be dirty before data are written out for that alone.
+    /// The share of the cache, in thousandths, that may be dirty before it is written for that reason alone.
     pub dirty_share: u32,
-    /// Data are written out after so long.
+    /// Data that have been dirty for this long are written.
     pub dirty_age: Span,
-    /// Nothing has come or gone for so long: data are written out.
+    /// Dirty data are written when nothing has come or gone for this long.
     pub idle: Span,
-    /// Sectors read ahead of a sequential reader.
+    /// Sectors read ahead for a sequential reader.
     pub read_ahead: u32,
 }
 
 impl AcceleratorSpec {
-    /// What it breaks by its settings, where a cut costs data that it or a device below holds.
+    /// The promises that its settings break, where a cut costs data that it or a device below holds.
     pub fn lapses(&self) -> Vec<Lapse> {
         let broken: &[Assurance] = if self.drops_flushes { &[Assurance::Flush, Assurance::Fua] } else { &[] };
         Lapse::each("flush", "drop", broken)
     }
 
-    /// Changes what can be changed while it runs: `flush`.
+    /// Changes a setting that may change during a run: `flush`.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         if key != "flush" {
             return Err(ControlError::UnknownKey);
@@ -96,64 +96,64 @@ impl AcceleratorSpec {
     }
 }
 
-/// A request from above, noted when it is below.
+/// A request from above; its note says whether it is below.
 type Held = layer::Held<bool>;
 
 type Crank = layer::Crank<Accelerator>;
 
-/// What the cache does for itself.
+/// A command of the cache itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Own {
     range: Range,
-    /// Of a run that is written out: its stamp, and the count of flushes when it became dirty. A read-ahead has none.
+    /// For a run being written: its stamp, and the flush count when it became dirty. `None` for a read-ahead.
     run: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Power {
     On,
-    /// Writing out before it goes.
+    /// Writes its dirty data before the power goes.
     Closing,
     Off,
 }
 
-/// The accelerator.
+/// The cache.
 pub struct Accelerator {
     spec: AcceleratorSpec,
     limits: Limits,
     pages: Pages,
-    /// Pages that may be dirty.
+    /// The most pages that may be dirty.
     dirty_pages: u32,
-    /// Ended in memory, by when the answer is due; rising.
+    /// Requests that ended in memory, by when they complete; rising.
     answering: VecDeque<(Instant, u32)>,
     /// Writes that wait for room.
     roomless: VecDeque<u32>,
-    /// Behind something that has their place.
+    /// Requests behind another that holds their place.
     blocked: VecDeque<u32>,
-    /// Go down themselves; all that meets them waits. Those that are `settling` wait for their place.
+    /// Requests that go down themselves; overlapping requests wait. Those still `settling` wait for their own place.
     passing: Vec<u32>,
     settling: VecDeque<u32>,
-    /// Flushes that wait for what was dirty, with their count.
+    /// Flushes that wait for dirty data, with the flush count.
     flushes: VecDeque<(u32, u64)>,
     epoch: u64,
-    /// On their way down.
+    /// Requests on their way down.
     outbox: VecDeque<u32>,
     own: Vec<Option<Own>>,
     writing: usize,
     reading: Option<Range>,
-    /// What is to be read ahead.
+    /// The range to read ahead.
     ahead: Option<Range>,
-    /// Where sequential readers left off, and which is forgotten next.
+    /// Where sequential readers stopped, and which of them is replaced next.
     streams: [u64; STREAMS],
     oldest_stream: usize,
     in_flight: u32,
     /// The last command was the cache's own.
     own_turn: bool,
-    /// Nothing has come or gone since.
+    /// Since when nothing has come or gone.
     quiet: Instant,
-    /// What was done in the background.
+    /// Background work not yet charged to a request.
     debt: Effort,
-    /// Data were given up and nobody was told.
+    /// Data were given up, and no request has reported it yet.
     failed: bool,
     power: Power,
 }
@@ -197,9 +197,9 @@ impl Accelerator {
         Layered::new(accelerator, limits.depth.max(1), below)
     }
 
-    // ---- what comes
+    // ---- requests from above
 
-    /// Decides what becomes of the request in `slot`.
+    /// Decides how to treat the request in `slot`.
     fn accept(&mut self, crank: &mut Crank, now: Instant, slot: u32) {
         let request = crank.slots[slot].request;
         let place = range(&request);
@@ -247,7 +247,7 @@ impl Accelerator {
         self.follow(place);
     }
 
-    /// Notes where a reader left off; of one that went on from there, says what is to be read ahead.
+    /// Notes where a reader stopped. If the reader continued a stream, plans the read-ahead.
     fn follow(&mut self, place: Range) {
         if self.spec.read_ahead == 0 {
             return;
@@ -268,7 +268,7 @@ impl Accelerator {
         }
     }
 
-    /// Writes that wait for room end in memory as long as there is some.
+    /// Completes waiting writes in memory while there is room.
     fn store_waiting(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&slot) = self.roomless.front() {
             let request = crank.slots[slot].request;
@@ -283,7 +283,7 @@ impl Accelerator {
         }
     }
 
-    /// A request whose place is settled goes down itself.
+    /// Sends down a request whose place is settled.
     fn pass(&mut self, crank: &Crank, slot: u32) {
         let request = crank.slots[slot].request;
         if request.op != Op::Read {
@@ -292,7 +292,7 @@ impl Accelerator {
         self.outbox.push_back(slot);
     }
 
-    /// Flushes go down when all that was dirty before them has.
+    /// Sends down flushes once everything dirty before them is written.
     fn release_flushes(&mut self) {
         while let Some(&(slot, epoch)) = self.flushes.front() {
             let waits = self.pages.oldest().is_some_and(|(_, dirty)| dirty <= epoch);
@@ -305,7 +305,7 @@ impl Accelerator {
         }
     }
 
-    /// What waited for a place has it, or room.
+    /// Lets waiting requests go on that now have their place, or room.
     fn release(&mut self, crank: &mut Crank, now: Instant) {
         for _ in 0..self.settling.len() {
             let slot = self.settling.pop_front().expect("as many as counted");
@@ -326,9 +326,9 @@ impl Accelerator {
         }
     }
 
-    // ---- what goes down
+    // ---- commands to the device below
 
-    /// The next run that something waits for.
+    /// The next run that a request waits for.
     fn wanted(&self, crank: &Crank) -> Option<Range> {
         let most = u64::from(RUN.min(self.limits.max_transfer));
         for &slot in &self.settling {
@@ -342,7 +342,7 @@ impl Accelerator {
         if covered || all { self.pages.next_run(most) } else { None }
     }
 
-    /// When the next run is to be written out: by what something waits for, or in the background.
+    /// When to write the next run, for a waiting request or in the background.
     fn writes_at(&self, crank: &Crank) -> Instant {
         let (full, busy) = (self.in_flight >= self.limits.depth, self.writing >= RUNS);
         let Some((since, _)) = self.pages.oldest().filter(|_| !full && !busy) else { return Instant::FAR };
@@ -359,7 +359,8 @@ impl Accelerator {
         idle.min(since + self.spec.dirty_age)
     }
 
-    /// Sends one command down, if there is one and room for it. The cache's own and those from above take turns.
+    /// Sends a command down, if there is one and the device has room; true if it sent one. The cache's own commands and
+    /// those from above take turns.
     fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         if self.in_flight >= self.limits.depth {
             return false;
@@ -404,8 +405,8 @@ impl Accelerator {
         self.start(crank, now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
     }
 
-    /// Only for a reader that is alone: beside other requests it would take the place of what was asked for, or read what
-    /// is on its way already.
+    /// Only for a reader that is alone. Beside other requests a read-ahead would delay them, or read what is already on
+    /// its way.
     fn read_ahead(&mut self, crank: &mut Crank, now: Instant, place: Range) {
         let alone = crank.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
         if alone && self.power == Power::On {
@@ -414,7 +415,7 @@ impl Accelerator {
         }
     }
 
-    // ---- what comes back
+    // ---- completions from below
 
     fn own_returned(&mut self, crank: &mut Crank, index: usize, completion: &Completion) {
         let Own { range, run } = self.own[index].take().expect("a command of the cache's own");
@@ -435,7 +436,7 @@ impl Accelerator {
         self.release(crank, now);
     }
 
-    /// A run that was aborted or failed below is dirty again, or given up.
+    /// Makes a run dirty again that was aborted or failed below, or gives its data up.
     fn take_back(&mut self, crank: &mut Crank, now: Instant, run: Range, (stamp, epoch): (u64, u64), status: Status) {
         if crank.landings.are_wanted() {
             self.pages.superseded(run, |lba| crank.landings.settle(now, stamp, lba));
@@ -481,13 +482,13 @@ impl Accelerator {
         crank.answer(now, slot, status);
     }
 
-    /// A request ends, with what was done in the background since the last one.
+    /// Charges a request that ends with the background work since the last one.
     fn charge(&mut self, now: Instant, held: &mut Held) {
         held.account().effort.add(&core::mem::take(&mut self.debt));
         self.quiet = now;
     }
 
-    /// How a request ends that is told of data given up, if it is the next to be told.
+    /// The status of a request that reports data given up, if it is the next that can.
     fn with_failure(&mut self, op: Op, status: Status) -> Status {
         let told = if self.spec.drops_flushes { Op::Write } else { Op::Flush };
         if status == Status::Done && op == told && core::mem::take(&mut self.failed) {
@@ -496,7 +497,7 @@ impl Accelerator {
         status
     }
 
-    /// The power goes when nothing is left to do.
+    /// Switches the power off once nothing is left to do.
     fn close(&mut self, crank: &mut Crank, now: Instant) {
         let done = crank.in_flight() == 0 && self.pages.unsettled() == 0 && self.own.iter().all(Option::is_none);
         if self.power == Power::Closing && done {
@@ -505,7 +506,7 @@ impl Accelerator {
         }
     }
 
-    /// Memory holds nothing any more.
+    /// Empties the memory.
     fn go_off(&mut self) {
         self.power = Power::Off;
         self.pages.clear();
@@ -530,7 +531,7 @@ impl Accelerator {
 
     fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
         self.power = Power::Off;
-        // They may come back when the power is on again, and concern nothing then.
+        // They may return when the power is on again; by then they no longer matter.
         self.own.iter_mut().flatten().for_each(|own| *own = Own { range: Range { lba: 0, end: 0 }, run: None });
         (self.writing, self.reading) = (0, None);
         let done = crank.obey(self, now, &Control::PowerCut);

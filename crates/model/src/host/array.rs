@@ -1,30 +1,31 @@
 //! An array of drives: striped, mirrored, with parity, or several volumes over one set of drives. It stands where
-//! operating systems have it, in software above the controllers (md, the drivers of chip sets' RAID), so the time that
-//! a request waits here is *driver*; the members' commands are counted as the request's effort.
+//! operating systems have it, in software above the controllers (md, the drivers of chip sets' RAID). Time that a
+//! request waits here is *driver* time; the members' commands count as the request's effort.
 //!
-//! It owns one device whose units 0, 1, … are its members. The volumes stand one behind another in its unit 0, as
-//! partitions do. A request is split by chunk; pieces that follow one another on a member go down as one command.
+//! The array owns one device whose units 0, 1, … are its members. Its unit 0 holds the volumes one after another, as
+//! partitions do. It splits a request by chunk; pieces that are contiguous on a member go down as one command.
 //!
-//! | file | what is there |
+//! | file | what it holds |
 //! |---|---|
-//! | [`layout`] | where blocks lie, as a pure mapping |
+//! | [`layout`] | the mapping of blocks to members |
 //! | `parity` | what a write to a row with parity reads and writes |
-//! | `portions` | requests, portions, commands, and who holds which stretch of the members |
+//! | `portions` | requests, portions, commands, and the row locks |
 //! | `spread` | from requests to portions to commands |
 //! | `rebuild` | lost members, new ones, and the rebuild |
-//! | `numbering` | the order in which writes are taken; landings of the members in blocks of the volumes |
+//! | `numbering` | the order in which writes are accepted; landings of the members in blocks of the volumes |
 //!
-//! A response's parts are those of the command that ended last (and, where a write reads first, of the read that ended
-//! last before it); what lies between is *driver*. A flush goes to all members. A read that fails is answered from what the others know; nothing is
-//! written again for it. A member whose power is gone while the array's is not counts as lost. A volume that lost too
-//! much answers every request with an error, also after a new drive has come; so does every flush from then on, for it
-//! covers what that volume had acknowledged.
+//! The parts of a response are those of the command that ended last (and, if a write reads first, of the read that
+//! ended last before it); the time between is *driver*. A flush goes to all members. A read that fails is reconstructed
+//! from the other members; the array does not rewrite the bad sectors. A member that loses its power while the array
+//! keeps it counts as lost. A volume that has lost too many members answers every request with an error, even after a
+//! new drive has come; so does every flush from then on, because it covers what that volume had acknowledged.
 //!
-//! What parity costs the processor is counted ([`Effort`](crate::record::Effort)), but for the rebuild's, which is no request's. Two lost data
-//! chunks of a row cost as much as one, though solving for two takes about twice the time.
+//! The processor's work for parity is counted ([`Effort`](crate::record::Effort)), except that of a rebuild, which
+//! belongs to no request. Two lost data chunks of a row cost as much as one, though solving for two takes about twice
+//! the time.
 //!
-//! Not modelled: the record of rows under way (write-intent bitmap, journal), a resync
-//! after a power cut: what a cut leaves between data and parity stays (the *write hole*; `testing::parity` judges it).
+//! Not modelled: a record of rows under way (write-intent bitmap, journal), and a resync after a power cut. Data and
+//! parity stay as a cut leaves them (the *write hole*; `testing::parity` judges it).
 
 pub mod layout;
 mod numbering;
@@ -54,51 +55,50 @@ use crate::record::Part;
 use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
 
-/// Which copy of a mirror is read.
+/// Which copy of a mirror to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Balance {
     /// An idle member, else the one whose last command ended nearest; of equals the first. As md's RAID 1 does for
-    /// drives that turn (`read_balance` in `drivers/md/raid1.c`).
+    /// rotating drives (`read_balance` in `drivers/md/raid1.c`).
     Nearest,
-    /// One after another.
     RoundRobin,
-    /// The first that there is.
     First,
 }
 
-/// What an array is.
+/// The description of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArraySpec {
-    /// Drives, at most 32.
+    /// How many drives, at most 32.
     pub members: u32,
-    /// Its volumes, one behind another.
+    /// Its volumes, one after another.
     pub shares: Vec<Share>,
-    /// Sectors of a chunk.
+    /// In sectors.
     pub chunk: u32,
-    /// Requests it takes at once.
+    /// How many requests it accepts at once.
     pub depth: u32,
-    /// Which waiting command of a member goes down next; positions are LBAs of the member.
+    /// The order of waiting commands at each member; positions are LBAs of the member.
     pub queue: Discipline,
-    /// Which copy is read.
+    /// Which copy to read.
     pub balance: Balance,
-    /// How parity is kept.
+    /// How parity is updated.
     pub parity: ParityWrite,
-    /// The most bytes a second that a rebuild writes.
+    /// The largest rate of a rebuild's writes, in bytes a second.
     pub rebuild_rate: u64,
-    /// Sectors of a run of the rebuild; rounded up to whole chunks.
+    /// Sectors in a run of the rebuild; rounded up to whole chunks.
     pub rebuild_run: u32,
-    /// Members that are lost from the start, one bit each.
+    /// Members lost from the start, one bit each.
     pub lost: u64,
 }
 
 impl ArraySpec {
-    /// Its volumes, in the order of their blocks, on members of so many sectors.
+    /// Its volumes on members of `sectors` sectors, in the order of their blocks.
     pub fn volumes(&self, sectors: u64) -> Vec<Volume> {
         volumes(&self.shares, self.members, sectors, u64::from(self.chunk))
     }
 
-    /// What it breaks on members of so many sectors: rows with parity that lack a drive cannot be written in one step,
-    /// and what a row under way held there nobody can work out (the write hole).
+    /// The promises that it breaks on members of `sectors` sectors. A row with parity that lacks a drive cannot be
+    /// written in one step; if a cut interrupts the write, the lost drive's data of that row cannot be reconstructed
+    /// (the write hole).
     pub fn lapses(&self, sectors: u64) -> Vec<Lapse> {
         let rows = self.volumes(sectors).iter().any(|volume| volume.parities() > 0);
         let lost = (0..u64::BITS).filter(|member| self.lost >> member & 1 == 1).map(|member| member.to_string());
@@ -107,60 +107,60 @@ impl ArraySpec {
     }
 }
 
-/// How long an error takes that no drive is asked for. Inferred: some system calls of a microsecond; without any, a
-/// program that tries again would let no time pass.
+/// The time of an error that no drive takes part in. Inferred: some system calls of a microsecond each. Without it, a
+/// program that retries would let no time pass.
 const REFUSAL: Span = Span::from_micros(10);
 
-/// A member, as the array sees it.
+/// The array's view of a member.
 struct Member {
     waiting: Queue<u32>,
-    /// Commands sent and not back.
+    /// Commands sent and not yet returned.
     flying: u32,
     depth: u32,
-    /// Where its last command ends.
+    /// The end of its last returned command.
     head: u64,
-    /// The same of the last one that was sent.
+    /// The end of the last command that was sent.
     sent: u64,
 }
 
-/// The array.
+/// An array of drives.
 pub struct Array {
     spec: ArraySpec,
     limits: Limits,
     volumes: Vec<Volume>,
     members: Vec<Member>,
-    /// Members that may have something to send, and room for it: one bit each.
+    /// Members that may have a command to send, and room for it: one bit each.
     asking: u32,
     portions: Slab<Portion>,
     numbering: Numbering,
     commands: Slab<Command>,
     turns: Turns,
-    /// Portions of volumes that lost too much, by when they are answered.
+    /// Portions of lost volumes, by when they are answered.
     failing: VecDeque<(Instant, u32)>,
-    /// Lost or not yet rebuilt, one bit a member.
+    /// Members lost or not yet rebuilt, one bit each.
     failed: u64,
-    /// Volumes that lost too much, one bit each.
+    /// Volumes that have lost too many members, one bit each.
     dead: u64,
     powered: bool,
-    /// When the power last came back.
+    /// When the power last returned.
     since: Option<Instant>,
     rebuild: Option<Rebuild>,
     rebuild_rate: Rate,
     progress: Progress,
     /// Counts mirrored reads.
     turn: u32,
-    /// By member: the piece that is growing, while a portion is split.
+    /// By member: the growing piece, while a portion is split.
     open: Vec<Option<(u64, u64)>>,
-    /// Sectors of a physical sector.
+    /// Sectors in a physical sector.
     physical: u64,
 }
 
-/// Requests are noted with their portions that are not over.
+/// A request's note counts its unfinished portions.
 type Crank = layer::Crank<Array>;
 
 impl Array {
-    /// An array over the units of `below`. Panics when the spec names more members than a level can have, or a chunk
-    /// that is not whole physical sectors.
+    /// An array over the units of `below`. Panics when the specification has more members than the level allows, or a
+    /// chunk that is not whole physical sectors.
     pub fn above(spec: ArraySpec, below: Box<dyn Device>) -> Layered<Array> {
         let count = spec.members;
         assert!((1..=32).contains(&count), "{count} members");
@@ -217,7 +217,7 @@ impl Array {
         &self.volumes
     }
 
-    /// Members that hold all of the members' sectors before `end`, one bit each.
+    /// Members that hold all of their sectors before `end`, one bit each.
     fn usable(&self, end: u64) -> u64 {
         let whole = !self.failed;
         match self.rebuild {
@@ -226,7 +226,7 @@ impl Array {
         }
     }
 
-    /// Members that a write from sector `from` on goes to, one bit each.
+    /// Members that receive a write from sector `from` on, one bit each.
     fn writable(&self, from: u64) -> u64 {
         let whole = !self.failed;
         match self.rebuild {
@@ -235,12 +235,12 @@ impl Array {
         }
     }
 
-    /// The member is lost, and no new drive stands in its place.
+    /// True if the member is lost and not yet replaced.
     fn is_gone(&self, member: u32) -> bool {
         self.failed >> member & 1 == 1 && self.rebuild.is_none_or(|rebuild| rebuild.member != member)
     }
 
-    /// Forgets the numbers of writes of which nothing can land any more, when there are many.
+    /// Forgets the numbers of writes that can no longer land, when there are many.
     fn forget_settled(&mut self, crank: &Crank) {
         if self.numbering.are_many() {
             let mut unsettled: BTreeSet<u64> = (0..self.portions.len())
@@ -253,7 +253,7 @@ impl Array {
         }
     }
 
-    /// Answers with an error what was asked of a volume that is lost.
+    /// Fails the portions of lost volumes that are due.
     fn refuse_due(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&(_, portion)) = self.failing.front().filter(|(at, _)| *at <= now) {
             self.failing.pop_front();
@@ -262,7 +262,7 @@ impl Array {
         }
     }
 
-    /// True when something was sent.
+    /// Sends a command. True if it sent one.
     fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         let mut sent = false;
         while self.asking != 0 {
@@ -283,7 +283,7 @@ impl Array {
                     NOBODY => Request::NONE,
                     parent => crank.slots[parent].request,
                 };
-                // What is read for a write's sake is read as any other.
+                // A read on behalf of a write is an ordinary read.
                 let flags = if op == request.op { request.flags } else { Flags::NONE };
                 let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..request };
                 crank.submit(now, request);
@@ -292,7 +292,7 @@ impl Array {
         sent
     }
 
-    /// What the end of a command means for its portion. A member that is lost answers with an error.
+    /// Applies the end of a command to its portion. A lost member answers with an error.
     fn settle(&mut self, crank: &mut Crank, now: Instant, command: &Command, status: Status) {
         let portion = &mut self.portions[command.portion];
         let survived = self.dead >> portion.volume & 1 == 0;
@@ -303,7 +303,7 @@ impl Array {
                 portion.avoid |= 1 << command.member;
                 portion.again = true;
             }
-            // Lost with its member; the others have it, or will be asked to reconstruct it.
+            // Lost with its member; the other members hold the data or can reconstruct them.
             (Status::MediumError, Op::Write, Kind::Plain | Kind::Update) if survived => {}
             (Status::MediumError, Op::Flush, Kind::Flush) if self.dead == 0 => {}
             _ if portion.status == Status::Done => portion.status = status,
@@ -311,7 +311,7 @@ impl Array {
         }
     }
 
-    /// All commands of a portion are back.
+    /// Continues a portion whose commands are all back.
     fn advance(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         if portion.status != Status::Done {
@@ -329,11 +329,11 @@ impl Array {
         }
     }
 
-    /// A portion is over.
+    /// Ends a portion.
     fn finish(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let mut portion = self.portions[index];
         if portion.kind == Kind::Flush && portion.status == Status::Done && self.is_lost(&portion) {
-            // A volume was lost while it was under way.
+            // A volume was lost while the portion was under way.
             portion.status = Status::MediumError;
         }
         self.portions[index].live = false;
@@ -346,7 +346,7 @@ impl Array {
         }
         let parent = &mut crank.slots[portion.parent];
         parent.note -= 1;
-        // The account of the portion that ends last.
+        // The account is that of the portion that ends last.
         parent.account().ledger = portion.ledger;
         parent.part_ended(portion.status);
         if parent.note == 0 {
@@ -354,7 +354,7 @@ impl Array {
         }
     }
 
-    /// `member` is lost: what waits for it is settled, what is below comes back by itself.
+    /// Loses `member`. Its waiting commands are settled now; those below come back by themselves.
     fn give_up(&mut self, crank: &mut Crank, now: Instant, member: u32) {
         self.failed |= 1 << member;
         for (index, volume) in self.volumes.iter().enumerate() {
@@ -381,7 +381,7 @@ impl Array {
         command
     }
 
-    /// A command of a portion is gone without having been sent.
+    /// Counts off a command of a portion that was never sent.
     fn one_less(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         portion.left -= 1;
@@ -391,7 +391,7 @@ impl Array {
         }
     }
 
-    /// Ends the portions that `chosen` names: those that wait at once, those below when their commands come back.
+    /// Ends the portions that `chosen` selects: waiting ones at once, others when their commands come back.
     fn drop_jobs(&mut self, crank: &mut Crank, now: Instant, status: Status, chosen: impl Fn(&Portion) -> bool) {
         for index in 0..self.portions.len() {
             let portion = &mut self.portions[index];
@@ -444,7 +444,7 @@ impl Layer for Array {
 
     fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         self.forget_settled(crank);
-        // One more than there are portions, until it is split.
+        // One more than its portions until the request is split.
         crank.slots[slot].note = 1;
         self.spread(crank, now, slot);
         let parent = &mut crank.slots[slot];
@@ -468,13 +468,13 @@ impl Layer for Array {
         let mut status = completion.status;
         let gone = self.is_gone(command.member);
         if status == Status::Aborted && portion.status == Status::Done && !gone {
-            // It went down with another's error, or with a reset that does not concern it.
+            // It was aborted with another's error, or by a reset that does not concern it.
             self.commands[tag].sent = false;
             self.asking |= 1 << command.member;
             self.members[command.member as usize].waiting.push(at, command.lba, tag);
             return at;
         }
-        // One from before the power came back is no sign of a lost member.
+        // An error from before the power returned is no sign of a lost member.
         let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
         if status == Status::PowerLost && whole_life && !gone {
             self.give_up(crank, at, command.member);
@@ -495,7 +495,7 @@ impl Layer for Array {
         at
     }
 
-    /// Sends what there is room for, takes up what has its turn.
+    /// Sends commands while there is room, and starts portions whose turn it is.
     fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         self.refuse_due(crank, now);
         while let Some(portion) = self.turns.next(&self.portions) {
@@ -508,7 +508,7 @@ impl Layer for Array {
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
     }
 
-    /// Its portions end when their commands are back.
+    /// The request's portions end when their commands are back.
     fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
         self.drop_jobs(crank, now, status, |portion: &Portion| portion.parent == slot && !portion.is_firm());
         false
@@ -521,7 +521,7 @@ impl Layer for Array {
         (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
     }
 
-    /// Of a member's sectors what they are of the volumes; of the write's number its stamp.
+    /// Translates a member's sectors into blocks of the volumes, and the write's number into its stamp.
     fn landed(&mut self, crank: &mut Crank, landing: Landing) {
         if let Some(stamp) = self.numbering.stamp(landing.stamp) {
             numbering::in_blocks(&self.volumes, &landing, stamp, |part| crank.landings.tell(part));

@@ -1,11 +1,11 @@
-//! Devices beside one another under one system: unit 0, with all that stands above its drives, and others beside it, a flash
-//! stick for one.
+//! Devices side by side under one system: unit 0, with everything that stands above its drives, and others beside it,
+//! such as a flash stick.
 //!
-//! Their sectors are numbered on from one to the next, so that a place says by itself which device it is on: landings name
-//! no unit. A request names its unit and lies within it; a flush is the unit's alone.
+//! Their sectors are numbered from one device to the next, so that an address alone names its device: landings carry no
+//! unit. A request names its unit and lies within it; a flush covers its unit only.
 //!
-//! A device without room holds nobody up but its own: what is for it waits here, first come, first served, and that time is
-//! *driver*. Settings that are changed during a run reach those that know them.
+//! A full device delays only its own requests. They wait here, first come, first served, and that time is *driver*.
+//! Changes of settings during a run reach the devices that know them.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -17,30 +17,30 @@ use crate::block::{Completion, Device, Landing, Limits, Op, Request, Status};
 use crate::record::Part;
 use crate::time::Instant;
 
-/// Requests that wait or are under way, over all devices; then it has no room. More than systems have at once: their caches
-/// write back by tens.
+/// How many requests wait or are under way, over all devices. It is more than systems have at once: their caches write
+/// back by tens.
 const ROOM: u32 = 4096;
 
-/// One of them.
+/// A device.
 struct Unit {
     /// Its first sector.
     first: u64,
     /// Its first drive.
     member: u32,
-    /// Requests that it takes at once, and that it has.
+    /// How many requests it accepts at once, and how many it has.
     room: u32,
     sent: u32,
-    /// Those that wait for it, in order of arrival.
+    /// Requests that wait for it, in order of arrival.
     waiting: VecDeque<u32>,
 }
 
-/// The devices.
+/// Devices beside one another.
 pub struct Beside {
     units: Vec<Unit>,
 }
 
 impl Beside {
-    /// Devices, each with the number of its drives, as the units 0, 1, …
+    /// Devices as the units 0, 1, …, each with the number of its drives.
     pub fn above(devices: Vec<(Box<dyn Device>, u32)>) -> Layered<Beside> {
         let (mut first, mut member) = (0, 0);
         let units = devices.iter().map(|(device, drives)| {
@@ -55,14 +55,14 @@ impl Beside {
 }
 
 impl Unit {
-    /// Sends what waits, as far as there is room.
+    /// Sends waiting requests while the devices have room.
     fn send(&mut self, crank: &mut Crank<Beside>, now: Instant) {
         while self.sent < self.room
             && let Some(slot) = self.waiting.pop_front()
         {
             self.sent += 1;
             let request = crank.slots[slot].request;
-            // A flush has no place.
+            // A flush has no address.
             let lba = request.lba.saturating_sub(self.first);
             crank.submit(now, Request { tag: slot, lba, ..request });
         }

@@ -1,10 +1,10 @@
-//! Landings on their way up. Those of commands that carry several writes are told under each write's own stamp: what a
-//! layer needs that joins writes or holds them back. Kept only where landings are asked for; it changes nothing of what
+//! Landings on their way up. If a command carries several writes, this room reports them under each write's own stamp,
+//! for layers that merge writes or hold them back. It works only if landings are asked for, and changes nothing of what
 //! a layer does.
 //!
-//! A command carries the largest stamp of its writes. A drive says once what became of a sector; then nothing has to be
-//! known of it any more. An array gives the command a number and writes to several places: what it took is known by that,
-//! until nothing can land any more of the commands with its stamp ([`Device::unsettled`]).
+//! A command carries the largest stamp of its writes. A drive reports the fate of each sector once; then its entry is
+//! dropped. An array numbers the command and writes to several places: the number identifies what it accepted, until
+//! nothing of the commands with that stamp can land any more ([`Device::unsettled`]).
 //!
 //! [`Device::unsettled`]: crate::block::Device::unsettled
 
@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use crate::block::{Landing, LandingKind, Role};
 use crate::time::Instant;
 
-/// The fewest runs that are looked through to forget some.
+/// The fewest runs that are worth scanning for ones to forget.
 const MANY: usize = 64;
 
 /// Sectors of a write that went down under a command's stamp.
@@ -24,36 +24,36 @@ struct Run {
     own: u64,
     lba: u64,
     end: u64,
-    /// An array has said what became of them in some place.
+    /// An array has reported a landing of them.
     said: bool,
 }
 
-/// What goes up, and what is below or in a write cache there under another stamp than its own.
+/// Landings that go up, and writes below, or in a write cache there, under another stamp than their own.
 #[derive(Default)]
 pub struct Carried {
     wanted: bool,
-    /// In the order in which they went down: those that no array has taken, and of which nothing was said yet.
+    /// In the order in which they went down: runs that no array accepted and no landing has reported yet.
     sent: Vec<Run>,
-    /// Those that an array has taken, by its number and their first sector.
+    /// Runs that an array has accepted, by its number and their first sector.
     taken: BTreeMap<(u64, u64), Run>,
-    /// So many of those are looked through to forget some.
+    /// How many of `taken` trigger the next scan for ones to forget.
     enough: usize,
     told: VecDeque<Landing>,
 }
 
 impl Carried {
-    /// Nothing is below yet, and landings are asked for, or not.
+    /// With nothing below; `wanted` if landings are asked for.
     pub(super) fn new(wanted: bool) -> Carried {
         Carried { wanted, enough: MANY, ..Carried::default() }
     }
 
-    /// Landings are asked for.
+    /// True if landings are asked for.
     #[inline]
     pub(super) fn are_wanted(&self) -> bool {
         self.wanted
     }
 
-    /// `lba..end` goes down under the stamp `carried` and is `own`'s.
+    /// Notes that `lba..end` of the write `own` goes down under the stamp `carried`.
     pub(super) fn note(&mut self, carried: u64, own: u64, lba: u64, end: u64) {
         if !self.wanted {
             return;
@@ -64,37 +64,38 @@ impl Carried {
         }
     }
 
-    /// Nothing below is outstanding any more.
+    /// Forgets everything: nothing below is outstanding.
     pub(super) fn forget(&mut self) {
         self.sent.clear();
         self.taken.clear();
     }
 
-    /// An array holds more than twice what it held: it is time to ask what of it can still land.
+    /// True if the arrays' runs have more than doubled: time to ask which can still land.
     pub(super) fn are_many(&self) -> bool {
         self.taken.len() > self.enough
     }
 
-    /// Only commands of these stamps can still land; of the others, those are kept of which nothing was said.
+    /// Only commands with these stamps can still land. Of the others, keeps the runs that no landing has reported.
     pub(super) fn keep(&mut self, unsettled: &BTreeSet<u64>) {
         self.taken.retain(|_, run| !run.said || unsettled.contains(&run.carried));
         self.enough = MANY.max(2 * self.taken.len());
     }
 
-    /// The stamps of what is kept here.
+    /// Reports the stamps that are kept here.
     pub(super) fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
         self.sent.iter().chain(self.taken.values()).for_each(|run| tell(run.own));
         self.told.iter().for_each(|landing| tell(landing.stamp));
     }
 
-    /// The command of `lba..end` came back undone: what was not said of it will not be.
+    /// Removes the unreported rest of `lba..end`, whose command came back undone.
     pub(super) fn withdraw(&mut self, carried: u64, lba: u64, end: u64) {
         let other = |run: &Run| run.carried != carried || run.end <= lba || run.lba >= end;
         self.sent.retain(other);
         self.taken.retain(|_, run| other(run));
     }
 
-    /// `lba`, which went down under the stamp `carried`, was superseded before it came to the medium; nothing, if it did.
+    /// Reports that `lba`, sent under the stamp `carried`, was superseded before it reached the medium; does nothing if
+    /// it did reach it.
     pub(super) fn settle(&mut self, now: Instant, carried: u64, lba: u64) {
         let taken = self.taken.iter().find(|(_, run)| run.carried == carried && run.lba <= lba && lba < run.end);
         let found = match taken {
@@ -108,7 +109,7 @@ impl Carried {
         }
     }
 
-    /// What is below is lost, and so is what nothing was said of.
+    /// Reports everything as lost that is below and unreported.
     pub(super) fn lose(&mut self, now: Instant) {
         let taken = core::mem::take(&mut self.taken).into_values().filter(|run| !run.said);
         for run in core::mem::take(&mut self.sent).into_iter().chain(taken) {
@@ -116,7 +117,7 @@ impl Carried {
         }
     }
 
-    /// `lba..end` of the write with this stamp will never reach the medium.
+    /// Reports that `lba..end` of the write with this stamp will never reach the medium.
     pub(super) fn discard(&mut self, now: Instant, lba: u64, end: u64, stamp: u64) {
         if !self.wanted {
             return;
@@ -133,23 +134,24 @@ impl Carried {
         self.tell(Landing { role: Role::Every, ..Landing::new((lba, sectors), stamp, (now, now), kind) });
     }
 
-    /// The next landing that is told.
+    /// The next landing to report.
     pub(super) fn poll(&mut self) -> Option<Landing> {
         self.told.pop_front()
     }
 
-    /// Tells a landing in places and stamps of what came from above.
+    /// Reports a landing in addresses and stamps of the requests from above.
     pub(super) fn tell(&mut self, landing: Landing) {
         self.told.push_back(landing);
     }
 
-    /// Tells a landing from below, part by part. Parity is nobody's own, and a rebuild's writes are not from above.
+    /// Translates a landing from below, part by part. Parity belongs to no single write, and a rebuild's writes do not
+    /// come from above.
     pub(super) fn translate(&mut self, landing: Landing) {
         let Landing { number, stamp: carried, kind, .. } = landing;
         if landing.sectors == 0 || !matches!(landing.role, Role::Copy(_) | Role::Every) {
             return self.tell(landing);
         }
-        // What an array takes was not taken before.
+        // The array had not accepted it before this.
         let known_by = if kind == LandingKind::Taken { 0 } else { number };
         let mut lba = landing.lba;
         while lba < landing.end() {
@@ -171,7 +173,8 @@ impl Carried {
         }
     }
 
-    /// The first run that touches `lba..end`: of what an array took under `number`, or of what was carried so to a drive.
+    /// The first run that overlaps `lba..end`: of what an array accepted under `number`, or of what went to a drive
+    /// under `carried`.
     fn next(&self, number: u64, carried: u64, lba: u64, end: u64) -> Option<Run> {
         if number > 0 {
             let before = self.taken.range((number, 0)..=(number, lba)).next_back().filter(|(_, run)| run.end > lba);
@@ -181,7 +184,7 @@ impl Carried {
         self.sent.iter().filter(meets).min_by_key(|run| run.lba.max(lba)).copied()
     }
 
-    /// Something was said of `lba..stop`, which lies within one run.
+    /// Marks `lba..stop`, which lies within one run, as reported.
     fn say(&mut self, number: u64, carried: u64, lba: u64, stop: u64) {
         let within = |run: &Run| run.carried == carried && run.lba <= lba && stop <= run.end;
         let rests = |run: Run| [Run { end: lba, ..run }, Run { lba: stop, ..run }];

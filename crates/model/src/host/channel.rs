@@ -1,21 +1,22 @@
 //! IDE channels: a cable with one or two drives, and one command at a time on it.
 //!
-//! ATA without overlap has no release of the bus: from the writing of the command until its status is read the channel is
-//! the command's, seek and rotation included, whatever the command is. The other drive's waits. So two drives on one
-//! channel never seek at once, and the data of one never come while the other positions; what each does by itself meanwhile
-//! (reading ahead, writing out its buffer) goes on.
+//! ATA without overlap never releases the bus: a command holds the channel from the writing of the command until its
+//! status is read, seek and rotation included. The other drive's command waits. So two drives on one channel never seek
+//! at once, and one drive's data never come while the other positions; what each does by itself meanwhile (read-ahead,
+//! destaging) goes on.
 //!
-//! *Who is next*: who came first. One command of each drive is there at most, so two that are both wanted take turns, to
-//! which systems come as well. Linux chooses the drive whose `service_start + 2 * service_time` is least (`choose_drive` in
-//! `drivers/ide/ide-io.c`, "necessary because the IDE layer can't issue commands to both drives on the same cable, unlike
-//! SCSI"): the other one, unless its last command took more than twice as long; that thrift is not modelled. Of Windows'
-//! port driver it is inferred: the next request of a unit is put behind those that wait for the adapter already.
+//! *Order.* First come, first served. At most one command of each drive is present, so two busy drives take turns, as
+//! in real systems. Linux chooses the drive with the least `service_start + 2 * service_time` (`choose_drive` in
+//! `drivers/ide/ide-io.c`, "necessary because the IDE layer can't issue commands to both drives on the same cable,
+//! unlike SCSI"): the other drive, unless its last command took more than twice as long; that exception is not
+//! modelled. For Windows' port driver it is inferred: the next request of a unit is put behind those that already wait
+//! for the adapter.
 //!
-//! *Queues.* A drive that has its channel for itself queues as it can. Of two on a channel neither does. By ATA's
-//! overlapped feature set a drive with tagged queuing could leave the bus to the other one, but where Linux had it, it
-//! refused ("only one drive on a channel supported for tcq", `drivers/ide/ide-tcq.c` of 2.5 and 2.6), and Windows had none.
+//! *Queuing.* A drive alone on its channel queues as it can. Of two on a channel neither queues. ATA's overlapped
+//! feature set would let a drive with tagged queuing release the bus to the other, but Linux refused it ("only one
+//! drive on a channel supported for tcq", `drivers/ide/ide-tcq.c` of 2.5 and 2.6), and Windows had none.
 //!
-//! Waiting for the channel is *controller*. It stands above devices side by side ([`ports`](super::ports)), of which
+//! Waiting for the channel is *controller* time. The layer stands above devices side by side ([`ports`](super::ports));
 //! neighbours share a channel: 0 and 1, 2 and 3.
 
 use alloc::boxed::Box;
@@ -27,19 +28,19 @@ use crate::block::{Completion, Device, Limits, Status};
 use crate::record::Part;
 use crate::time::Instant;
 
-/// One cable.
+/// A cable.
 struct Cable {
-    /// Commands that it can have at once.
+    /// How many commands may hold it at once.
     most: u32,
-    /// Commands that have it.
+    /// How many commands hold it.
     held: u32,
-    /// Those that wait for it, in order of arrival.
+    /// Commands that wait for it, in order of arrival.
     waiting: VecDeque<u32>,
 }
 
 /// The channels of a host adapter.
 pub struct Channel {
-    /// Drives on each.
+    /// Drives on each channel.
     drives: u32,
     cables: Vec<Cable>,
 }
@@ -63,7 +64,7 @@ impl Channel {
 }
 
 impl Cable {
-    /// Lets those have it that wait, as far as there is room.
+    /// Hands the channel to waiting commands while there is room.
     fn hand_on(&mut self, crank: &mut Crank<Channel>, now: Instant) {
         while self.held < self.most
             && let Some(slot) = self.waiting.pop_front()

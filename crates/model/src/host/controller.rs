@@ -1,13 +1,13 @@
-//! A host bus adapter: a limit on commands outstanding, its own cost of each command, one after another,
-//! and the bus to memory, its own or shared by all units below.
+//! A host bus adapter: a limit on outstanding commands, its own cost of each command, one after another, and the bus to
+//! memory, its own or shared by all units below.
 //!
-//! Data cut through: the bus moves a request's bytes while the drive does, one request after another, and only what it
-//! is behind when the drive is done delays the completion. When the drive began to move them is taken from the parts
+//! Data cut through: the bus moves a request's bytes while the drive does, one request after another. Only the backlog
+//! of the bus when the drive is done delays the completion. The start of the drive's transfer follows from the parts
 //! that it reports as transfer and link.
 //!
-//! With programmed input and output the processor is asked for the time of each transfer and for an interrupt a block
-//! ([`Effort`](crate::record::Effort)); the transfer itself takes its time on the drive's link. Interrupts may be held back so that several
-//! commands share one.
+//! With programmed I/O the processor is charged for the time of each transfer and for an interrupt a block
+//! ([`Effort`](crate::record::Effort)); the transfer itself takes its time on the drive's link. Interrupts may be
+//! coalesced.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -18,14 +18,14 @@ use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
-/// What a controller does.
+/// The settings of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControllerSpec {
     /// Commands outstanding at once: 1 without queuing, 32 for AHCI with NCQ.
     pub depth: u32,
-    /// Its own cost of a command.
+    /// Its own time for a command.
     pub command: Span,
-    /// Bytes a second that its bus moves.
+    /// The rate of its bus in bytes a second.
     pub rate: u64,
     /// The processor moves the data itself.
     pub programmed: Option<Programmed>,
@@ -33,48 +33,48 @@ pub struct ControllerSpec {
     pub coalesce: Option<Coalesce>,
 }
 
-/// Programmed input and output: the processor moves the data word by word.
+/// Programmed I/O: the processor moves the data word by word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Programmed {
-    /// Bytes a second that it moves.
+    /// In bytes a second.
     pub rate: u64,
-    /// Sectors that it moves for each interrupt.
+    /// Sectors moved for each interrupt.
     pub block: u32,
 }
 
-/// An interrupt is held back until so many commands are done, or the first of them has waited for so long.
+/// Interrupt coalescing: an interrupt is held back until `count` commands are done, or the first of them has waited for
+/// `wait`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Coalesce {
-    /// Commands; at least 2.
+    /// At least 2.
     pub count: u32,
-    /// How long.
     pub wait: Span,
 }
 
 impl ControllerSpec {
-    /// A bus of `rate` bytes a second that data cross by themselves.
+    /// A controller with a bus of `rate` bytes a second, with DMA and an interrupt for each command.
     pub const fn plain(depth: u32, command: Span, rate: u64) -> ControllerSpec {
         ControllerSpec { depth, command, rate, programmed: None, coalesce: None }
     }
 }
 
-/// The controller.
+/// A host bus adapter.
 pub struct Controller {
     command: Span,
     /// Commands that the adapter is working on, by when it is done with each.
     working: VecDeque<(Instant, u32)>,
-    /// The adapter takes the next from here on.
+    /// When the adapter can take the next command.
     idle_from: Instant,
     rate: Rate,
-    /// The bus is free from here on.
+    /// When the bus is free.
     bus: Instant,
-    /// Commands whose data are still on the bus, by when the last is over; rising.
+    /// Commands whose data are still on the bus, by when the last byte has crossed; rising.
     moving: VecDeque<(Instant, u32)>,
     programmed: Option<(Rate, u32)>,
     coalesce: Option<Coalesce>,
-    /// Done, but the interrupt is held back.
+    /// Done, but their interrupt is held back.
     batch: VecDeque<u32>,
-    /// When it is raised at the latest.
+    /// When to raise the interrupt at the latest.
     raise: Instant,
 }
 
@@ -85,8 +85,8 @@ impl Controller {
         Controller::of(ControllerSpec { depth, ..spec }, below)
     }
 
-    /// A bus of `rate` bytes a second that the first `units` units of `below` share. It costs a command nothing and holds
-    /// none back.
+    /// A bus of `rate` bytes a second that the first `units` units of `below` share. It adds no cost to a command and
+    /// limits no queue.
     pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> Layered<Controller> {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
         Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
@@ -108,7 +108,7 @@ impl Controller {
         Layered::new(controller, spec.depth, below)
     }
 
-    /// The command in `slot` is done at `at`: the interrupt is raised, or held back for others.
+    /// Ends the command in `slot` at `at`: raises the interrupt or holds it back.
     #[inline(always)]
     fn finish(&mut self, crank: &mut Crank<Self>, at: Instant, slot: u32) {
         let Some(coalesce) = &self.coalesce else { return crank.answer(at, slot, Status::Done) };
@@ -121,7 +121,7 @@ impl Controller {
         }
     }
 
-    /// One interrupt for all that are done.
+    /// Raises one interrupt for all that are done.
     fn raise(&mut self, crank: &mut Crank<Self>, at: Instant) {
         self.raise = Instant::FAR;
         let mut shared = 0;
@@ -139,7 +139,7 @@ fn due(queue: &VecDeque<(Instant, u32)>) -> Instant {
     queue.front().map_or(Instant::FAR, |&(at, _)| at)
 }
 
-/// Takes out the first of them if it is over by `now`.
+/// Removes the first of them if it is over by `now`.
 fn over(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instant, u32)> {
     if due(queue) > now { None } else { queue.pop_front() }
 }
@@ -185,7 +185,7 @@ impl Layer for Controller {
         self.raise
     }
 
-    /// Sends down what is due, or answers what has crossed the bus.
+    /// Sends down the commands that are due, or completes those whose data have crossed the bus.
     #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         match over(&mut self.working, now) {

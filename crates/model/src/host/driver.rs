@@ -1,26 +1,26 @@
-//! The operating system's driver: it holds requests, joins neighbours, sorts them, splits the large ones, sends so many
-//! down at once, and decides what becomes of flushes. It costs no processor time.
+//! The operating system's driver. It holds requests, merges neighbours, sorts them, splits large ones, limits how many
+//! are outstanding, and applies the flush policy. It costs no processor time.
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`spec`] | what a driver is told to do |
-//! | `commands` | what goes down at once, and whose it is |
+//! | [`spec`] | the settings of a driver |
+//! | `commands` | commands, and the pieces of requests in them |
 //! | `merge` | which neighbours become one command |
 //! | `scheduler` | which command is next: in one queue, [`deadline`], [`fair`] |
 //!
-//! A request larger than `max_transfer` goes down as several commands, each as soon as there is room; it completes
-//! with the last of them, and its account follows that one. Above an ATA drive a flush is a barrier as the drivers of the
-//! field make it one: it goes down when everything before it has completed, and nothing after it goes down before it has.
-//! Above a SCSI drive it goes down as any other; a request *ordered* goes down behind all before it and before all after
-//! it, one for the *head of queue* next. What is held behind a barrier waits in part *flush* until that has passed; what
-//! a barrier itself waits for is *driver*.
+//! A request larger than `max_transfer` goes down as several commands, each as soon as there is room; it completes with
+//! the last of them, and its account follows that one. Above an ATA drive a flush is a barrier, as in the drivers of
+//! the field: it goes down when everything before it has completed, and nothing after it goes down before it has. Above
+//! a SCSI drive it goes down like any other command; an *ordered* request goes down after all before it and before all
+//! after it, and one for the *head of queue* next. What is held behind a barrier waits in part *flush* until the
+//! barrier has passed; a barrier's own wait is *driver*.
 //!
-//! A command that came back aborted though nobody above asked for that went down with another's error: each request in it
-//! is sent again by itself, as Linux's libata does. What was lost on it is *driver*. A command that takes longer than
-//! `timeout` is aborted, above an ATA queue with all beside it by a reset, and sent again so many times; the milliseconds
-//! that an operating system spends on that are not modelled.
+//! A command that comes back aborted without an abort from above went down with another's error: each request in it is
+//! sent again on its own, as Linux's libata does. The lost time is *driver*. A command that takes longer than `timeout`
+//! is aborted, above an ATA queue by a reset that aborts all others too, and sent again up to `retries` times; the
+//! milliseconds that an operating system spends on this are not modelled.
 //!
-//! Settings that change while it runs: `driver.depth`, `driver.flush`, `driver.write_through`, `driver.power_off`.
+//! Settings that may change during a run: `driver.depth`, `driver.flush`, `driver.write_through`, `driver.power_off`.
 
 mod commands;
 pub mod deadline;
@@ -42,47 +42,47 @@ use crate::host::layer::{self, Layer, Layered};
 use crate::record::{Effort, Part};
 use crate::time::Instant;
 
-/// The driver.
+/// The operating system's driver.
 pub struct Driver {
     spec: DriverSpec,
     commands: Commands,
-    /// Commands that wait.
+    /// The waiting commands.
     scheduler: Scheduler,
-    /// Where they begin and end; kept where the driver merges.
+    /// Where they begin and end; only if the driver merges.
     neighbours: Neighbours,
     /// Commands for the head of the queue.
     urgent: VecDeque<u32>,
-    /// Barriers and what came after one.
+    /// Barriers and the requests behind them.
     held: VecDeque<u32>,
     /// By tag: the command that was sent down under it.
     sent: Vec<u32>,
     idle_tags: Vec<u32>,
     head: u64,
     flushing: bool,
-    /// What waits is the rest of an ordered request.
+    /// The waiting commands are the rest of an ordered request.
     ordering: bool,
     queuing: Queuing,
     depth: u32,
-    /// Sectors of a physical sector below.
+    /// Sectors in a physical sector below.
     physical: u64,
-    /// Sectors below: what lies beyond fails, and is joined with nothing.
+    /// Capacity below in sectors. Requests beyond it fail and are never merged.
     sectors: u64,
-    /// Commands below by when they time out, and their tags; some are back already.
+    /// Commands below by when they time out, with their tags. Some may be back already.
     alarms: VecDeque<(Instant, u32)>,
-    /// What waits is held back until then; `FAR` when it is not.
+    /// Until when waiting commands are held back; `FAR` if they are not.
     plugged: Instant,
-    /// The supply is cut then; `FAR` when not.
+    /// When the supply is cut; `FAR` if it is not.
     cut: Instant,
 }
 
-/// What a driver notes of a request.
+/// The driver's note on a request.
 #[derive(Clone, Copy, Default)]
 pub struct Note {
     /// Pieces not yet completed.
     left: u32,
     /// A flush of its own follows the write.
     through: bool,
-    /// It is held, and a barrier that came before has not passed.
+    /// It is held behind a barrier that has not passed.
     behind: bool,
 }
 
@@ -121,17 +121,17 @@ impl Driver {
         self.sent.len() as u32 - self.idle_tags.len() as u32
     }
 
-    /// Nothing goes down before a command is back, and nothing waits behind a barrier.
+    /// True if nothing goes down before a command is back, and nothing waits behind a barrier.
     fn is_full(&self) -> bool {
         self.busy() >= self.depth && self.held.is_empty()
     }
 
-    /// Something has not gone down yet.
+    /// True if a command or request has not gone down yet.
     fn something_waits(&self) -> bool {
         !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held.is_empty())
     }
 
-    /// A flush goes down. Whether the device below caches writes may change while it runs.
+    /// True if flushes go down. It may change during a run whether the device below caches writes.
     fn forwards_flushes(&self, crank: &Crank) -> bool {
         match self.spec.flush {
             FlushPolicy::Forward => true,
@@ -140,8 +140,8 @@ impl Driver {
         }
     }
 
-    /// The request as it is treated here, without a mark that the policy forgets; and whether a flush is to follow it.
-    /// The mark is a matter of writes: on anything else it is forgotten with the others.
+    /// The request under the driver's policies, without a flag that they drop, and whether a flush is to follow it. The
+    /// flag applies to writes; on other requests it is dropped as well.
     fn policed(&self, crank: &Crank, request: Request) -> (Request, bool) {
         let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(crank);
         let write_through = if forwards { self.spec.write_through } else { WriteThrough::Ignore };
@@ -153,7 +153,7 @@ impl Driver {
         (plain, writes && write_through == WriteThrough::Flush)
     }
 
-    /// Puts an accepted request among the waiting.
+    /// Queues an accepted request.
     fn admit(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
         let request = crank.slots[parent].request;
         if request.op == Op::Flush {
@@ -197,7 +197,7 @@ impl Driver {
         }
     }
 
-    /// Puts a piece to a command that waits and is its neighbour, if there is one that has room.
+    /// Adds a piece to a waiting neighbour that has room, if there is one.
     fn joined(&mut self, request: &Request, piece: Piece) -> bool {
         let fits = |&number: &u32| {
             let other = &self.commands.get(number).request;
@@ -220,22 +220,22 @@ impl Driver {
         true
     }
 
-    /// Goes down next.
+    /// True if the request goes down next.
     fn heads_queue(&self, request: &Request) -> bool {
         self.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
     }
 
-    /// Goes down when nothing else is below, and nothing after it before it is back.
+    /// True if the request goes down when nothing else is below, and nothing follows before it is back.
     fn stands_alone(&self, request: &Request) -> bool {
         self.queuing != Queuing::Scsi && request.op == Op::Flush
     }
 
-    /// Goes down behind all that came before, and before all that comes after.
+    /// True if the request goes down after all that came before and before all that came after.
     fn is_ordered(&self, request: &Request) -> bool {
         self.queuing == Queuing::Scsi && request.flags.has(Flags::ORDERED) && !self.heads_queue(request)
     }
 
-    /// Sectors of the next command for `lba..end`. A split falls between physical sectors where it can.
+    /// Sectors of the next command for `lba..end`. It is split between physical sectors if possible.
     fn piece(&self, lba: u64, end: u64) -> u32 {
         let most = lba + u64::from(self.spec.max_transfer);
         if end <= most {
@@ -246,7 +246,7 @@ impl Driver {
         (stop - lba) as u32
     }
 
-    /// The soonest instant at which something is due here.
+    /// The next instant at which something is due here.
     fn own_event(&self) -> Instant {
         let alarm = self.alarms.front().map_or(Instant::FAR, |&(at, _)| at);
         let may_send = !self.flushing && self.busy() < self.depth && self.plugged == Instant::FAR;
@@ -254,7 +254,7 @@ impl Driver {
         self.cut.min(self.plugged).min(alarm).min(scheduler)
     }
 
-    /// Forgets the first alarms, as far as their commands are back.
+    /// Forgets the first alarms if their commands are back.
     fn forget_alarms(&mut self) {
         while let Some(&(at, tag)) = self.alarms.front() {
             if self.is_overdue(at, tag) {
@@ -264,7 +264,7 @@ impl Driver {
         }
     }
 
-    /// The command under `tag` is the one that times out at `at`.
+    /// True if the command under `tag` is the one that times out at `at`.
     fn is_overdue(&self, at: Instant, tag: u32) -> bool {
         let command = self.commands.get(self.sent[tag as usize]);
         let limit = self.spec.timeout.is_some_and(|timeout| command.sent + timeout == at);
@@ -295,7 +295,7 @@ impl Driver {
             self.head = request.end();
         }
         if self.spec.merge && request.op == Op::Write {
-            // What lands under the stamp of a merged command is told under each request's own.
+            // What lands under the stamp of a merged command is reported under each request's own.
             for piece in self.commands.pieces_of(number).filter(|piece| piece.stamp != request.stamp) {
                 crank.landings.note(request.stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
             }
@@ -321,7 +321,7 @@ impl Driver {
         Some(number)
     }
 
-    /// The plug is pulled when enough wait, the time is over, or a barrier waits.
+    /// Unplugs the queue if enough commands wait, the time is over, or a barrier waits.
     fn stays_plugged(&mut self, now: Instant) -> bool {
         let enough = self.spec.plug.is_none_or(|plug| self.scheduler.len() >= plug.commands as usize);
         if self.plugged != Instant::FAR && (enough || self.plugged <= now || !self.held.is_empty()) {
@@ -330,8 +330,8 @@ impl Driver {
         self.plugged != Instant::FAR
     }
 
-    /// Lets held requests join the queue: a flush when all before it are done, an ordered request when all before it are
-    /// sent, the rest up to the next of these.
+    /// Queues held requests: a flush once all before it are done, an ordered request once all before it are sent, the
+    /// rest up to the next of these.
     fn release(&mut self, crank: &mut Crank, now: Instant) {
         while let Some(&parent) = self.held.front() {
             let request = crank.slots[parent].request;
@@ -353,7 +353,7 @@ impl Driver {
         }
     }
 
-    /// The barriers before a held request have passed: what it waits for from here on is the driver's.
+    /// The barriers before a held request have passed: from here on its wait is driver time.
     fn passed(crank: &mut Crank, now: Instant, slot: u32) {
         let held = &mut crank.slots[slot];
         if core::mem::take(&mut held.note.behind) {
@@ -361,7 +361,7 @@ impl Driver {
         }
     }
 
-    /// A piece is back with its command, the `last` of that or not: then nobody else needs the completion.
+    /// Handles a piece whose command is back. If it is the command's `last`, the completion may be reused.
     fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &mut Completion, last: bool) {
         let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
@@ -383,7 +383,7 @@ impl Driver {
         crank.adopt(slot, completion);
         let parent = &mut crank.slots[slot];
         if core::mem::take(&mut parent.note.through) && parent.status == Status::Done {
-            // The write is done; its flush goes down as any other.
+            // The write is done; its flush goes down like any other.
             (parent.request.op, parent.request.sectors) = (Op::Flush, 0);
             let held = self.stands_alone(&parent.request) || !self.held.is_empty();
             return self.enqueue(crank, now, slot, held);
@@ -392,7 +392,7 @@ impl Driver {
         crank.answer(now, slot, status);
     }
 
-    /// A request waits behind a barrier or as one, or among those that go down as there is room.
+    /// Notes that a request waits as a barrier or behind one, or among those that go down as there is room.
     fn enqueue(&mut self, crank: &mut Crank, now: Instant, slot: u32, held: bool) {
         match held && !self.heads_queue(&crank.slots[slot].request) {
             true => self.hold(crank, slot),
@@ -400,14 +400,14 @@ impl Driver {
         }
     }
 
-    /// Keeps a request back: a barrier, or what came after one.
+    /// Holds a request back: a barrier, or one behind it.
     fn hold(&mut self, crank: &mut Crank, slot: u32) {
         let unfinished = self.ordering && !self.scheduler.is_empty();
         crank.slots[slot].note.behind = self.flushing || unfinished || !self.held.is_empty();
         self.held.push_back(slot);
     }
 
-    /// A piece that is sent again shares no command: what it left below keeps the stamp that it went down with.
+    /// Sends a piece again in a command of its own: its data below keep the stamp under which they went down.
     fn await_turn_alone(&mut self, crank: &Crank, now: Instant, piece: Piece) {
         let merge = core::mem::replace(&mut self.spec.merge, false);
         self.await_turn(crank, now, piece);
@@ -422,7 +422,7 @@ impl Driver {
         done
     }
 
-    /// Does what is due here at `now`: the plug is pulled, the supply goes, commands time out.
+    /// Does what is due at `now`: unplugs the queue, cuts the supply, times commands out.
     fn own_due(&mut self, crank: &mut Crank, now: Instant) {
         if self.plugged <= now {
             self.plugged = Instant::FAR;
@@ -481,7 +481,7 @@ impl Layer for Driver {
             let next = self.commands.after(&piece);
             self.piece_returned(crank, piece, completion, next.is_none());
             let Some(next) = next else { break };
-            // One command was sent for all of them: the first has its cost.
+            // One command served all of them: the first is charged.
             completion.effort = Effort::NONE;
             piece = next;
         }
@@ -507,7 +507,7 @@ impl Layer for Driver {
         crank.live().collect()
     }
 
-    /// Takes a request's pieces out of the commands that wait; what shared those with it goes on waiting.
+    /// Takes a request's pieces out of the waiting commands. Other pieces in these commands go on waiting.
     fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
         self.held.retain(|&other| other != slot);
         Driver::passed(crank, now, slot);
@@ -535,7 +535,7 @@ impl Layer for Driver {
         below == 0
     }
 
-    /// What shares a command with others goes on, and its answer waits for that.
+    /// A command shared with other requests goes on, and the answer waits for it.
     fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
         let commands = self.commands.of(slot).into_iter().map(|number| (number, self.commands.get(number)));
         let below = commands.filter(|(_, command)| command.stage == Stage::Below);

@@ -1,4 +1,4 @@
-//! The layer that does nothing: the template for new layers. Any workload through it is unchanged.
+//! The layer that does nothing: the template for new layers. It changes no workload.
 
 use alloc::boxed::Box;
 
@@ -10,7 +10,7 @@ use crate::record::Part;
 pub struct Identity;
 
 impl Identity {
-    /// Nothing above `below`.
+    /// An identity above `below`.
     pub fn above(below: Box<dyn Device>) -> Layered<Identity> {
         let room = below.limits(0).depth;
         Layered::new(Identity, room, below)

@@ -1,26 +1,26 @@
-//! The one crank of all layers: requests and their accounts, answers, aborts, landings, and stepping what is below.
+//! What all layers share: requests and their accounts, answers, aborts, landings, and stepping the device below.
 //!
-//! What a layer does is its own file, a [`Layer`]: with a request on its way [`down`](Layer::down), with a completion on
-//! its way [`up`](Layer::up), at its [`turn`](Layer::turn), with a control. What it leaves out passes through:
-//! [`Identity`](super::identity::Identity) leaves out everything. How it is called, and when what is below is, stands
-//! here once; with a device below it, it is a [`Layered`].
+//! Each layer's own work is in its own file, as a [`Layer`]: on a request's way [`down`](Layer::down), on a
+//! completion's way [`up`](Layer::up), at its [`turn`](Layer::turn), on a control. What a layer leaves out passes
+//! through: [`Identity`](super::identity::Identity) leaves out everything. This room decides when to call the layer and
+//! the device below; the two together are a [`Layered`].
 //!
-//! | when | the layer is asked |
+//! | event | call |
 //! |---|---|
 //! | a request has come and there is room for it | `down`, once |
-//! | a command that it sent is back | `up`, with all that came back together, in order |
-//! | it is due | `turn`, until it has nothing more to do at that instant |
-//! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: what it has of a request, here and below |
-//! | a setting of its own | `set`; `obey` for whoever makes something else of a control |
-//! | something landed below | `landed`, to tell it in places and stamps of what came from above |
+//! | commands are back | `up`, for all that came back together, in order |
+//! | the layer's turn is due | `turn`, until it has nothing more to do at that instant |
+//! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: the layer's parts of a request, here and below |
+//! | a setting of its own | `set`; `obey` for layers that treat a control in their own way |
+//! | a landing below | `landed`, to report it in addresses and stamps of the requests from above |
 //!
-//! Each of the first three answers when the layer wants its turn; it has it then at the latest.
+//! The first three return when the layer wants its turn; it gets it then at the latest.
 //!
-//! What a request took is written down once where it can be. A completion that is the answer to a request as it comes up
-//! stays where it is and gets the stretch that was spent here ([`Crank::answer_with`]). Only of a request that is answered
-//! later, or by several commands, the layer keeps an [`Account`] ([`Crank::adopt`], then [`Crank::answer`]).
+//! Accounts are copied as little as possible. A completion that directly answers a request stays in place, and the
+//! layer adds its own time to it ([`Crank::answer_with`]). Only if a request is answered later, or by several commands,
+//! the layer keeps an [`Account`] ([`Crank::adopt`], then [`Crank::answer`]).
 //!
-//! Nothing is allocated on the way of a request once as many have been in flight together.
+//! The path of a request does not allocate once as many requests have been in flight together.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -34,58 +34,59 @@ use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// What a layer does. The crank's methods are how it does it.
+/// A layer's own work. It acts through the methods of the crank.
 pub trait Layer: Sized {
-    /// What it notes of each request, beside the account.
+    /// The layer's note on each request, beside the account.
     type Note: Copy + Default;
-    /// Where the time goes that a request spends here.
+    /// The part that a request's time in the layer counts as.
     const PART: Part;
-    /// Its settings are `NAME.key`, unless it is called otherwise ([`Layered::called`]).
+    /// Its settings are `NAME.key`, unless it has another name ([`Layered::called`]).
     const NAME: &'static str;
 
-    /// What it can do, taking `room` requests at once above a device that can do `below`.
+    /// Its capabilities, if it accepts `room` requests at once above a device with those of `below`.
     fn limits(&self, room: u32, below: Limits) -> Limits {
         Limits { depth: below.depth.min(room), ..below }
     }
 
-    /// There is room for a request. There is when nothing is in flight.
+    /// True if there is room for a request. There must be when nothing is in flight.
     fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
         let _ = request;
         crank.in_flight() < crank.room
     }
 
-    /// A request has come, and is in `slot`.
+    /// Handles a request that has come, in `slot`.
     fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
         crank.pass(now, slot);
         Instant::FAR
     }
 
-    /// A command is back; its tag is the one that it was sent with. The completion stays in its place if it is the answer.
+    /// Handles a command that is back under the tag with which it was sent. If the completion is the answer, it stays
+    /// in its place.
     fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         crank.answer_with(completion.tag, completion);
         Instant::FAR
     }
 
-    /// Does what is due at `now`, or a part of it: `now` is answered when there may be more.
+    /// Does what is due at `now`, or a part of it; returns `now` if there may be more.
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
         let _ = (crank, now);
         Instant::FAR
     }
 
-    /// Slots of requests that it has, in the order in which a reset ends them.
+    /// The slots of its requests, in the order in which a reset ends them.
     fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
         let _ = crank;
         Vec::new()
     }
 
-    /// Takes what is not below of a request out of all that waits, because it is to end with `status`. True when that was
-    /// all of it.
+    /// Removes what is not below of a request from all queues, because it ends with `status`. True if nothing of it is
+    /// below.
     fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, status: Status) -> bool {
         let _ = (crank, now, slot, status);
         false
     }
 
-    /// Tags of the commands below that end when the request in `slot` is aborted.
+    /// The tags of the commands below that end when the request in `slot` is aborted.
     fn below(&self, crank: &Crank<Self>, slot: u32) -> Vec<u32> {
         let _ = crank;
         alloc::vec![slot]
@@ -97,17 +98,17 @@ pub trait Layer: Sized {
         Err(ControlError::UnknownKey)
     }
 
-    /// Something landed below: tells it in places and stamps of what came from above.
+    /// Reports a landing below in addresses and stamps of the requests from above.
     fn landed(&mut self, crank: &mut Crank<Self>, landing: Landing) {
         crank.landings.translate(landing);
     }
 
-    /// Tells the stamps of writes of which something may still land; those in flight are told without that.
+    /// Reports the stamps of writes that may still land; those in flight are reported without it.
     fn unsettled(&self, crank: &Crank<Self>, tell: &mut dyn FnMut(u64)) {
         crank.unsettled_below(tell);
     }
 
-    /// Does something beside requests.
+    /// Applies a control.
     fn obey(&mut self, crank: &mut Crank<Self>, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         crank.obey(self, now, control)
     }
@@ -116,29 +117,30 @@ pub trait Layer: Sized {
 /// A request from above.
 #[derive(Clone, Copy)]
 pub struct Held<N> {
-    /// As it came, but for its tag, which is the slot, as for whoever it is passed on to; a layer may treat it as another.
+    /// As it came, except for its tag, which is the slot number, as in commands passed on. A layer may change its
+    /// treatment.
     pub request: Request,
-    /// Its tag for whoever it came from.
+    /// Its tag on the side of the submitter.
     pub tag: u32,
     /// How it will end.
     pub status: Status,
-    /// What the layer notes.
+    /// The layer's note.
     pub note: N,
     came: Instant,
-    /// Something is written down of it.
+    /// Its account has entries.
     written: bool,
     account: Account,
     live: bool,
 }
 
 impl<N: Default> Held<N> {
-    /// A place for one.
+    /// A placeholder.
     fn none() -> Held<N> {
         let (note, account, came) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
         Held { request: Request::NONE, tag: 0, status: Status::Done, note, came, written: false, account, live: false }
     }
 
-    /// `request` has come, and is in `slot`, in the place of one that is over: it is too large to be moved.
+    /// Starts a request in `slot`, over one that is over: it is too large to move.
     #[inline(always)]
     fn begin(&mut self, now: Instant, slot: u32, request: Request) {
         self.tag = request.tag;
@@ -153,14 +155,14 @@ impl<N: Default> Held<N> {
 }
 
 impl<N> Held<N> {
-    /// A part of it has ended with `status`; of those that went wrong the first counts.
+    /// Notes that a part of it has ended with `status`; the first error counts.
     pub fn part_ended(&mut self, status: Status) {
         if self.status == Status::Done {
             self.status = status;
         }
     }
 
-    /// What is written down of it until now.
+    /// Its account until now.
     #[inline]
     pub fn account(&mut self) -> &mut Account {
         if !self.written {
@@ -169,7 +171,7 @@ impl<N> Held<N> {
         &mut self.account
     }
 
-    /// The answer to a request that is over is put into the place of one that was taken.
+    /// Writes the answer over a completion that is no longer needed.
     #[inline]
     fn put(&self, answer: &mut Completion) {
         let Account { ledger, effort } = &self.account;
@@ -185,62 +187,62 @@ impl<N> Held<N> {
 pub struct Crank<L: Layer> {
     /// Requests from above, by slot.
     pub slots: Slab<Held<L::Note>>,
-    /// What goes up of landings.
+    /// Landings on their way up.
     pub landings: Carried,
     below: Box<dyn Device>,
-    /// Requests that it takes at once.
+    /// How many requests it accepts at once.
     room: u32,
-    /// Answers that were not polled: the oldest are `ready`, for the rest so many slots of those freed last hold them.
+    /// Answers not yet polled: the oldest are in `ready`, the rest in the slots freed last.
     answers: u32,
-    /// Answers that were not polled before a slot was wanted again.
+    /// Answers that were moved here because their slots were wanted again.
     ready: VecDeque<Completion>,
-    /// What is below was called, and may have something for us.
+    /// The device below was called, and may have a completion.
     called: bool,
-    /// The answer to a request is the completion that came up for it just now.
+    /// The request that is answered by the completion that just came up.
     answered: Option<u32>,
-    /// When something happens below; `FAR` when nothing does by itself.
+    /// When something happens below; `FAR` if nothing does by itself.
     below_next: Instant,
     /// When the layer wants its turn.
     own_next: Instant,
-    /// What it is called in keys.
+    /// Its name in keys.
     name: Cow<'static, str>,
 }
 
 impl<L: Layer> Crank<L> {
-    /// What `unit` of the device below can do.
+    /// The capabilities of `unit` of the device below.
     pub fn limits(&self, unit: u8) -> Limits {
         self.below.limits(unit)
     }
 
-    /// Requests that it takes at once.
+    /// How many requests it accepts at once.
     pub fn room(&self) -> u32 {
         self.room
     }
 
-    /// Requests from above that have no answer yet.
+    /// How many requests from above are unanswered.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.slots.taken()
     }
 
-    /// Sends a command down. What is below has room for as many as it said.
+    /// Sends a command down. The device below has room for as many as it reported.
     pub fn submit(&mut self, now: Instant, request: Request) {
         self.below_next = self.below.submit(now, request).expect("room below for the depth it states");
         self.called |= self.below_next <= now || self.landings.are_wanted();
     }
 
-    /// Sends the request in `slot` down as it is.
+    /// Sends the request in `slot` down unchanged.
     pub fn pass(&mut self, now: Instant, slot: u32) {
         self.submit(now, self.slots[slot].request);
     }
 
-    /// Does something to what is below.
+    /// Applies a control to the device below.
     pub fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.called = true;
         self.below.control(now, control)
     }
 
-    /// What a command below took of time and effort was its request's; what it waited before was spent here.
+    /// Adds the time and effort of a command to its request; the wait before it was spent here.
     #[inline]
     pub fn adopt(&mut self, slot: u32, completion: &Completion) {
         let held = &mut self.slots[slot];
@@ -252,8 +254,8 @@ impl<L: Layer> Crank<L> {
         held.account.ledger.extend_back(L::PART, held.came);
     }
 
-    /// The completion that has come up is the answer to the request in `slot`, of which it was the only command: what it
-    /// waited before was spent here, and nothing is copied.
+    /// Answers the request in `slot` with the completion of its only command; the wait before it was spent here.
+    /// Nothing is copied.
     #[inline]
     pub fn answer_with(&mut self, slot: u32, completion: &mut Completion) {
         let held = &mut self.slots[slot];
@@ -269,7 +271,7 @@ impl<L: Layer> Crank<L> {
         self.answered = Some(slot);
     }
 
-    /// Ends the request in `slot` at `now`; what is not accounted for was spent here.
+    /// Ends the request in `slot` at `now`; time not accounted for was spent here.
     #[inline]
     pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
         debug_assert!(self.answered.is_none(), "answered in order");
@@ -280,7 +282,7 @@ impl<L: Layer> Crank<L> {
         self.answers += 1;
     }
 
-    /// The next answer is put into `answer`; there is one.
+    /// Writes the next answer, which exists, to `answer`.
     #[inline(always)]
     fn poll(&mut self, answer: &mut Completion) {
         match self.ready.pop_front() {
@@ -290,7 +292,7 @@ impl<L: Layer> Crank<L> {
         self.answers -= 1;
     }
 
-    /// Keeps the answers that were not polled: their slots may be taken.
+    /// Saves the answers not yet polled: their slots may be taken.
     #[inline(never)]
     fn keep_answers(&mut self) {
         for last in (1..=self.answers - self.ready.len() as u32).rev() {
@@ -300,17 +302,17 @@ impl<L: Layer> Crank<L> {
         }
     }
 
-    /// The request in `slot` has no answer yet.
+    /// True if the request in `slot` is unanswered.
     pub fn is_live(&self, slot: u32) -> bool {
         self.slots[slot].live
     }
 
-    /// Slots of requests that have no answer yet, rising.
+    /// The slots of unanswered requests, rising.
     pub fn live(&self) -> impl Iterator<Item = u32> {
         (0..self.slots.len()).filter(|&slot| self.slots[slot].live)
     }
 
-    /// Takes back what has come from below.
+    /// Handles the completions from below.
     #[inline(never)]
     pub fn collect(&mut self, layer: &mut L) {
         self.collect_landings(layer);
@@ -321,7 +323,7 @@ impl<L: Layer> Crank<L> {
         }
     }
 
-    /// Answers the slot of the request whose answer the completion is as it stands, if it is one.
+    /// Passes a completion to the layer; returns the slot that it directly answers, if any.
     #[inline(always)]
     fn come_up(&mut self, layer: &mut L, completion: &mut Completion) -> Option<u32> {
         let turn = layer.up(self, completion);
@@ -329,7 +331,7 @@ impl<L: Layer> Crank<L> {
         self.answered.take()
     }
 
-    /// True when the completion is the answer that is polled next as it stands.
+    /// True if the completion itself is the next answer to be polled.
     #[inline(always)]
     fn pass_on(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
         let Some(slot) = self.come_up(layer, completion) else { return false };
@@ -349,7 +351,7 @@ impl<L: Layer> Crank<L> {
         self.answers += 1;
     }
 
-    /// Takes over the landings that have come from below.
+    /// Handles the landings from below.
     #[inline(always)]
     pub fn collect_landings(&mut self, layer: &mut L) {
         if self.landings.are_wanted() {
@@ -369,7 +371,7 @@ impl<L: Layer> Crank<L> {
         }
     }
 
-    /// Tells the stamps of commands below of which something may still land.
+    /// Reports the stamps of commands below that may still land.
     pub fn unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
         self.below.unsettled(tell);
     }
@@ -381,7 +383,7 @@ impl<L: Layer> Crank<L> {
         }
     }
 
-    /// What becomes of a control where the layer makes nothing else of it.
+    /// What a control does unless the layer decides otherwise.
     pub fn obey(&mut self, layer: &mut L, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match *control {
             Control::Abort(tag) => self.abort(layer, now, tag),
@@ -419,7 +421,7 @@ pub struct Layered<L: Layer> {
 }
 
 impl<L: Layer> Layered<L> {
-    /// `layer`, taking `room` requests at once, above `below`.
+    /// `layer`, accepting `room` requests at once, above `below`.
     pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> Layered<L> {
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         let crank = Crank {
@@ -438,7 +440,7 @@ impl<L: Layer> Layered<L> {
         Layered { layer, crank }
     }
 
-    /// The same, called otherwise in keys: one of several of its kind.
+    /// The same layer with another name in keys: one of several of its kind.
     #[must_use]
     pub fn called(mut self, name: &str) -> Layered<L> {
         if name != L::NAME {
@@ -452,12 +454,12 @@ impl<L: Layer> Layered<L> {
         &self.layer
     }
 
-    /// The layer at work, before the first request.
+    /// The layer and its crank, before the first request.
     pub(super) fn parts(&mut self) -> (&mut L, &mut Crank<L>) {
         (&mut self.layer, &mut self.crank)
     }
 
-    /// Takes back, does and sends down all that is due at `now`.
+    /// Handles what has come back, does what is due at `now`, and sends commands down.
     #[inline(always)]
     fn settle(&mut self, now: Instant) {
         let Layered { layer, crank } = self;
@@ -494,7 +496,7 @@ impl<L: Layer> Layered<L> {
 }
 
 impl<L: Layer> Layered<L> {
-    /// When to call next: at once where something can be polled.
+    /// When to call next: at once if something can be polled.
     #[inline]
     fn call_at(&self, now: Instant) -> Instant {
         if self.crank.answers > 0 { now } else { self.soonest() }

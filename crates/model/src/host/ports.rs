@@ -1,9 +1,9 @@
-//! Several devices side by side, each a unit of its own: the drives of an array, each on its port, or below a
-//! cable that they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`beside`](super::beside)).
+//! Several devices side by side, each a unit of its own: the drives of an array, each on its port or below a cable that
+//! they share ([`channel`](super::channel), [`scsi`](super::scsi)); or unlike devices ([`beside`](super::beside)).
 //!
-//! A request goes to the device that its unit names and comes back with its tag, which is unique over all units. What
-//! is done to the whole (power, reset, settings) is done to each, in order; a setting is known where one of them knows it.
-//! `unit.N` sends a power failure to one of them: a drive that dies. Nothing is queued or costs time here.
+//! A request goes to the device of its unit and comes back with its tag, which is unique over all units. Controls
+//! (power, reset, settings) go to each device in order; a setting is known if any of them knows it. `unit.N` cuts the
+//! power of one of them: a drive that dies. Nothing is queued or costs time here.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -13,10 +13,10 @@ use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, R
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
 
-/// One of them.
+/// A device among several.
 struct Member {
     device: Box<dyn Device>,
-    /// When it next does something by itself; `FAR` when it does not.
+    /// When it next acts by itself; `FAR` if it does not.
     next: Instant,
     /// The number of its first drive.
     first: u32,
@@ -25,7 +25,7 @@ struct Member {
 /// Devices side by side.
 pub struct Ports {
     members: Vec<Member>,
-    /// The least of their instants.
+    /// The earliest of their instants.
     next: Instant,
     ready: VecDeque<Completion>,
     landings: VecDeque<Landing>,
@@ -33,12 +33,12 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// The devices become the units 0, 1, …; there is at least one.
+    /// The devices as the units 0, 1, …; there is at least one.
     pub fn new(members: Vec<Box<dyn Device>>) -> Ports {
         Ports::of(members.into_iter().map(|device| (device, 1)).collect())
     }
 
-    /// The same of devices with so many drives each.
+    /// Devices as units, each with the number of its drives.
     pub fn of(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
         assert!(!members.is_empty(), "no device");
         let mut drives_before = 0;
@@ -57,7 +57,7 @@ impl Ports {
         }
     }
 
-    /// Does the same to each, in order; answers the first error.
+    /// Applies a control to each, in order; returns the first error.
     fn each(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         let mut first = Ok(());
         for unit in 0..self.members.len() {
@@ -68,7 +68,7 @@ impl Ports {
         first
     }
 
-    /// Changes a setting of all that know it; answers the first error where none does.
+    /// Changes a setting of all that know it; returns the first error if none does.
     fn set(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         let mut all = Err(ControlError::UnknownKey);
         for unit in 0..self.members.len() {
@@ -83,7 +83,8 @@ impl Ports {
         all
     }
 
-    /// Takes what has ended in a unit that was called just now. Where that has told when it is due next, nothing has.
+    /// Takes the completions of a unit that was just called. There are none if it has returned (`told`) when it is due
+    /// next.
     fn collect(&mut self, unit: usize, told: Option<Instant>) {
         let before = self.members[unit].next;
         let next = self.take(unit, told);
@@ -94,7 +95,7 @@ impl Ports {
         }
     }
 
-    /// The same, but for the least of all instants; answers when the unit is due next.
+    /// As `collect`, but leaves the earliest instant alone; returns when the unit is due next.
     fn take(&mut self, unit: usize, told: Option<Instant>) -> Instant {
         let member = &mut self.members[unit];
         if let Some(next) = told.filter(|_| !self.landings_wanted) {
@@ -113,7 +114,7 @@ impl Ports {
         member.next
     }
 
-    /// Lets all but `but` do what is due at `now`, by unit.
+    /// Steps all units except `but` to `now`, in the order of units.
     fn step(&mut self, now: Instant, but: usize) {
         for unit in 0..self.members.len() {
             if self.members[unit].next <= now && unit != but {
@@ -123,7 +124,7 @@ impl Ports {
         }
     }
 
-    /// A unit has a completion, and others are due at its instant: by unit.
+    /// A unit has a completion, and others are due at the same instant: in the order of units.
     fn meet(&mut self, unit: usize, completion: &Completion) {
         let at = completion.finished;
         let mut before: Vec<usize> = (0..unit).collect();
@@ -137,12 +138,12 @@ impl Ports {
         self.step(at, unit);
     }
 
-    /// When to call next: at once where something can be polled.
+    /// When to call next: at once if something can be polled.
     fn call_at(&self, now: Instant) -> Instant {
         if self.ready.is_empty() { self.next } else { now }
     }
 
-    /// The soonest unit, its instant, and that of the next one.
+    /// The unit that is due first, its instant, and that of the second.
     fn soonest(&self) -> (usize, Instant, Instant) {
         let (mut unit, mut first, mut second) = (0, Instant::FAR, Instant::FAR);
         for (index, member) in self.members.iter().enumerate() {
@@ -155,7 +156,7 @@ impl Ports {
         (unit, first, second)
     }
 
-    /// The one that has the tag takes it back.
+    /// Aborts the tag at the unit that has it.
     fn abort(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         for unit in 0..self.members.len() {
             if self.members[unit].device.control(now, control).is_ok() {
@@ -166,7 +167,7 @@ impl Ports {
         Err(ControlError::UnknownTag)
     }
 
-    /// `unit.N`: the unit N, which is switched `on` or `off`.
+    /// `unit.N`: switches unit N `on` or `off`.
     fn switch(&mut self, now: Instant, unit: &str, value: &str) -> Result<(), ControlError> {
         let unit = unit.parse().ok().filter(|&unit: &usize| unit < self.members.len());
         let unit = unit.ok_or(ControlError::UnknownKey)?;
@@ -194,7 +195,7 @@ impl Device for Ports {
         self.handle_timeout(now);
         let unit = usize::from(request.unit);
         if unit >= self.members.len() {
-            // There is nothing there, as beyond a device's end.
+            // No such unit: as beyond a device's end.
             let (tag, status, parts, effort) = (request.tag, Status::OutOfRange, Parts::default(), Effort::default());
             self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
             return Ok(now);
@@ -259,7 +260,7 @@ impl Device for Ports {
             if first > until || first == Instant::FAR {
                 return Reached { answered: false, next: first };
             }
-            // Until the next one's instant it is alone.
+            // It is alone until the next unit's instant.
             let Reached { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
             if answered && second <= answer.finished {
                 self.meet(unit, answer);

@@ -1,18 +1,17 @@
-//! The processor: cores on which the system's work for requests and the programs' own work queue. The topmost layer.
+//! The processor: cores that share the system's work for requests and the programs' own work. It is the topmost layer.
 //!
-//! A request is issued by a core (program, system call, driver), goes down, and is taken back by one (interrupts,
-//! copying, return to the program). This work is done in order of arrival by as many cores as there are, and is not
-//! interrupted. [`Op::Compute`] is a program's own work, `sectors` microseconds of it: it has the cores that the
-//! system's work leaves, in order of arrival, and goes on where it was when it loses one.
+//! A core issues a request (program, system call, driver), and a core handles its completion (interrupts, copying,
+//! return to the program). The cores do this work in order of arrival, without preemption. [`Op::Compute`] is a
+//! program's own work of `sectors` microseconds: it runs on the cores that the system's work leaves free, in order of
+//! arrival, and resumes where it was when it loses one.
 //!
-//! Where data are moved by programmed input and output, a core does it while the device has the request: it takes the
-//! cores' idle time between the request's going down and its coming back, at most one core's. What it does not find
-//! there it needs afterwards, and the request ends later by it. So a transfer costs its whole time, and no core is busy
-//! twice.
+//! With programmed I/O, a core moves the data while the device has the request: it uses the cores' idle time between
+//! the request's going down and its coming back, at most that of one core. The remainder is done afterwards and delays
+//! the request. So a transfer costs its whole time, and no core is busy twice.
 //!
-//! How much work a request was is counted below ([`Effort`](crate::record::Effort)); what a unit of it costs is the [`ProcessorSpec`]'s. Parity
-//! is paid for when the request comes back, though an array computes it between its reads and its writes.
-//! Scheduling by priorities or time slices, caches, and power states of cores are not modelled.
+//! The layers below count a request's work ([`Effort`](crate::record::Effort)); the [`ProcessorSpec`] gives the cost of
+//! each unit. Parity is charged when the request comes back, though an array computes it between its reads and its
+//! writes. Not modelled: scheduling by priorities or time slices, caches, and power states of cores.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -23,41 +22,41 @@ use crate::block::{Completion, Device, Limits, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
-/// What work costs.
+/// The cost of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorSpec {
-    /// Cores.
     pub cores: u32,
-    /// Issuing a request.
+    /// Time to issue a request.
     pub issue: Span,
-    /// Returning a request to its program.
+    /// Time to return a request to its program.
     pub finish: Span,
-    /// One interrupt, with all that follows from it in the system.
+    /// Time of an interrupt, with everything that the system does for it.
     pub interrupt: Span,
-    /// Bytes a second that one core copies.
+    /// Copying by one core, in bytes a second.
     pub copy: u64,
-    /// Bytes a second that one core reads to compute parity.
+    /// Parity computation by one core, in bytes read a second.
     pub parity: u64,
 }
 
-/// The processor.
+/// The processor's cores and their queues.
 pub struct Processor {
     spec: ProcessorSpec,
     copy: Rate,
     parity: Rate,
-    /// The system's work that a core does, by when it is over: the first stands last, of equals the one begun first.
+    /// The system's work on cores, by when it ends: the first to end is last in the list; of equals the one begun
+    /// first.
     running: Vec<(Instant, Work)>,
     /// The system's work that waits for a core, and how long it takes.
     waiting: VecDeque<(Span, Work)>,
-    /// Programs' work and how much of it is left; the first of them have the cores that are left.
+    /// Programs' work and how much of it is left; the first ones have the free cores.
     computing: VecDeque<(Span, u32)>,
-    /// `computing` is as of this instant.
+    /// The instant for which `computing` is up to date.
     computed: Instant,
-    /// Core time spent until now, that of running work whole.
+    /// Core time spent until now; running work counts as a whole.
     busy: Span,
 }
 
-/// When a request went down, and the core time that had been spent by then.
+/// When a request went down, and the core time spent by then.
 #[derive(Clone, Copy, Default)]
 pub struct Down(Instant, Span);
 
@@ -91,12 +90,12 @@ impl Processor {
         Layered::new(processor, below.limits(0).depth.max(1), below)
     }
 
-    /// Cores that programs have.
+    /// How many cores programs have.
     fn left(&self) -> usize {
         self.spec.cores as usize - self.running.len()
     }
 
-    /// Programs' work goes on up to `now`.
+    /// Advances the programs' work to `now`.
     #[inline]
     fn compute(&mut self, now: Instant) {
         if !self.computing.is_empty() {
@@ -105,7 +104,7 @@ impl Processor {
         self.computed = self.computed.max(now);
     }
 
-    /// Programs' work has the cores that are left for so long.
+    /// Advances the programs' work on the free cores by `passed`.
     fn go_on(&mut self, passed: Span) {
         let left = self.left();
         for (rest, _) in self.computing.iter_mut().take(left) {
@@ -115,7 +114,7 @@ impl Processor {
         }
     }
 
-    /// The soonest instant at which something is due here.
+    /// The next instant at which something is due here.
     fn soonest(&self) -> Instant {
         let system = self.running.last().map_or(Instant::FAR, |&(at, _)| at);
         if self.computing.is_empty() {
@@ -125,7 +124,7 @@ impl Processor {
         programs.fold(system, Instant::min)
     }
 
-    /// The system's work joins the queue for a core. Answers when it is over, if it has begun.
+    /// Queues the system's work for a core. Returns when it ends, if it has begun.
     #[inline(always)]
     fn queue(&mut self, now: Instant, takes: Span, work: Work) -> Instant {
         self.busy += takes;
@@ -138,14 +137,14 @@ impl Processor {
         now + takes
     }
 
-    /// A core does the system's work until `over`.
+    /// Runs the system's work on a core until `over`.
     #[inline]
     fn run(&mut self, over: Instant, work: Work) {
         let place = self.running.partition_point(|&(other, _)| other > over);
         self.running.insert(place, (over, work));
     }
 
-    /// Cores that are free take up what waits.
+    /// Starts waiting work on free cores.
     #[inline]
     fn resume(&mut self, now: Instant) {
         while self.left() > 0
@@ -155,7 +154,8 @@ impl Processor {
         }
     }
 
-    /// A core has moved a request's data for `takes`, as far as the cores were idle since it went down; answers for how long.
+    /// A core has moved a request's data for `takes`, as far as cores were idle since it went down; returns for how
+    /// long.
     fn programmed(&mut self, now: Instant, Down(down, before): Down, takes: Span) -> Span {
         if takes == Span::ZERO {
             return Span::ZERO;
@@ -178,7 +178,7 @@ impl Layer for Processor {
         Limits { depth: room, computes: true, ..below }
     }
 
-    /// Programs compute beside the requests that what is below takes at once.
+    /// Programs compute beside the requests that the device below accepts.
     fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
         request.op == Op::Compute || crank.in_flight() - (self.computing.len() as u32) < crank.room()
     }
@@ -239,7 +239,7 @@ impl Layer for Processor {
         slots
     }
 
-    /// A core that works for it is free at once; what it was to cost stays counted.
+    /// Frees a core that works for the request at once; its full cost stays counted.
     fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, _: Status) -> bool {
         let was_here = self.held(crank).contains(&slot);
         let mut work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1));

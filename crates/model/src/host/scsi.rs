@@ -1,26 +1,26 @@
 //! A parallel SCSI bus: one host adapter, up to fifteen drives, and one of them on the bus at a time.
 //!
-//! A command has the bus twice. The host arbitrates, selects the drive, hands over the command, and the drive disconnects;
-//! when it has the data, the drive arbitrates, reselects the host, moves them at the bus's rate and gives its status.
-//! What both cost beside the data, and where that is from, are figures ([`ScsiSpec`]).
+//! A command uses the bus twice. The host arbitrates, selects the drive and sends the command, and the drive
+//! disconnects. When the drive has the data, it arbitrates, reselects the host, moves the data at the bus's rate and
+//! sends its status. The costs of both beside the data, with their sources, are figures ([`ScsiSpec`]).
 //!
-//! *Arbitration.* Of those that want the bus when it comes free, the highest number has it: 7, the host's, down to 0, then
-//! 15 down to 8. Drives have 0 to 6 and 8 to 15, in the order of units. Nobody is put off the bus. Where it is much in
-//! demand the lowest wait for ever, unless arbitration is fair (SPI-2 and later, annex B): then nobody arbitrates while one
-//! of a lower number has lost, so that those who lost go first, the highest of them before the others.
+//! *Arbitration.* Of the devices that want the bus when it becomes free, the highest number wins: 7, the host's, down
+//! to 0, then 15 down to 8. Drives have 0 to 6 and 8 to 15, in the order of units. No transfer is interrupted. On a
+//! busy bus the lowest may wait for ever, unless arbitration is fair (SPI-2 and later, annex B): then no device
+//! arbitrates while one of a lower number has lost, so that the losers go first, the highest of them before the others.
 //!
-//! *Whose time is whose.* A drive's own figures (`link.rate`, `link.command`, its overheads) are those of a drive that has
-//! the bus for itself, phases of the bus included. So they are not added again: a command begins in the drive as soon as
-//! the host has the bus, and a drive's data are put where the bus was idle since the first of them were there, in the time
-//! that the drive itself counts as transfer and link. Only what finds no room there waits, and that is *controller*. A
-//! drive alone loses nothing on a bus as fast as its link; eight find each other's traffic.
+//! *Accounting.* A drive's own figures (`link.rate`, `link.command`, its overheads) are those of a drive alone on the
+//! bus, bus phases included. So they are not added again: a command begins in the drive as soon as the host has the
+//! bus, and a drive's data use the idle time of the bus since the first of them were there, within the time that the
+//! drive itself counts as transfer and link. Only data that find no idle time wait, and that is *controller*. A single
+//! drive loses nothing on a bus as fast as its link; eight delay each other.
 //!
-//! *What that leaves out.* Data that fit into what the bus leaves idle are moved without waiting, in as many pieces as it
-//! takes: drives that know when to reconnect (the buffer full ratio) come near that; each further reconnection would cost
-//! as much again. A read that is in the buffer disconnects too, and a write has its data in the second connection.
-//! Firmware that holds the bus without using it is not there.
+//! *Simplifications.* Data that fit into the idle time of the bus are moved without waiting, in as many pieces as it
+//! takes: drives that time their reconnections (the buffer full ratio) come near that, but each further reconnection
+//! would cost the same again. A read hit disconnects too, and a write has its data in the second connection. Firmware
+//! that holds the bus without using it is not modelled.
 //!
-//! It stands above devices side by side ([`ports`](super::ports)).
+//! The layer stands above devices side by side ([`ports`](super::ports)).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -31,42 +31,41 @@ use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
-/// Devices on a wide bus beside the host adapter.
+/// The most devices on a wide bus beside the host adapter.
 pub const MOST_DRIVES: u32 = 15;
 
-/// Idle times that are remembered. More than commands ever end in while one transfer goes on; before them, the bus counts
-/// as busy.
+/// How many idle times are remembered: more than commands ever end during one transfer. Before them, the bus counts as
+/// busy.
 const REMEMBERED: usize = 64;
 
-/// What a bus is.
+/// The figures of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScsiSpec {
-    /// Bytes a second of a data phase.
+    /// The rate of a data phase, in bytes a second.
     pub rate: u64,
-    /// How long the host has the bus to hand over a command: arbitration, selection, messages, command, disconnection.
+    /// How long the host uses the bus to send a command: arbitration, selection, messages, command, disconnection.
     pub command: Span,
-    /// How long a drive has it beside its data: arbitration, reselection, messages, status.
+    /// How long a drive uses the bus beside its data: arbitration, reselection, messages, status.
     pub reconnect: Span,
-    /// Who has lost goes before those who come.
+    /// Fair arbitration: losers go before newcomers.
     pub fair: bool,
 }
 
-/// Somebody who wants the bus.
+/// A device that wants the bus.
 #[derive(Clone, Copy)]
 struct Wanting {
     slot: u32,
-    /// How it stands in arbitration: the highest wins.
+    /// Its rank in arbitration: the highest wins.
     rank: u32,
-    /// For how long.
+    /// How long it needs the bus.
     span: Span,
-    /// It has lost.
     lost: bool,
 }
 
-/// The host's rank; above those of all drives.
+/// The host's rank, above those of all drives.
 const HOST: u32 = 16;
 
-/// A drive's rank by its unit: numbers 0 to 6 and 8 to 15, of which 7 goes before 0 and 0 before 15.
+/// A drive's rank by its unit. Units have the numbers 0 to 6 and 8 to 15; 6 to 0 win over 15 to 8.
 fn rank(unit: u8) -> u32 {
     match u32::from(unit) {
         unit @ 0..=6 => 8 + unit,
@@ -74,19 +73,19 @@ fn rank(unit: u8) -> u32 {
     }
 }
 
-/// The bus.
+/// A parallel SCSI bus.
 pub struct Scsi {
     spec: ScsiSpec,
     rate: Rate,
-    /// When it was taken, and is: apart, rising.
+    /// When it was and will be taken: disjoint, rising.
     taken: VecDeque<(Instant, Instant)>,
-    /// Before that, nothing is remembered.
+    /// Nothing is remembered before this instant.
     remembered_from: Instant,
-    /// By unit: commands that it can have, and has or will have.
+    /// By unit: how many commands it can have, and how many it has or will have.
     units: Vec<(u32, u32)>,
-    /// In order of coming.
+    /// In order of arrival.
     wanting: Vec<Wanting>,
-    /// Whose data are on it, until when.
+    /// Whose data are on the bus, and until when.
     moving: Option<(Instant, u32)>,
 }
 
@@ -108,7 +107,7 @@ impl Scsi {
         Layered::new(scsi, room, below)
     }
 
-    /// It is free from here on.
+    /// When it is free.
     fn free_from(&self) -> Instant {
         self.taken.back().map_or(Instant::ZERO, |&(_, end)| end)
     }
@@ -122,7 +121,7 @@ impl Scsi {
         self.forget();
     }
 
-    /// Takes the bus where it was idle between `from` and `to`, for `span` in all; answers what is left of that.
+    /// Takes idle time of the bus between `from` and `to`, `span` in all; returns what is left of `span`.
     fn take_idle(&mut self, from: Instant, to: Instant, span: Span) -> Span {
         let from = from.max(self.remembered_from);
         let first = self.taken.partition_point(|&(_, end)| end <= from);
@@ -132,7 +131,7 @@ impl Scsi {
             let used = left.min(until.saturating_since(solid.1));
             (solid.1, left) = (solid.1 + used, left.saturating_sub(used));
             match self.taken.get(next) {
-                // All that was idle before it is taken now, so that they are one.
+                // All idle time before this entry is taken now, so the two merge.
                 Some(&(start, end)) if start <= solid.1 => {
                     solid = (solid.0.min(start), end);
                     next += 1;
@@ -154,7 +153,7 @@ impl Scsi {
         }
     }
 
-    /// Who wins arbitration. Who wants the bus for several commands arbitrates for the first of them.
+    /// The winner of arbitration. A device that wants the bus for several commands arbitrates for the first of them.
     fn winner(&mut self) -> Option<Wanting> {
         // By rank, one bit each.
         let (mut all, mut lost) = (0u32, 0u32);
@@ -214,7 +213,7 @@ impl Layer for Scsi {
         };
         let mut flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
         if request.op == Op::Read {
-            // What a prefetch brings is on its way while the read waits for it.
+            // The data of a prefetch are on their way while the read waits for them.
             flowing += completion.parts.get(Part::Cache);
         }
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
@@ -282,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Against a list of nanoseconds: what was idle is taken from the front, once, and no more than is asked for.
+    /// Against a list of nanoseconds: idle time is taken from the front, once, and no more than asked for.
     #[test]
     fn idle_time_is_used_once() {
         for seed in 0..200 {

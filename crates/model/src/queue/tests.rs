@@ -1,4 +1,4 @@
-//! Each policy against its law and against the choice that is made by trying all, over random queues.
+//! Tests of the queue: each policy against its law, and against an exhaustive choice, over random queues.
 
 use super::*;
 use crate::rng::{Rng, Seed};
@@ -22,8 +22,8 @@ fn discipline(rng: &mut Rng, policy: Policy) -> Discipline {
     }
 }
 
-/// The order of preference worked out by sorting all candidates, without the queue's scans. The sweep's memory
-/// (position, fence, direction) is kept beside it in the same plain form.
+/// The order of preference found by sorting all candidates, without the queue's scans. The sweep's state (position,
+/// fence, direction) is kept beside it in the same plain form.
 struct Plain {
     discipline: Discipline,
     waiting: Vec<(Instant, Item)>,
@@ -83,7 +83,7 @@ impl Plain {
     }
 }
 
-/// An item's own cost, and so much for each step from the head.
+/// An item's own cost, plus a constant for each step from the head.
 struct Slope {
     slope: u64,
     head: u64,
@@ -145,8 +145,8 @@ fn each_choice_equals_a_plain_recomputation() {
     }
 }
 
-/// Keeps a victim waiting with arrivals drawn by `arrival` (position, cost), one or more for each one served.
-/// Answers how many later ones went first, and the largest lateness among them.
+/// Keeps a victim waiting with arrivals drawn by `arrival` (position, cost), one or more for each one served. Returns
+/// how many later ones went first, and the largest lateness among them.
 fn torment(
     discipline: Discipline,
     victim: (u64, u64),
@@ -190,7 +190,7 @@ fn nobody_is_put_off_beyond_the_bound() {
         let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
         let bound = discipline.bound(POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
         let victim = (rng.below(POSITIONS), MAX_COST);
-        // Adversaries: one sits at the head, one walks before the sweep, one crowds the next position, one draws.
+        // Adversaries: one sits at the head, one walks ahead of the sweep, one crowds the next position, one draws.
         let kind = rng.below(4);
         let arrival = |queue: &Queue<Item>| match kind {
             0 => (queue.sweep, 0),

@@ -1,8 +1,8 @@
-//! Who breaks a promise: the one question that every judge of power cuts asks. Each level says what its settings break
-//! (`lapses` of its specification); here stands which of that matters in this stack, at any time of a run. A level that
-//! lets go of flushes is harmless above devices that a cut costs nothing.
+//! Which levels of a stack break a promise: every judge of power cuts asks this. Each level lists what its settings
+//! break (`lapses` of its specification); this room decides which of them matter in a stack, at any time of a run. A
+//! level that drops flushes is harmless above devices that lose nothing at a cut.
 //!
-//! Not here: whether anything was lost. That is seen by who watches a run.
+//! It does not decide whether any data were lost: the observer of a run sees that.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -13,22 +13,21 @@ use crate::block::assurance::{Assurance, Lapse};
 use crate::drive::profile::Profile;
 use crate::host::driver::{FlushPolicy, WriteThrough};
 
-/// A level of a stack that breaks an assurance, and by what.
+/// A level of a stack that breaks an assurance, and the setting that does it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PromiseBreaker {
-    /// What it is called in keys: `drive`, or a layer's name.
+    /// Its name in keys: `drive`, or a layer's name.
     pub level: String,
     /// The setting, as a dotted key of the stack.
     pub setting: String,
-    /// What it is set to.
+    /// As in a stack file.
     pub value: String,
-    /// What that breaks.
     pub breaks: Assurance,
 }
 
 impl Stack {
-    /// The levels that break a promise by their settings, at the beginning or after any change; the highest first. Where
-    /// none is named, nothing that was promised is lost; where those named are set to be honest, nothing either.
+    /// The levels whose settings break a promise, at the beginning or after any change, the highest first. If there are
+    /// none, no promised data are lost; nor are any once the levels named here have honest settings.
     pub fn promise_breakers(&self) -> Vec<PromiseBreaker> {
         let states = self.states();
         let caches = states.iter().any(|state| state.profile.cache.write_back);
@@ -43,7 +42,7 @@ impl Stack {
         found
     }
 
-    /// The stack as it is at the beginning and after each change of what matters here.
+    /// The stack at the beginning and after each change that matters here.
     fn states(&self) -> Vec<Stack> {
         let mut states = alloc::vec![Stack { changes: Vec::new(), ..self.clone() }];
         let names = self.names();
@@ -55,7 +54,7 @@ impl Stack {
         states
     }
 
-    /// One change; what no layer here knows changes nothing that is asked for.
+    /// Applies a change. Keys that no level here knows have no effect.
     fn take_on(&mut self, names: &[String], Change { key, value, .. }: &Change) {
         let Some((level, key)) = key.split_once('.') else { return };
         match (level, key) {
@@ -77,7 +76,8 @@ impl Stack {
         }
     }
 
-    /// Those of a stack whose settings stay, with drives that cache writes at some time or never; the highest first.
+    /// The promise breakers of a stack with fixed settings, whose drives may cache writes or never do; the highest
+    /// first.
     fn breakers(&self, caches: bool) -> Vec<PromiseBreaker> {
         let mut found = Vec::new();
         let mut name = |level: &str, lapse: Lapse| {
@@ -99,7 +99,7 @@ impl Stack {
                     let lapses = spec.lapses(self.profile.geometry.sectors());
                     lapses.into_iter().for_each(|lapse| name(&level, lapse));
                 }
-                // They keep nothing, and pass on what they are told.
+                // They hold no data, and pass on every flush.
                 Layer::Identity
                 | Layer::Controller(_)
                 | Layer::Bus(_)
@@ -113,8 +113,9 @@ impl Stack {
         found
     }
 
-    /// What the drive's faults break as the levels above it ask: where a write with forced unit access comes to it as a flush,
-    /// that breaks with flushes; and where drivers ask for none because it says that it caches nothing, with that.
+    /// What the drive's faults break, as the levels above use it: if a write with forced unit access reaches the drive
+    /// as a flush, it breaks with flushes; if drivers send no flush because the drive reports no cache, it breaks with
+    /// the cache-off promise.
     fn of_drive(&self) -> Vec<Lapse> {
         let profile = &self.profile;
         let as_flush = !profile.link.fua || self.drivers().any(|driver| driver.write_through == WriteThrough::Flush);
@@ -134,7 +135,7 @@ impl Stack {
     }
 }
 
-/// A cut costs the drive data that it acknowledged: its buffer takes writes, and nothing saves that.
+/// True if a cut costs the drive acknowledged data: its buffer accepts writes, and nothing saves them.
 fn holds_unsafely(profile: &Profile, caches: bool) -> bool {
     (caches || profile.faults.caches_when_off) && !profile.saves_buffer()
 }

@@ -1,6 +1,7 @@
-//! A random client of a device: reads, writes, forced writes and flushes in a closed loop, and what it sees of them.
+//! A random client of a device: it issues reads, writes, forced writes and flushes in a closed loop, and notes what it
+//! sees of them.
 //!
-//! It issues by its own stream of chance and by the completions it polls, so two clients of the same seed on the same
+//! It goes by its own random stream and by the completions that it polls. So two clients of the same seed on the same
 //! device do the same up to any instant, whatever happens to either afterwards. It judges nothing.
 
 use alloc::boxed::Box;
@@ -17,30 +18,30 @@ use crate::time::{Instant, Span};
 /// What a client issues.
 #[derive(Clone, Copy, Debug)]
 pub struct Habits {
-    /// Requests in flight at most.
+    /// The most requests in flight.
     pub depth: u32,
-    /// Shares of the requests in percent; the rest are writes.
+    /// In per cent of the requests; the rest are writes.
     pub reads: u32,
-    /// Flushes.
+    /// In per cent of the requests.
     pub flushes: u32,
-    /// Of the writes, those with forced unit access, where the device has it.
+    /// The percentage of writes with forced unit access, if the device supports it.
     pub forced: u32,
-    /// Writes that go on where the last one ended.
+    /// The percentage of writes that continue the last one.
     pub sequential: u32,
-    /// Longest request, in sectors.
+    /// The longest request in sectors.
     pub longest: u32,
-    /// Sectors from `first` on that are used.
+    /// The first sector in use.
     pub first: u64,
-    /// How many.
+    /// Sectors in use.
     pub span: u64,
-    /// Writes lie apart, one each place, until the span is used up.
+    /// Writes lie apart, one at each place, until the span is used up.
     pub apart: bool,
-    /// Pause before a request: none to this much, each order of magnitude as likely.
+    /// Pause before a request: zero up to this, each order of magnitude equally likely.
     pub pause: Span,
 }
 
 impl Habits {
-    /// Any, for a device of these limits.
+    /// Random habits for a device of these limits.
     pub fn random(limits: &Limits, rng: &mut Rng) -> Habits {
         let apart = rng.percent(30);
         let span = pick(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
@@ -60,11 +61,10 @@ impl Habits {
     }
 }
 
-/// The client, and the device it has.
+/// A client with its device.
 pub struct Client {
-    /// The device.
     pub device: Box<dyn Device>,
-    /// What it has acknowledged.
+    /// What the device has acknowledged.
     pub checker: Checker,
     /// What is on the medium, from all landings so far.
     pub image: Image,
@@ -77,7 +77,7 @@ pub struct Client {
     limits: Limits,
     rng: Rng,
     flying: BTreeMap<u32, Request>,
-    /// A request that the device had no room for.
+    /// A request for which the device had no room.
     held: Option<Request>,
     last_end: u64,
     place: u64,
@@ -87,7 +87,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client with `habits` of a fresh device, with landings on. Panics when the device refuses them.
+    /// A client of a fresh device, with landings on. Panics if the device refuses them.
     pub fn new(mut device: Box<dyn Device>, checker: Checker, habits: Habits, rng: Rng) -> Client {
         let landings = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &landings).expect("a device with landings");
@@ -116,22 +116,22 @@ impl Client {
         self.keep = true;
     }
 
-    /// The landings kept since it was last asked.
+    /// The landings kept since the last call.
     pub fn take_landings(&mut self) -> Vec<Landing> {
         core::mem::take(&mut self.landings)
     }
 
-    /// The instant it has come to.
+    /// The present instant.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Requests in flight.
+    /// How many requests are in flight.
     pub fn in_flight(&self) -> usize {
         self.flying.len()
     }
 
-    /// Issues and polls up to and with `until`.
+    /// Issues and polls up to and including `until`.
     pub fn work(&mut self, until: Instant) {
         while let Some(next) = self.next_doing().filter(|&next| next <= until) {
             self.step(next);
@@ -166,14 +166,14 @@ impl Client {
         self.drain_all();
     }
 
-    /// Issues nothing for so long.
+    /// Issues nothing for `span`.
     pub fn rest(&mut self, span: Span) {
         let until = self.now + span;
         self.wait(until);
         self.step(until);
     }
 
-    /// Does something beside requests, now.
+    /// Applies a control now.
     pub fn control(&mut self, control: &Control<'_>) {
         self.device.control(self.now, control).expect("a control that every device knows");
         self.held = None;
@@ -242,7 +242,7 @@ impl Client {
         let unit = self.limits.physical / 512;
         let step = u64::from(longest.next_multiple_of(unit) + unit);
         let places = (self.habits.span / step).max(1);
-        // A stride that goes through most places before it meets one again.
+        // A stride that visits most places before it repeats one.
         self.place = (self.place + places * 5 / 13 + 1) % places;
         let first = self.habits.first.next_multiple_of(u64::from(unit));
         (first + self.place * step).min(self.limits.sectors - step)

@@ -1,16 +1,16 @@
-//! The contract of [`crate::block`] on any device: each rule by random scripts of requests, flushes, aborts, resets
-//! and power failures.
+//! The contract of [`crate::block`] on any device: each rule is checked by random scripts of requests, flushes, aborts,
+//! resets and power failures. Speed is not checked.
 //!
-//! | rule | how it is checked |
-//! |---|---|
-//! | 1 | after each call, drained: the next timeout is later, no completion is dated later or was due before |
-//! | 2 | every timeout, the script's instants only, extra calls between them: the same answers |
-//! | 3 | each tag once, the status fits, refused unchanged and only with something in flight, nothing left over |
-//! | 4 | after each cut, the image keeps the laws of durability ([`Checker`](super::Checker)) |
-//! | 5 | landings: known stamp, inside its write, dated in order; write-through landed when done, unless the buffer outlives a cut; a cut leaves no gap |
-//! | 6 | a cut tears one physical sector at most, and only if the profile says so |
-//! | 7 | the parts sum to the response |
-//! | 8 | the same script twice: the same answers |
+//! 1. After each call, drained: the next timeout is later; no completion is dated later or was due before.
+//! 2. Every timeout, the script's instants only, extra calls between them: the same answers.
+//! 3. Each tag once; the status fits; a request is refused unchanged and only with something in flight; nothing is left
+//!    over.
+//! 4. After each cut, the image obeys the laws of durability ([`Checker`](super::Checker)).
+//! 5. Landings have a known stamp, lie inside its write, and are dated in order. A write-through has landed when it is
+//!    done, unless the buffer survives a cut; a cut leaves no gap.
+//! 6. A cut tears at most one physical sector, and only if the profile says so.
+//! 7. The parts add up to the response.
+//! 8. The same script twice gives the same answers.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -24,12 +24,11 @@ use crate::block::{CutSector, Device};
 use crate::rng::Seed;
 use crate::time::Instant;
 
-/// A rule that a device breaks.
+/// A broken rule of the contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// Its number in the contract.
     pub rule: u8,
-    /// What was seen.
     pub text: String,
 }
 
@@ -37,13 +36,13 @@ pub struct Violation {
 const SCRIPTS: u64 = 4;
 const STEPS: usize = 150;
 
-/// Checks the eight rules on the devices that `make` makes (all alike, of one member, with `cut_sector` of their
-/// profile, and a buffer that does not outlive a cut), by scripts drawn from `seed`.
+/// Checks the eight rules on the devices that `make` makes, by scripts drawn from `seed`. The devices are all alike,
+/// with one member, the `cut_sector` of their profile, and a buffer that does not survive a cut.
 pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
     conformance_through(make, cut_sector, &Sight::default(), seed)
 }
 
-/// The same for arrays, seen through `sight`.
+/// As [`conformance()`], for arrays seen through `sight`.
 pub fn conformance_through(
     make: &dyn Fn() -> Box<dyn Device>,
     cut_sector: CutSector,
@@ -53,7 +52,7 @@ pub fn conformance_through(
     conformance_to(make, Promise::of(&make().limits(0), cut_sector), sight, seed)
 }
 
-/// The same for devices that promise `promise`.
+/// As [`conformance()`], for devices that promise `promise`.
 pub fn conformance_to(
     make: &dyn Fn() -> Box<dyn Device>,
     promise: Promise,

@@ -1,10 +1,10 @@
 //! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`Checker`] alone.
 //!
-//! One case is one stack and one client from one seed. Between two failures of the power it lives for some time, each
-//! order of magnitude from 10 us to 300 ms as likely; then it is cut, or powered off and left until it is done, or
-//! powered off and cut before it is. An honest drive must break no law at any of them. The same stack with a [`Fault`]
-//! must break one. Some of the stacks have arrays; there, each copy of a mirror is judged by itself: what was promised is
-//! on every member that should have it.
+//! A case is one stack and one client from one seed. Between two power failures it lives for some time, from 10 us to
+//! 300 ms, each order of magnitude equally likely; then it is cut, or powered off and left until it is done, or powered
+//! off and cut before it is done. An honest drive must break no law at any failure. The same stack with a [`Fault`]
+//! must break one. Some of the stacks have arrays; there, each copy of a mirror is judged separately: what was promised
+//! is on every member that should have it.
 
 use alloc::format;
 use alloc::string::String;
@@ -25,18 +25,14 @@ use crate::time::{Instant, Span};
 /// A fault of [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// [`Faults::ignores_fua`].
     IgnoresFua,
-    /// [`Faults::early_flush`].
     EarlyFlush,
-    /// [`Faults::forgets_on_power_off`].
     ForgetsOnPowerOff,
-    /// [`Faults::caches_when_off`].
     CachesWhenOff,
 }
 
 impl Fault {
-    /// All, with their names in a profile.
+    /// All faults, with their names in a profile.
     pub const ALL: [(Fault, &str); 4] = [
         (Fault::IgnoresFua, "ignores_fua"),
         (Fault::EarlyFlush, "early_flush"),
@@ -44,10 +40,10 @@ impl Fault {
         (Fault::CachesWhenOff, "caches_when_off"),
     ];
 
-    /// Gives the stack's drive the fault, and what makes it matter.
+    /// Gives the stack's drive the fault, with conditions in which it matters.
     fn arrange(self, stack: &mut Stack, habits: &mut Habits) {
         let drive = &mut stack.drive;
-        // Room for dirty data, and no hurry to write it.
+        // Room for dirty data, and no hurry to write them.
         drive.cache.segments = drive.cache.segments.max(4);
         drive.cache.dirty_segments = drive.cache.dirty_segments.max(4);
         drive.cache.destage_idle = drive.cache.destage_idle.max(Span::from_millis(5));
@@ -71,21 +67,21 @@ impl Fault {
             Fault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
             Fault::CachesWhenOff => {
                 drive.faults = Faults { caches_when_off: true, ..Faults::default() };
-                // Above one, nothing is promised without a flush anyhow.
+                // Above a cache, nothing is promised without a flush anyway.
                 stack.layers.retain(|layer| !matches!(layer, Layer::Accelerator(_)));
             }
         }
     }
 }
 
-/// What a case came to.
+/// The result of a case.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Failures of the power: cuts, and orderly ones.
+    /// Power failures: cuts, and orderly ones.
     pub cuts: u64,
-    /// Orderly ones among them.
+    /// Orderly failures among them.
     pub offs: u64,
-    /// What they left, in sum.
+    /// The sum of their tolls.
     pub toll: Toll,
     /// Failures at which a law was broken, by law: durable, tearing, stale, order.
     pub breaches: [u64; 4],
@@ -94,12 +90,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Failures at which any law was broken.
+    /// How many failures broke any law.
     pub fn broken(&self) -> u64 {
         self.breaches.iter().sum()
     }
 
-    /// Adds another case's.
+    /// Adds the tally of another case.
     pub fn add(&mut self, other: &Tally) {
         self.cuts += other.cuts;
         self.offs += other.offs;
@@ -129,8 +125,8 @@ impl Tally {
     }
 }
 
-/// The stack of a case: random, with more write caches than elsewhere, media caches, some buffers that outlive a cut, and
-/// arrays.
+/// The stack of a case: random, with more write caches than elsewhere, media caches, some buffers that survive a cut,
+/// and arrays.
 pub fn stack_to_cut(rng: &mut Rng) -> Stack {
     let mut stack = random_stack(rng);
     let cache = &mut stack.drive.cache;
@@ -150,7 +146,7 @@ pub fn stack_to_cut(rng: &mut Rng) -> Stack {
     if rng.percent(30) {
         stack.drive.firmware.destage = Discipline::plain(Policy::Fcfs);
     }
-    // Drawn from a stream of its own, so that the seeds of older cases stand for the same drives.
+    // Drawn from a stream of its own, so that seeds of older cases still give the same drives.
     let rng = &mut Seed(rng.clone().next_u64()).stream("array");
     if rng.percent(40) { arrayed(stack, rng) } else { stack }
 }
@@ -165,7 +161,7 @@ fn reserve(drive: &mut Small, rng: &mut Rng) {
     drive.cache.media_cache = Some(MediaCache { stretches, slots, first_slot, stride, largest });
 }
 
-/// What the stack promises, its order included.
+/// The promise of the stack, including its order.
 fn promise_of(stack: &Stack) -> Promise {
     let drive = &stack.drive;
     let mut in_one = drive.link.max_transfer;
@@ -178,7 +174,7 @@ fn promise_of(stack: &Stack) -> Promise {
         match layer {
             // A command of several requests may be split anywhere.
             Layer::Driver(spec) => in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) },
-            // So may what leaves memory, and it leaves in an order of its own.
+            // So may data from memory, and they leave it in an order of their own.
             Layer::Accelerator(_) => (in_one, in_order) = (0, false),
             _ => {}
         }
@@ -194,7 +190,7 @@ fn promise_of(stack: &Stack) -> Promise {
     }
 }
 
-/// Runs the case of `seed` through `cuts` failures of the power; with `fault`, on a drive that has it.
+/// Runs the case of `seed` through `cuts` power failures; with `fault`, on a drive that has it.
 pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
     let mut rng = Seed(seed).stream("cuts");
     let mut stack = stack_to_cut(&mut rng);
@@ -219,7 +215,7 @@ pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
     tally
 }
 
-/// What the members of an array hold, as images of its blocks: one for each copy. A drive by itself is one of them.
+/// The members of an array as images of its blocks: one for each copy. A single drive is one copy.
 pub struct Copies {
     sight: Sight,
     /// Now, and at the last failure.
@@ -227,7 +223,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Of the stack's array, with nothing written yet.
+    /// The copies of the stack's array, with nothing written yet.
     pub fn of(stack: &Stack) -> Copies {
         let sight = stack.sight();
         Copies { images: (0..sight.copies()).map(|_| Default::default()).collect(), sight }
@@ -238,7 +234,7 @@ impl Copies {
         &self.sight
     }
 
-    /// Takes in what landed.
+    /// Applies landings.
     pub fn take(&mut self, landings: &[Landing]) {
         let images = &mut self.images;
         for landing in landings {
@@ -246,7 +242,7 @@ impl Copies {
         }
     }
 
-    /// Judges each copy by what the client saw; answers the toll of the first, or the first breach.
+    /// Judges each copy by what the client saw; returns the toll of the first, or the first breach.
     pub fn judge(&mut self, client: &mut Client, failure: Failure) -> Result<Toll, Breach> {
         let landings = client.take_landings();
         self.take(&landings);
@@ -261,7 +257,7 @@ impl Copies {
     }
 }
 
-/// From 10 us to 300 ms, each order of magnitude as likely.
+/// From 10 us to 300 ms, each order of magnitude equally likely.
 fn life(rng: &mut Rng) -> Span {
     let most = pick(rng, &[100, 1000, 10_000, 50_000, 300_000]);
     Span::from_micros(10 + rng.below(most))

@@ -1,15 +1,20 @@
-//! The laws of durability, judged as a client must: from its own requests, the acknowledgements it polled, and the
-//! image that a failure of the power left. Of the device it knows only what that promises ([`Promise`]).
+//! The laws of durability, judged as a client must: from its own requests, the acknowledgements that it polled, and the
+//! image that a power failure left. Of the device it knows only the promise ([`Promise`]).
 //!
-//! | law | what it says, at each failure |
-//! |---|---|
-//! | [`Law::Durable`] | a write covered by a completed flush, with FUA, or acknowledged with the cache off is there: each of its sectors holds it, or a write that was not over when it was submitted. After an orderly power-off that was waited for, so is every acknowledged write |
-//! | [`Law::Tearing`] | sectors become unreadable only at a cut, only where the profile says so, in one physical sector a head, and only where a write that was not yet durable was on its way to them |
-//! | [`Law::Stale`] | a sector holds what it held at the last failure, or a write to it submitted since |
-//! | [`Law::Order`] | of a write that met no other and goes to the medium in one access, a first part is there; and where the destage is first come, first served and no two writes meet, the writes there are the first to be acknowledged, the last of them perhaps in part |
+//! At each failure:
 //!
-//! A cut may tear a sector that was durable when a rewrite of it is in progress: `Durable` and `Tearing` assume that
-//! of drives whose profile says *unreadable*, and do not allow it for *finished* and *old*.
+//! - [`Law::Durable`]: a write that is covered by a completed flush, has FUA, or was acknowledged with the cache off is
+//!   there. Each of its sectors holds it, or a write that had not ended when it was submitted. After an orderly power-off
+//!   that was waited for, every acknowledged write is there too.
+//! - [`Law::Tearing`]: sectors become unreadable only at a cut, only if the profile says so, in one physical sector a
+//!   head, and only where a write that was not yet durable was on its way to them.
+//! - [`Law::Stale`]: a sector holds what it held at the last failure, or a write to it submitted since.
+//! - [`Law::Order`]: if a write met no other and goes to the medium in one access, a first part of it is there. If the
+//!   destage is first come, first served and no two writes meet, the writes there are the first to be acknowledged, the
+//!   last of them perhaps in part.
+//!
+//! A cut may tear a sector that was durable while a rewrite of it is in progress: `Durable` and `Tearing` assume this for
+//! drives whose profile says *unreadable*, and do not allow it for *finished* and *old*.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -20,29 +25,29 @@ use super::image::{Held, Image};
 use super::sight::Sight;
 use crate::block::{Completion, CutSector, Flags, Limits, Op, Request, Status};
 
-/// What a device promises of its durability.
+/// The durability that a device promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// Writes with FUA are durable when they are done.
+    /// Writes with FUA are durable when they complete.
     pub fua: bool,
-    /// Others are so only when a flush covers them.
+    /// Other writes are durable only when a flush covers them.
     pub volatile: bool,
-    /// Sectors of a physical sector.
+    /// Sectors in a physical sector.
     pub unit: u64,
     /// Heads that a cut can meet: a drive has one.
     pub heads: u32,
-    /// What a cut does to the one under the head.
+    /// What a cut does to the sector under the head.
     pub cut_sector: CutSector,
-    /// What is in the buffer outlives a cut: landings may come after acknowledgements that promise them.
+    /// The buffer survives a cut: landings may come after the acknowledgements that promise them.
     pub saves_buffer: bool,
-    /// Writes of up to so many sectors go to the medium in one access; 0: not known.
+    /// Writes of up to this many sectors reach the medium in one access; 0 for unknown.
     pub in_one: u32,
-    /// Cached writes go to the medium in the order of their acknowledgements.
+    /// Cached writes reach the medium in the order of their acknowledgements.
     pub in_order: bool,
 }
 
 impl Promise {
-    /// What a device of these limits promises, with `cut_sector` of its profile; nothing about order.
+    /// The promise of a device of these limits, with `cut_sector` of its profile; without order.
     pub fn of(limits: &Limits, cut_sector: CutSector) -> Promise {
         Promise {
             fua: limits.fua,
@@ -60,31 +65,28 @@ impl Promise {
 /// How the power failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// At once.
     Cut,
     /// In order, and the device was left alone until it was done.
     Off,
 }
 
-/// A law of this room.
+/// A law of durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Law {
     /// What was durable is there.
     Durable,
     /// Unreadable sectors are where they may be.
     Tearing,
-    /// Nothing comes from nowhere.
+    /// No content appears from nowhere.
     Stale,
     /// The survivors are those that the order allows.
     Order,
 }
 
-/// A law that was broken.
+/// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    /// Which.
     pub law: Law,
-    /// What was seen.
     pub text: String,
 }
 
@@ -93,13 +95,13 @@ pub struct Breach {
 pub struct Toll {
     /// Writes acknowledged.
     pub acknowledged: u64,
-    /// Of these, durable by the contract.
+    /// Of these, how many were durable by the contract.
     pub durable: u64,
-    /// Of the acknowledged, those of which a sector is not there and was not written again.
+    /// Acknowledged writes with a sector that is missing and was not written again.
     pub lost: u64,
 }
 
-/// The life of one write since the last failure, in the order of the client's own doings.
+/// The life of a write since the last failure, in the order of the client's own actions.
 #[derive(Clone, Copy, Debug)]
 struct Write {
     request: Request,
@@ -117,12 +119,12 @@ pub struct Checker {
     /// By stamp, rising.
     writes: Vec<Write>,
     flying: BTreeMap<u32, (Request, u64)>,
-    /// Begin of the latest flush that is done.
+    /// The beginning of the latest completed flush.
     flushed: u64,
     trimmed: Vec<(u64, u64)>,
     /// What each sector held at the last failure.
     before: Image,
-    /// Which of an array's images this is about.
+    /// The array's image that it judges.
     sight: Sight,
     copy: u32,
 }
@@ -132,7 +134,7 @@ fn broken<T>(law: Law, text: String) -> Result<T, Breach> {
 }
 
 impl Checker {
-    /// Of a device that promises so, with nothing written yet.
+    /// A checker of a device with this promise, with nothing written yet.
     pub fn new(promise: Promise) -> Checker {
         Checker {
             promise,
@@ -147,18 +149,18 @@ impl Checker {
         }
     }
 
-    /// The same, about the image of `copy` of an array.
+    /// Judges the image of `copy` of an array.
     pub fn seeing(self, sight: &Sight, copy: u32) -> Checker {
         let promise = Promise { heads: sight.drives(), ..self.promise };
         Checker { promise, sight: sight.clone(), copy, ..self }
     }
 
-    /// What it saw, about the image of another copy, which held `before` at the last failure.
+    /// A checker with the same observations for the image of another copy, which held `before` at the last failure.
     pub fn about(&self, sight: &Sight, copy: u32, before: &Image) -> Checker {
         Checker { before: before.clone(), ..self.clone().seeing(sight, copy) }
     }
 
-    /// The device accepted a request. Stamps rise.
+    /// Notes that the device accepted a request. Stamps rise.
     pub fn submitted(&mut self, request: &Request) {
         self.doings += 1;
         self.flying.insert(request.tag, (*request, self.doings));
@@ -167,7 +169,7 @@ impl Checker {
         }
     }
 
-    /// A completion was polled.
+    /// Notes that a completion was polled.
     pub fn completed(&mut self, completion: &Completion) {
         self.doings += 1;
         let Some((request, begun)) = self.flying.remove(&completion.tag) else { return };
@@ -184,15 +186,15 @@ impl Checker {
         }
     }
 
-    /// True when the contract calls the write durable by now.
+    /// True if the contract calls the write durable by now.
     fn is_durable(&self, write: &Write, failure: Failure) -> bool {
         let Some(ended) = write.ended.filter(|_| write.done) else { return false };
         let forced = self.promise.fua && write.request.flags.has(Flags::FUA);
         forced || !self.promise.volatile || ended < self.flushed || failure == Failure::Off
     }
 
-    /// Judges the image that a failure left, all completions it caused having been polled. Answers what was lost, or the
-    /// first law found broken; either way the image is what later ones are compared with.
+    /// Judges the image that a failure left, after all completions that it caused were polled. Returns the toll, or the
+    /// first broken law; either way later images are compared with this one.
     pub fn judge(&mut self, image: &Image, failure: Failure) -> Result<Toll, Breach> {
         let meets = self.meets();
         let judged = self.check(&meets, image, failure);
@@ -248,7 +250,7 @@ impl Checker {
         image.get(0, sector) == Some(Held::Stamp(self.writes[write].request.stamp))
     }
 
-    /// One sector, with all writes to it.
+    /// Judges a sector, with all writes to it.
     fn sector(
         &self,
         group: &[(u64, usize)],
@@ -263,11 +265,11 @@ impl Checker {
         let lost = |by: &Write| broken(Law::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
         let own = writes().find(|write| held == Some(Held::Stamp(write.request.stamp)));
         if let Some(own) = own {
-            // Over before a durable write began: it has no business there.
+            // It ended before a durable write began: its data must not be there.
             let over = |write: &&Write| own.ended.is_some_and(|ended| ended < write.begun);
             return durable.find(over).map_or(Ok(()), lost);
         }
-        // One that was unreadable before may have been made durable and torn again.
+        // A sector that was unreadable before may have been made durable and torn again.
         if held == Some(Held::Unreadable) && (held != before || durable.peek().is_some()) {
             let place = sector / self.promise.unit;
             if !torn.contains(&place) {
@@ -287,7 +289,7 @@ impl Checker {
         durable.next().map_or(Ok(()), lost)
     }
 
-    /// Sectors that nobody wrote hold what they held.
+    /// Sectors that were not written hold what they held.
     fn untouched(&self, meets: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
         let written = |sector: u64| meets.binary_search_by_key(&sector, |meet| meet.0).is_ok();
         let changed = image.iter().find(|&((member, sector), held)| {
@@ -318,7 +320,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Where cached writes that do not meet go to the medium in order, the first acknowledged survive.
+    /// If cached writes that do not meet reach the medium in order, the first acknowledged survive.
     fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
         let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
         let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
@@ -446,7 +448,7 @@ mod tests {
         scene.flush();
         scene.land(0, 8, old, Landed);
         assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
-        // A later one may stand there.
+        // A later write may stand there.
         let (durable, later) = (scene.write(0, 8), scene.2 + 2);
         scene.flush();
         assert_eq!(scene.submit(Op::Write, Flags::NONE, 0, 8), later);

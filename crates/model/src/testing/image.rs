@@ -1,11 +1,11 @@
-//! What the platter holds, as a checker of durability sees it: built from landings alone, in the order in which they
-//! are reported. It does not know what a device meant to write.
+//! What the platter holds, as a judge of durability sees it: built from landings alone, in the order in which they are
+//! reported. It does not know what a device meant to write.
 
 use alloc::collections::BTreeMap;
 
 use crate::block::{Landing, LandingKind};
 
-/// What one sector holds.
+/// The content of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// The data of the write with this stamp.
@@ -14,22 +14,23 @@ pub enum Held {
     Unreadable,
 }
 
-/// Sector by sector, of the drives of an array or of the blocks of a device; a sector never written is absent.
+/// The content of each sector, of the drives of an array or of the blocks of a device. A sector that was never written
+/// is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image(BTreeMap<(u32, u64), Held>);
 
 impl Image {
-    /// Nothing written yet.
+    /// An image with nothing written.
     pub fn new() -> Image {
         Image::default()
     }
 
-    /// Takes a landing in, at its place on the drives.
+    /// Applies a landing, at its place on the drives.
     pub fn apply(&mut self, landing: &Landing) {
         self.take(landing, (landing.member, landing.sector));
     }
 
-    /// Takes a landing in, at its place for whoever asked for it.
+    /// Applies a landing, at its place in the caller's blocks.
     pub fn apply_block(&mut self, landing: &Landing) {
         self.take(landing, (0, landing.lba));
     }
@@ -45,7 +46,7 @@ impl Image {
         }
     }
 
-    /// Sets what `sector` of `member` holds.
+    /// Sets the content of `sector` of `member`.
     pub(super) fn put(&mut self, member: u32, sector: u64, held: Option<Held>) {
         match held {
             Some(held) => self.0.insert((member, sector), held),
@@ -53,12 +54,12 @@ impl Image {
         };
     }
 
-    /// All sectors that hold anything, by member and sector.
+    /// All sectors with content, by member and sector.
     pub fn iter(&self) -> impl Iterator<Item = ((u32, u64), Held)> {
         self.0.iter().map(|(&place, &held)| (place, held))
     }
 
-    /// What `sector` of `member` holds.
+    /// The content of `sector` of `member`.
     pub fn get(&self, member: u32, sector: u64) -> Option<Held> {
         self.0.get(&(member, sector)).copied()
     }

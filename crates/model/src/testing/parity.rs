@@ -1,24 +1,24 @@
-//! What an array with lost members holds, as a checker sees it: from the image of the members that are left and the
-//! writes that were issued. The write hole is a fact of this room: where data and parity of a row are not of one state,
-//! what is lost of it cannot be had back.
+//! What an array with lost members holds, as a judge sees it: from the image of the remaining members and the writes
+//! that were issued. It finds write holes: if data and parity of a row do not agree, its lost data cannot be
+//! reconstructed.
 //!
-//! A parity sector that a write with stamp `s` left covers, of each column, the last write up to `s`: writes to a row go
-//! one after another, in the order of their stamps. So its members agree when each holds just that. This holds for an
-//! array right below its client, whose requests were not aborted.
+//! A parity sector with stamp `s` covers, for each column, the last write up to `s`: writes to a row go one after
+//! another, in the order of their stamps. So the row's members agree if each holds exactly that. This applies to an
+//! array directly below its client, whose requests were not aborted.
 
 use super::image::{Held, Image};
 use crate::block::Request;
 use crate::host::array::layout::{Place, Volume};
 
-/// A block that cannot be had back: too much is lost, or data and parity do not agree.
+/// A block that cannot be reconstructed: too many members are lost, or data and parity do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone;
 
 /// The members of one volume, from its first block on.
 pub struct Members<'a> {
-    /// What each holds.
+    /// The content of each member.
     pub image: &'a Image,
-    /// The volume, which begins at block 0 of the array.
+    /// It begins at block 0 of the array.
     pub volume: Volume,
     /// Lost members, one bit each.
     pub lost: u64,
@@ -27,7 +27,7 @@ pub struct Members<'a> {
 }
 
 impl Members<'_> {
-    /// What a read of block `lba` gives: nothing for one never written.
+    /// The result of a read of block `lba`; `None` if it was never written.
     pub fn read(&self, lba: u64) -> Result<Option<Held>, Gone> {
         let place = self.volume.place(lba);
         let sector = self.volume.row_start(place.row) + place.within;
@@ -42,7 +42,7 @@ impl Members<'_> {
         self.lost >> member & 1 == 0
     }
 
-    /// From as many parities as columns are lost; each must agree with all data that are left.
+    /// Reconstructs a block from as many parities as columns are lost; each must agree with all remaining data.
     fn recover(&self, place: Place, sector: u64) -> Result<Option<Held>, Gone> {
         let columns = 0..self.volume.columns();
         let data = |column: u32| self.volume.member(place.row, column, 0);
@@ -72,15 +72,15 @@ impl Members<'_> {
         found.filter(|_| used == missing).ok_or(Gone)
     }
 
-    /// The stamp of the last write up to `until` to the block of `column` beside `place`.
+    /// The stamp of the last write up to `until` to the block of `column` at the offset of `place`.
     fn last_write(&self, place: Place, column: u32, until: u64) -> Option<u64> {
         let block = place.row * self.volume.row() + u64::from(column) * self.volume.chunk + place.within;
         let covers = |write: &&Request| write.stamp <= until && (write.lba..write.end()).contains(&block);
         self.writes.iter().rev().find(covers).map(|write| write.stamp)
     }
 
-    /// Blocks whose parity or copy does not agree with them: what a later loss of the member that holds them would
-    /// change. Nothing is lost of the members now.
+    /// Blocks whose parity or copy does not agree with them: a later loss of the member that holds them would change
+    /// them. No member is lost now.
     pub fn holes(&self) -> impl Iterator<Item = u64> + '_ {
         let differs = |&lba: &u64| {
             let place = self.volume.place(lba);
@@ -91,7 +91,7 @@ impl Members<'_> {
         (0..self.volume.capacity()).filter(differs)
     }
 
-    /// What the array reads as, block by block of all that were written.
+    /// The content of the array as read, block by block of all that were written.
     pub fn blocks(&self) -> Image {
         let mut image = Image::new();
         for write in self.writes {

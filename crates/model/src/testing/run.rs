@@ -1,7 +1,8 @@
-//! One run of a script on a device, with the checks that can be made as it goes.
+//! A run of a script on a device, with the checks that can be made as it goes.
 //!
-//! Durability is judged by [`Checker`]. The run sees what a client sees: acceptance, completions, landings, the next instant. It compares what became of
-//! every write with the image that the landings leave. It sees an array through its [`Sight`]; it does not check how fast anything is.
+//! [`Checker`] judges durability. The run sees what a client sees: acceptance, completions, landings, the next instant.
+//! It compares the reported fate of every write with the image that the landings leave. It sees an array through its
+//! [`Sight`]; it does not check how fast anything is.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -20,10 +21,10 @@ use crate::block::{
 };
 use crate::time::{Instant, Span};
 
-/// In which steps a device is taken through a script.
+/// The steps in which a device goes through a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stepping {
-    /// Through every timeout it names.
+    /// Through every timeout that it names.
     EachTimeout,
     /// At the script's own instants only, and once at the end.
     OwnInstants(Instant),
@@ -31,7 +32,7 @@ pub(super) enum Stepping {
     Restless(Instant),
 }
 
-/// All that a device said.
+/// Everything that a device returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trace {
     pub(super) completions: Vec<Completion>,
@@ -41,14 +42,14 @@ pub(super) struct Trace {
     pub(super) end: Instant,
 }
 
-/// Longest time after a script in which everything must have completed: a full queue of the longest requests of a
-/// script takes some seconds on the slowest small drive.
+/// The longest time after a script in which everything must complete: a full queue of a script's longest requests takes
+/// some seconds on the slowest small drive.
 const PATIENCE: Span = Span::from_secs(600);
 
-/// Timeouts in one stretch; more mean that time does not pass.
+/// The most timeouts in one stretch; more mean that time does not pass.
 const STEPS: u32 = 1_000_000;
 
-/// The life of one request, in the order of the client's own doings.
+/// The life of a request, in the order of the client's own actions.
 struct Life {
     request: Request,
     submitted: Instant,
@@ -72,7 +73,7 @@ pub(super) struct Run {
     aborted: bool,
     /// When the last request failed by itself.
     failed: Option<Instant>,
-    /// The last that an array gave to a write.
+    /// The last number that an array gave to a write.
     number: u64,
     trace: Trace,
 }
@@ -160,7 +161,7 @@ impl Run {
         broken(1, format!("{STEPS} timeouts before {until:?}"))
     }
 
-    /// Until nothing is in flight, or until the instant at which that was so.
+    /// Runs until nothing is in flight, or until the instant at which that was so.
     fn finish(&mut self, before: Instant, stepping: Stepping) -> Result<(), Violation> {
         self.trace.end = before;
         if let Stepping::OwnInstants(end) | Stepping::Restless(end) = stepping {
@@ -224,7 +225,7 @@ impl Run {
         }
     }
 
-    /// True when the device took it.
+    /// Submits a request. True if the device accepted it.
     fn submit(&mut self, now: Instant, op: Op, flags: Flags, lba: u64, sectors: u32) -> Result<bool, Violation> {
         let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
         let stamp = self.lives.len() as u64 + 1;
@@ -246,7 +247,7 @@ impl Run {
         }
     }
 
-    /// A device that took a request at `now` says that it is to be called `next`.
+    /// Checks that a device which accepted a request at `now` names a valid instant `next`.
     fn told(&mut self, now: Instant, next: Instant) -> Result<(), Violation> {
         let before = self.trace.completions.len();
         self.drain(now)?;
@@ -258,7 +259,7 @@ impl Run {
         }
     }
 
-    /// For each sector of a write and each copy of it: not reported yet; those on lost members never are.
+    /// For each sector of a write and each copy of it: not reported yet. Those on lost members never are.
     fn unreported(&self, request: &Request) -> Vec<(u8, bool)> {
         let blocks = if is_write(request.op) { request.lba..request.end() } else { 0..0 };
         let copies = 0..self.sight.copies();
@@ -271,7 +272,7 @@ impl Run {
             .collect()
     }
 
-    /// Takes all that is ready at `now`.
+    /// Polls everything that is ready at `now`.
     fn drain(&mut self, now: Instant) -> Result<(), Violation> {
         while let Some(landing) = self.device.poll_landing() {
             self.landing(now, &landing)?;
@@ -313,7 +314,7 @@ impl Run {
         Ok(())
     }
 
-    /// A write that must be on the medium when it is done.
+    /// True for a write that must be on the medium when it completes.
     fn bypasses_cache(&self, request: &Request) -> bool {
         let forced = self.limits.fua && request.flags.has(Flags::FUA);
         is_write(request.op) && (forced || !self.limits.volatile_cache)
@@ -363,7 +364,7 @@ impl Run {
         seen.iter().try_for_each(|(image, part)| self.part_landing(*image, part))
     }
 
-    /// An array took a write: its numbers rise.
+    /// Checks that an array's numbers rise with the writes that it accepts.
     fn taken(&mut self, landing: &Landing) -> Result<(), Violation> {
         let rises = landing.number >= self.number;
         self.number = landing.number;
@@ -376,7 +377,7 @@ impl Run {
         }
     }
 
-    /// A landing in one copy's image.
+    /// Applies a landing to one copy's image.
     fn part_landing(&mut self, image: u32, landing: &Landing) -> Result<(), Violation> {
         let known = (landing.stamp as usize).checked_sub(1).and_then(|index| self.lives.get_mut(index));
         let Some(life) = known else {
@@ -393,8 +394,7 @@ impl Run {
             twice |= sector.0 > 0;
             *sector = (sector.0.saturating_add(1), sector.1 || landing.kind == LandingKind::Landed);
         }
-        // A write that went down with another's error is sent again, where a layer does so; an array does, after a
-        // reset as well.
+        // A layer may send a write again that was aborted with another's error; an array does so after a reset as well.
         if twice && !self.limits.queuing.is_ata() && !self.sight.is_array() {
             return broken(5, format!("reported twice: {landing:?} of {:?}", life.request));
         }
@@ -416,7 +416,8 @@ impl Run {
         Ok(())
     }
 
-    /// After a cut, every sector of an acknowledged write is on the medium or reported lost; of a mirror, some copy of it.
+    /// After a cut, every sector of an acknowledged write is on the medium or reported lost; for a mirror, some copy of
+    /// it.
     fn all_accounted(&self) -> Result<(), Violation> {
         let lost = self.lives.iter().find(|life| {
             let done = life.ended == Some(Status::Done) && is_write(life.request.op);
@@ -430,7 +431,7 @@ impl Run {
         }
     }
 
-    /// A cut tears one physical sector a drive at most, and only as the profile says.
+    /// A cut tears at most one physical sector of each drive, and only as the profile says.
     fn torn_as_stated(&self, reported: usize) -> Result<(), Violation> {
         (0..self.sight.drives()).try_for_each(|member| self.torn_on(member, reported))
     }

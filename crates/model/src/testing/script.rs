@@ -1,5 +1,5 @@
-//! Random scripts: what is done to a device, and when. A script depends on the device's limits and a stream of chance
-//! only, never on what the device answers.
+//! Random scripts: what is done to a device, and when. A script depends only on the device's limits and a random
+//! stream, never on the device's answers.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use crate::block::{Flags, Limits, Op};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// One thing done to a device.
+/// An action on a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Act {
     /// A request; the run chooses the tag and the stamp.
@@ -17,7 +17,7 @@ pub(super) enum Act {
         lba: u64,
         sectors: u32,
     },
-    /// Abort the n-th request in flight, or an unknown tag when there is none.
+    /// Abort the n-th request in flight, or an unknown tag if there is none.
     Abort(usize),
     Reset,
     Cut,
@@ -25,7 +25,7 @@ pub(super) enum Act {
     On,
 }
 
-/// When, and what.
+/// An action with its instant.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timed {
     pub(super) at: Instant,
@@ -36,7 +36,7 @@ pub(super) struct Timed {
 pub(super) struct Author<'a> {
     limits: Limits,
     rng: &'a mut Rng,
-    /// Draws the marks that came later, so that older seeds stand for the same requests.
+    /// Draws the later kinds of flags, so that older seeds still give the same requests.
     marks: Rng,
     now: Instant,
     /// Where requests cluster, so that they meet in a buffer and overlap.
@@ -63,7 +63,7 @@ impl Author<'_> {
         self.steps.push(Timed { at: self.now, act });
     }
 
-    /// From nothing to some hundred milliseconds, each order of magnitude as likely.
+    /// From zero to some hundred milliseconds, each order of magnitude equally likely.
     fn pause(&mut self) {
         let most = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
         self.now += Span::from_nanos(self.rng.below(most));
@@ -100,7 +100,7 @@ impl Author<'_> {
         self.push(Act::On);
     }
 
-    /// One request in six is marked.
+    /// Adds a flag to one request in six.
     fn marked(&mut self, flags: Flags) -> Flags {
         let mark = match self.marks.below(24) {
             0 => Flags::ORDERED,

@@ -1,12 +1,12 @@
-//! What a client of an array can expect of each copy of a mirror: one image for each, of which it does not see what lies
-//! on lost members. Parity, and what a rebuild wrote, are no copies of the client's writes.
+//! What a client of an array can expect of each copy of a mirror: one image for each, without the parts on lost
+//! members. Parity, and what a rebuild wrote, are no copies of the client's writes.
 
 use alloc::vec::Vec;
 
 use crate::block::{Landing, Role};
 use crate::host::array::layout::Volume;
 
-/// A view through the volumes of an array, or of a device without any.
+/// A view through the volumes of an array, or of a device without volumes.
 #[derive(Clone, Debug, Default)]
 pub struct Sight {
     volumes: Vec<Volume>,
@@ -14,12 +14,12 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// Of an array of these volumes, with members `lost` from the start (one bit each).
+    /// The view of an array of these volumes, with members `lost` from the start (one bit each).
     pub fn of(volumes: &[Volume], lost: u64) -> Sight {
         Sight { volumes: volumes.to_vec(), lost }
     }
 
-    /// True of an array.
+    /// True for an array.
     pub fn is_array(&self) -> bool {
         !self.volumes.is_empty()
     }
@@ -29,7 +29,7 @@ impl Sight {
         self.volumes.first().map_or(1, |volume| volume.members)
     }
 
-    /// Images: as many as the most mirrored volume has copies.
+    /// How many images there are: as many as the most mirrored volume has copies.
     pub fn copies(&self) -> u32 {
         self.volumes.iter().map(Volume::copies).max().unwrap_or(1)
     }
@@ -44,7 +44,7 @@ impl Sight {
         })
     }
 
-    /// True when a block is on a member that is there, in the image of `copy`.
+    /// True if the image of `copy` has the block on a member that is not lost.
     pub fn sees(&self, copy: u32, lba: u64) -> bool {
         let Some((volume, start)) = self.volume_of(lba) else { return true };
         let place = volume.place(lba - start);
@@ -52,7 +52,7 @@ impl Sight {
         self.lost >> volume.member(place.row, place.column, copy) & 1 == 0
     }
 
-    /// Tells `seen` which images a landing concerns, and the part of it that does.
+    /// Reports to `seen` which images a landing concerns, and the part of it that does.
     pub fn through(&self, landing: &Landing, mut seen: impl FnMut(u32, &Landing)) {
         match landing.role {
             Role::Copy(copy) => {

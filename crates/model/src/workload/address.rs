@@ -1,12 +1,12 @@
-//! Where fio's random requests fall: block numbers by distribution, each once where a pass has a map.
+//! The addresses of fio's random requests: block numbers by distribution, each once if a pass has a map.
 //!
 //! Zipf, pareto and normal are fio's formulas in fixed point (see `fixed`), scattered by its multiplicative hash;
-//! `zoned` is the one distribution that clusters on the disk. Zipf follows Gray et al. (SIGMOD 1994) as fio does,
-//! with the sum of its weights cut after ten million ranks: the first [`ZETA_EXACT`] are added one by one, the rest
-//! by the Euler-Maclaurin formula, whose first term left out is below 10^-12 of the sum.
+//! `zoned` is the one distribution that clusters on the disk. Zipf follows Gray et al. (SIGMOD 1994) as fio does, with
+//! the sum of its weights cut after ten million ranks: the first [`ZETA_EXACT`] are added one by one, the rest by the
+//! Euler-Maclaurin formula, whose first omitted term is below 10^-12 of the sum.
 //!
-//! fio seeds zipf, pareto and normal with a hash of the file's *name* unless `randseed` is given. A job here has
-//! no names; these streams start from the thread's block seed, as fio's do with `randseed`.
+//! fio seeds zipf, pareto and normal with a hash of the file's *name* unless `randseed` is given. A job here has no
+//! file names; these streams start from the thread's block seed, as fio's do with `randseed`.
 
 use alloc::vec::Vec;
 
@@ -15,27 +15,27 @@ use super::map::{BlockMap, MAP_BLOCKS, Permutation};
 use super::tausworthe::{Lfsr, Purpose, Seeds, Tausworthe, Tausworthe88, scale};
 use super::{Distribution, Generator};
 
-/// Ranks whose weights fio adds up at most.
+/// The most ranks whose weights fio adds up.
 const ZETA_RANKS: u64 = 10_000_000;
 /// Ranks whose weights are added one by one.
 const ZETA_EXACT: u64 = 1024;
-/// One million: what exponents are counted in.
+/// One million: the unit of exponents.
 const MILLION: i128 = 1_000_000;
 /// fio's multiplicative hash (Knuth 6.4): 2^64 (1 - golden ratio), made odd.
 const HASH: u64 = 0x61c8_8646_80b5_83eb;
 /// The largest number of 32 bits: fio's uniform numbers for zipf and pareto run from 0 to 1 inclusive.
 const LAST: u64 = u32::MAX as u64;
 
-/// A share of accesses and the part of the space that takes them.
+/// A share of accesses and the part of the space that receives them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Zone {
-    /// From and to, in percent of the blocks.
+    /// From and to, in per cent of the blocks.
     Percent(u64, u64),
     /// From and to, in bytes.
     Bytes(u64, u64),
 }
 
-/// The streams of places that all files of a thread share.
+/// The random streams of addresses that all files of a thread share.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance {
     random: Tausworthe,
@@ -53,20 +53,20 @@ impl Chance {
         }
     }
 
-    /// A number below `n`, all alike.
+    /// A uniform number below `n`.
     #[inline]
     pub(crate) fn evenly(&mut self, n: u64) -> u64 {
         self.random.below(n)
     }
 
-    /// Back to the start.
+    /// Sets the streams back to the start.
     pub(crate) fn restart(&mut self, seeds: &Seeds, long: bool) {
         self.random = Tausworthe::new(seeds.of(Purpose::Block), long);
         self.zone = Tausworthe88::new(seeds.of(Purpose::Zone));
     }
 }
 
-/// One zone for each percent of accesses.
+/// One zone for each per cent of accesses.
 fn zones(distribution: &Distribution) -> Vec<Zone> {
     let mut table = Vec::new();
     match distribution {
@@ -91,10 +91,10 @@ fn zones(distribution: &Distribution) -> Vec<Zone> {
     table
 }
 
-/// How the blocks of a pass are kept apart.
+/// How the blocks of a pass are kept distinct.
 #[derive(Clone, Debug)]
 enum Cover {
-    /// They are not: a block can come twice.
+    /// Not at all: a block can come twice.
     Free,
     Map(BlockMap),
     Permutation(Permutation),
@@ -111,29 +111,29 @@ enum Shape {
     Zoned,
 }
 
-/// What is drawn in one file.
+/// The generator of addresses in one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Address {
     cover: Cover,
     shape: Shape,
 }
 
-/// What an [`Address`] is made for.
+/// The space of an [`Address`].
 pub(crate) struct Space<'a> {
     pub(crate) distribution: &'a Distribution,
     pub(crate) generator: Generator,
-    /// Each block once a pass.
+    /// Each block once in a pass.
     pub(crate) once: bool,
-    /// Requests are all of one block.
+    /// All requests have one block.
     pub(crate) single: bool,
-    /// Blocks of the map or the shift register, which all directions share by their numbers.
+    /// Blocks of the map or the shift register; all directions share them by number.
     pub(crate) blocks: u64,
-    /// Blocks that a distribution other than the uniform one is spread over.
+    /// Blocks over which a distribution other than the uniform one is spread.
     pub(crate) ranks: u64,
 }
 
 impl Address {
-    /// The state of one file at its start. `space.blocks` is not 0; the distribution's parameters were checked.
+    /// The state of one file at its start. `space.blocks` is not 0, and the distribution's parameters were checked.
     pub(crate) fn new(space: &Space<'_>, seeds: &Seeds) -> Address {
         let seed = seeds.of(Purpose::Block);
         let (blocks, ranks) = (space.blocks, space.ranks);
@@ -166,13 +166,13 @@ impl Address {
         }
     }
 
-    /// Any block can come at any time, all alike.
+    /// True if any block can come at any time, with equal probability.
     pub(crate) fn is_free(&self) -> bool {
         matches!((&self.shape, &self.cover), (Shape::Uniform, Cover::Free))
     }
 
-    /// A block of the `blocks` that a request can start at, in units of `align` bytes; nothing when all are done. One
-    /// past them can come, where the directions' blocks differ or the last is not whole: there fio's file ends.
+    /// A block, of the `blocks` at which a request can start, in units of `align` bytes; `None` when all are done. A
+    /// block past them can come if the directions' blocks differ or the last is not whole: there fio's file ends.
     #[inline]
     pub(crate) fn draw(&mut self, chance: &mut Chance, blocks: u64, align: u64) -> Option<u64> {
         match &mut self.shape {
@@ -192,7 +192,7 @@ impl Address {
         }
     }
 
-    /// Takes block `block`.
+    /// Marks block `block` as done.
     #[inline]
     pub(crate) fn take_one(&mut self, block: u64) {
         if let Cover::Map(map) = &mut self.cover {
@@ -200,7 +200,8 @@ impl Address {
         }
     }
 
-    /// Takes `bytes` from block `block` of `unit` bytes on; how many it got. All, where blocks may come twice.
+    /// Marks `bytes` from block `block` of `unit` bytes on as done; returns how many bytes it got. It gets all if
+    /// blocks may come twice.
     #[inline]
     pub(crate) fn take(&mut self, block: u64, bytes: u64, unit: u64) -> u64 {
         match &mut self.cover {
@@ -222,7 +223,7 @@ impl Cover {
     }
 }
 
-/// A rank scattered over the blocks.
+/// Scatters ranks over the blocks.
 #[derive(Clone, Debug)]
 struct Scatter {
     random: Tausworthe88,
@@ -271,7 +272,7 @@ fn part(n: u64, share: u32) -> u64 {
     (u128::from(n) * u128::from(share) / MILLION as u128) as u64
 }
 
-/// fio's zipf: rank k with a weight of about k^-theta.
+/// fio's zipf: rank k has a weight of about k^-theta.
 #[derive(Clone, Debug)]
 struct Zipf {
     scatter: Scatter,
@@ -346,8 +347,7 @@ fn zeta(ranks: u64, theta: u32) -> u128 {
     (sum as i128 + integral + ends + slopes) as u128
 }
 
-/// |(1 - (2 / n)^(1 - theta)) / (1 - zeta2 / zetan)| and its fraction bits, at most 62, few enough that 32 more bits
-/// fit.
+/// |(1 - (2 / n)^(1 - theta)) / (1 - zeta2 / zetan)| and its fraction bits: at most 62, and few enough for 32 more bits to fit.
 fn eta(blocks: u64, rest: i128, zeta: u128, two: u128) -> (u128, u32) {
     if zeta <= two {
         // At most two ranks: never asked for.
@@ -376,8 +376,8 @@ fn divide(a: u128, b: u128) -> u128 {
     (whole << 60) + (rest << 60) / b
 }
 
-/// Whether a zipf of this exponent over `blocks` can be drawn: theta above 0, not 1, at most 5, and not so steep that
-/// blocks^(theta - 1) passes 2^60. Beyond these the quotient of [`eta`] would not fit.
+/// True if a zipf of this exponent over `blocks` can be drawn: theta above 0, not 1, at most 5, and not so steep that
+/// blocks^(theta - 1) passes 2^60. Beyond these limits the quotient of [`eta`] would not fit.
 pub(crate) fn zipf_fits(theta: u32, blocks: u64) -> bool {
     let rest = i128::from(theta) - MILLION;
     (1..=5_000_000).contains(&theta) && rest != 0 && fixed::log2(blocks.max(1)) * rest / MILLION < 60 * fixed::ONE
@@ -525,7 +525,7 @@ mod tests {
         assert!(!zipf_fits(1_000_000, 1000));
         assert!(!zipf_fits(0, 1000));
         assert!(!zipf_fits(4_000_000, 1 << 32));
-        // The steepest that is allowed still draws.
+        // The steepest allowed still draws.
         let mut zipf = Zipf::new(1 << 30, 2_999_999, None, 3);
         assert!((0..1000).map(|_| zipf.next()).all(|place| place < 1 << 30));
     }

@@ -1,11 +1,11 @@
-//! When: rates with even or exponential gaps, and think time.
+//! Arrivals: rates with even or exponential gaps, and think time.
 //!
-//! A rate makes an open arrival process: each request has an instant at which it is due, whatever the device does,
-//! and its response counts from there. What is due while the depth is used up is issued late and catches up. fio
-//! waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done here.
-//! Nor is fio's whole-microsecond, single-precision Poisson gap, which misses the rate asked for: gaps are
-//! exponential to 2^-32 ns, and their mean is the rate's to within 10^-8. fio's first Poisson request comes at
-//! once, here after a gap.
+//! A rate makes an open arrival process: each request has an instant at which it is due, whatever the device does, and
+//! its time since due counts from there. Requests that fall due while the depth is used up are issued late and catch
+//! up. fio waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done
+//! here. Nor does this room use fio's Poisson gap of whole microseconds in single precision, which misses the rate
+//! asked for: gaps are exponential to 2^-32 ns, and their mean matches the rate within 10^-8. fio's first Poisson
+//! request comes at once, here after a gap.
 
 use super::fio::FioStream;
 use super::fixed;
@@ -15,7 +15,7 @@ use crate::time::{Instant, Span};
 
 const SECOND: u128 = 1_000_000_000;
 
-/// The arrival processes of one worker.
+/// The arrival processes of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     clocks: [Option<Clock>; 3],
@@ -29,14 +29,14 @@ struct Clock {
     begin: Instant,
     /// Bytes or requests so far.
     count: u64,
-    /// Since the beginning, nanoseconds with 32 fraction bits.
+    /// Since the beginning, in nanoseconds with 32 fraction bits.
     elapsed: u128,
-    /// Nanoseconds a byte or a request, 32 fraction bits.
+    /// Nanoseconds for a byte or a request, 32 fraction bits.
     each: u128,
 }
 
 impl Arrival {
-    /// The processes of worker `worker`; none where it has no rate.
+    /// The processes of worker `worker`; `None` if it has no rate.
     pub(crate) fn new(pace: &Pace, seed: Seed, worker: u16) -> Option<Arrival> {
         let clock = |direction: usize| {
             let stream = || seed.numbered("arrival", u64::from(worker) * 3 + direction as u64);
@@ -52,7 +52,7 @@ impl Arrival {
         pace.rate.iter().any(Option::is_some).then(|| Arrival { clocks: [clock(0), clock(1), clock(2)] })
     }
 
-    /// The worker begins; its requests are of about `bytes` each.
+    /// Begins the worker, whose requests have about `bytes` each.
     pub(crate) fn begin(&mut self, now: Instant, bytes: [u64; 3]) {
         for (clock, bytes) in self.clocks.iter_mut().zip(bytes) {
             if let Some(clock) = clock {
@@ -64,15 +64,15 @@ impl Arrival {
         }
     }
 
-    /// When the next request of a direction is due; a direction without a rate always is.
+    /// When the next request of a direction is due. A direction without a rate is always due.
     pub(crate) fn due(&self, direction: usize) -> Option<Instant> {
         let clock = self.clocks[direction].as_ref()?;
-        // Beyond any end of a run, where a gap drawn at random is that long.
+        // Beyond any end of a run, if a gap drawn at random is that long.
         let elapsed = u64::try_from(clock.elapsed >> 32).unwrap_or(u64::MAX);
         Some(Instant::from_nanos(clock.begin.nanos().saturating_add(elapsed)))
     }
 
-    /// A request of a direction was issued.
+    /// Notes that a request of a direction was issued.
     pub(crate) fn issued(&mut self, direction: usize, bytes: u64) {
         if let Some(clock) = &mut self.clocks[direction] {
             clock.advance(bytes);
@@ -94,7 +94,7 @@ impl Clock {
             Rate::Requests(_) => 1,
         };
         match &mut self.random {
-            // From the count, so that no rounding adds up.
+            // From the count, so that rounding does not accumulate.
             None => {
                 self.count += amount;
                 self.elapsed = (u128::from(self.count) * SECOND / u128::from(self.rate.per_second())) << 32;
@@ -107,8 +107,8 @@ impl Clock {
     }
 }
 
-/// Whether a direction's rate lets it go at `now`: since when it is due, or when it will be. A mixed job turns to
-/// the other direction when that one is behind, or due sooner.
+/// Whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due, or `Err` with the
+/// instant at which it will be. A mixed job turns to the other direction if that one is behind, or due sooner.
 pub(crate) fn gate(
     arrival: &Arrival,
     fio: &mut FioStream,
@@ -135,7 +135,7 @@ pub(crate) fn gate(
     }
 }
 
-/// Think time: after so many blocks everything in flight is let finish, then nothing is issued for a while.
+/// Think time: after a number of blocks, wait for everything in flight, then issue nothing for a while.
 #[derive(Clone, Debug)]
 pub(crate) struct Thinking {
     think: Think,
@@ -143,7 +143,7 @@ pub(crate) struct Thinking {
     completed: u64,
     /// The count at the last pause.
     last: u64,
-    /// A request was issued since the count was last looked at.
+    /// A request was issued since the count was last checked.
     look: bool,
     pause: Pause,
 }
@@ -157,36 +157,36 @@ enum Pause {
     Until(Instant),
 }
 
-/// What think time has to say.
+/// What think time demands.
 pub(crate) enum Thought {
     /// Go on.
     Issue,
-    /// Not before requests in flight are done.
+    /// Wait until the requests in flight are done.
     Drain,
-    /// Compute for so long.
+    /// Compute for this long.
     Compute(Span),
-    /// Not before this instant.
+    /// Wait until this instant.
     At(Instant),
 }
 
 impl Thinking {
-    /// At its start.
+    /// Think time at its start.
     pub(crate) fn new(think: Think) -> Thinking {
         Thinking { think, issued: 0, completed: 0, last: 0, look: false, pause: Pause::None }
     }
 
-    /// A block was issued.
+    /// Notes that a block was issued.
     pub(crate) fn issued(&mut self) {
         self.issued += 1;
         self.look = true;
     }
 
-    /// A block was completed.
+    /// Notes that a block was completed.
     pub(crate) fn completed(&mut self) {
         self.completed += 1;
     }
 
-    /// Computing is over: the rest of the time is slept.
+    /// Notes the end of computing: the worker sleeps for the rest of the time.
     pub(crate) fn computed(&mut self, now: Instant) {
         if let Pause::Computing(since) = self.pause {
             let rest = self.think.time.saturating_sub(self.think.spin);
@@ -194,7 +194,7 @@ impl Thinking {
         }
     }
 
-    /// Whether to issue at `now` with so many in flight. fio looks at its count once after each issue.
+    /// What to do at `now` with `in_flight` requests in flight. fio checks its count once after each issue.
     pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> Thought {
         if core::mem::take(&mut self.look) {
             let count = if self.think.on_issue { self.issued } else { self.completed };

@@ -1,9 +1,9 @@
-//! What is wrong with a job, told before it runs.
+//! Checks a job before it runs.
 //!
-//! Everything that can be known from the job and the device's limits is an error here, so that the generators can
-//! rely on it: a request that passes checks is a whole number of sectors inside the device. Sizes are never rounded
-//! for the user, with two exceptions that the tools make too: `bs_unaligned` sizes become whole sectors, and a
-//! file's odd last sector is not used.
+//! Everything that can be known from the job and the device's limits is an error here, so that the generators can rely
+//! on it: each request is a whole number of sectors inside the device. Sizes are never rounded for the user, with two
+//! exceptions that the tools make too: `bs_unaligned` sizes become whole sectors, and a file's partial last sector is
+//! not used.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -19,13 +19,12 @@ use crate::time::Span;
 /// Why a job cannot run on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkloadError {
-    /// The worker's name; empty when it is the job as a whole.
+    /// The worker's name; empty if the job as a whole is at fault.
     pub worker: String,
-    /// What is wrong.
     pub fault: Fault,
 }
 
-/// What is wrong with a worker.
+/// What is wrong with a worker or a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -33,17 +32,16 @@ pub enum Fault {
     Workers,
     /// A depth of 0.
     Depth,
-    /// It would never end.
     Endless,
-    /// It would end, after more than a century.
+    /// It would take more than a century.
     TooLong,
-    /// Bytes that are not a whole number of the device's sectors.
+    /// Not a whole number of the device's sectors.
     Sector {
-        /// What is not.
+        /// The setting.
         what: &'static str,
-        /// Its bytes.
+        /// Its value.
         bytes: u64,
-        /// Bytes of a sector.
+        /// Bytes in a sector.
         sector: u64,
     },
     /// A region or request past the device's end.
@@ -53,20 +51,20 @@ pub enum Fault {
         /// Bytes of the device.
         device: u64,
     },
-    /// A request of more than the device takes at once.
+    /// A request larger than the device accepts.
     TooLarge {
-        /// Its bytes.
+        /// Its size.
         bytes: u64,
-        /// The most it takes.
+        /// The device's limit.
         most: u64,
     },
-    /// No request fits the space it is given.
+    /// No request fits the space that it has.
     NothingFits,
-    /// Shares that do not sum to 100, or one beyond 100.
+    /// Shares that do not add up to 100, or one beyond 100.
     Shares(&'static str),
     /// A number out of its range.
     Number(&'static str),
-    /// Two settings that cannot both hold.
+    /// Two settings that contradict each other.
     Conflict(&'static str),
 }
 
@@ -99,7 +97,7 @@ impl fmt::Display for WorkloadError {
 
 impl core::error::Error for WorkloadError {}
 
-/// The longest that a job may go on for: 100 years, a sixth of what fits in 64 bits of nanoseconds.
+/// The longest duration of a job: 100 years, a sixth of what fits in 64 bits of nanoseconds.
 const LONGEST: u128 = 36_500 * 86_400 * 1_000_000_000;
 
 /// Checks a whole job.
@@ -108,7 +106,7 @@ pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     if job.workers.is_empty() || job.workers.len() > usize::from(u16::MAX) || in_flight > 1 << 31 {
         return Err(WorkloadError { worker: String::new(), fault: Fault::Workers });
     }
-    // By stage: how long its longest worker goes on for, and which that is.
+    // By stage: the longest duration of its workers, and the worker.
     let mut stages: BTreeMap<u32, (u128, &Worker)> = BTreeMap::new();
     for each in &job.workers {
         worker(each, limits).map_err(|fault| WorkloadError { worker: each.name.clone(), fault })?;
@@ -127,7 +125,7 @@ pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// How long a worker goes on for by its own settings, in nanoseconds: a device that is slow adds to it.
+/// The duration of a worker by its own settings, in nanoseconds. A slow device adds to it.
 fn length(worker: &Worker) -> u128 {
     let nanos = |span: Span| u128::from(span.nanos());
     let pause = worker.pace.think.map_or(0, |think| nanos(think.time) + nanos(think.spin));
@@ -144,7 +142,7 @@ fn length(worker: &Worker) -> u128 {
     before + most + pause
 }
 
-/// How long rates and pauses make a job that ends with its bytes or its requests.
+/// The duration that rates and pauses give to a job that ends with its bytes or its requests.
 fn paced(worker: &Worker, pattern: &FioPattern) -> u128 {
     const SECOND: u128 = 1_000_000_000;
     let bytes = u128::from(pattern.bytes) * u128::from(pattern.loops);

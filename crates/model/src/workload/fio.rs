@@ -1,11 +1,12 @@
-//! fio's generator: what the next request of a thread is, in fio's own order of draws.
+//! fio's generator: the next request of a thread, in fio's own order of draws.
 //!
-//! It reproduces the streams of fio 3.33 (`io_u.c`, `backend.c`): the direction by `rwmixread`, the file, at random
-//! or in sequence, the place, the size, the map, and how passes end and start again. Each direction has its own
-//! sequential position in each file. When is not its affair (see `worker`), nor what a request costs.
+//! It reproduces the streams of fio 3.33 (`io_u.c`, `backend.c`): the direction by `rwmixread`, the file, the place at
+//! random or in sequence, the size, the map, and how passes end and start again. Each direction has its own sequential
+//! position in each file. It decides neither when a request is issued (see `worker`) nor what it costs.
 //!
-//! Where it departs on purpose: a request never reaches past the part of the file in use; a run with gaps or backwards
-//! (`rw=read:-8k`) goes as fio's does in a file used from its beginning; an `io_size` of just the files' size counts as none.
+//! Intended differences: a request never reaches past the part of the file in use; a run with gaps or backwards
+//! (`rw=read:-8k`) behaves as fio's does in a file used from its beginning; an `io_size` equal to the files' size
+//! counts as none.
 
 mod grounded;
 mod passes;
@@ -21,27 +22,27 @@ pub(crate) use grounded::Around;
 use grounded::{Asking, Found, Ground};
 use passes::PassLimits;
 
-/// Index of a direction in fio's triples.
+/// Index of reads in fio's triples.
 pub(crate) const READ: usize = 0;
 /// Index of writes.
 pub(crate) const WRITE: usize = 1;
 /// Index of trims.
 pub(crate) const TRIM: usize = 2;
-/// Where a request began that there was none of yet.
+/// The beginning of the last request, if there was none yet.
 const NOWHERE: u64 = u64::MAX;
 
-/// One request, in bytes of the device.
+/// A request, in bytes of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Draw {
     /// [`READ`], [`WRITE`] or [`TRIM`].
     pub(crate) direction: usize,
-    /// First byte on the device.
+    /// The first byte on the device.
     pub(crate) start: u64,
     pub(crate) bytes: u64,
 }
 
 impl Draw {
-    /// What its direction asks.
+    /// The operation of its direction.
     #[inline]
     pub(crate) fn op(&self) -> Op {
         match self.direction {
@@ -55,9 +56,8 @@ impl Draw {
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Drawn {
-    /// This.
     Request(Draw),
-    /// A sync: a flush, or one that a drive does not see.
+    /// A sync: a flush, or one that the drive does not see.
     Sync(Sync),
     /// A pass has ended; another may begin.
     Pass,
@@ -72,13 +72,13 @@ pub(crate) enum Drawn {
 /// A sync between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// All that was written.
+    /// Of everything written.
     Flush,
-    /// A range of the page cache, which is no matter of the drive.
+    /// Of a range of the page cache; it does not concern the drive.
     FileRange,
 }
 
-/// One file.
+/// The state of a file.
 #[derive(Clone, Debug)]
 struct File {
     region: Region,
@@ -98,7 +98,7 @@ struct File {
     fresh: bool,
 }
 
-/// One thread's generator.
+/// The generator of a thread.
 #[derive(Clone, Debug)]
 pub(crate) struct FioStream {
     pattern: FioPattern,
@@ -107,7 +107,7 @@ pub(crate) struct FioStream {
     long: bool,
     random: bool,
     mapped: bool,
-    /// The last that fio saw completed was a sync.
+    /// The last completion that fio saw was a sync.
     synced: bool,
     /// The next place is not marked in the map.
     unmarked: bool,
@@ -146,27 +146,27 @@ pub(crate) struct FioStream {
     asking: Option<Asking>,
 }
 
-/// The common case, one file, one direction, one size, in which nothing is left to decide but the place.
+/// The common case: one file, one direction, one size. Only the place remains to be drawn.
 #[derive(Clone, Copy, Debug)]
 struct Plain {
     direction: usize,
     bytes: u64,
-    /// Places are drawn evenly among all of the file's, each as often as it comes.
+    /// Places are drawn evenly among all of the file's, with repetition.
     even: bool,
-    /// Requests before anything can end, and those of them that are drawn and not in the counts yet.
+    /// Requests before anything can end, and how many of them are drawn but not yet counted.
     ahead: u64,
     drawn: u64,
 }
 
 impl FioStream {
-    /// The generator of one thread on a device of `sector` bytes. The pattern was checked.
+    /// The generator of a thread on a device of `sector` bytes. The pattern was checked.
     pub(crate) fn new(pattern: &FioPattern, sector: u64, seeds: Seeds, time_based: bool) -> FioStream {
         let long = pattern.generator == Generator::Tausworthe64 || exceeds_short(pattern);
         let sizes =
             [READ, WRITE, TRIM].map(|d| Sizes::new(&pattern.blocks[d], sector, sizes_random(pattern, &seeds, d, long)));
         let align = core::array::from_fn(|d| match pattern.align[d] {
             given if given != 0 && pattern.random != [0; 3] => given,
-            // A direction that is not used may have no size at all.
+            // An unused direction may have no size at all.
             _ => sizes[d].min.max(1),
         });
         let mut stream = FioStream {
@@ -242,7 +242,7 @@ impl FioStream {
         File { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
     }
 
-    /// The direction of the next request, where it can be told beforehand; [`FioStream::next`] will keep to it.
+    /// The direction of the next request, if it can be told beforehand; [`FioStream::next`] will keep to it.
     pub(crate) fn peek(&mut self) -> Option<usize> {
         if self.ends_now() || self.due().is_some() {
             return None;
@@ -252,30 +252,30 @@ impl FioStream {
         self.chosen
     }
 
-    /// Mixed reads and writes: the other direction next, because its rate asks for it.
+    /// For mixed reads and writes: makes the other direction next, because its rate asks for it.
     pub(crate) fn turn(&mut self, direction: usize) {
         self.mixed = direction;
         self.chosen = Some(direction);
     }
 
-    /// The direction that a mixed job can turn to from `direction`.
+    /// The direction to which a mixed job can turn from `direction`.
     pub(crate) fn other(&self, direction: usize) -> Option<usize> {
         let share = if direction == READ { 100 - self.pattern.mix_read } else { self.pattern.mix_read };
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
-    /// fio saw a request completed, or a sync.
+    /// Notes that fio saw the completion of a request, or of a sync.
     #[inline]
     pub(crate) fn saw(&mut self, sync: bool) {
         self.synced = sync;
     }
 
-    /// Whether the job or the pass ends before another request.
+    /// True if the job or the pass ends before another request.
     pub(crate) fn ends_now(&self) -> bool {
         self.over() || self.pass_over()
     }
 
-    /// Whether there are syncs between its requests.
+    /// True if there are syncs between its requests.
     pub(crate) fn syncs(&self) -> bool {
         self.pattern.syncs.any()
     }
@@ -285,13 +285,13 @@ impl FioStream {
         self.pattern.zoned.is_some()
     }
 
-    /// Whether the last that was seen completed was a sync.
+    /// True if the last completion seen was a sync.
     pub(crate) fn synced(&self) -> bool {
         self.synced
     }
 
-    /// The sync that comes before the next request. fio asks how many writes were issued, whatever came since; in a
-    /// trim-write pair it has no place.
+    /// The sync that comes before the next request. fio goes by the number of writes issued, whatever came since; a
+    /// trim-write pair is not interrupted.
     fn due(&self) -> Option<Sync> {
         let (Syncs { fsync, fdatasync, file_range }, writes) = (self.pattern.syncs, self.issued[WRITE]);
         if self.synced || writes == 0 || self.pattern.direction == Direction::TrimWrite {
@@ -305,7 +305,7 @@ impl FioStream {
         }
     }
 
-    /// Forgets what was counted: the ramp is over. Places go on from where they are.
+    /// Resets the counts at the end of the ramp. Places go on from where they are.
     pub(crate) fn forget_counts(&mut self) {
         self.count_drawn();
         (self.issued, self.read_back) = ([0; 3], 0);
@@ -318,7 +318,7 @@ impl FioStream {
         if let Some(plain) = &mut self.plain
             && plain.drawn < plain.ahead
         {
-            // No end is near: nothing is left but to draw a place.
+            // No end is near: only the place is to be drawn.
             plain.drawn += 1;
             let (direction, bytes) = (plain.direction, plain.bytes);
             let file = &self.files[0];
@@ -328,7 +328,7 @@ impl FioStream {
         self.next_in_full(around)
     }
 
-    /// Brings the counts up to date with what was drawn of a plain pattern.
+    /// Brings the counts up to date with the draws of a plain pattern.
     fn count_drawn(&mut self) {
         if let Some(plain) = &mut self.plain {
             let drawn = core::mem::take(&mut plain.drawn);
@@ -340,7 +340,7 @@ impl FioStream {
         }
     }
 
-    /// How many requests of a plain pattern that is not over can follow the next before the job or the pass is.
+    /// How many requests of a plain pattern can follow the next one before the job or the pass ends.
     fn before_an_end(&self, bytes: u64) -> u64 {
         let left = (self.limits.bytes - self.bytes).min(self.limits.pass - self.pass_bytes);
         ((left - 1) / bytes).min(self.limits.requests - self.issued.iter().sum::<u64>() - 1)
@@ -424,7 +424,7 @@ impl FioStream {
         Drawn::Request(Draw { direction, start: file.region.start + place, bytes })
     }
 
-    /// The start of a pass.
+    /// Starts a pass.
     fn restart(&mut self) {
         self.pass_bytes = 0;
         self.zone_bytes = 0;
@@ -452,7 +452,7 @@ impl FioStream {
         }
     }
 
-    /// The direction of the next request.
+    /// Chooses the direction of the next request.
     #[inline]
     fn choose(&mut self) -> usize {
         match self.pattern.direction {
@@ -464,7 +464,7 @@ impl FioStream {
     }
 
     fn choose_mixed(&mut self) -> usize {
-        // fio draws again only once a direction has had its share since the last turn.
+        // fio draws again only after a direction has had its share since the last turn.
         if self.issued[self.mixed] >= self.mix_until {
             let direction = if self.mix.percent() <= self.pattern.mix_read { READ } else { WRITE };
             if direction != self.mixed {
@@ -476,7 +476,7 @@ impl FioStream {
         self.mixed
     }
 
-    /// The file of the next request; nothing when all are done.
+    /// Chooses the file of the next request; `None` when all are done.
     #[inline]
     fn pick(&mut self) -> Option<usize> {
         if let [_] = &self.files[..] {
@@ -507,7 +507,7 @@ impl FioStream {
         }
     }
 
-    /// A request in `file`.
+    /// A request in `file`; `None` if the file has no more.
     #[inline]
     fn request(&mut self, index: usize, direction: usize, around: &mut Around<'_>) -> Found {
         if self.pattern.zoned.is_none() {
@@ -543,7 +543,7 @@ impl FioStream {
     #[inline]
     fn draw_place(&mut self, index: usize, direction: usize) -> Option<(u64, u64)> {
         let (place, random, marks) = self.place(index, direction)?;
-        // fio forgets to mark what follows a place in sequence that failed.
+        // fio does not mark the place after a sequential place that failed.
         self.unmarked |= !marks;
         let file = &self.files[index];
         let by = if !self.pattern.sizes_by_randomness {
@@ -612,7 +612,8 @@ impl FioStream {
         Some(block * self.align[direction])
     }
 
-    /// A random block; a job that runs by time starts the file again when it is covered. A plain pattern takes it.
+    /// A random block. A job that runs by time starts the file again when it is covered. A plain pattern marks the
+    /// block.
     #[inline]
     fn block(&mut self, index: usize, direction: usize) -> Option<u64> {
         let align = self.align[direction];
@@ -688,7 +689,7 @@ impl FioStream {
         let file = &mut self.files[index];
         let start = draw.start - file.region.start;
         if draw.direction == TRIM && self.random && file.last[TRIM] == start {
-            // The same place by chance: what follows is its write all the same.
+            // The same place by chance: what follows is still its write.
             file.last[WRITE] = file.last[WRITE].wrapping_sub(1);
         }
         file.last[draw.direction] = start;
@@ -697,7 +698,7 @@ impl FioStream {
         self.zone_bytes += draw.bytes;
         self.pass_bytes += draw.bytes;
         self.moved += draw.bytes;
-        // Of a trim-write pair the write counts.
+        // In a trim-write pair only the write counts.
         if self.pattern.direction != Direction::TrimWrite || draw.direction == WRITE {
             self.bytes += draw.bytes;
         }
@@ -705,12 +706,12 @@ impl FioStream {
 }
 
 impl File {
-    /// What of a trim-write pair is next: the write, unless the last of each were at one place.
+    /// What comes next in a trim-write pair: the write, unless the last trim and write were at one place.
     fn of_pair(&self) -> usize {
         if self.last[WRITE] == self.last[TRIM] { TRIM } else { WRITE }
     }
 
-    /// Positions and map as at the start of a pass, in the zone it is in.
+    /// Sets positions and map back to the start of a pass, in the current zone.
     fn clear(&mut self, seeds: &Seeds) {
         self.next = [self.zone; 3];
         self.last = [NOWHERE; 3];
@@ -734,7 +735,7 @@ impl Direction {
     }
 }
 
-/// What makes a pattern plain.
+/// The plain case, if the pattern is one.
 fn plain(pattern: &FioPattern) -> Option<Plain> {
     let direction = match pattern.direction {
         Direction::Read => READ,
@@ -758,7 +759,8 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     (simple && same && sound && !odd).then_some(Plain { direction, bytes, even: false, ahead: 0, drawn: 0 })
 }
 
-/// The stream of sizes of one direction. A trim-write pair, and a write and its verification, draw alike.
+/// The stream of sizes of one direction. The two of a trim-write pair, and a write and its verification, draw the same
+/// sizes.
 fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: bool) -> Tausworthe {
     let alike = match direction {
         TRIM if pattern.direction == Direction::TrimWrite => WRITE,
@@ -768,7 +770,7 @@ fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: boo
     Tausworthe::new(seeds.sizes(alike as u64), long)
 }
 
-/// More blocks than the 32-bit generator reaches: fio changes to the 64-bit one by itself.
+/// True if there are more blocks than the 32-bit generator reaches: fio then changes to the 64-bit one by itself.
 fn exceeds_short(pattern: &FioPattern) -> bool {
     let smallest = pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(1).max(1);
     pattern.generator == Generator::Tausworthe

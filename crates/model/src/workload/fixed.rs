@@ -1,11 +1,11 @@
-//! Logarithms and powers in whole numbers: what zipf, pareto and Poisson draws need without floating point.
+//! Logarithms and powers in integers: zipf, pareto and Poisson draws use them in place of floating point.
 //!
-//! A [`Log`] is a binary logarithm with 60 fraction bits. Both ways go through a table of 256 steps, computed at
-//! compile time, and a short series for the rest of the step (Tang 1989, "Table-driven implementation of the
-//! exponential function"). Truncation of the series is below 2^-66; rounding leaves errors near 2^-58. The tests
-//! compare with the 64-bit floating-point functions, whose own error (2^-52) bounds what they can show.
+//! A [`Log`] is a binary logarithm with 60 fraction bits. Both directions use a table of 256 steps, computed at compile
+//! time, and a short series for the rest of the step (Tang 1989, "Table-driven implementation of the exponential
+//! function"). Truncation of the series is below 2^-66; rounding leaves errors near 2^-58. The tests compare with the
+//! 64-bit floating-point functions, whose own error (2^-52) limits the comparison.
 
-/// A binary logarithm, 60 fraction bits. Any value a `u128` can have, and its negative, fits with room to spare.
+/// A binary logarithm, 60 fraction bits. It fits any value of a `u128`, and its negative, with room to spare.
 pub(crate) type Log = i128;
 
 /// One, as a [`Log`].
@@ -226,7 +226,7 @@ mod tests {
         for x in samples() {
             let ours = minus_ln(x) as f64 / ONE as f64;
             let theirs = -(x as f64 / 2f64.powi(64)).ln();
-            // Where ln is small the floating quotient itself has lost digits: 2^-53 absolute.
+            // Where ln is small, the floating quotient itself has lost digits: 2^-53 absolute.
             assert!((ours - theirs).abs() < theirs * 1e-12 + 3e-16, "{x}: {ours} {theirs}");
         }
     }

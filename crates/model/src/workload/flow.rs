@@ -1,8 +1,8 @@
-//! Who waits for whom where jobs keep shares of what all issue together (fio's `flow`).
+//! fio's `flow`: which worker waits for which when jobs keep shares of the requests that they issue together.
 //!
-//! Each worker of a flow has a weight. Before each request its share of all that the flow has issued is held against its
-//! share of the weights; one that is ahead waits until the others have caught up, or sleeps and asks again. Whoever ends
-//! takes its count and weight along. Source: fio 3.33, `flow.c`, in whole numbers instead of its quotients.
+//! Each worker of a flow has a weight. Before each request its share of the flow's requests is compared with its share
+//! of the weights; a worker that is ahead waits until the others have caught up, or sleeps and checks again. A worker
+//! that ends takes its count and weight along. Source: fio 3.33, `flow.c`, in integers instead of its quotients.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -17,10 +17,10 @@ pub(crate) struct Flows {
     members: Vec<Option<Member>>,
 }
 
-/// What the workers of a flow have in common.
+/// The workers of a flow.
 #[derive(Clone, Debug)]
 struct Group {
-    /// Requests of all; fio begins with one.
+    /// Requests of all workers; fio begins with one.
     issued: u64,
     weight: u64,
     /// Workers that wait.
@@ -36,7 +36,8 @@ struct Member {
 }
 
 impl Flows {
-    /// The flows of a job's workers, those of later stages too: as in fio, their weights count from the beginning.
+    /// The flows of a job's workers, including those of later stages: as in fio, their weights count from the
+    /// beginning.
     pub(crate) fn new(job: &Job) -> Flows {
         let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
         let mut member = |flow: super::Flow| {
@@ -48,8 +49,8 @@ impl Flows {
         Flows { groups, members }
     }
 
-    /// Whether a worker is ahead of its share: how long it sleeps then; with no time, it waits for the others, and is
-    /// noted for that.
+    /// Checks whether a worker is ahead of its share. If so, returns how long it sleeps; zero if it waits for the
+    /// others, which is noted.
     pub(crate) fn hold(&mut self, worker: u16) -> Option<Span> {
         let member = self.members[usize::from(worker)].as_ref()?;
         let group = self.groups.get_mut(&member.id)?;
@@ -61,7 +62,7 @@ impl Flows {
         ahead.then_some(member.sleep)
     }
 
-    /// A worker issues; who of its flow is to be asked again.
+    /// Notes that a worker issues; returns the workers of its flow to ask again.
     pub(crate) fn issued(&mut self, worker: u16) -> Vec<u16> {
         let Some(member) = &mut self.members[usize::from(worker)] else { return Vec::new() };
         member.issued += 1;
@@ -71,7 +72,7 @@ impl Flows {
         })
     }
 
-    /// A worker has ended; who of its flow is to be asked again.
+    /// Notes that a worker has ended; returns the workers of its flow to ask again.
     pub(crate) fn ended(&mut self, worker: u16) -> Vec<u16> {
         let Some(member) = self.members[usize::from(worker)].take() else { return Vec::new() };
         self.groups.get_mut(&member.id).map_or(Vec::new(), |group| {

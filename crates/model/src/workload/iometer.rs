@@ -1,9 +1,9 @@
 //! Iometer's generator over one target of one worker (IOGrunt, IOTargetDisk and IOAccess of Iometer 1.1).
 //!
-//! There is one pointer, shared by reads and writes: "sequential" goes on from wherever the last request ended, also
-//! after a random one. A line is drawn for a burst by the worker's numbers, direction and place for each request by
-//! the target's. Iometer's worker has one stream for all its targets; here each (worker, target) has its own copy,
-//! which changes the order of the lines but not their shares.
+//! Reads and writes share one pointer: "sequential" continues from the end of the last request, even after a random
+//! one. The worker's random numbers draw a line for each burst; the target's draw direction and place for each request.
+//! Iometer's worker has one stream for all its targets; here each (worker, target) has its own copy, which changes the
+//! order of the lines but not their shares.
 
 use alloc::vec::Vec;
 
@@ -25,11 +25,11 @@ impl Random {
     }
 }
 
-/// The state of one (worker, target).
+/// The state of a (worker, target) pair.
 #[derive(Clone, Debug)]
 pub(crate) struct IometerStream {
     lines: Vec<AccessLine>,
-    /// The line that owns each percent.
+    /// The line that owns each per cent.
     grid: Vec<u8>,
     area: Region,
     sector: u64,
@@ -44,17 +44,16 @@ pub(crate) struct IometerStream {
 /// A transaction's first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transaction {
-    /// What to issue.
     pub(crate) draw: Draw,
     /// How long to wait before it.
     pub(crate) delay: Span,
-    /// Bytes of the reply; 0: none.
+    /// In bytes; 0 for none.
     pub(crate) reply: u32,
 }
 
 impl IometerStream {
     /// The generator at its start on a device of `sector` bytes. The pattern was checked; `run` is mixed into the
-    /// seeds, 0 leaves them.
+    /// seeds, 0 leaves them unchanged.
     pub(crate) fn new(pattern: &IometerPattern, sector: u64, run: u64) -> IometerStream {
         let lines = pattern.spec.lines.clone();
         let grid = lines.iter().enumerate().flat_map(|(i, line)| core::iter::repeat_n(i as u8, line.share.into()));
@@ -72,7 +71,7 @@ impl IometerStream {
         }
     }
 
-    /// No transaction waits or is answered.
+    /// True if no transaction waits or has a reply.
     pub(crate) fn only_draws(&self) -> bool {
         self.lines.iter().all(|line| line.delay == Span::ZERO && line.reply == 0)
     }
@@ -93,7 +92,7 @@ impl IometerStream {
         Transaction { draw, delay, reply: line.reply }
     }
 
-    /// The request that answers one of `direction`, `bytes` long. Iometer draws it by the line that is current.
+    /// The reply, `bytes` long, to a request of `direction`. Iometer draws it by the current line.
     pub(crate) fn reply(&mut self, direction: usize, bytes: u32) -> Draw {
         let line = self.lines[self.line];
         self.request(direction ^ 1, bytes, line.random, line.align)
@@ -117,7 +116,7 @@ impl IometerStream {
     }
 }
 
-/// The next multiple of `align`, without a division where it is a power of two.
+/// The next multiple of `align`, without a division if it is a power of two.
 #[inline]
 fn round_up(x: u64, align: u64) -> u64 {
     if align.is_power_of_two() { (x + align - 1) & !(align - 1) } else { x.next_multiple_of(align) }

@@ -1,18 +1,18 @@
-//! Each block once a pass: a bitmap where it fits, a permutation where it would not.
+//! Each block once in a pass: a bitmap if it fits, else a permutation.
 //!
-//! Up to [`MAP_BLOCKS`] blocks a file has fio's bitmap: a block is drawn, and where it is taken the next free one is
-//! used, around the end. That needs a bit a block (32 MiB at the limit; the system supplies the pages as they are
-//! touched). Above it (1 TiB of 4 KiB blocks) the order comes from a keyed permutation of the blocks: it too gives
-//! each block once and looks random, in constant memory, but is not fio's order, and a pass has none of the
-//! clustering that "the next free one" brings towards its end.
+//! Up to [`MAP_BLOCKS`] blocks, a file has fio's bitmap: a block is drawn, and if it is taken, the next free one is
+//! used, with wrap-around. The bitmap needs a bit for each block (32 MiB at the limit; the system supplies the pages as
+//! they are touched). Above the limit (1 TiB of 4 KiB blocks) the order comes from a keyed permutation of the blocks.
+//! It too gives each block once and looks random, in constant memory; but it is not fio's order, and lacks the
+//! clustering of "the next free one" towards the end of a pass.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The most blocks of a file that have a bitmap.
+/// The most blocks of a file with a bitmap.
 pub(crate) const MAP_BLOCKS: u64 = 1 << 28;
 
-/// Which blocks are taken. Level 0 has a bit a block; a bit above is set when its word below is full.
+/// The taken blocks. Level 0 has a bit for each block; a bit above is set when its word below is full.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockMap {
     levels: Vec<Vec<u64>>,
@@ -43,8 +43,9 @@ impl BlockMap {
         self.close_ends();
     }
 
-    /// Marks the bits past the end of each level but the lowest, which stand for nothing. The lowest keeps them free, as
-    /// fio does: what begins at the last block and reaches past it marks them too, and is cut only where they are marked.
+    /// Marks the bits past the end of each level except the lowest, which stand for nothing. On the lowest they stay
+    /// free, as in fio: a request that begins at the last block and reaches past it marks them too, and is cut only if
+    /// they are marked.
     fn close_ends(&mut self) {
         let mut bits = self.levels[0].len() as u64;
         for level in &mut self.levels[1..] {
@@ -55,7 +56,7 @@ impl BlockMap {
         }
     }
 
-    /// `block` if it is free, else the next free one, around the end; nothing when all are taken.
+    /// `block` if it is free, else the next free one, with wrap-around; `None` when all are taken.
     #[inline]
     pub(crate) fn free_from(&self, block: u64) -> Option<u64> {
         let word = self.levels[0][(block / 64) as usize];
@@ -82,7 +83,7 @@ impl BlockMap {
     fn search(&self, word: u64) -> Option<u64> {
         let mut index = word;
         for level in 1..=self.levels.len() {
-            // `index` is the first bit to look at in `level`; above the top there is nothing.
+            // `index` is the first bit to check in `level`; above the top there is nothing.
             let bits = self.levels.get(level)?;
             let at = (index / 64) as usize;
             if at >= bits.len() {
@@ -104,7 +105,7 @@ impl BlockMap {
             .fold(index, |index, level| index * 64 + u64::from((!self.levels[level][index as usize]).trailing_zeros()))
     }
 
-    /// Takes up to `count` blocks from the free one `block` on, as far as they are free; how many it took.
+    /// Takes up to `count` free blocks from the free block `block` on; returns how many it took.
     #[inline]
     pub(crate) fn take(&mut self, block: u64, count: u64) -> u64 {
         let mut taken = 0;
@@ -128,7 +129,7 @@ impl BlockMap {
 }
 
 /// A keyed permutation of `0..numbers`: an unbalanced Feistel network (Luby and Rackoff 1988) over the next power of
-/// two, walked until it falls inside (Black and Rogaway 2002): less than two turns a number on average.
+/// two, walked until it falls inside (Black and Rogaway 2002), with fewer than two steps for each number on average.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     keys: [u64; Permutation::ROUNDS],
@@ -142,18 +143,18 @@ impl Permutation {
     /// Rounds, half of them on each side. Four make a permutation that looks random; six leave a margin.
     const ROUNDS: usize = 6;
 
-    /// A permutation of `0..numbers`, 2 at least.
+    /// A permutation of `0..numbers`; at least 2.
     pub(crate) fn new(numbers: u64, mut key: impl FnMut() -> u64) -> Permutation {
         let bits = (64 - (numbers - 1).leading_zeros()).max(2);
         Permutation { keys: core::array::from_fn(|_| key()), numbers, given: 0, left: bits / 2, right: bits - bits / 2 }
     }
 
-    /// Starts again from the first.
+    /// Starts again from the first number.
     pub(crate) fn clear(&mut self) {
         self.given = 0;
     }
 
-    /// The next number; nothing when all have been given.
+    /// The next number; `None` when all have been given.
     pub(crate) fn next(&mut self) -> Option<u64> {
         if self.given == self.numbers {
             return None;
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(map.take(70, 1), 1);
         assert_eq!(map.take(60, 64), 10);
         assert_eq!(map.free_from(60), Some(71));
-        // Four words of 64 bits hold 200 blocks: 66 are free from 190 on, and none of the 200 then.
+        // Four words of 64 bits hold 200 blocks: 66 bits are free from 190 on, and then none of the 200.
         assert_eq!(map.take(190, 64), 64);
         assert_eq!(map.free_from(199), Some(0));
     }
@@ -245,7 +246,7 @@ mod tests {
         assert!(mean.abs_diff(numbers / 3) < numbers * 3 / 1000, "{mean}");
         let mut bins = [0u32; 100];
         drawn.iter().for_each(|x| bins[(x * 100 / numbers) as usize] += 1);
-        // Chi-squared, 99 degrees of freedom: 148 is passed once in a thousand keys; this key is fixed.
+        // Chi-squared, 99 degrees of freedom: one key in a thousand exceeds 148; this key is fixed.
         let chi: u64 = bins.iter().map(|&c| u64::from(c.abs_diff(1000)).pow(2)).sum::<u64>() / 1000;
         assert!(chi < 149, "{chi}");
     }

@@ -1,34 +1,38 @@
-//! When fio sees what is done: not when a request completes, but when its thread looks.
+//! When fio sees completions: not when a request completes, but when its thread looks.
 //!
-//! With several requests in flight fio issues until its depth is in use, then waits for some to be done and takes back
-//! so many (`iodepth_batch_complete_min`, `_max`), again and again until few enough are left (`iodepth_low`). What it has
-//! not taken back holds its place in the depth. A sync that is a call blocks it; it looks at nothing meanwhile. Most jobs
-//! do the same whether it sees a completion at once or when it looks; those with syncs, batches, or a backlog to read back
-//! do not. Source: fio 3.33, `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`.
+//! With several requests in flight fio issues until its depth is in use, waits for some completions and takes a batch
+//! (`iodepth_batch_complete_min`, `_max`), again and again until few enough are left (`iodepth_low`). A completion that
+//! it has not taken still counts in the depth. A sync that is a call blocks the thread; it sees nothing meanwhile. Most
+//! jobs behave the same whether a completion is seen at once or later; jobs with syncs, batches, or a verify backlog do
+//! not. Source: fio 3.33, `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`.
 
 use alloc::collections::VecDeque;
 
 use super::{Engine, FioPattern};
 
-/// Something that is done.
+/// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// A sync.
     Sync,
-    /// A request: whether it was a read, and its place; the number of a write that is to be read back, or 0.
-    Request { read: bool, number: u32, lba: u64, sectors: u32 },
+    /// A request: whether it was a read, and its place; the number of a write to read back, or 0.
+    Request {
+        read: bool,
+        number: u32,
+        lba: u64,
+        sectors: u32,
+    },
 }
 
-/// What is done and not seen yet, and whether fio looks.
+/// The completions that fio has not seen, and whether it looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Reaping {
     engine: Engine,
     depth: u32,
-    /// Done, in order.
+    /// In order of completion.
     unseen: VecDeque<Seen>,
-    /// It waits, and has to take back so many at least before it goes on.
+    /// It waits, and must take completions before it goes on.
     wait: Option<Wait>,
-    /// It has just issued: where it takes back after each request.
+    /// It has just issued: it may take completions after each request.
     issued: bool,
     /// Requests that are not handed over yet.
     queued: u32,
@@ -38,14 +42,14 @@ pub(crate) struct Reaping {
 struct Wait {
     /// The depth was in use: it goes on until few enough are left.
     full: bool,
-    /// At least so many at a time.
+    /// It takes at least this many at a time.
     least: u32,
-    /// Of what it takes back now, so many are left.
+    /// Completions still to take in this batch.
     taking: u32,
 }
 
 impl Reaping {
-    /// Nothing is done yet; none where nothing depends on when fio looks.
+    /// With nothing done yet; `None` if it makes no difference when fio looks.
     pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaping> {
         let engine = pattern.engine;
         let plain = engine == Engine { kind: engine.kind, batch: engine.batch, ..Engine::default() };
@@ -63,7 +67,7 @@ impl Reaping {
         })
     }
 
-    /// A request was issued, to be handed over with others; or a sync was, which is a call.
+    /// Notes that a request was issued, to be handed over with others; or a sync, which is a call.
     pub(crate) fn issued(&mut self, call: bool) {
         self.issued = true;
         self.queued += u32::from(!call);
@@ -81,7 +85,7 @@ impl Reaping {
         true
     }
 
-    /// Something is done.
+    /// Notes a completion.
     pub(crate) fn done(&mut self, seen: Seen) {
         self.unseen.push_back(seen);
     }
@@ -91,7 +95,7 @@ impl Reaping {
         self.unseen.len() as u32
     }
 
-    /// The next that fio sees.
+    /// The next completion that fio sees.
     pub(crate) fn take(&mut self) -> Option<Seen> {
         let seen = self.unseen.pop_front()?;
         if let Some(wait) = &mut self.wait {
@@ -100,12 +104,12 @@ impl Reaping {
         Some(seen)
     }
 
-    /// It waits for more to be done before it goes on.
+    /// True if it waits for more completions before it goes on.
     pub(crate) fn waits(&self) -> bool {
         self.wait.is_some()
     }
 
-    /// Whether it takes back what is done next, with so many not done yet.
+    /// True if it takes the next completion, with `in_flight` requests not done.
     pub(crate) fn looks(&mut self, in_flight: u32) -> bool {
         let done = self.unseen.len() as u32;
         let held = in_flight + done;
@@ -113,7 +117,7 @@ impl Reaping {
         let begins = held >= self.depth || (polls && core::mem::take(&mut self.issued) && held > 0);
         let wait = match &mut self.wait {
             Some(wait) if wait.taking > 0 => return true,
-            // It took back what it was to.
+            // It has taken all that it had to.
             Some(wait) if wait.least == 0 && !(wait.full && held > self.engine.low) => {
                 self.wait = None;
                 return false;

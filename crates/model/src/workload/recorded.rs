@@ -1,5 +1,5 @@
-//! A session that was recorded request by request, played again at the same instants: on the stack that it was recorded on it
-//! ends at the same nanosecond. Reads no file; whoever reads recordings makes the [`Session`].
+//! A session that was recorded request by request, played again at the same instants. On the stack of the recording it
+//! ends at the same nanosecond. It reads no file; the reader of recordings makes the [`Session`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,48 +7,46 @@ use alloc::vec::Vec;
 use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source, Status};
 use crate::time::Instant;
 
-/// A request as a device took it and answered it.
+/// A request as a device accepted and answered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number: rises in the order in which they were taken.
+    /// Rises in the order in which requests were accepted.
     pub stamp: u64,
-    /// When it was taken.
+    /// When it was accepted.
     pub at: Instant,
-    /// When it was over.
+    /// When it completed.
     pub done: Instant,
-    /// How it ended: done, or not.
+    /// True if it ended without an error.
     pub ok: bool,
-    /// What was asked.
     pub op: Op,
-    /// First block of 512 bytes.
+    /// The first block of 512 bytes.
     pub lba: u64,
-    /// Blocks.
     pub sectors: u32,
-    /// Marked [`Flags::FUA`].
+    /// It had [`Flags::FUA`].
     pub fua: bool,
-    /// Its name while it was in flight: where two are served alike, it decides.
+    /// Its name while it was in flight. Where two are served alike, it decides.
     pub tag: u32,
 }
 
 /// A recorded session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Session {
-    /// Its name, for reports.
+    /// For reports.
     pub name: String,
-    /// What it was recorded on, in words.
+    /// The stack of the recording, in words.
     pub made_on: String,
     /// In order of their stamps, and so of their instants.
     pub entries: Vec<Entry>,
 }
 
-/// How the requests that were played ended beside the recorded ones.
+/// How the played requests ended, compared with the recorded ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Played and over.
+    /// Played and completed.
     pub requests: u64,
-    /// Of these, at the same nanosecond and alike.
+    /// Of these, how many ended at the same nanosecond and with the same status.
     pub same: u64,
-    /// The first stamp of one that did not, with both ends.
+    /// The first stamp that did not, with both ends.
     pub first: Option<(u64, Instant, Instant)>,
 }
 
@@ -63,17 +61,17 @@ pub struct Play {
 }
 
 impl Play {
-    /// At the first request.
+    /// A session before its first request.
     pub fn new(session: alloc::sync::Arc<Session>) -> Play {
         Play { session, at: 0, playing: Vec::new(), compared: Compared::default() }
     }
 
-    /// What has become of it so far.
+    /// The comparison so far.
     pub fn compared(&self) -> Compared {
         self.compared
     }
 
-    /// The recorded tag, or on a slower device, where that may still be in flight, the first free one.
+    /// The recorded tag; on a slower device, where that may still be in flight, the first free one.
     fn tag(&mut self, wanted: u32) -> u32 {
         if self.playing.len() <= wanted as usize {
             self.playing.resize(wanted as usize + 1, None);

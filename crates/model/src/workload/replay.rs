@@ -1,22 +1,20 @@
-//! A recorded trace played again: rows in order, each when its turn comes.
+//! Replays a recorded trace: rows in order, each when its turn comes.
 //!
-//! Two ways. *Think*: one request at a time, the next its think time after the completion before it; the measured
-//! response times schedule nothing, so the simulated clock drifts from the measured one. *Arrival*: each row at its own
-//! instant, however many are outstanding then. Reads no file; whoever reads traces makes the rows.
+//! There are two modes. *Think*: one request at a time, each issued its think time after the last completion. The
+//! measured response times schedule nothing, so the simulated clock drifts from the measured one. *Arrival*: each row
+//! at its own instant, however many are outstanding then. It reads no file; the reader of traces makes the rows.
 
 use alloc::vec::Vec;
 
 use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source};
 use crate::time::{Instant, Span};
 
-/// One request of a trace.
+/// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// What to do.
     pub op: Op,
-    /// First block of 512 bytes.
+    /// The first block of 512 bytes.
     pub lba: u64,
-    /// Blocks.
     pub sectors: u32,
     /// When it was issued, from the first row on.
     pub arrival: Span,
@@ -24,10 +22,10 @@ pub struct Row {
     pub think: Span,
 }
 
-/// What a replay goes by.
+/// What decides the issue of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
-    /// The completion before, and the think time.
+    /// The last completion, and the think time.
     #[default]
     Think,
     /// The rows' own instants.
@@ -41,14 +39,14 @@ pub struct Replay<'a> {
     timing: Timing,
     at: usize,
     due: Instant,
-    /// Tags that are free.
+    /// Free tags.
     free: Vec<u32>,
-    /// By tag: the row it stands for, or stood for last.
+    /// By tag: the row that it stands for, or last stood for.
     playing: Vec<usize>,
 }
 
 impl<'a> Replay<'a> {
-    /// At the first row.
+    /// A trace before its first row.
     pub fn new(rows: &'a [Row], timing: Timing) -> Replay<'a> {
         Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), playing: Vec::new() }
     }

@@ -1,7 +1,7 @@
-//! How big fio's requests are: fixed, a range, or a table of shares, drawn as fio draws them.
+//! The sizes of fio's requests: fixed, a range, or a table of shares, drawn as fio draws them.
 //!
-//! A range of `min..=max` takes multiples of `min`, all equally often when `max` is one; unaligned sizes are rounded
-//! down to whole sectors, as a device has no others. A size that does not fit before the end is drawn again.
+//! A range of `min..=max` takes multiples of `min`, all equally often if `max` is one. Unaligned sizes are rounded down
+//! to whole sectors, because a device has no others. A size that does not fit before the end is drawn again.
 
 use alloc::vec::Vec;
 
@@ -11,9 +11,9 @@ use super::tausworthe::Tausworthe;
 /// The sizes of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
-    /// The smallest, bytes.
+    /// The smallest, in bytes.
     pub(crate) min: u64,
-    /// The largest, bytes.
+    /// The largest, in bytes.
     pub(crate) max: u64,
     rule: Rule,
     /// Sizes are rounded down to multiples of this.
@@ -25,11 +25,11 @@ pub(crate) struct Sizes {
 enum Rule {
     Fixed,
     Range,
-    /// Size and cumulative percent.
+    /// Size and cumulative per cent.
     Split(Vec<(u64, u64)>),
 }
 
-/// Draws before the smallest size is taken because no other seems to fit.
+/// Draws before the smallest size is used because no other seems to fit.
 const TRIES: u32 = 1000;
 
 impl Sizes {
@@ -54,7 +54,7 @@ impl Sizes {
         self.random = random;
     }
 
-    /// The size of a request that has `room` bytes before its file ends; nothing when none fits.
+    /// The size of a request that has `room` bytes before its file ends; `None` if no size fits.
     #[inline]
     pub(crate) fn draw(&mut self, room: u64) -> Option<u64> {
         if self.min > room {

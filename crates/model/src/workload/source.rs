@@ -1,19 +1,18 @@
 //! The workload as a source: all workers of a job, their stages, tags and counting.
 //!
-//! Workers that can issue take turns, one request each; those that wait for an instant are in a heap, those that
-//! wait for a completion in neither, so a call costs the same however many workers there are. A lone worker is asked
-//! directly. The workers of a stage begin together when all of the stage before have ended, at the instant of the
+//! Workers that can issue take turns, one request each. Those that wait for an instant are in a heap; those that wait
+//! for a completion are in neither list, so a call costs the same however many workers there are. A lone worker is
+//! asked directly. The workers of a stage begin together when all of the stage before have ended, at the instant of the
 //! call that finds it so. A request keeps one tag; each worker has as many as its depth.
 //!
 //! # Counting
-//! A fio worker counts what completes after the ramp, also what was issued before the end of the run time and completes
-//! after it. An Iometer worker counts what was issued after the ramp and completes by the end.
-//! Rates are over [`Workload::windows`]: from the end of the ramp until the worker ends, as the tools have it, not from
-//! the first request to the last.
-//! A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two requests, a write and a
-//! flush under the same tag; the write is not counted, the flush is, as the write and with the times at which that was
-//! due and issued: its response is the pair's.
-//! A failed completion is counted like any other: its status says what it is. fio's workers end at their first error.
+//! A fio worker counts what completes after the ramp, including requests that were issued before the end of the run
+//! time and complete after it. An Iometer worker counts what was issued after the ramp and completes by the end. Rates
+//! are over [`Workload::windows`]: from the end of the ramp until the worker ends, as in the tools, not from the first
+//! request to the last. A write of `sync=` on a device without [`Flags::FUA`](crate::block::Flags::FUA) is two
+//! requests, a write and a flush under the same tag. The flush is counted, as the write and with its due and issue
+//! times; the write itself is not. So the response is that of the pair. A failed completion is counted like any other:
+//! its status tells. fio's workers end at their first error.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -30,11 +29,11 @@ use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Debug)]
 pub struct Workload {
     workers: Vec<Running>,
-    /// What each tag is used for.
+    /// The use of each tag.
     slots: Vec<Slot>,
     /// Free tags of each worker, from `first` on.
     free: Vec<Vec<u32>>,
@@ -48,7 +47,6 @@ pub struct Workload {
     active: usize,
     /// The number of the first worker in its job.
     first: u16,
-    /// Who waits for whom.
     flows: Flows,
     /// The zones of its files.
     spaces: Spaces,
@@ -67,9 +65,9 @@ struct Slot {
 }
 
 impl Workload {
-    /// A job on a device with these limits. With `Seed(0)` the generators of fio and Iometer start from the seeds
-    /// that the job gives, as the tools would; any other seed is mixed into them and gives an independent run.
-    /// Arrivals always follow `seed`.
+    /// A job on a device with these limits. With `Seed(0)` the generators of fio and Iometer start from the seeds of
+    /// the job, as in the tools; any other seed is mixed into them and gives an independent run. Arrivals always follow
+    /// `seed`.
     pub fn new(job: &Job, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
         check::job(job, limits)?;
         let mut slots = Vec::new();
@@ -107,8 +105,8 @@ impl Workload {
         })
     }
 
-    /// One worker of a job, without the others: it issues what it issues among them, under its number, with tags of its
-    /// own. It begins at once; whoever runs the others knows when its stage comes.
+    /// One worker of a job, without the others. It issues the same requests as among them, under its number, with tags
+    /// of its own. It begins at once; the caller knows when its stage comes.
     pub fn alone(job: &Job, worker: u16, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
         check::job(job, limits)?;
         let of = &job.workers[usize::from(worker)];
@@ -124,7 +122,7 @@ impl Workload {
         Workload { tell, ..self }
     }
 
-    /// By worker: the time for which it counts, until `now` where it has not ended; nothing where it has not begun.
+    /// By worker: the time for which it is counted, up to `now` if it has not ended; `None` if it has not begun.
     pub fn windows(&self, now: Instant) -> Vec<Option<Window>> {
         self.workers.iter().map(|worker| worker.window(now)).collect()
     }
@@ -161,7 +159,7 @@ impl Workload {
         true
     }
 
-    /// The first worker that is ready and has a request.
+    /// The next request of the first ready worker that has one.
     fn turn(&mut self, now: Instant) -> Option<Request> {
         while let Some(&Reverse((due, index))) = self.waiting.peek() {
             if due > now {
@@ -204,7 +202,7 @@ impl Workload {
         None
     }
 
-    /// The front worker goes to the back.
+    /// Moves the front worker to the back.
     #[inline]
     fn rotate(&mut self) {
         if self.ready.len() > 1 {
@@ -304,7 +302,7 @@ impl Source for Workload {
         }
         let counts = worker.counts(intended, completion.finished);
         self.wake(index);
-        // A write that a flush of its own follows does not count: the flush does.
+        // A write with a flush of its own does not count: the flush does.
         if !counts || (matches!(purpose, Purpose::Pair(_)) && done) {
             return Counted::Out;
         }

@@ -1,8 +1,8 @@
-//! fio's random numbers: Tausworthe 88 and 258 (L'Ecuyer 1996, 1999), its shift register, and how it seeds them.
+//! fio's random numbers: Tausworthe 88 and 258 (L'Ecuyer 1996, 1999), its shift register, and its seeding.
 //!
-//! The same numbers in the same order as fio 3.33, so that a stream drawn here can be the stream drawn there. fio
-//! turns a number into a place with 64-bit floating point; [`scale`] rounds as that does. The arithmetic follows
-//! fio's `lib/rand`, `lib/lfsr` and `init`; it does not reproduce fio's numbers for buffers or verification.
+//! The numbers and their order are those of fio 3.33, so that a stream drawn here equals the stream drawn there. fio
+//! turns a number into a place with 64-bit floating point; [`scale`] rounds in the same way. The arithmetic follows
+//! fio's `lib/rand`, `lib/lfsr` and `init`. It does not reproduce fio's numbers for buffers or verification.
 
 use super::Repeat;
 
@@ -10,8 +10,8 @@ use super::Repeat;
 #[derive(Clone, Debug)]
 pub(crate) struct Tausworthe88([u32; 3]);
 
-/// Where fio's congruential seeding starts. Its source writes powers of two with `^`, which C reads as exclusive
-/// or: (2 ^ 31) + (2 ^ 17) + (2 ^ 7).
+/// The start of fio's congruential seeding. Its source writes powers of two with `^`, which C reads as exclusive or: (2
+/// ^ 31) + (2 ^ 17) + (2 ^ 7).
 const SEEDING: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
 /// Numbers thrown away after seeding.
 const WARM_UP: u32 = 6;
@@ -33,7 +33,7 @@ impl Tausworthe88 {
         fresh
     }
 
-    /// Thirty-two random bits.
+    /// 32 random bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u32 {
         let [a, b, c] = self.0;
@@ -74,7 +74,7 @@ impl Tausworthe258 {
         fresh
     }
 
-    /// Sixty-four random bits.
+    /// 64 random bits.
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
         let [a, b, c, d, e] = self.0;
@@ -89,7 +89,7 @@ impl Tausworthe258 {
     }
 }
 
-/// Either of the two, as `random_generator` asks.
+/// One of the two, by `random_generator`.
 #[derive(Clone, Debug)]
 pub(crate) enum Tausworthe {
     /// 32 bits a draw.
@@ -113,7 +113,7 @@ impl Tausworthe {
         }
     }
 
-    /// The next raw number and the largest there can be.
+    /// The next raw number, and the largest possible one.
     pub(crate) fn raw(&mut self) -> (u64, u64) {
         match self {
             Tausworthe::Short(random) => (u64::from(random.next()), u64::from(u32::MAX)),
@@ -169,7 +169,7 @@ fn to_double(x: u128) -> u128 {
     (kept + u128::from(up)) << drop
 }
 
-/// A linear feedback shift register that passes over `0..n`, each number once.
+/// A linear feedback shift register over `0..n` that gives each number once.
 #[derive(Clone, Debug)]
 pub(crate) struct Lfsr {
     last: u64,
@@ -270,7 +270,7 @@ impl Lfsr {
         self.last = ((self.last >> 1) | self.top) ^ inverted;
     }
 
-    /// The next number; nothing when all have been given.
+    /// The next number; `None` when all have been given.
     pub(crate) fn next(&mut self) -> Option<u64> {
         if self.given >= self.numbers {
             return None;
@@ -292,7 +292,7 @@ impl Lfsr {
 /// fio's default of `randseed`.
 pub const DEFAULT_SEED: u64 = 0x89;
 
-/// The seeds of one fio thread's streams.
+/// The seeds of the streams of a fio thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeds {
     base: u64,
@@ -301,18 +301,16 @@ pub(crate) struct Seeds {
     run: u64,
 }
 
-/// Which of a thread's streams, by fio's numbering.
+/// The streams of a thread, by fio's numbering.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Purpose {
-    /// Sizes of reads; +1 writes, +2 trims.
+    /// Sizes of reads; +1 for writes, +2 for trims.
     Sizes = 0,
     /// Read or write.
     Mix = 4,
-    /// Which file.
     File = 5,
-    /// Where.
     Block = 6,
-    /// At random or in sequence (all three directions start alike).
+    /// Random or sequential (all three directions start alike).
     Randomness = 10,
     /// Which zone of a zoned distribution.
     Zone = 16,
@@ -321,17 +319,17 @@ pub(crate) enum Purpose {
 }
 
 impl Seeds {
-    /// The seeds of fio's `thread`-th thread, counted from 1. `run` is mixed into all of them: 0 leaves fio's own.
+    /// The seeds of fio's thread number `thread`, counted from 1. `run` is mixed into all of them; 0 leaves fio's own.
     pub(crate) fn new(seed: u64, repeat: Repeat, thread: u64, run: u64) -> Seeds {
         Seeds { base: seed, thread, repeat, run }
     }
 
-    /// True when each pass starts its streams afresh.
+    /// True if each pass starts its streams again.
     pub(crate) fn repeat(&self) -> bool {
         self.repeat == Repeat::Passes
     }
 
-    /// The seed of one stream.
+    /// The seed of a stream.
     pub(crate) fn of(&self, purpose: Purpose) -> u64 {
         self.numbered(purpose as u64)
     }
@@ -342,7 +340,7 @@ impl Seeds {
     }
 
     fn numbered(&self, index: u64) -> u64 {
-        // fio 3.33 gives the places of a repeatable run their own constant; later ones take it from `randseed`.
+        // fio 3.33 gives the places of a repeatable run their own constant; later versions take it from `randseed`.
         const REPEATABLE_BLOCKS: u64 = 0xb189_9bed;
         if self.repeat != Repeat::Never && index == Purpose::Block as u64 {
             return REPEATABLE_BLOCKS.wrapping_mul(self.thread) ^ self.run;
@@ -414,7 +412,7 @@ mod tests {
             for _ in 0..160_000 {
                 counts[random.below(16) as usize] += 1;
             }
-            // Chi-squared, 15 degrees of freedom: 37.7 is passed once in a thousand seeds; these are fixed.
+            // Chi-squared, 15 degrees of freedom: one seed in a thousand exceeds 37.7; these are fixed.
             let chi: u64 = counts.iter().map(|&c| u64::from(c.abs_diff(10_000)).pow(2)).sum::<u64>() / 10_000;
             assert!(chi < 38, "{counts:?}");
         }

@@ -1,14 +1,15 @@
-//! A recorded trace as a source, read while it is played: rows come from an iterator, one after another, and none is kept
-//! longer than its request is under way. Reads no file; whoever reads traces makes the rows.
+//! A recorded trace as a source, read while it is played: rows come from an iterator, one after another, and none is
+//! kept longer than its request is under way. It reads no file; the reader of traces makes the rows.
 //!
-//! Three ways. *Open*: each row at its recorded instant, whatever the device does. *Closed*: so many outstanding, the next
-//! when one is done; instants mean nothing. *Dependent*: a row waits for all rows that had ended before it began when the
-//! trace was recorded, and then for as long as passed between the last of these ends and its beginning.
+//! There are three modes. *Open*: each row at its recorded instant, whatever the device does. *Closed*: a fixed number
+//! outstanding, the next when one is done; the instants do not matter. *Dependent*: a row waits for all rows that had
+//! ended before it began in the recording, and then for as long as passed between the last of these ends and its
+//! beginning.
 //!
-//! In a dependent replay a row is held back by every request under way whose recorded end lies at or before its own
-//! beginning. Rows come in the order of their beginnings, so whatever holds one row back holds back all after it: they are
-//! issued in order, and what has to be remembered of the past is two instants: when the last of the ends was recorded, and when
-//! the last of these requests ended here.
+//! In a dependent replay a row waits for every request under way whose recorded end is not later than the row's
+//! beginning. Rows come in the order of their beginnings, so whatever holds one row back holds back all after it. So
+//! they are issued in order, and two instants suffice to describe the past: when the last of the ends was recorded, and
+//! when the last of these requests ended here.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -17,20 +18,19 @@ use core::cmp::Reverse;
 use crate::block::{Completion, Counted, Flags, Forced, Next, Op, Request, Source, Status};
 use crate::time::{Instant, Span};
 
-/// One request of a trace. Rows come in the order of their beginnings.
+/// A request of a trace. Rows come in the order of their beginnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// When it was issued, from the first row on.
     pub at: Span,
-    /// When it was over, from the first row's beginning on; nothing where that was not recorded.
+    /// When it ended, from the first row's beginning on; `None` if this was not recorded.
     pub ended: Option<Span>,
-    /// What to do.
     pub op: Op,
-    /// Marked [`Flags::FUA`].
+    /// It has [`Flags::FUA`].
     pub fua: bool,
-    /// First block of 512 bytes.
+    /// The first block of 512 bytes.
     pub lba: u64,
-    /// Blocks; 0 for a flush.
+    /// 0 for a flush.
     pub sectors: u32,
 }
 
@@ -40,9 +40,9 @@ pub enum Loop {
     /// At their recorded instants.
     #[default]
     Open,
-    /// So many outstanding, the next when one is done.
+    /// With this many outstanding.
     Closed(u32),
-    /// When all are over that had ended before.
+    /// When all requests have ended that had ended before in the recording.
     Dependent,
     /// As fio replays its logs.
     Replay(Replay),
@@ -78,10 +78,10 @@ impl Loop {
     }
 }
 
-/// How much faster than it was recorded: recorded time is divided by it.
+/// The speed of the replay: recorded time is divided by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed {
-    /// In thousandths: 2000 is twice as fast. Not 0.
+    /// 2000 is twice as fast. Not 0.
     pub thousandths: u32,
 }
 
@@ -92,37 +92,36 @@ impl Default for Speed {
 }
 
 impl Speed {
-    /// A recorded span as it is played, as far as time goes.
+    /// A recorded span as it is played, up to the limit of time.
     #[inline]
     pub fn played(self, recorded: Span) -> Span {
         if self.thousandths == 1_000 {
             return recorded;
         }
         let nanos = u128::from(recorded.nanos()) * 1_000 / u128::from(self.thousandths);
-        // Half of all time: what is added to it must not run over.
+        // At most half of all time, so that additions to it do not overflow.
         Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX).min(u64::MAX / 2))
     }
 }
 
-/// How a trace is played.
+/// The settings of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct How {
     /// When rows are issued.
     pub mode: Loop,
-    /// How fast.
     pub speed: Speed,
-    /// Nothing is issued from here on; nothing: until the trace ends.
+    /// Nothing is issued from here on; `None`: until the trace ends.
     pub until: Option<Instant>,
 }
 
-/// What has become of a trace.
+/// The progress of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Played {
     /// Rows issued.
     pub issued: u64,
-    /// Of these, for which the device had no room when they were due, or that stood behind such a one.
+    /// Of these, how many the device had no room for when they were due, or that waited behind such a one.
     pub held: u64,
-    /// The last recorded instant that was issued, from the first row's on.
+    /// The last recorded instant that was issued, since the first row.
     pub recorded: Span,
     /// When it was issued.
     pub last: Instant,
@@ -134,21 +133,21 @@ pub struct Trace<I> {
     rows: I,
     row: Option<Row>,
     how: How,
-    /// Tags that are free.
+    /// Free tags.
     free: Vec<u32>,
     /// By tag.
     flying: Vec<Flying>,
-    /// The device knows [`Flags::FUA`].
+    /// The device supports [`Flags::FUA`].
     fua: bool,
-    /// Tags of writes that are done and to be forced by a flush of their own.
+    /// Tags of completed writes that a flush of their own must force.
     forced: Vec<u32>,
     /// The device had no room for the last request.
     full: bool,
     /// Until when it had none.
     full_until: Instant,
-    /// The last request stood behind one that it had no room for.
+    /// The last request waited behind one that was refused.
     behind: bool,
-    /// How far the last request was issued from where it belongs.
+    /// How far from its instant the last request was issued.
     off: Span,
     played: Played,
     ends: Ends,
@@ -162,18 +161,19 @@ struct Flying {
     /// When it was due, and when it was issued.
     due: Instant,
     issued: Instant,
-    /// Its place among those whose end others may wait for.
+    /// Its index among the ends for which other rows may wait.
     end: Option<u32>,
-    /// The sectors of a write that a flush of its own is to follow.
+    /// The sectors of a write that a flush of its own must follow.
     forced: Option<u32>,
-    /// That flush is under way.
+    /// The flush is under way.
     flushing: bool,
 }
 
 const NOTHING: Flying = Flying { due: Instant::ZERO, issued: Instant::ZERO, end: None, forced: None, flushing: false };
 
 impl<I: Iterator<Item = Row>> Trace<I> {
-    /// At the first row, for a device that knows [`Flags::FUA`] or not: there a flush follows each such write, as systems do it.
+    /// A trace before its first row. If the device does not support [`Flags::FUA`], a flush follows each such write, as
+    /// in real systems.
     pub fn new(mut rows: I, how: How, fua: bool) -> Trace<I> {
         let row = rows.next();
         Trace {
@@ -194,18 +194,18 @@ impl<I: Iterator<Item = Row>> Trace<I> {
         }
     }
 
-    /// What has become of it so far.
+    /// The progress so far.
     pub fn played(&self) -> Played {
         self.played
     }
 
-    /// Where the rows come from.
+    /// The source of the rows.
     pub fn rows(&self) -> &I {
         &self.rows
     }
 
-    /// How far from where it belongs the last request was issued. In an open loop: how late, from when it was due or, if later,
-    /// from when the device had room. Else from its recorded instant, before or after.
+    /// How far from its instant the last request was issued. In an open loop: how late, from when it was due or, if
+    /// later, from when the device had room. Otherwise from its recorded instant, before or after.
     pub fn off(&self) -> Span {
         self.off
     }
@@ -214,7 +214,7 @@ impl<I: Iterator<Item = Row>> Trace<I> {
         self.flying.len() - self.free.len()
     }
 
-    /// When the row is due; nothing while it waits for others.
+    /// When the row is due; `None` while it waits for others.
     #[inline]
     fn due(&mut self, row: &Row, now: Instant) -> Option<Instant> {
         match self.how.mode {
@@ -259,7 +259,7 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
             self.flying[tag as usize].flushing = true;
             return Next::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
         }
-        // A flush may follow what is under way.
+        // A flush may follow a request under way.
         let Some(row) = self.row else {
             return if self.outstanding() > 0 { Next::Completion } else { Next::Done };
         };
@@ -305,7 +305,7 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
         if let Some(end) = end {
             self.ends.over(end, completion.finished);
         }
-        // Of a write and its flush the flush is counted, as the write.
+        // If a flush follows a write, the flush is counted, as the write.
         let served = forced.filter(|_| flushing).map(|sectors| Forced { op: Op::Write, sectors, issued });
         Counted::In { worker: 0, intended: due, served }
     }
@@ -321,21 +321,21 @@ fn request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 }
 }
 
-/// Recorded ends that rows to come may wait for.
+/// Recorded ends for which later rows may wait.
 #[derive(Clone, Debug, Default)]
 struct Ends {
-    /// Recorded end, and place below.
+    /// Recorded end, and index in `over`.
     coming: BinaryHeap<Reverse<(Span, u32)>>,
-    /// When they were over here; nothing while they are under way.
+    /// When they ended here; `None` while they are under way.
     over: Vec<Option<Instant>>,
     free: Vec<u32>,
-    /// Of those that have been passed: the last end as recorded, and the last end here.
+    /// For the ends that have passed: the last end as recorded, and the last end here.
     recorded: Option<Span>,
     here: Instant,
 }
 
 impl Ends {
-    /// A request whose end was recorded at `ended` is under way.
+    /// Notes that a request with the recorded end `ended` is under way.
     fn begin(&mut self, ended: Span) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.over.push(None);
@@ -346,12 +346,12 @@ impl Ends {
         place
     }
 
-    /// It is over.
+    /// Notes its end.
     fn over(&mut self, place: u32, now: Instant) {
         self.over[place as usize] = Some(now);
     }
 
-    /// When a row is due that began at `at`; nothing while one that had ended by then is under way.
+    /// When a row is due that began at `at`; `None` while a request that had ended by then is under way.
     fn due(&mut self, at: Span, speed: Speed) -> Option<Instant> {
         while let Some(&Reverse((ended, place))) = self.coming.peek()
             && ended <= at
@@ -384,7 +384,7 @@ mod tests {
         How { mode, ..How::default() }
     }
 
-    /// Records by stamp, and what has become of the trace.
+    /// Records by stamp, and the progress.
     fn play(rows: &[Row], how: How) -> (Vec<Record>, Played) {
         let mut records: Vec<Record> = Vec::new();
         let mut engine = Engine::new(Trace::new(rows.iter().copied(), how, false), Small::default().drive());
@@ -413,7 +413,7 @@ mod tests {
 
     #[test]
     fn what_a_full_device_holds_up_is_counted_apart() {
-        // All at once: one is taken, the others stand behind one that was refused.
+        // All at once: one is accepted, the others wait behind one that was refused.
         let rows: Vec<Row> = (0..5).map(|i| row(0, 1, i * 800)).collect();
         let trace = Trace::new(rows.iter().copied(), how(Loop::Open), false);
         let mut engine = Engine::new(trace, Small::default().drive());
@@ -441,10 +441,10 @@ mod tests {
         }
         let (records, played) = play(&rows(), replay(4, Stall::None, false));
         assert!(played.last < Instant::ZERO + Span::from_millis(1_000), "nothing is waited for");
-        let most = |at: &Record| {
-            records.iter().filter(|it| it.intended <= at.intended && it.completion.finished > at.intended)
+        let beside = |at: &Record| {
+            records.iter().filter(|it| it.intended <= at.intended && it.completion.finished > at.intended).count()
         };
-        assert!(records.iter().all(|record| most(record).count() <= 4), "four at most");
+        assert!(records.iter().all(|record| beside(record) <= 4), "four at most");
         // A late device: by distances all that follows is late too, by instants it catches up.
         let late = [row(0, 0, 0), row(1, 0, 4_000), row(60_000, 0, 100)];
         let at = |stall| play(&late, replay(1, stall, false)).0[2].intended;
@@ -459,8 +459,8 @@ mod tests {
 
     #[test]
     fn a_row_waits_for_what_had_ended_before_it_began() {
-        // The second begins while the first is under way; the third 1 ms after the first had ended, beside the second; the
-        // fourth after all of them.
+        // The second begins while the first is under way; the third 1 ms after the first had ended, beside the second;
+        // the fourth after all of them.
         let rows = [row(0, 4_000, 0), row(1_000, 9_000, 2_000), row(5_000, 8_000, 4_000), row(10_000, 11_000, 100)];
         let (records, _) = play(&rows, how(Loop::Dependent));
         let (began, ended) = (|i: usize| records[i].intended, |i: usize| records[i].completion.finished);

@@ -7,10 +7,10 @@
 //!                        done,       is read
 //!                        flush       back
 //! ```
-//! A run time ends the issuing: what is in flight is let finish, then comes the last flush, and no verification. A
-//! pause that began is slept to its end, as fio does, a wait for a rate is not. A
-//! flush by `fsync=N` holds back later requests until it is done, where fio's engine makes a call of it, but not those
-//! already in flight; fio repeats it before each request until the next write. When fio sees what is done: `reaping`.
+//! The end of the run time stops the issuing: the worker waits for the requests in flight, then sends the last flush; it
+//! does not verify. A pause that began lasts to its end, as in fio; a wait for a rate does not. If fio's engine makes a
+//! call of it, a flush by `fsync=N` holds back later requests until it is done, but not those already in flight; fio
+//! repeats it before each request until the next write. When fio sees completions: `reaping`.
 //!
 //! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`).
 
@@ -29,26 +29,24 @@ use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
-/// What a request in flight is for.
+/// The purpose of a request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Itself.
+    /// An ordinary request.
     Plain,
-    /// A write to be read back, by its number.
+    /// A write to read back, by its number.
     Kept(u32),
     /// A flush between requests.
     Flush,
-    /// The program's own work.
     Compute,
     /// A write that is durable only after a flush of its own; its number, or 0.
     Pair(u32),
     /// That flush: with it, the write is done.
     Forced(u32),
-    /// An Iometer request that is answered by one of the other direction.
+    /// An Iometer request with a reply in the other direction.
     Ask {
-        /// The request's direction.
         direction: u8,
-        /// Bytes of the answer.
+        /// Bytes of the reply.
         bytes: u32,
     },
 }
@@ -56,51 +54,44 @@ pub(crate) enum Purpose {
 /// A request to issue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Issue {
-    /// What is asked.
     pub(crate) op: Op,
-    /// Marks.
     pub(crate) flags: Flags,
-    /// First sector.
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
-    /// When it was due.
     pub(crate) intended: Instant,
-    /// What for.
     pub(crate) purpose: Purpose,
-    /// The tag to issue it under, where it goes on with that of a request before.
+    /// The tag to issue it under, if it continues an earlier request.
     pub(crate) tag: Option<u32>,
 }
 
 /// What a worker has at an instant.
 pub(crate) enum Poll {
-    /// This, now.
     Issue(Issue),
     /// Nothing before this instant.
     At(Instant),
     /// Nothing before one of its requests completes.
     Wait,
-    /// Nothing more, ever; nothing is in flight.
+    /// Nothing more; nothing is in flight.
     Ended,
 }
 
 /// The short answer of a worker.
 pub(crate) enum Quick {
-    /// Issue this.
     Draw(Draw),
     /// Nothing before one of its requests completes.
     Wait,
-    /// Ask in full.
+    /// Call `poll`.
     Poll,
 }
 
-/// Which generator draws.
+/// The generator.
 #[derive(Clone, Debug)]
 enum Stream {
     Fio(Box<FioStream>),
     Iometer(Box<IometerStream>),
 }
 
-/// Where a worker is in its life.
+/// The phase of a worker's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Waiting,
@@ -121,20 +112,20 @@ enum Phase {
 enum Through {
     /// They need not.
     Cache,
-    /// They are marked.
+    /// By FUA.
     Fua,
-    /// Each is followed by a flush.
+    /// By a flush after each.
     Pair,
 }
 
-/// One worker.
+/// A running worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     depth: u32,
     in_flight: u32,
     phase: Phase,
     stream: Stream,
-    /// Requests that go on under the tag of one before: the flush of a pair, an Iometer answer.
+    /// Requests that continue under the tag of an earlier one: the flush of a pair, an Iometer reply.
     follow: VecDeque<(u32, Follow)>,
     /// Drawn, and due at this instant.
     pending: Option<(Issue, Instant)>,
@@ -142,12 +133,12 @@ pub(crate) struct Running {
     thinking: Option<Thinking>,
     begin: Instant,
     ramp_end: Instant,
-    /// When it ended; nothing as long as it has not.
+    /// When it ended; `None` before that.
     ended: Option<Instant>,
     /// `FAR` without a run time.
     end: Instant,
     ramping: bool,
-    /// A flush is under way that holds back what comes later.
+    /// A flush is under way that holds back later requests.
     flushing: bool,
     /// Nothing is issued before all in flight has ended.
     draining: bool,
@@ -158,13 +149,13 @@ pub(crate) struct Running {
     /// Syncs are calls, not requests among others.
     calls: bool,
     flush_at_end: bool,
-    /// Files to be flushed at the end of a pass; those of this end that are left, once it has begun.
+    /// Files to flush at the end of a pass; how many are left at this end, once it has begun.
     files: u32,
     closing: Option<u32>,
-    /// Where it matters when fio sees what is done.
+    /// If it matters when fio sees completions.
     reaping: Option<Reaping>,
     through: Through,
-    /// Where some requests have priority: percent by direction, and a stream of chance of their own.
+    /// If some requests have priority: per cent by direction, and a random stream of their own.
     priority: Option<([u8; 3], Tausworthe88)>,
     /// What is to be read back.
     written: Option<Written>,
@@ -178,7 +169,7 @@ pub(crate) struct Running {
     flows: bool,
     /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
-    /// It does: running, past its ramp, and plain. See [`Running::quick`].
+    /// It cruises: running, past its ramp, and plain. See [`Running::quick`].
     cruising: bool,
 }
 
@@ -189,8 +180,8 @@ enum Follow {
 }
 
 impl Running {
-    /// Worker `index` of a job that was checked. Streams differ by `seed`; 0 leaves those of fio and Iometer as the
-    /// job has them.
+    /// Worker `index` of a checked job. Streams differ by `seed`; 0 leaves those of fio and Iometer as the job has
+    /// them.
     pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut Spaces) -> Running {
         let run = if seed.0 == 0 { 0 } else { seed.numbered("workload", index.into()).next_u64() };
         let sector = u64::from(limits.logical);
@@ -262,7 +253,7 @@ impl Running {
         self
     }
 
-    /// The next request of a worker that only issues, as most do: what `poll` would answer, in fewer steps.
+    /// The next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
     #[inline]
     pub(crate) fn quick(&mut self, now: Instant) -> Quick {
         if !self.cruising || now >= self.end {
@@ -290,8 +281,7 @@ impl Running {
         }
     }
 
-    /// What `complete` and `counts` would do and answer for a request of a worker that only issues; nothing where they
-    /// must be asked.
+    /// The result of `complete` and `counts` for a request of a worker that only issues; `None` if they must be called.
     #[inline]
     pub(crate) fn complete_quickly(&mut self, purpose: Purpose, issued: Instant, finished: Instant) -> Option<bool> {
         if !self.cruising || purpose != Purpose::Plain {
@@ -301,7 +291,7 @@ impl Running {
         Some(self.counts(issued, finished))
     }
 
-    /// Its stage begins.
+    /// Begins its stage.
     pub(crate) fn start(&mut self, now: Instant) {
         self.begin = now + self.start_delay;
         self.ramp_end = self.begin + self.ramp;
@@ -311,13 +301,13 @@ impl Running {
         }
     }
 
-    /// Whether it would issue now, and waits if it is ahead of its share of a flow.
+    /// True if it would issue now, and waits if it is ahead of its share of a flow.
     pub(crate) fn may_be_held(&self, now: Instant) -> bool {
         let issues = matches!(self.phase, Phase::Running | Phase::Verifying { .. });
         issues && now < self.end && !self.flushing && self.follow.is_empty() && self.in_flight < self.depth
     }
 
-    /// Whether a request that was issued and finished at these instants is counted.
+    /// True if a request that was issued and finished at these instants is counted.
     #[inline]
     pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
         if matches!(self.stream, Stream::Iometer(_)) {
@@ -326,7 +316,7 @@ impl Running {
         finished >= self.ramp_end
     }
 
-    /// The time for which it counts, at `now` or later; nothing as long as it has not begun. fio's ends with the worker,
+    /// The time for which it is counted, at `now` or later; `None` before it has begun. fio's ends with the worker,
     /// Iometer's with the run time, whatever is in flight.
     pub(crate) fn window(&self, now: Instant) -> Option<Window> {
         if self.phase == Phase::Waiting {
@@ -378,12 +368,12 @@ impl Running {
         self.zone_taken
     }
 
-    /// Looks at what is done, as fio does; false where it waits for more.
+    /// Looks at completions, as fio does; false if it waits for more.
     fn reap(&mut self, spaces: &mut Spaces) -> bool {
         let all = self.phase != Phase::Running;
         loop {
             let Some(reaping) = &mut self.reaping else { return true };
-            // A call that holds the thread up lets it see nothing.
+            // While a call holds the thread up, it sees nothing.
             if self.flushing || (!all && !reaping.looks(self.in_flight)) {
                 return self.flushing || !reaping.waits();
             }
@@ -394,7 +384,7 @@ impl Running {
         }
     }
 
-    /// fio sees that a request is done.
+    /// Notes that fio sees a completion.
     fn see(&mut self, seen: Seen, spaces: &mut Spaces) {
         if let Stream::Fio(fio) = &mut self.stream {
             fio.saw(seen == Seen::Sync);
@@ -407,7 +397,7 @@ impl Running {
         }
     }
 
-    /// It sees all that is done, because it sleeps.
+    /// Sees all completions, because it sleeps.
     fn see_all(&mut self, spaces: &mut Spaces) {
         while let Some(seen) = self.reaping.as_mut().and_then(Reaping::take) {
             self.see(seen, spaces);
@@ -561,7 +551,7 @@ impl Running {
         }
     }
 
-    /// As fio draws it: only in a direction that has a share of them.
+    /// As fio draws it: only in a direction with a share of priority requests.
     fn draw_priority(&mut self, direction: usize) -> Flags {
         let Some((percent, random)) = &mut self.priority else {
             return Flags::NONE;
@@ -581,7 +571,8 @@ impl Running {
         self.issue(issue)
     }
 
-    /// One of its requests failed: a read, or another. The worker ends, without a last flush, unless it is to survive that.
+    /// Handles the failure of a request: a read, or another. The worker ends, without a last flush, unless it survives
+    /// such failures.
     pub(crate) fn fail(&mut self, read: bool) {
         if self.survives[usize::from(!read)] || self.phase == Phase::Ended {
             return;
@@ -591,7 +582,7 @@ impl Running {
         (self.flush_at_end, self.cruising) = (false, false);
     }
 
-    /// Everything in flight is let finish, the last flush is sent; then what follows.
+    /// Waits for everything in flight, sends the last flush, then goes on.
     fn settle(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut Spaces) -> Poll {
         self.phase = Phase::Settling { again, verify };
         self.cruising = false;
@@ -608,7 +599,7 @@ impl Running {
         self.next_pass(now, again, spaces)
     }
 
-    /// The flush of the next file at the end of a pass. There is none where a sync came last.
+    /// The flush of the next file at the end of a pass. There is none if a sync came last.
     fn flush_at_end(&mut self, now: Instant) -> Option<Issue> {
         let Stream::Fio(fio) = &self.stream else { return None };
         let left = match self.closing {
@@ -657,7 +648,7 @@ impl Running {
         Poll::Ended
     }
 
-    /// Sends one to the device.
+    /// Sends a request to the device.
     #[inline]
     fn issue(&mut self, mut issue: Issue) -> Poll {
         self.in_flight += 1;
@@ -698,7 +689,7 @@ impl Running {
         issue
     }
 
-    /// A flush; `holds` back what comes later.
+    /// A flush; `holds` if it holds back later requests.
     fn flush(&mut self, now: Instant, holds: bool) -> Issue {
         self.in_flight += 1;
         self.flushing = holds;
@@ -717,7 +708,7 @@ impl Running {
         Issue { op, flags, lba: 0, sectors, intended: now, purpose, tag: None }
     }
 
-    /// What follows under the same tag.
+    /// The next request under the same tag.
     fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> Issue {
         let issue = match (follow, &mut self.stream) {
             (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
@@ -733,7 +724,8 @@ impl Running {
         Issue { tag: Some(tag), ..issue }
     }
 
-    /// A request completed at `now`, well or not. True when its tag is free; else something follows under it.
+    /// Handles a completion at `now`, with or without an error. True if its tag is free; otherwise another request
+    /// follows under it.
     #[inline]
     pub(crate) fn complete(&mut self, now: Instant, of: &Answered, spaces: &mut Spaces) -> bool {
         match of.purpose {
@@ -756,7 +748,7 @@ impl Running {
         false
     }
 
-    /// What is done is seen: of a call, and where nothing depends on it, at once.
+    /// Sees a completion: at once for a call, and if it makes no difference when fio looks.
     #[inline]
     fn answered(&mut self, of: &Answered, spaces: &mut Spaces) {
         let (lba, sectors) = (of.lba, of.sectors);
@@ -780,18 +772,16 @@ impl Running {
 pub(crate) struct Answered {
     pub(crate) tag: u32,
     pub(crate) purpose: Purpose,
-    /// When it was due.
     pub(crate) intended: Instant,
-    /// Well.
+    /// Without an error.
     pub(crate) done: bool,
-    /// It is a read.
     pub(crate) read: bool,
     /// Its first sector, and how many.
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
 }
 
-/// What a pattern that verifies keeps of its writes.
+/// What a verifying pattern keeps of its writes.
 fn written(fio: &FioPattern) -> Written {
     let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::Generator::Lfsr;
     Written::new(map, fio.backlog)

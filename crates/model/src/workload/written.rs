@@ -1,7 +1,7 @@
 //! What a fio worker wrote and has yet to read back (`verify`, `verify_backlog`).
 //!
-//! fio keeps pieces in the order of writing where each block is written once (a random map), else by place, and there a
-//! piece takes the place of those it overlaps. What is first is read back first, once its write is done. It does not know
+//! fio keeps pieces in the order of writing if each block is written once (a random map), else by address; then a piece
+//! replaces those that it overlaps. The first piece is read back first, once its write is done. This room does not know
 //! when a pass ends, nor what the bytes were.
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -14,14 +14,13 @@ struct Piece {
     number: u32,
     lba: u64,
     sectors: u32,
-    /// It was seen completed.
+    /// Its completion was seen.
     done: bool,
 }
 
 /// The pieces, in the order in which they are read back.
 #[derive(Clone, Debug)]
 enum Order {
-    /// As they were written.
     Written(VecDeque<Piece>),
     /// By first sector; none overlaps another.
     Placed(BTreeMap<u64, Piece>),
@@ -32,18 +31,18 @@ enum Order {
 pub(crate) struct Written {
     order: Order,
     backlog: Option<VerifyBacklog>,
-    /// Still to be read back of this batch.
+    /// How many of this batch are still to be read back.
     batch: u64,
-    /// What was seen completed last, of requests, was a read.
+    /// The last completion seen, of a request, was a read.
     read_last: bool,
     /// The last number given to a write; 0 is none.
     number: u32,
-    /// By number, where a write in flight begins.
+    /// By number: where a write in flight begins.
     in_flight: BTreeMap<u32, u64>,
 }
 
 impl Written {
-    /// None yet. `once`: no block is written twice in a pass.
+    /// Without a write. `once`: no block is written twice in a pass.
     pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> Written {
         let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
         Written { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
@@ -56,7 +55,7 @@ impl Written {
         }
     }
 
-    /// A write is issued; by this number it is told to be done.
+    /// Notes that a write is issued; returns the number for its completion.
     pub(crate) fn issued(&mut self, lba: u64, sectors: u32) -> u32 {
         self.number = self.number.wrapping_add(1).max(1);
         self.in_flight.insert(self.number, lba);
@@ -76,12 +75,12 @@ impl Written {
         self.number
     }
 
-    /// A request was seen completed: a read, or the write of this number.
+    /// Notes a completion: a read, or the write of this number.
     pub(crate) fn saw(&mut self, read: bool, number: u32) {
         self.read_last = read;
         let Some(lba) = self.in_flight.remove(&number) else { return };
         let piece = match &mut self.order {
-            // One in flight is near the end.
+            // A write in flight is near the end.
             Order::Written(list) => list.iter_mut().rev().find(|piece| piece.number == number),
             Order::Placed(tree) => tree.get_mut(&lba).filter(|piece| piece.number == number),
         };
@@ -90,7 +89,7 @@ impl Written {
         }
     }
 
-    /// What is read back before the next request, as fio's backlog has it: first sector and length.
+    /// What to read back before the next request, by fio's backlog: first sector and length.
     pub(crate) fn due(&mut self) -> Option<(u64, u32)> {
         let backlog = self.backlog?;
         if self.batch == 0 {
@@ -105,7 +104,8 @@ impl Written {
         Some(piece)
     }
 
-    /// The first to be read back, taken out; nothing where there is none, or where its write is under way. `all`: none is.
+    /// Takes out the first piece to read back; `None` if there is none, or if its write is under way. `all`: no write
+    /// is under way.
     pub(crate) fn next(&mut self, all: bool) -> Option<(u64, u32)> {
         let piece = match &mut self.order {
             Order::Written(list) if list.front()?.done || all => list.pop_front()?,
@@ -115,7 +115,7 @@ impl Written {
         Some((piece.lba, piece.sectors))
     }
 
-    /// Another pass begins.
+    /// Begins another pass.
     pub(crate) fn clear(&mut self) {
         self.in_flight.clear();
         match &mut self.order {
@@ -124,7 +124,7 @@ impl Written {
         }
     }
 
-    /// There is nothing to read back.
+    /// True if there is nothing to read back.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }

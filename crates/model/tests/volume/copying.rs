@@ -1,5 +1,5 @@
-//! The way from a volume through a `Source` to a drive and back to a judge: files copied or moved between two partitions
-//! of one simulated drive, and what a mount finds after a cut.
+//! From a volume through a `Source` to a drive and back to a judge: files copied or moved between two partitions of one
+//! simulated drive, and what a mount finds after a cut.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ use seekwise_model::time::{Instant, Span};
 
 use super::super::{FAT32, NTFS, ext4};
 
-/// Sectors of the largest request.
+/// The largest request in sectors.
 const MOST: u64 = 128;
 /// Bytes that the program reads and writes at a time.
 const CHUNK: u64 = 64 << 10;
@@ -67,12 +67,12 @@ enum Stage {
 enum Job {
     /// Copies it and leaves the rest to the system.
     Copy,
-    /// Copies it, flushes the copy, then deletes the first, on a volume that writes at once what changes, as Windows does
-    /// on sticks that may be pulled out.
+    /// Copies it, flushes the copy, then deletes the original, on a volume that writes changes at once, as Windows does
+    /// on removable sticks.
     Move,
 }
 
-/// One program, and the two volumes' own work beside it. Reads and writes pass no cache.
+/// A program, and the two volumes' own work beside it. Reads and writes use no cache.
 struct Program {
     job: Job,
     volumes: [Volume; 2],
@@ -167,7 +167,7 @@ impl Program {
         }
     }
 
-    /// What falls due on volume `i`, when its lane is free.
+    /// Does what falls due on volume `i`, if its lane is free.
     fn elapse(&mut self, i: usize, now: Instant) {
         let due = self.volumes[i].poll_timeout().is_some_and(|due| due <= now);
         if due && self.lanes[1 + i].idle() {
@@ -252,7 +252,7 @@ fn device(flush: FlushPolicy) -> Layered<Driver> {
     driver
 }
 
-/// What each sector holds.
+/// The content of each sector.
 fn image(device: &mut Layered<Driver>) -> BTreeMap<u64, Held> {
     let mut image = BTreeMap::new();
     while let Some(landing) = device.poll_landing() {
@@ -268,19 +268,19 @@ fn image(device: &mut Layered<Driver>) -> BTreeMap<u64, Held> {
     image
 }
 
-/// All bytes of a file of so many, however old.
+/// All bytes of a file of `bytes` bytes, however old.
 fn whole(bytes: u64) -> Extent {
     Extent { from: 0, to: bytes, since: Since::default() }
 }
 
-/// What a run leaves: its engine, what each sector of the platter holds, and all requests.
+/// What a run leaves: its engine, the content of the platter, and all requests.
 struct Left {
     engine: Engine<Program, Layered<Driver>>,
     image: BTreeMap<u64, Held>,
     records: Vec<Record>,
 }
 
-/// Runs until `end`, then cuts.
+/// Runs until `end`, then cuts the power.
 fn run_until(program: Program, flush: FlushPolicy, end: Instant) -> Left {
     let mut records = Vec::new();
     let mut engine = Engine::new(program, device(flush));
@@ -302,7 +302,7 @@ fn files_are_copied_from_one_partition_to_another() {
         let program = engine.source();
         assert_eq!((program.done.len(), engine.failures()), (30, 0));
         let data: u64 = records.iter().filter(|r| r.request.op == Op::Read).map(|r| u64::from(r.request.sectors)).sum();
-        // 100,000 bytes are 196 sectors; what is more are pages of metadata.
+        // 100,000 bytes are 196 sectors; the rest are pages of metadata.
         assert!((30 * 196..30 * 200 + 600).contains(&data), "{data} sectors read");
         let found = program.ledgers[1].mount(|lba| image.get(&lba).copied().unwrap_or(Held::Before));
         for &copy in &program.copies {
@@ -316,8 +316,8 @@ fn files_are_copied_from_one_partition_to_another() {
     }
 }
 
-/// Moves cut at many instants: files in neither place, as a mount of both volumes finds them, of those that the program
-/// had done. The first volume stands for a stick without a cache: what it acknowledged is there.
+/// Moves cut at many instants: how many files, done by the program's account, a mount of both volumes finds in neither
+/// place. The first volume stands for a stick without a cache: what it acknowledged is there.
 fn in_neither_place(format: Format, flush: FlushPolicy) -> (u32, usize) {
     let (mut neither, mut moved) = (0, 0);
     for tenth in (1..24).step_by(2) {

@@ -1,5 +1,5 @@
 //! What each operation reads, writes and flushes, and where: beside the line of the reference that says so, computed by
-//! hand from the formats, or held to what a real ext4 was seen to do.
+//! hand from the formats, or compared with an observed real ext4.
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{
@@ -18,9 +18,10 @@ fn append(volume: &mut Volume, file: FileId, seconds: u64) -> Vec<String> {
     })
 }
 
-// FAT32. 8 GiB are 16,777,216 sectors, so clusters of 4 KiB (the specification's table). The tables begin behind 32
-// reserved sectors, at 2,080, and have (16,777,216 - 32) / 1,025 = 16,368 sectors; data begin at 2,080 + 32,736 = 34,816.
-// The root directory is the first cluster, so the file begins at 34,824; its 16 entries are in the tables' first sector.
+// FAT32. 8 GiB are 16,777,216 sectors, so clusters of 4 KiB (the specification's table). The tables begin after 32
+// reserved sectors, at 2,080, and have (16,777,216 - 32) / 1,025 = 16,368 sectors; data begin at 2,080 + 32,736 =
+// 34,816. The root directory is the first cluster, so the file begins at 34,824; its 16 entries are in the tables'
+// first sector.
 
 #[test]
 fn fat32_creates_64_kib() {
@@ -117,9 +118,9 @@ fn fat32_moves_a_chunk_with_four_flushes() {
     assert_eq!(volume.shift(at(1), file, 0, 3, &mut Plan::new()), Err(Refused::Taken));
 }
 
-// NTFS. 8 GiB are 2,097,152 clusters of 4 KiB. `$MFT` stands at 2 GiB (whole GiB below a third), its zone is 1 GiB behind;
-// `$MFTMirr` is in the middle, the log of 8 GiB / 200 behind it. The shortest run is that between zone and middle:
-// there the root directory and the first files go.
+// NTFS. 8 GiB are 2,097,152 clusters of 4 KiB. `$MFT` is at 2 GiB (whole GiB below a third), and its zone is 1 GiB
+// after it; `$MFTMirr` is in the middle, the log of 8 GiB / 200 after it. The shortest run is that between zone and
+// middle: the root directory and the first files go there.
 
 #[test]
 fn ntfs_creates_64_kib_the_log_before_the_pages() {
@@ -133,7 +134,7 @@ fn ntfs_creates_64_kib_the_log_before_the_pages() {
     assert_eq!(
         rest(&mut volume),
         [
-            // "log first": a page that is not full goes to a tail page (2 pages behind the 2 restart pages).
+            // "log first": a page that is not full goes to a tail page (2 pages after the 2 restart pages).
             "3 s: 0 Write 8390680+8 LogRecords",
             // "$MFT record + $MFT:$BITMAP, directory index buffer, plus $Bitmap": record 27 is in page 6, the root's in 1.
             "3 s: 1 Write 2064+8 MftBitmap",
@@ -227,7 +228,7 @@ fn ext4_appends_with_three_writes_and_a_barrier() {
             volume.fsync(at(101), file, what, plan);
         })
     };
-    // Times alone changed: fdatasync needs no commit, only the drive; fsync commits the inode.
+    // Only times changed: fdatasync needs no commit, only the drive; fsync commits the inode.
     assert_eq!(rewritten(&mut volume, Sync::Data)[1..], ["1 flush"]);
     assert_eq!(rewritten(&mut volume, Sync::All).len(), 4);
 }
@@ -241,14 +242,14 @@ fn without_barriers_ext4_waits_but_does_not_flush() {
     assert!(!steps.iter().any(|step| step.contains("flush") || step.contains("FUA")), "{steps:?}");
 }
 
-/// Sectors written and flushes of a plan, FUA as a flush: what a device without it gets.
+/// Sectors written and flushes of a plan, with FUA counted as a flush: the requests to a device without FUA.
 fn cost(plan: &Plan) -> (u64, usize) {
     let writes = plan.steps().iter().filter(|step| step.op == Op::Write);
     let flushes = plan.steps().iter().filter(|step| step.op == Op::Flush || step.flags.has(Flags::FUA));
     (writes.map(|step| step.sectors).sum(), flushes.count())
 }
 
-/// Sectors written and flushes of operations, one after another, each behind an fsync: what Linux 6.18 counted in
+/// Sectors written and flushes of operations, one after another, each with an fsync: the counts of Linux 6.18 in
 /// `/sys/block/loop0/stat` on a loop device with 8 GiB that mke2fs 1.47 had made. `real_ext4.rs` counts them again.
 pub const REAL: [(&str, (u64, usize)); 10] = [
     ("64 KiB created", (184, 2)),

@@ -1,6 +1,6 @@
-//! The ten operations of `operations.rs` on the kernel's own ext4: a loop device with 8 GiB that mke2fs makes, each operation
-//! behind an fsync, and what `/sys/block/loopN/stat` counts meanwhile beside the table. Linux and root; elsewhere it is skipped
-//! with its reason. Nothing is timed.
+//! The ten operations of `operations.rs` on the kernel's own ext4: a loop device with 8 GiB that mke2fs makes, each
+//! operation with an fsync, and the counts of `/sys/block/loopN/stat` beside the table. It needs Linux and root;
+//! elsewhere it is skipped with its reason. Nothing is timed.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -12,14 +12,14 @@ use super::operations::REAL;
 /// Kernels and versions of mke2fs differ by a block here and there; the issue's own bound.
 const WITHIN_PERCENT: u64 = 10;
 
-/// A step of the shell: its first line, or what went wrong.
+/// Runs a step of the shell: its first line, or what went wrong.
 fn shell(script: &str) -> Result<String, String> {
     let output = Command::new("sh").args(["-ec", script]).output().map_err(|error| error.to_string())?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// A mounted ext4 on a loop device; unmounted and detached at the end, however that comes.
+/// A mounted ext4 on a loop device; unmounted and detached at the end, however it ends.
 struct Mounted {
     folder: PathBuf,
     device: String,
@@ -41,7 +41,7 @@ impl Mounted {
         Ok(mounted)
     }
 
-    /// Sectors written and flushes since the device is there.
+    /// Sectors written and flushes since the device exists.
     fn counted(&self) -> (u64, usize) {
         let name = self.device.rsplit('/').next().expect("a name");
         let text = fs::read_to_string(format!("/sys/block/{name}/stat")).expect("its counts");
@@ -84,7 +84,7 @@ fn a_real_ext4_pays_the_same() {
         Err(why) => return eprintln!("skipped: a real ext4, for there is no loop device with one: {why}"),
     };
     let at = |name: &str| mounted.folder.join("m").join(name);
-    // What the first transaction behind mke2fs costs beside is nobody's.
+    // The first transaction after mke2fs costs more; it is not counted.
     write(&at("first"), 0, 4096).sync_all().expect("synced");
     let operations: [&dyn Fn() -> File; 10] = [
         &|| write(&at("a"), 0, 65_536),

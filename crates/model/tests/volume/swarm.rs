@@ -1,4 +1,4 @@
-//! Anything, in any order: what must hold after every step.
+//! Random operations in any order: what must hold after every step.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ struct Swarm {
     written: Vec<(FileId, Extent)>,
     image: BTreeMap<u64, u64>,
     stamp: u64,
-    /// Of NTFS and ext4: the latest change in the log.
+    /// For NTFS and ext4: the latest change in the log.
     logged: u64,
 }
 
@@ -54,7 +54,7 @@ impl Swarm {
         of[self.rng.below(of.len() as u64) as usize]
     }
 
-    /// One thing, of any kind.
+    /// A random operation of any kind.
     fn act(&mut self, plan: &mut Plan) {
         let (folders, files) = (self.folders.clone(), self.files.clone());
         let (folder, name) = (self.pick(&folders), Name::long(1 + self.rng.below(60) as u8));
@@ -94,7 +94,7 @@ impl Swarm {
         }
     }
 
-    /// Lets time pass up to two seconds, and does what falls due.
+    /// Lets up to two seconds pass, and does what falls due.
     fn elapse(&mut self) {
         let until = self.now + Span::from_micros(1 + self.rng.below(2_000_000));
         while let Some(due) = self.volume.poll_timeout().filter(|&due| due <= until) {
@@ -107,7 +107,7 @@ impl Swarm {
         self.now = until;
     }
 
-    /// What must hold of every plan; then all of it lands.
+    /// Checks what must hold for every plan; then all of it lands.
     fn check(&mut self, plan: &Plan) {
         self.ledger.changed(&self.volume.take_changes());
         let phases: Vec<u32> = plan.steps().iter().map(|step| step.phase).collect();
@@ -141,7 +141,7 @@ impl Swarm {
         self.logged = ahead;
     }
 
-    /// No cluster belongs to two files, none of a file is free.
+    /// No cluster belongs to two files, and no cluster of a file is free.
     fn check_places(&self) {
         let mut taken: Vec<(u64, u64)> = Vec::new();
         for file in self.volume.files() {
@@ -151,7 +151,7 @@ impl Swarm {
         assert!(taken.windows(2).all(|pair| pair[0].1 <= pair[1].0), "clusters of two files");
     }
 
-    /// A mount of what has landed finds every file where it is, as long as it is.
+    /// A mount of what has landed finds every file at its place, with its length.
     fn check_found(&self, what: &str) {
         let held = |lba: u64| self.image.get(&lba).map_or(Held::Before, |&stamp| Held::Stamp(stamp));
         let mounted = self.ledger.mount(held);
@@ -188,7 +188,7 @@ fn run(format: Format, seed: u64) -> (u64, Instant) {
     swarm.volume.sync(swarm.now, &mut plan);
     swarm.check(&plan);
     swarm.check_found(&format!("{format:?}, seed {seed}"));
-    // All deleted, and nothing is left but what directories took.
+    // All files are deleted; only the clusters of directories are left.
     for file in std::mem::take(&mut swarm.files) {
         swarm.volume.delete(swarm.now, file, &mut plan);
     }

@@ -11,7 +11,7 @@ use seekwise_model::workload::{
     Region, Repeat, Syncs, Worker, Workload,
 };
 
-/// One request as it was issued.
+/// A request as it was issued.
 pub(crate) struct Issued {
     pub(crate) at: Instant,
     pub(crate) origin: u16,
@@ -21,17 +21,17 @@ pub(crate) struct Issued {
     pub(crate) sectors: u32,
 }
 
-/// One completion.
+/// A completion.
 pub(crate) struct Completed {
     pub(crate) at: Instant,
     pub(crate) op: Op,
     /// When it was due, if it counts.
     pub(crate) counted: Option<Instant>,
-    /// What it stands for.
+    /// The operation and size that it counts as.
     pub(crate) served: (Op, u32),
 }
 
-/// All that happened.
+/// Everything that happened.
 #[derive(Default)]
 pub(crate) struct Run {
     pub(crate) issued: Vec<Issued>,

@@ -1,4 +1,4 @@
-//! Iometer's generator: its numbers computed here by hand from its published steps, and its counting.
+//! Iometer's generator: its numbers computed by hand from its published steps, and its counting.
 
 use super::device::{run, worker};
 use seekwise_model::block::Op;
@@ -116,7 +116,7 @@ fn only_what_begins_after_the_ramp_and_ends_in_time_counts() {
     job.workers[0].ramp = Span::from_micros(105);
     job.workers[0].runtime = Some(Span::from_micros(100));
     let run = run(&job, Span::from_micros(10));
-    // Issued when one completes, done 40 us later: counted are those issued at 110 to 160, done at 150 to 200 us.
+    // Issued when one completes, done 40 us later: those issued at 110 to 160 and done at 150 to 200 us are counted.
     let counted: Vec<u64> = run.counted().map(|(at, _)| at.nanos() / 10_000).collect();
     assert_eq!(counted, [15, 16, 17, 18, 19, 20]);
 }
@@ -130,7 +130,7 @@ fn shares_are_as_specified() {
     let n = run.issued.len() as f64;
     let share = |sectors: u32| run.issued.iter().filter(|i| i.sectors == sectors).count() as f64 / n;
     let chi: f64 = [(1, 0.1), (8, 0.6), (128, 0.3)].iter().map(|&(s, p)| (share(s) - p).powi(2) / p * n).sum();
-    // Chi-squared, 2 degrees of freedom: 13.8 is passed by one seed in a thousand; this one is fixed.
+    // Chi-squared, 2 degrees of freedom: one seed in a thousand exceeds 13.8; this one is fixed.
     assert!(chi < 13.8, "{chi}");
     let reads = run.issued.iter().filter(|i| i.op == Op::Read).count() as f64 / n;
     assert!((reads - 0.8).abs() < 4.0 * (0.16 / n).sqrt(), "{reads}");

@@ -6,7 +6,9 @@ use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::{Beside, Cause, Change, Finding};
 use seekwise_lab::made::Program;
 
-use super::{Compared, amount, judged, unit};
+use seekwise::compare::judged;
+
+use super::{Compared, amount, unit};
 
 impl Compared<'_> {
     /// All of it; `command` gives the same again.

@@ -7,14 +7,15 @@ use seekwise_formats::diagnostic::{Diagnostic, nearest};
 use seekwise_formats::recipe::{self, Recipe};
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
-use seekwise_targets::kernel::debris::FOLDER;
-use seekwise_targets::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
+use seekwise_os::kernel::debris::FOLDER;
+use seekwise_os::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
 use serde_json::json;
 
 use crate::args;
 use crate::cmd::{print, print_json};
 use crate::exit::{Answer, Failure, Outcome};
-use crate::{files, tables, target};
+use crate::tables;
+use seekwise::{reading, setup};
 
 /// What is to be done.
 pub struct Plan {
@@ -40,7 +41,7 @@ impl Plan {
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
         let target = args.target.clone().unwrap_or_default();
-        let (stack, warnings) = target::stack(&target, &args.set)?;
+        let (stack, warnings) = setup::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
             let key = &change.key;
             return Err(Failure::new(format!("`{key}` changes during a run; expected settings from the start on")));
@@ -55,6 +56,7 @@ impl Plan {
         });
         let size = args.size.unwrap_or(usual);
         let environment = environment(args, &recipe)?;
+        let warnings = warnings.iter().map(ToString::to_string).collect();
         let plan = Plan { target, recipe, system, stack, warnings, environment, size };
         plan.fits(args)?;
         Ok(plan)
@@ -153,7 +155,7 @@ fn named(name: &str) -> Result<Recipe, Failure> {
     }
     let names = || recipe::recipes().iter().map(|recipe| recipe.name.as_str());
     let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
-    let Some(text) = files::find(file)? else {
+    let Some(text) = reading::find(file)? else {
         let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no recipe and no file of that name"));
         return Err(wrong.expected("one of `seekwise crash --recipes`, or FILE:NAME").nearest_to(name, names()).into());
     };

@@ -9,15 +9,15 @@ use seekwise_lab::crash::verdict::{Finding, Verdict};
 use seekwise_lab::cut::blame;
 use seekwise_lab::made::Program;
 use seekwise_model::time::Instant;
-use seekwise_targets::kernel::pages::Unflushed;
+use seekwise_os::kernel::pages::Unflushed;
 use serde_json::{Value, json};
 
 use super::Report;
 use super::plan::Plan;
 use crate::args;
-use crate::files::spoken;
 use crate::screen::{self, wrapped};
 use crate::tables;
+use seekwise::reading::spoken;
 
 /// Lost writes that are named one by one.
 pub const NAMED: usize = 12;

@@ -1,7 +1,7 @@
 //! Everyday work against arithmetic as text: all rows of one drive, or a line a drive and the rows that are off.
 
-use seekwise_lab::catalogue::everyday::arithmetic::Law;
-use seekwise_lab::catalogue::everyday::{Report, Row, Verdict};
+use seekwise_lab::everyday::arithmetic::Law;
+use seekwise_lab::everyday::{Report, Row, Verdict};
 
 use crate::exit::Failure;
 use crate::screen;

@@ -5,8 +5,8 @@ use seekwise_lab::stats::summary::Kind;
 use seekwise_model::record::Part;
 use seekwise_model::time::Span;
 use seekwise_model::workload::recorded::Compared;
-use seekwise_targets::live::Receipt;
-use seekwise_targets::null::Null;
+use seekwise_os::null::Null;
+use seekwise_run::receipt::Receipt;
 
 use super::{histogram, trace};
 use crate::exit::Failure;
@@ -170,7 +170,7 @@ fn kept_up(receipt: &Receipt) -> String {
         receipt.late,
         receipt.lateness.count(),
         receipt.stalls.count,
-    )
+    ) + &receipt.losses().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.

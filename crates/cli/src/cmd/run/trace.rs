@@ -1,6 +1,6 @@
 //! The certificate of a trace's run as text: what it was taken for, and how near to its instants it was played.
 
-use seekwise_lab::trace::{Certificate, Off};
+use seekwise_lab::run::certificate::{Certificate, Off};
 
 use crate::screen::wrapped;
 

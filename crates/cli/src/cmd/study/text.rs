@@ -8,9 +8,9 @@ use seekwise_lab::finding::{Evidence, Finding, Judged, Overall};
 use seekwise_lab::run::{Cpu, Response, by_group, pooled};
 
 use crate::exit::Failure;
-use crate::output::quoted;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
+use seekwise::shell::quoted;
 
 /// Of a cell, behind the levels of its factors.
 const CELL: [&str; 7] =

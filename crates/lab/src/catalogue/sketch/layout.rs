@@ -1,6 +1,7 @@
-//! Heads, cylinders and zones that hold a capacity at the rates of a datasheet. Sectors a track follow from a rate; tracks from the
-//! capacity; how many of them a surface has from the bits of the track, for makers kept the shape of a bit much the same as it
-//! shrank: twice the sectors a track, twice the tracks.
+//! Heads, cylinders and zones that hold a capacity at the rates of a datasheet. Sectors a track follow from a rate, and
+//! tracks from the capacity. The number of tracks on a surface follows from the bits of a track, because makers kept
+//! the shape of a bit much the same as it shrank: twice the sectors a track, twice the tracks. It does not write the
+//! profile.
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::figure::{Value as Figure, ZoneRow};
@@ -10,14 +11,14 @@ use toml_edit::{Array, InlineTable, Value};
 use super::Datasheet;
 use crate::catalogue::curves::sustained;
 
-/// Bytes that fit into 48 bits of sectors, as a profile takes them.
+/// Bytes that fit into 48 bits of sectors, the limit of a profile.
 const MOST: u64 = (1 << 48) * SECTOR;
-/// More surfaces have no drive here; the most that were sold had 28.
+/// The most surfaces: drives on the market had at most 28.
 const HEADS: f64 = 64.0;
-/// Fewer cylinders make no seek curve.
+/// The fewest cylinders: fewer make no seek curve.
 const CYLINDERS: f64 = 64.0;
 
-/// Sustained rates to aim for, in MB/s: of the outermost zone and the innermost.
+/// Target rates in MB/s: sustained, of the outermost zone and the innermost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     pub outer: f64,
@@ -25,7 +26,7 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    /// Those given; the other of one by the ratio of `base`; and with neither, its tracks at the speed.
+    /// The given rates; if one is missing, by the ratio of `base`; if both are, its tracks at the given speed.
     pub(super) fn of(base: &DriveFile, given: &Datasheet) -> Result<Rates, String> {
         let were = Rates::made(base)?;
         let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number("mechanics.rpm").unwrap_or(rpm));
@@ -38,7 +39,7 @@ impl Rates {
         })
     }
 
-    /// Those of a drive: outermost zone, and the innermost of a fair length, as the checks take them.
+    /// The rates of a drive: outermost zone, and the innermost of a fair length, as in the checks.
     pub(super) fn made(drive: &DriveFile) -> Result<Rates, String> {
         let profile = drive.profile().map_err(|errors| super::faults(&errors))?;
         let fair = |span: &(u64, u64)| span.1 > span.0 && span.1 - span.0 > profile.geometry.sectors() / 1000;
@@ -49,7 +50,7 @@ impl Rates {
         Ok(Rates { outer: rate(first), inner: rate(last) })
     }
 
-    /// What to aim for so that the rates of `drive`, made by aiming for these, become those wanted.
+    /// The target that corrects for `drive`, which was made with this target and missed the wanted rates.
     pub(super) fn nearer(self, drive: &DriveFile, given: &Datasheet) -> Result<Rates, String> {
         let made = Rates::made(drive)?;
         let corrected = |aim: f64, wanted: Option<f64>, made: f64| match wanted {
@@ -63,7 +64,7 @@ impl Rates {
     }
 }
 
-/// Where blocks lie.
+/// A layout of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub sectors: u64,
@@ -73,14 +74,14 @@ pub(super) struct Layout {
     pub skews: (f64, f64),
     /// Cylinders and sectors a track, from the outside in.
     zones: Vec<(u64, u64)>,
-    /// What a change of track loses, as a share of a revolution.
+    /// The loss at a change of track, as a share of a revolution.
     lost: f64,
     aim: Rates,
     spare: u64,
 }
 
 impl Layout {
-    /// One that holds what is given at these rates, in all else as `base` has it.
+    /// A layout that holds what is given at these rates, and otherwise follows `base`.
     pub(super) fn of(base: &DriveFile, given: &Datasheet, aim: &Rates, wider: f64) -> Result<Layout, String> {
         let number = |key: &str| base.number(key).unwrap_or(0.0);
         let unit = (number("geometry.physical_sector") as u64 / SECTOR).max(1);
@@ -96,7 +97,7 @@ impl Layout {
         let skew = |key: &str| super::rounded((number(key) * slower * wider).min(0.99));
         let skews = (skew("geometry.track_skew"), skew("geometry.head_skew"));
         let run = base.number("geometry.run_tracks").unwrap_or(1.0);
-        // Tracks follow one another with the one skew or the other.
+        // Consecutive tracks have the one skew or the other.
         let (long, short) = match base.figure("geometry.order").map(|figure| figure.value.to_string()).as_deref() {
             Some("serpentine") => (run - 1.0, 1.0),
             _ => (1.0, number("geometry.heads") - 1.0),
@@ -143,7 +144,7 @@ impl Layout {
         (self.longest() * SECTOR) as f64 * self.rpm / 60.0 / 1e6
     }
 
-    /// What the outermost zone comes to where no revolution is lost.
+    /// The rate of the outermost zone if no revolution is lost.
     pub(super) fn outer_rate(&self) -> f64 {
         self.under_heads() / (1.0 + self.lost)
     }
@@ -197,13 +198,13 @@ impl Layout {
     }
 }
 
-/// How the zones of a drive fall.
+/// The zones of a drive as shares.
 struct Shape {
     /// Share of all cylinders, and where its tracks lie between the shortest (0) and the longest (1).
     rows: Vec<(f64, f64)>,
-    /// Sectors of the outermost track, in the mean of its heads.
+    /// Sectors of the outermost track, as the mean of its heads.
     longest: f64,
-    /// Tracks of a surface by these.
+    /// Tracks of a surface divided by these.
     tracks_a_sector: f64,
 }
 
@@ -218,7 +219,7 @@ fn shape(base: &DriveFile) -> Shape {
         all.iter().sum::<f64>() / all.len().max(1) as f64
     };
     let all: f64 = rows.iter().map(|row| f64::from(row.cylinders)).sum();
-    // Short rests at the end say nothing.
+    // Short remainders at the end say nothing.
     let fair: Vec<&ZoneRow> = rows.iter().filter(|row| f64::from(row.cylinders) > all / 200.0).collect();
     let cylinders: f64 = fair.iter().map(|row| f64::from(row.cylinders)).sum();
     let (outer, inner) = (fair.first().map_or(1.0, |row| mean(row)), fair.last().map_or(1.0, |row| mean(row)));
@@ -230,7 +231,8 @@ fn shape(base: &DriveFile) -> Shape {
     }
 }
 
-/// Cylinders of each row, in multiples of `whole` as far as they go: the shares of `cylinders`, and the last as many as `sectors` take.
+/// Cylinders of each row, in multiples of `whole` if possible: the shares of `cylinders`, and in the last row as many
+/// as `sectors` need.
 fn zones(rows: &[(f64, u64)], (sectors, heads, cylinders): (u64, u64, f64), whole: u64) -> Vec<(u64, u64)> {
     let (mut zones, mut left): (Vec<(u64, u64)>, u64) = (Vec::new(), sectors);
     for (index, &(share, spt)) in rows.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What cuts left of files and operations, counted over all of them.
+//! What cuts left of files and operations, counted over all cuts. It judges nothing.
 
 use seekwise_model::time::Instant;
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub enum Kind {
     FileUnpromised,
     /// A file in neither place.
     FileNeither,
-    /// A file with older contents.
+    /// A file with older content.
     FileStale,
     /// A file with an unreadable sector.
     FileUnreadable,
@@ -28,7 +28,7 @@ pub enum Kind {
 
 const KINDS: usize = 9;
 
-/// One that was found first, and when.
+/// The first one found, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Example {
     /// Its volume, directory and number, and the operation that made it; or the operation.
@@ -45,12 +45,12 @@ pub struct Left {
 }
 
 impl Left {
-    /// Nothing lost, at this instant.
+    /// Without a loss, at this instant.
     pub fn new(at: Instant) -> Left {
         Left { at, counts: [0; KINDS], examples: Default::default() }
     }
 
-    /// Counts one more, if it is so.
+    /// Counts one more if `holds`.
     pub fn count(&mut self, holds: bool, kind: Kind, name: impl FnOnce() -> String) {
         if holds {
             self.counts[kind as usize] += 1;
@@ -65,11 +65,11 @@ impl Left {
 pub struct Count {
     /// Cuts that left any.
     pub cuts_with_loss: u64,
-    /// Of all cuts together.
+    /// Over all cuts.
     pub count: u64,
-    /// Of a cut, in the mean over all.
+    /// The mean over all cuts.
     pub count_mean: f64,
-    /// Most of one cut.
+    /// The most of one cut.
     pub count_max: u64,
     /// The first that was found.
     pub example: Option<Example>,
@@ -83,7 +83,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// One cut more.
+    /// Adds a cut.
     pub fn add(&mut self, left: Left) {
         self.cuts += 1;
         for ((count, more), example) in self.counts.iter_mut().zip(left.counts).zip(left.examples) {
@@ -94,7 +94,7 @@ impl Losses {
         }
     }
 
-    /// Those of another run.
+    /// Adds those of another run.
     pub fn merge(&mut self, other: &Losses) {
         self.cuts += other.cuts;
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -110,7 +110,7 @@ impl Losses {
         Count { count_mean: count.count as f64 / self.cuts.max(1) as f64, ..count }
     }
 
-    /// Of files.
+    /// The losses of files.
     pub fn files(&self) -> FileLosses {
         FileLosses {
             promised_lost: self.of(Kind::FilePromised),
@@ -122,7 +122,7 @@ impl Losses {
         }
     }
 
-    /// Of operations.
+    /// The losses of operations.
     pub fn operations(&self) -> OperationLosses {
         OperationLosses {
             promised_lost: self.of(Kind::OperationPromised),
@@ -139,13 +139,13 @@ pub struct FileLosses {
     pub promised_lost: Count,
     /// Acknowledged and never promised, and lost.
     pub unpromised_lost: Count,
-    /// Moved, renamed or replaced: neither what was there before nor what took its place.
+    /// Moved, renamed or replaced: neither the earlier file nor the one that took its place.
     pub in_neither_place: Count,
-    /// With older contents than were acknowledged.
+    /// With older content than was acknowledged.
     pub stale: Count,
-    /// With a sector that cannot be read.
+    /// With an unreadable sector.
     pub unreadable: Count,
-    /// Metadata of which a sector cannot be read.
+    /// Metadata with an unreadable sector.
     pub metadata_unreadable: Count,
 }
 
@@ -154,8 +154,8 @@ pub struct FileLosses {
 pub struct OperationLosses {
     /// Acknowledged after all of it was promised to stay, and lost.
     pub promised_lost: Count,
-    /// Acknowledged, and lost as far as it was never promised.
+    /// Acknowledged, and lost in the part that was never promised.
     pub unpromised_lost: Count,
-    /// Of which some bytes are on the medium and others not; those under way are counted too.
+    /// Some bytes are on the medium and others not; operations under way count too.
     pub in_part: Count,
 }

@@ -1,4 +1,4 @@
-//! What a mount reads: what landed, and what the cut made of the sectors under the heads.
+//! What a mount reads: what landed, and what the cut did to the sectors under the heads. The judgement is in `files`.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -8,19 +8,19 @@ use seekwise_model::files::volume::{Data, Extent, Found, Held, Ledger, Mounted, 
 
 use super::super::runs::{Run, Runs, overlap};
 
-/// What a cut does beside what has landed.
+/// What a cut changes beside the landings.
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
-    /// Sectors that are on the medium after all, and which write brought them.
+    /// Sectors that are on the medium after all, and the writes that brought them.
     pub besides: Vec<(Run, u64)>,
-    /// Sectors that cannot be read, and the write that was under way there, where that is known.
+    /// Unreadable sectors, and the write under way there if it is known.
     pub torn: Vec<(Run, Option<u64>)>,
-    /// Sectors that nothing gives back.
+    /// Sectors that cannot be recovered.
     pub gone: Vec<Run>,
 }
 
 impl Overlay {
-    /// It changes nothing.
+    /// True if it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.besides.is_empty() && self.torn.is_empty() && self.gone.is_empty()
     }
@@ -68,11 +68,12 @@ impl Surface for Seen<'_> {
 /// All volumes as a mount finds them.
 pub struct Mounts<'a> {
     volumes: Vec<Mounted<'a, Seen<'a>>>,
-    /// Files that were asked for.
+    /// Files asked for so far.
     found: RefCell<BTreeMap<File, Found>>,
 }
 
 impl<'a> Mounts<'a> {
+    /// The volumes of a scene after a cut.
     pub fn new(ledgers: &'a [Ledger], seen: Seen<'a>) -> Mounts<'a> {
         Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(seen)).collect(), found: RefCell::default() }
     }
@@ -83,7 +84,7 @@ impl<'a> Mounts<'a> {
         ask(volume, found.entry(file).or_insert_with(|| volume.find(file.id)))
     }
 
-    /// Some directory lists it.
+    /// True if some directory lists it.
     pub fn lists(&self, file: File) -> bool {
         self.with(file, |_, found| !found.listed.is_empty())
     }
@@ -93,7 +94,7 @@ impl<'a> Mounts<'a> {
         self.with(file, |volume, found| volume.data(file.id, found, extent))
     }
 
-    /// All of these bytes are there, and new enough.
+    /// True if all of these bytes are there, and new enough.
     pub fn has(&self, file: File, extent: &Extent) -> bool {
         let data = self.data(file, extent);
         data.fresh == data.sectors()

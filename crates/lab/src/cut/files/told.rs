@@ -1,5 +1,5 @@
-//! What programs were told of their files: what was acknowledged, what of that was promised to stay, and which operations
-//! rest on it.
+//! What programs were told of their files: what was acknowledged, what of that was promised to stay, and which
+//! operations rely on it. What is on the medium is `seen`.
 
 use seekwise_model::files::call::{Call, File};
 use seekwise_model::files::volume::{Extent, Since};
@@ -9,32 +9,32 @@ use seekwise_model::files::volume::{Extent, Since};
 pub struct Told {
     /// It was there before the run.
     pub there: bool,
-    /// Whoever made it was told so.
+    /// Its creation was acknowledged.
     pub created: bool,
     /// It is promised to be there.
     pub kept: bool,
     /// A mount would have found it once.
     pub found: bool,
-    /// Somebody asked to delete it.
+    /// A program has asked to delete it.
     pub deleting: bool,
-    /// It was given another name or place after it was promised, or found.
+    /// It was renamed or moved after it was promised, or found.
     pub renamed: bool,
-    /// The directory that programs put it in last.
+    /// The directory into which programs put it last.
     pub directory: Option<u32>,
-    /// How far it was written, or was long before.
+    /// How far it was written, or its earlier length.
     pub length: u64,
-    /// What was promised and has not been seen on the medium yet.
+    /// Promised extents not yet seen on the medium.
     pub promised: Vec<Extent>,
-    /// What was acknowledged only, with the number of its acknowledgement.
+    /// Extents only acknowledged, with the number of the acknowledgement.
     pub pending: Vec<(u64, Extent)>,
-    /// The file that was deleted in the operation that made this one: it lives on as this.
+    /// The file that was deleted in the operation that made this one, which replaces it.
     pub replaces: Option<File>,
     /// The operation that made it: program and number.
     pub by: Option<(u16, u32)>,
 }
 
 impl Told {
-    /// A write of it was acknowledged under this number.
+    /// Notes that a write of it was acknowledged under this number.
     pub fn wrote(&mut self, number: u64, extent: Extent, promised: bool) {
         self.length = self.length.max(extent.to);
         match self.pending.last_mut() {
@@ -42,13 +42,13 @@ impl Told {
                 self.promised.push(extent);
                 self.kept = true;
             }
-            // One behind the other is one: how new it has to be is told by its beginning.
+            // Contiguous writes become one extent: its beginning says how new it must be.
             Some((last, before)) if before.to == extent.from => (*last, before.to) = (number, extent.to),
             _ => self.pending.push((number, extent)),
         }
     }
 
-    /// All that was acknowledged up to this number is promised.
+    /// Promises everything acknowledged up to this number.
     pub fn promise(&mut self, number: u64) {
         let is_covered = |it: &(u64, Extent)| it.0 <= number;
         self.promised.extend(self.pending.iter().filter(|it| is_covered(it)).map(|it| it.1));
@@ -56,7 +56,7 @@ impl Told {
         (self.kept, self.renamed) = (true, false);
     }
 
-    /// Its clusters are given elsewhere: all of it is to be there as before.
+    /// Its clusters are moved: all of it must be there as before.
     pub fn shifted(&mut self) {
         let whole = Extent { from: 0, to: self.length, since: Since::default() };
         match self.there || self.kept {
@@ -66,17 +66,17 @@ impl Told {
         }
     }
 
-    /// Nothing of these bytes waits for a promise.
+    /// True if nothing of these bytes waits for a promise.
     pub fn is_promised(&self, extent: &Extent) -> bool {
         !self.pending.iter().any(|(_, it)| it.from < extent.to && extent.from < it.to)
     }
 }
 
-/// Something that an operation left: bytes of a file, or the file itself.
+/// A result of an operation: bytes of a file, or the file itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Effect {
     pub file: File,
-    /// Nothing: that it is there.
+    /// `None`: the existence of the file.
     pub extent: Option<Extent>,
     /// Promised to stay when the operation ended.
     pub promised: bool,
@@ -85,18 +85,18 @@ pub struct Effect {
 /// A thread of a program.
 #[derive(Clone, Debug, Default)]
 pub struct Thread {
-    /// Its call, since when it calls, and the acknowledgements that there had been.
+    /// Its call, since when it calls, and how many acknowledgements there were by then.
     pub calling: Option<(Call, Since, u64)>,
     /// The operation that it began last.
     pub began: Option<(u16, u32)>,
-    /// What it left since the operation that it ended last.
+    /// Results since the operation that it ended last.
     pub effects: Vec<Effect>,
     /// The file that it made since then.
     pub made: Option<File>,
 }
 
 impl Thread {
-    /// It wrote these bytes.
+    /// Notes that it wrote these bytes.
     pub fn wrote(&mut self, file: File, extent: Extent) {
         let promised = false;
         if let Some(Effect { file: last, extent: Some(before), .. }) = self.effects.last_mut()

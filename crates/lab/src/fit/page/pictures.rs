@@ -1,34 +1,34 @@
-//! The pictures of a fit's page, as SVG without a script: how far off each job is, where each figure lies in its range, how
-//! the search came down. Ground and letters are those of the page.
+//! The pictures of a fit's page, as SVG without a script: the error of each job, the place of each figure in its range,
+//! the progress of the search. Ground and letters are those of the page.
 
 use std::fmt::Write;
 
 use super::escaped;
 use crate::fit::report::{Moved, OfPoint};
 
-/// Units of a picture across; letters are 13 high.
+/// The width of a picture in units; letters are 13 high.
 const WIDTH: f64 = 860.0;
 
-/// What stands left of the plot.
+/// The margin left of the plot.
 const LEFT: f64 = 330.0;
 
-/// Right of it: room for a figure.
+/// The margin right of it, with room for a figure.
 const RIGHT: f64 = 70.0;
 
-/// A row.
+/// The height of a row.
 const ROW: f64 = 22.0;
 
-/// Above and below the rows.
+/// The margin above and below the rows.
 const EDGE: f64 = 26.0;
 
 const BEFORE: &str = "#8a8a8a";
 const AFTER: &str = "#d05418";
 const GRID: &str = "#dddddd";
 
-/// Rows of jobs at most: the table below holds all.
+/// The most rows of jobs: the table below has all.
 const JOBS: usize = 40;
 
-/// A picture with what it says below.
+/// A picture with its caption below.
 fn figure(height: f64, body: &str, caption: &str) -> String {
     format!(
         "<figure><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
@@ -66,7 +66,7 @@ fn short(name: &str) -> String {
     }
 }
 
-/// How far off each figure of each job is, before and after.
+/// The error of each figure of each job, before and after.
 pub fn jobs(points: &[OfPoint]) -> String {
     let rows = &points[..points.len().min(JOBS)];
     if rows.is_empty() {
@@ -74,7 +74,7 @@ pub fn jobs(points: &[OfPoint]) -> String {
     }
     let off = |value: f64, measured: f64| 100.0 * (value / measured - 1.0);
     let all = rows.iter().flat_map(|row| [off(row.before, row.measured), off(row.after, row.measured)]);
-    // Beyond twice what was measured all is equally wrong.
+    // Beyond twice the measured value everything is equally wrong.
     let most = crate::plot::rounded_up(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
     let across = WIDTH - LEFT - RIGHT;
     let x = |percent: f64| LEFT + across * (0.5 + 0.5 * (percent / most).clamp(-1.0, 1.0));
@@ -107,7 +107,7 @@ pub fn jobs(points: &[OfPoint]) -> String {
     figure(bottom + 8.0, &body, &caption)
 }
 
-/// Where each number that moved lies in the range in which it may, with its interval.
+/// The place of each moved number in its range, with its interval.
 pub fn intervals(figures: &[Moved]) -> String {
     let rows: Vec<(&Moved, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.places?))).collect();
     if rows.is_empty() {

@@ -1,5 +1,5 @@
-//! What another simulator made of the same trace: a response time in milliseconds a line, in the order of the requests. It is
-//! shown beside a fit's errors, and nothing goes by it.
+//! The results of another simulator on the same trace: a response time in milliseconds a line, in the order of the
+//! requests. They are shown beside a fit's errors, and do not affect the fit.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use seekwise_model::time::Span;
 use super::Named;
 use crate::fit::data::{Beside, Data};
 
-/// No drive takes longer than a minute, in milliseconds.
+/// The longest time of a drive in milliseconds: a minute.
 const LONGEST_MS: f64 = 60_000.0;
 
 /// Puts the times of `file` beside the trace that `named` names.
@@ -30,7 +30,7 @@ pub fn put(data: &mut [Data], named: &Named, file: &str, text: &str) -> Result<(
     Ok(())
 }
 
-/// The times, blank lines and remarks left out.
+/// The times, without blank lines and remarks.
 fn times(file: &str, text: &str) -> Result<Vec<Span>, Diagnostic> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

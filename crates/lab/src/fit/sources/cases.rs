@@ -1,4 +1,4 @@
-//! Jobs with figures, of three forms: fio's JSON with its job in it, a list of cases in TOML as
+//! Jobs with figures in three forms: fio's JSON with its job in it, a list of cases in TOML as
 //! `validation/published.toml`, and curves in CSV.
 
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio_json::{self, DirectionResult, FioOutput, JobResult};
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::time::Span;
-use seekwise_targets::place::Target;
-use seekwise_targets::work::Work;
+use seekwise_run::place::Target;
+use seekwise_run::work::Work;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -19,9 +19,8 @@ use crate::plan::{self, Cell};
 
 /// What a job with figures is laid out on.
 pub struct Bed<'a> {
-    /// Its file, and what held meanwhile.
+    /// Its file, and the settings during the measurement.
     pub named: &'a Named,
-    /// The drive.
     pub drive: &'a DriveFile,
     /// The drive's text.
     pub profile: &'a str,
@@ -31,17 +30,17 @@ pub struct Bed<'a> {
 const JOB: &str = "the measured job";
 const DRIVE: &str = "the drive that is fitted";
 
-/// A job runs for a minute of the drive's time at most: its figures are those of any minute.
+/// The longest run of a job in the drive's time, a minute: its figures are those of any minute.
 const LONGEST: Span = Span::from_nanos(60_000_000_000);
 
-/// A quantile is taken where so many requests lie beyond it.
+/// A quantile is used if this many requests lie beyond it.
 const BEYOND: f64 = 20.0;
 
-/// Two results of one job that are further apart (a quarter) contradict one another: repeated runs agree within a few
-/// percent.
+/// Two results of one job that differ by more than this (a quarter) contradict one another: repeated runs agree within
+/// a few per cent.
 const APART: f64 = 0.25;
 
-/// A request that took so many seconds, far above all others, is a time-out and no time of the drive.
+/// A request that took this many seconds, far above all others, is a time-out, not a time of the drive.
 const TIME_OUT_S: f64 = 2.0;
 
 impl Bed<'_> {
@@ -88,13 +87,13 @@ fn shortened(file: &str, work: &mut Work) -> Result<(), Vec<Diagnostic>> {
     if long { plan::set_job(file, work, "job.runtime", "60 s") } else { Ok(()) }
 }
 
-/// Options that say nothing of what a drive does, and those by which the points of a series differ.
+/// Options that do not affect a drive, and those in which the points of a series differ.
 const NOT_OF_A_SERIES: [&str; 6] = ["iodepth", "numjobs", "bs", "filename", "runtime", "time_based"];
 
 /// Blocks are smaller than this, in bytes: within one depth a series is ordered by them.
 const LARGEST: f64 = 1e9;
 
-/// Sets a point's place in its series: points that differ in depth, jobs or size alone are of one.
+/// Sets a point's place in its series: points that differ only in depth, jobs or size belong to one.
 fn placed(point: &mut Point, options: &BTreeMap<String, String>, set: &[(String, String)]) {
     let number = |key: &str| {
         let text = options.get(key).map_or("1", String::as_str);
@@ -132,14 +131,14 @@ pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<
             points.extend(result(bed, output, job, warnings)?);
         }
     }
-    // One that a time-out spoilt is none, and was named.
+    // A point spoilt by a time-out is left out, with a warning.
     if points.is_empty() && warnings.len() == before {
         return Err(vec![Diagnostic::at(file, 0, "no job in it read or wrote anything")]);
     }
     Ok(points)
 }
 
-/// The first percentile of a side that lies below the one before, as percent and ns, and what is wrong with it.
+/// The first percentile of a side that lies below the one before, as per cent and ns, and what is wrong with it.
 fn falling(side: &DirectionResult) -> Option<((f64, u64), String)> {
     let pairs = [&side.clat, &side.lat].into_iter().flat_map(|times| times.percentiles.windows(2));
     let (before, here) = pairs.map(|pair| (pair[0], pair[1])).find(|(before, here)| here.1 < before.1)?;
@@ -147,10 +146,10 @@ fn falling(side: &DirectionResult) -> Option<((f64, u64), String)> {
     Some((here, format!("p{} is {} ms, p{} {} ms", here.0, ms(here.1), before.0, ms(before.1))))
 }
 
-/// What percentiles do.
+/// What percentiles must be.
 const RISING: &str = "times that rise with their percentiles";
 
-/// The line of fio's JSON that holds a percentile; 0 where it is written otherwise.
+/// The line of fio's JSON that holds a percentile; 0 if it is written differently.
 fn line_of(text: &str, (percent, ns): (f64, u64)) -> usize {
     let (name, ns) = (format!("\"{percent:.6}\""), ns.to_string());
     let holds = |line: &str| {
@@ -164,7 +163,7 @@ fn one_after_another(output: &FioOutput) -> bool {
     output.jobs.iter().skip(1).all(waits) || ["stonewall"].iter().any(|key| output.global_options.contains_key(*key))
 }
 
-/// A result of fio as a point; none where a time-out spoilt it.
+/// A result of fio as a point; `None` if a time-out spoilt it.
 fn result(
     bed: &Bed<'_>,
     output: &FioOutput,
@@ -200,7 +199,7 @@ fn result(
     Ok((!point.figures.is_empty()).then_some(point))
 }
 
-/// The slowest request, in seconds, where it is a time-out.
+/// The slowest request, in seconds, if it is a time-out.
 fn time_out(sides: &[&DirectionResult]) -> Option<f64> {
     let slowest = sides.iter().map(|side| side.clat.max).max().unwrap_or(0) as f64 / 1e9;
     let usual = |side: &DirectionResult| side.clat.percentiles.iter().find(|p| p.0 >= 90.0).map_or(0, |p| p.1);
@@ -222,7 +221,7 @@ fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<Figure> {
         return Vec::new();
     }
     let times = if side.clat.n > 0 || side.clat.mean > 0.0 { &side.clat } else { &side.lat };
-    // Requests that wait together have most of their wait in common: what is told apart are their turns.
+    // Requests that wait together share most of their wait: only their turns are independent.
     let turns = (side.ios as f64 / depth.max(1.0)).max(1.0);
     let level = if times.mean > 0.0 { times.stddev / times.mean / turns.sqrt() } else { 0.0 };
     let figure = |name: String, measured, error| Figure { name: format!("{prefix}{name}"), measured, error };
@@ -244,7 +243,7 @@ fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<Figure> {
 const BUCKET: f64 = 0.0045;
 
 /// The standard error of a quantile of `n`, sqrt(p (1 - p) / n) over the density there (M. Kendall and A. Stuart, The
-/// Advanced Theory of Statistics), as a share of it; the density from the percentiles beside it.
+/// Advanced Theory of Statistics), as a share of it; the density comes from the neighbouring percentiles.
 fn of_percentile(all: &[(f64, u64)], place: usize, n: f64) -> f64 {
     let (below, above) = (all[place.saturating_sub(1)], all[(place + 1).min(all.len() - 1)]);
     let share = (above.0 - below.0) / 100.0;
@@ -261,7 +260,7 @@ struct Cases {
     case: Vec<Spanned<Case>>,
 }
 
-/// A case as `validation/published.toml` has it; what only its test reads may be left out.
+/// A case as in `validation/published.toml`; what only its test reads may be left out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Case {
@@ -349,10 +348,10 @@ fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<Point, Vec<Diagnost
     Ok(point)
 }
 
-/// How a job is run of which only its pattern is said.
+/// How to run a job of which only the pattern is given.
 const GLOBAL: &str = "[global]\nioengine=libaio\ndirect=1\nruntime=60\nramp_time=5\ntime_based\n";
 
-/// Columns of a curve that say what was done, with the option of fio.
+/// Columns of a curve that say what was done, with fio's option.
 const COLUMNS: [(&str, &str); 8] = [
     ("rw", "rw"),
     ("depth", "iodepth"),
@@ -364,8 +363,8 @@ const COLUMNS: [(&str, &str); 8] = [
     ("distance", "distance"),
 ];
 
-/// Columns of tables that are made of fio's results, in milliseconds; with `ios`, their number of requests, they say how
-/// far each figure may be off, and which result a time-out spoilt.
+/// Columns of tables made of fio's results, in milliseconds. With `ios`, their number of requests, they tell the error
+/// of each figure, and which result a time-out spoilt.
 const OF_FIO: [&str; 7] =
     ["ios", "clat_mean_ms", "lat_mean_ms", "clat_sd_ms", "lat_sd_ms", "clat_max_ms", "lat_max_ms"];
 
@@ -376,7 +375,7 @@ fn is_column(word: &str) -> bool {
     COLUMNS.iter().any(|(column, _)| *column == word)
 }
 
-/// Whether a header is that of a curve.
+/// True if a header is that of a curve.
 pub fn is_curve(header: &str) -> bool {
     let words: Vec<&str> = header.split(',').map(str::trim).collect();
     words.iter().any(|word| is_figure(word)) && words.iter().any(|word| is_column(word))
@@ -455,7 +454,7 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
     Ok(points)
 }
 
-/// The figures of a row that does not say how many requests they are of.
+/// The figures of a row that does not give their number of requests.
 fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<Figure> {
     let figure = |(word, measured): (&&str, &f64)| {
         let name = if ["clat_mean_ms", "lat_mean_ms"].contains(word) { "mean" } else { word };
@@ -464,7 +463,7 @@ fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<Figure> {
     row.iter().filter_map(figure).collect()
 }
 
-/// The sectors of a step whose size is not said: one, as diskinfo reads.
+/// The sectors of a step whose size is not given: one, as diskinfo reads.
 const STEP: u64 = 512;
 
 fn row(
@@ -510,7 +509,7 @@ fn row(
     Ok(point)
 }
 
-/// An error where two results of one job are so far apart that one drive cannot have given both.
+/// An error if two results of one job are so far apart that one drive cannot have given both.
 pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
     let mut seen: BTreeMap<(String, u64, String), (&Point, f64)> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -540,7 +539,7 @@ pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Warnings where a rate and a mean time do not go together: their product is how many requests were outstanding.
+/// Warnings if a rate and a mean time contradict each other: their product is the number of outstanding requests.
 pub fn outstanding(points: &[Point]) -> Vec<Diagnostic> {
     let paced = |point: &&Point| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
     let jobs = points.iter().filter(|point| matches!(point.doing, Doing::Job(_))).filter(paced);

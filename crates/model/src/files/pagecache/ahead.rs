@@ -1,54 +1,55 @@
-//! Read-ahead: what a thread's reads of a file say about the next ones. Counts are in pages.
+//! Read-ahead: predicts the next reads of a thread from its reads of a file. Counts are in pages. It does no reads: the
+//! system asks it which pages to read.
 
 use super::{Ahead, PAGE, PageCache};
 use crate::files::call::File;
 
-/// What is remembered of a thread's reads of a file.
+/// The history of a thread's reads of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stream {
-    /// The byte behind the last that was read, and the one behind the call's last.
+    /// The ends of the last read and of its call, in bytes.
     end: u64,
     call: u64,
-    /// Calls in a row that began where the one before ended.
+    /// Consecutive calls that began where the one before ended.
     row: u32,
-    /// The window that was read last. Windows: up to where it was read ahead.
+    /// Linux: the last window. Windows: `start` is how far it was read ahead.
     start: u64,
     size: u64,
-    /// How many of its pages lay ahead of what was needed.
+    /// How many pages of the window lay ahead of the demand.
     ahead: u64,
 }
 
-/// A read, as far as read-ahead asks.
+/// A read, as far as read-ahead needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
     file: File,
     /// Pages of the file.
     pages: u64,
-    /// First byte, the one behind the last that is needed now, and the one behind the call's last.
+    /// The first byte, the end of what is needed now, and the end of the call.
     from: u64,
     to: u64,
     end: u64,
     sequential: bool,
-    /// The page at which it is.
+    /// The current page.
     at: u64,
 }
 
 impl Wanted {
-    /// The bytes `from..to` of a call that reads on up to `end`, of a file of so many bytes; the program may have said that
-    /// it reads from front to end.
+    /// The bytes `from..to` of a call that ends at `end`, in a file of `bytes` bytes; `sequential` if the program gave
+    /// that hint.
     pub fn new(file: File, bytes: u64, (from, to, end): (u64, u64, u64), sequential: bool) -> Wanted {
         Wanted { file, pages: bytes.div_ceil(PAGE), from, to, end, sequential, at: from / PAGE }
     }
 
-    /// Who says that it reads from front to end has twice as much read ahead.
+    /// Doubles the read-ahead after a hint that reads are sequential.
     fn doubled(&self) -> u64 {
         if self.sequential { 2 } else { 1 }
     }
 }
 
 impl Stream {
-    /// What to read now, a range of pages at a time, some of which may be in memory already; `cache` must have each
-    /// before the next is asked for.
+    /// What to read now: one range of pages at a time, some of which may be in memory already. `cache` must hold each
+    /// range before the next call.
     pub fn next(&mut self, rule: Ahead, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
         let (from, to) = match rule {
             Ahead::Granule { .. } => Stream::needed(cache, wanted)?,
@@ -57,17 +58,17 @@ impl Stream {
         Some((from, to.min(wanted.pages)))
     }
 
-    /// Whether the last read ended there.
+    /// True if the last read ended there.
     pub fn ended_at(&self, byte: u64) -> bool {
         self.end == byte
     }
 
-    /// The read is over.
+    /// Notes that the read is over.
     pub fn note(&mut self, wanted: &Wanted) {
         (self.row, self.end, self.call) = (self.row_with(wanted), wanted.to, wanted.end);
     }
 
-    /// Calls in a row, this one counted.
+    /// Consecutive calls, including this one.
     fn row_with(&self, wanted: &Wanted) -> u32 {
         match wanted.from > 0 && wanted.from == self.end {
             true if wanted.end == self.call => self.row,
@@ -76,18 +77,18 @@ impl Stream {
         }
     }
 
-    /// Windows: what is needed.
+    /// Windows: the pages needed.
     fn needed(cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         wanted.at = to;
         cache.missing(wanted.file, at, to).map(|(from, _)| (from, to))
     }
 
-    /// Windows, once all of a call of so many bytes is there: where so many reads have gone on at the end of the one before, as
-    /// much as it read, in whole granules, behind the granule in which it ends. That is when a file's one read-ahead begins
-    /// (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is at work): one that began while
-    /// the call's own pages are read would be in their way. Strides and reading backwards, which the cache manager finds
-    /// too, are not modelled.
+    /// Windows, once a call of `bytes` bytes has all its pages: after enough sequential reads, read ahead as much as
+    /// the call read, in whole granules, after the granule in which it ends. This is when a file's only read-ahead
+    /// begins (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is at work). If it
+    /// began while the call's own pages are read, it would delay them. Strides and backward reads, which the cache
+    /// manager also detects, are not modelled.
     pub fn beyond(&mut self, rule: Ahead, wanted: &Wanted, bytes: u64) -> Option<(u64, u64)> {
         let Ahead::Granule { bytes: granule, after } = rule else { return None };
         let granule = granule / PAGE * wanted.doubled();
@@ -101,17 +102,17 @@ impl Stream {
         Some((to, target.min(wanted.pages)))
     }
 
-    /// Linux: `ondemand_readahead` of mm/readahead.c, but for its look at what is cached around a random read.
+    /// Linux: `ondemand_readahead` of mm/readahead.c, without its look at cached pages around a random read.
     fn window(&mut self, most: u64, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         let gap = cache.missing(wanted.file, at, to).map_or(to, |gap| gap.0);
         let mark = self.start + self.size - self.ahead;
         if self.ahead > 0 && (at..gap).contains(&mark) {
-            // The reader has come to what was read ahead.
+            // The reader has reached the read-ahead mark.
             wanted.at = mark + 1;
             self.go_on(most);
         } else if gap < to {
-            // Asked once: a cache with little room may have lost it again.
+            // Ask once: a small cache may have evicted the page again.
             wanted.at = gap + 1;
             let need = wanted.end.div_ceil(PAGE) - gap;
             if self.is_random(gap, need, most) {
@@ -124,7 +125,7 @@ impl Stream {
         (self.start < wanted.pages).then_some((self.start, self.start + self.size))
     }
 
-    /// The window does not end here, and neither does the last read; and it is no large read.
+    /// True if neither the window nor the last read ends here, and the read is not large.
     fn is_random(&self, at: u64, need: u64, most: u64) -> bool {
         let follows = at == self.end / PAGE || at == self.end.div_ceil(PAGE);
         at > 0 && need <= most && !follows && !self.ends(at)
@@ -134,7 +135,7 @@ impl Stream {
         self.size > 0 && (at == self.start + self.size || at == self.start + self.size - self.ahead)
     }
 
-    /// A page is not there: a window from it on.
+    /// A missing page: start a window there.
     fn miss(&mut self, at: u64, need: u64, most: u64) {
         if at > 0 && self.ends(at) {
             self.go_on(most);
@@ -142,7 +143,7 @@ impl Stream {
             let size = first(need, most);
             (self.start, self.size, self.ahead) = (at, size, if size > need { size - need } else { size });
         }
-        // It would meet its own mark at once: it takes the next window's pages too, as far as that goes.
+        // It would meet its own mark at once, so it takes the next window's pages as well, as far as that goes.
         if at == self.start && self.ahead == self.size {
             let more = second(self.size, most);
             (self.size, self.ahead) =
@@ -150,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// The window behind this one.
+    /// The window after this one.
     fn go_on(&mut self, most: u64) {
         self.start += self.size;
         self.size = second(self.size, most);
@@ -190,7 +191,7 @@ mod tests {
 
     const FILE: File = File { volume: 0, id: FileId(1) };
 
-    /// What reads of so many pages each ask for, of a file of 10,000 pages.
+    /// What reads of these sizes each ask for, in a file of 10,000 pages.
     fn asked(rule: Ahead, sequential: bool, reads: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
         let mut cache = PageCache::new(&PageCacheSpec::linux(1 << 30));
         let mut stream = Stream::default();
@@ -244,13 +245,13 @@ mod tests {
         assert_eq!(all[..2], [[(0, 8)], [(8, 16)]]);
         assert_eq!(all[2], [(16, 24), (24, 48)], "three reads make a sequence");
         assert_eq!(all[3..], [[].as_slice(), &[(40, 64)], &[], &[(56, 80)], &[]].map(<[_]>::to_vec));
-        // Said to be sequential: 128 KiB, from the first read on.
+        // With the sequential hint: 128 KiB, from the first read on.
         let all = asked(rule, true, &reads[..2]);
         assert_eq!(all, [[(0, 8), (8, 64)].as_slice(), &[]].map(<[_]>::to_vec));
         // As much as is read, in whole granules.
         assert_eq!(asked(rule, true, &[(0, 256)])[0], [(0, 256), (256, 512)]);
         assert_eq!(asked(rule, true, &[(0, 40)])[0], [(0, 40), (40, 128)]);
-        // At random: nothing but what is asked.
+        // At random: only what is asked for.
         assert_eq!(asked(rule, false, &[(64, 8), (8, 8)]), [[(64, 72)], [(8, 16)]]);
     }
 }

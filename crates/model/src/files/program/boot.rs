@@ -1,6 +1,7 @@
-//! Starting a system: phases of small reads at scattered places of many files, and computing. Without prefetch each read
-//! waits for the one before, as page faults do; with it, the reads of a phase are known from the last start, go out in the
-//! order in which they lie, several at once, and the phase then computes. An operation is a phase.
+//! Starting a system: phases of small reads at scattered places of many files, and computing. Without prefetch each
+//! read waits for the one before, as page faults do. With prefetch, the reads of a phase are known from the last start;
+//! they are issued in the order of their addresses, several at once, and then the phase computes. An operation is a
+//! phase.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,41 +13,39 @@ use crate::files::system::System;
 use crate::files::volume::Refused;
 use crate::time::{Instant, Span};
 
-/// A start.
+/// The figures of a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BootSpec {
-    /// The volume.
     pub volume: u8,
     /// The system's files.
     pub set: FileSet,
-    /// Phases.
     pub phases: u32,
-    /// Reads of a phase.
+    /// Reads in a phase.
     pub reads: u32,
-    /// Bytes of a read: 4 KiB times a power of two, evenly drawn, up to this.
+    /// The largest read in bytes. Sizes are 4 KiB times a power of two, evenly drawn.
     pub most: u64,
-    /// Reads outstanding while a phase is read ahead; 0: there is no prefetch.
+    /// Reads outstanding while a phase is prefetched; 0 for no prefetch.
     pub ahead: u32,
-    /// Computing of a phase.
+    /// Computing in a phase.
     pub time: Span,
 }
 
-/// Bytes of a page.
+/// Bytes in a page.
 const PAGE: u64 = 4096;
 
 #[derive(Debug)]
 struct Boot {
     spec: BootSpec,
-    /// What each phase reads.
+    /// The reads of each phase.
     phases: Vec<Vec<(File, u64, u64)>>,
     phase: usize,
-    /// The next read of the phase, reads that are under way, and whether the phase has begun and computes.
+    /// The next read of the phase, the reads under way, and whether the phase has begun and computes.
     next: usize,
     flying: u32,
     stage: Stage,
-    /// The thread has read.
+    /// Which threads have a read under way.
     reading: Vec<bool>,
-    /// Computing that is left over between reads, where there is no prefetch.
+    /// Without prefetch: the computing after the last read is done.
     computed: bool,
 }
 
@@ -81,7 +80,7 @@ pub(super) fn place(spec: &BootSpec, place: &mut Place<'_>) -> Result<Box<dyn Pr
 }
 
 impl Boot {
-    /// What is computed at a time: after each read, or with prefetch after all.
+    /// The computing at a time: after each read, or with prefetch after all.
     fn part(&self) -> Span {
         let parts = if self.spec.ahead == 0 { self.spec.reads.max(1) } else { 1 };
         Span::from_nanos(self.spec.time.nanos() / u64::from(parts))

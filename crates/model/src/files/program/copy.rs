@@ -1,5 +1,5 @@
-//! Copying and moving: block by block, a file after another. One thread reads and writes by turns; of two, one reads ahead
-//! into buffers and the other writes. An operation is a file.
+//! Copying and moving files, block by block, one file after another. A single thread alternates reads and writes; of
+//! two threads, one reads ahead into buffers and the other writes. An operation is a file.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,24 +12,23 @@ use crate::files::system::System;
 use crate::files::volume::{Name, Refused, Sync};
 use crate::time::{Instant, Span};
 
-/// A copy.
+/// The figures of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopySpec {
-    /// The volume that the files are on.
+    /// The source volume.
     pub from: u8,
-    /// The one that they go to.
+    /// The target volume.
     pub to: u8,
-    /// The files.
     pub set: FileSet,
-    /// Bytes of a read and of a write.
+    /// Bytes in a read and in a write.
     pub block: u64,
-    /// Blocks that a reader may be ahead of the writer; 0: one thread does both.
+    /// Blocks that the reader may be ahead of the writer; 0 for a single thread.
     pub buffers: u32,
     /// How the files are opened.
     pub handle: Handle,
-    /// Each source is deleted when its copy is closed.
+    /// Deletes each source when its copy is closed.
     pub moves: bool,
-    /// Each copy is made durable before it is closed.
+    /// Makes each copy durable before it is closed.
     pub sync: bool,
     /// Computing for each file.
     pub file_time: Span,
@@ -40,7 +39,7 @@ pub struct CopySpec {
 struct One {
     source: File,
     bytes: u64,
-    /// The directory that it goes to.
+    /// The target directory.
     to: File,
 }
 
@@ -56,7 +55,7 @@ pub(super) fn place(spec: &CopySpec, place: &mut Place<'_>) -> Result<Box<dyn Pr
 }
 
 impl CopySpec {
-    /// What is done with a copy whose bytes are written.
+    /// The acts for a copy whose bytes are written.
     fn finish(&self, file: &One, target: File, acts: &mut Acts) {
         acts.calls(self.sync.then_some(Call::Sync(target, Sync::All)));
         acts.call(Call::Close(target));
@@ -64,13 +63,13 @@ impl CopySpec {
         acts.calls(compute(self.file_time));
     }
 
-    /// The block at a byte of a file of so many.
+    /// The block at a byte of a file of `bytes` bytes.
     fn block(&self, from: u64, bytes: u64) -> u64 {
         self.block.min(bytes - from)
     }
 }
 
-/// One thread.
+/// A single thread.
 #[derive(Debug)]
 struct Alone {
     spec: CopySpec,
@@ -88,7 +87,7 @@ impl Script for Alone {
                 acts.began(self.at as u32);
                 acts.call(Call::Open(file.source));
                 acts.call(Call::Create { directory: file.to, name: Name::SHORT });
-                // Told apart from a file that was not begun.
+                // Distinguishes it from a file that was not begun.
                 self.from = u64::MAX;
             } else {
                 self.from = 0;
@@ -122,18 +121,17 @@ struct Pair {
     write: Side,
 }
 
-/// How far one of the two is.
+/// The progress of one of the two threads.
 #[derive(Debug, Default)]
 struct Side {
-    /// The file.
+    /// The index of its file.
     at: usize,
     /// The file was opened, or created.
     begun: bool,
     /// The next byte.
     from: u64,
-    /// Of the writer: the copy.
+    /// The writer's copy.
     target: Option<File>,
-    /// What comes next.
     acts: Acts,
     /// A block is being read.
     reading: bool,

@@ -1,5 +1,6 @@
-//! A database: clients change pages in its memory and commit through a write-ahead log; now and then a checkpoint writes the
-//! changed pages home. With group commit, one client writes and flushes the log for all that wait. An operation is a commit.
+//! A database: clients change pages in its memory and commit through a write-ahead log; from time to time a checkpoint
+//! writes the changed pages to the data file. With group commit, one client writes and flushes the log for all that
+//! wait. An operation is a commit.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -12,38 +13,38 @@ use crate::files::volume::{Refused, Sync};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// A database and its clients.
+/// The figures of a database and its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseSpec {
-    /// The volume of its data.
+    /// The volume of the data.
     pub volume: u8,
-    /// That of its log.
+    /// The volume of the log.
     pub log: u8,
-    /// Bytes of its data.
+    /// The size of the data in bytes.
     pub bytes: u64,
-    /// Bytes of its log, which is written round and round.
+    /// The size of the circular log in bytes.
     pub log_bytes: u64,
-    /// Bytes of a page.
+    /// Bytes in a page.
     pub page: u64,
-    /// Bytes that the log is written in multiples of.
+    /// Writes to the log are multiples of this many bytes.
     pub log_block: u64,
-    /// Clients, each with a thread.
+    /// How many clients, each with a thread.
     pub clients: u16,
-    /// Commits of all together.
+    /// How many commits, over all clients.
     pub commits: u32,
-    /// Pages that a transaction looks at.
+    /// Pages that a transaction reads.
     pub reads: u32,
-    /// Of a hundred of them, how many are in the database's memory.
+    /// The percentage of these reads that hit the database's memory.
     pub hits: u32,
-    /// Pages that it changes.
+    /// Pages that a transaction changes.
     pub writes: u32,
-    /// Bytes that it puts into the log.
+    /// Bytes that a transaction adds to the log.
     pub record: u64,
-    /// One client flushes for all that wait.
+    /// Group commit: one client flushes for all that wait.
     pub group: bool,
-    /// From one checkpoint to the next; nothing: none.
+    /// From one checkpoint to the next; `None` for no checkpoints.
     pub checkpoint: Option<Span>,
-    /// How much of that time, of a hundred, the writes of a checkpoint are spread over.
+    /// The percentage of that time over which the writes of a checkpoint are spread.
     pub spread: u32,
     /// How the data are opened.
     pub data_handle: Handle,
@@ -62,16 +63,16 @@ struct Database {
     log: File,
     rng: Rng,
     clients: Vec<Client>,
-    /// Transactions that were begun.
+    /// Transactions begun.
     begun: u32,
-    /// Clients that are not over.
+    /// Clients that have not ended.
     busy: u32,
-    /// Bytes of log that were made, written, and made durable since the beginning.
+    /// Bytes of log made, written, and durable since the beginning.
     made: u64,
     durable: u64,
-    /// Somebody writes the log; up to here.
+    /// A client is writing the log up to here.
     writing: Option<u64>,
-    /// The bytes of the log that were written last, and made durable last: from, and how many.
+    /// The bytes of the log that were written last, and made durable last: the first, and how many.
     written: (u64, u64),
     rests: (u64, u64),
     dirty: BTreeSet<u64>,
@@ -82,7 +83,7 @@ struct Database {
 struct Client {
     stage: Stage,
     number: u32,
-    /// Its log's end.
+    /// The end of its log record.
     end: u64,
     /// When its last transaction ended.
     ended: Instant,
@@ -92,7 +93,7 @@ struct Client {
 enum Stage {
     Idle,
     Paused,
-    /// So many pages are still to be looked at.
+    /// This many pages are still to be read.
     Look(u32),
     Compute,
     Log,
@@ -104,10 +105,10 @@ enum Stage {
 
 #[derive(Debug)]
 struct Checkpoint {
-    /// When the next one begins: counted from when it was first asked; and when the last one did.
+    /// When the next checkpoint begins, counted from when it was first asked for; and when the last one began.
     due: Option<Instant>,
     began: Instant,
-    /// The pages that are left, the last first, and how many there were.
+    /// The pages left to write, the last first, and how many there were.
     left: Vec<u64>,
     all: u64,
     /// All pages are written; they are being flushed.
@@ -162,7 +163,7 @@ impl Database {
         }
     }
 
-    /// One step of a client; nothing where it only came to another stage.
+    /// A step of a client; `None` if it only moved to another stage.
     fn go_on(&mut self, client: &mut Client, now: Instant) -> Option<Act> {
         let spec = self.spec;
         match client.stage {
@@ -231,7 +232,8 @@ impl Database {
         }
     }
 
-    /// The blocks of the log from what is durable to `until`; where they would go beyond its end, at its beginning.
+    /// The write of the log's blocks from what is durable to `until`; it starts at the log's beginning if it would pass
+    /// its end.
     fn log_write(&mut self, until: u64) -> Call {
         let DatabaseSpec { log_block: block, log_bytes, log_handle: handle, .. } = self.spec;
         let first = self.durable / block * block;
@@ -242,7 +244,7 @@ impl Database {
         Call::Write { file: self.log, from, bytes, handle }
     }
 
-    /// Parked, it is asked whenever a client has gone on.
+    /// The next act of the checkpoint. While parked, it is asked again after each act of a client.
     fn checkpoint(&mut self, now: Instant) -> Act {
         let (spec, checkpoint) = (self.spec, &mut self.checkpoint);
         let Some(every) = spec.checkpoint else { return Act::Over };
@@ -275,7 +277,8 @@ impl Database {
     }
 }
 
-/// Of the time from one checkpoint to the next, the part over which `spread` of a hundred have `done` of `all` writes.
+/// How long after its start a checkpoint has done `done` of `all` writes, if they are spread over `spread` per cent of
+/// the time to the next.
 fn spread_over(every: Span, spread: u32, done: u64, all: u64) -> Span {
     let nanos = u128::from(every.nanos()) * u128::from(spread) * u128::from(done) / (100 * u128::from(all.max(1)));
     Span::from_nanos(nanos as u64)

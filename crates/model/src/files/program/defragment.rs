@@ -1,4 +1,5 @@
-//! Defragmenting: each file in pieces is moved, chunk by chunk, to a free run that holds all of it. An operation is a file.
+//! Defragmenting: each fragmented file is moved, chunk by chunk, to a free run that holds all of it. An operation is a
+//! file.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,12 +11,11 @@ use crate::files::call::{Call, File};
 use crate::files::volume::{MOVE_CHUNK, Refused, Volume};
 use crate::time::Span;
 
-/// A defragmenter.
+/// The figures of a defragmenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefragmentSpec {
-    /// The volume.
     pub volume: u8,
-    /// Files of its own beside those that are on the volume before.
+    /// Files of its own, beside those that are already on the volume.
     pub set: FileSet,
     /// Computing for each file.
     pub file_time: Span,
@@ -26,10 +26,10 @@ pub struct DefragmentSpec {
 #[derive(Debug)]
 struct Defragment {
     spec: DefragmentSpec,
-    /// Those in pieces; nothing until it has looked.
+    /// The fragmented files; `None` before it has looked.
     files: Option<Vec<File>>,
     at: usize,
-    /// The file that is moved: the byte to go on from, and the first cluster that it goes to.
+    /// The file being moved: the next byte, and the first target cluster.
     moving: Option<(u64, u64)>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn place(spec: &DefragmentSpec, place: &mut Place<'_>) -> Result<Box<
     Ok(lines::program(Defragment { spec: *spec, files: None, at: 0, moving: None }))
 }
 
-/// The files of a volume that are in pieces.
+/// The fragmented files of a volume.
 fn in_pieces(volume: &Volume, index: u8) -> Vec<File> {
     let files = volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1);
     files.map(|id| File { volume: index, id }).collect()
@@ -51,14 +51,14 @@ impl Script for Defragment {
         let volume = seen.system.volume(self.spec.volume);
         let files = self.files.get_or_insert_with(|| in_pieces(volume, self.spec.volume));
         let Some(&file) = files.get(self.at) else { return false };
-        // Nothing is left to move of a file that another program has deleted since.
+        // Another program may have deleted the file since.
         let bytes = if volume.has(file.id) { volume.bytes(file.id) } else { 0 };
         let Some((from, to)) = self.moving else {
             if bytes == 0 {
                 self.at += 1;
                 return true;
             }
-            // A file for which no run is long enough stays as it is.
+            // A file stays where it is if no free run is long enough.
             match volume.free_run(bytes) {
                 Some(to) => {
                     acts.began(self.at as u32);

@@ -1,5 +1,5 @@
-//! Word processing: now and then a document is saved: written under another name, the old one deleted, the new one given
-//! its name. An operation is a save.
+//! Word processing: from time to time the program saves a document. It writes it under another name, deletes the old
+//! file, and renames the new one. An operation is a save.
 
 use alloc::boxed::Box;
 
@@ -9,22 +9,20 @@ use crate::files::call::{Call, File, Handle};
 use crate::files::volume::{Name, Refused, Sync};
 use crate::time::Span;
 
-/// Somebody who writes.
+/// The figures of a word processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DocumentSpec {
-    /// The volume.
     pub volume: u8,
-    /// Bytes of the document.
+    /// The size of the document.
     pub bytes: u64,
-    /// Bytes of a write.
+    /// Bytes in a write.
     pub block: u64,
-    /// Saves.
     pub saves: u32,
     /// How the files are opened.
     pub handle: Handle,
-    /// The new file is made durable before it takes the old one's name.
+    /// Makes the new file durable before it takes the old one's name.
     pub sync: bool,
-    /// Computing for each save: the document is put into its form.
+    /// Computing for each save: encoding the document.
     pub time: Span,
     /// From one save to the next.
     pub pause: Span,

@@ -1,4 +1,4 @@
-//! Programs of one thread, written as what they would look like on paper: a list of acts, then the next.
+//! Programs of one thread, written as scripts: a list of acts, then the next list.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -9,7 +9,7 @@ use crate::files::call::{Call, Returned};
 use crate::files::system::System;
 use crate::time::Instant;
 
-/// What comes next.
+/// The acts to come.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Acts(VecDeque<Act>);
 
@@ -22,7 +22,7 @@ impl Acts {
         self.0.extend(calls.into_iter().map(Act::Call));
     }
 
-    /// The next one.
+    /// The next act.
     pub(super) fn next(&mut self) -> Option<Act> {
         self.0.pop_front()
     }
@@ -36,30 +36,28 @@ impl Acts {
     }
 }
 
-/// What `more` finds.
+/// What [`Script::more`] sees.
 pub(super) struct Seen<'a> {
-    /// What time it is.
     pub(super) now: Instant,
-    /// What the last call brought; nothing at the beginning.
+    /// The result of the last call; `None` at the beginning.
     pub(super) returned: Option<&'a Returned>,
-    /// The system.
     pub(super) system: &'a System,
 }
 
 /// A program of one thread.
 pub(super) trait Script: fmt::Debug {
-    /// Adds what comes next; `false` when there is nothing more.
+    /// Adds the next acts; `false` at the end.
     fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool;
 }
 
-/// It, as a program.
+/// A script as a program.
 #[derive(Debug)]
 struct Lines<S> {
     script: S,
     acts: Acts,
 }
 
-/// A script as a program.
+/// Makes a program of a script.
 pub(super) fn program(script: impl Script + 'static) -> Box<dyn Program> {
     Box::new(Lines { script, acts: Acts::default() })
 }

@@ -1,5 +1,5 @@
-//! Requests made up from published counts: so many in sequence and at random, reads and writes, so many bytes of each.
-//! Which follows which was never published: they are drawn, in runs, until each count is used up. An operation is a run.
+//! Requests made up from published counts: reads and writes, sequential and random, with the bytes of each. Their order
+//! was never published: they are drawn, in runs, until each count is used up. An operation is a run.
 
 use alloc::boxed::Box;
 
@@ -10,18 +10,17 @@ use crate::files::volume::Refused;
 use crate::rng::Rng;
 use crate::time::Span;
 
-/// What is played.
+/// The figures of a playback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaybackSpec {
-    /// The volume.
     pub volume: u8,
-    /// Bytes of the file that it plays on.
+    /// The size of its file in bytes.
     pub span: u64,
-    /// Reads in sequence, reads at random, writes in sequence, writes at random.
+    /// Sequential reads, random reads, sequential writes, random writes.
     pub counts: [u32; 4],
     /// Bytes read and written in all.
     pub bytes: [u64; 2],
-    /// Requests of a run: drawn evenly up to twice this, less one.
+    /// The mean number of requests in a run, which is drawn evenly up to twice this, less one.
     pub run: u32,
     /// How the file is opened.
     pub handle: Handle,
@@ -29,7 +28,7 @@ pub struct PlaybackSpec {
     pub time: Span,
 }
 
-/// Requests lie on multiples of so much: clusters of the volumes of their time.
+/// Requests are aligned to this many bytes: the clusters of volumes of their time.
 const ALIGN: u64 = 4096;
 
 #[derive(Debug)]
@@ -48,14 +47,14 @@ pub(super) fn place(spec: &PlaybackSpec, place: &mut Place<'_>) -> Result<Box<dy
 }
 
 impl Playback {
-    /// Bytes of a request of this kind: what all reads or all writes come to in the mean, a multiple of 512.
+    /// Bytes in a request of this kind: the mean of all reads or all writes, as a multiple of 512.
     fn size(&self, kind: usize) -> u64 {
         let (counts, side) = (self.spec.counts, kind / 2);
         let requests = u64::from(counts[2 * side]) + u64::from(counts[2 * side + 1]);
         (self.spec.bytes[side] / requests.max(1)).next_multiple_of(512).clamp(512, self.spec.span)
     }
 
-    /// Which kind comes next: by what is left of each.
+    /// Draws the next kind by what is left of each.
     fn kind(&mut self) -> Option<usize> {
         let all = self.left.iter().map(|&left| u64::from(left)).sum();
         if all == 0 {

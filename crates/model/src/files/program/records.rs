@@ -1,7 +1,7 @@
-//! Records posted into tables and their indexes, as a bookkeeping program with shared files does it: for each, pages of an
-//! index are read, and a few small writes go to the table's end, its index and its head. Without transactions each record is
-//! made durable by itself, write by write; with them, the writes of many go out together. An operation is a record, or
-//! a transaction of several.
+//! Records posted into tables and their indexes, as a bookkeeping program on shared files does: each record reads some
+//! index pages and makes a few small writes to the table's end, its index and its head. Without transactions each
+//! record is made durable write by write; with them, the writes of several records are made durable together. An
+//! operation is a record, or a transaction of several.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,28 +13,26 @@ use crate::files::volume::{Refused, Sync};
 use crate::rng::Rng;
 use crate::time::Span;
 
-/// A base and what is posted.
+/// The figures of the tables and the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordsSpec {
-    /// The volume.
     pub volume: u8,
-    /// Tables, each with an index.
+    /// How many tables, each with an index.
     pub tables: u32,
-    /// Bytes of a table and of an index.
+    /// Bytes in a table.
     pub table: u64,
-    /// The same of an index.
+    /// Bytes in an index.
     pub index: u64,
-    /// Records.
     pub records: u32,
-    /// Records of a transaction; 1: each by itself.
+    /// Records in a transaction; 1 for no transactions.
     pub transaction: u32,
-    /// Pages of the index read for each record.
+    /// Index pages read for each record.
     pub reads: u32,
     /// Writes for each record.
     pub writes: u32,
-    /// Of these, how many are followed by a flush; of a transaction, flushes at its end, one a file at most.
+    /// How many of these a flush follows; with transactions, flushes at the end of each, at most one for each file.
     pub flushes: u32,
-    /// Bytes of a write.
+    /// Bytes in a write.
     pub bytes: u64,
     /// How the files are opened.
     pub handle: Handle,
@@ -46,7 +44,7 @@ pub struct RecordsSpec {
 struct Records {
     spec: RecordsSpec,
     tables: Vec<(File, File)>,
-    /// By table: where it ends.
+    /// By table: its end.
     ends: Vec<u64>,
     at: u32,
     rng: Rng,
@@ -68,7 +66,7 @@ pub(super) fn place(spec: &RecordsSpec, place: &mut Place<'_>) -> Result<Box<dyn
 }
 
 impl Records {
-    /// The `n`-th write of a record: to the table's end, to its index, to the table's head, and on in turn.
+    /// The write number `n` of a record: to the table's end, its index and its head in turn.
     fn write(&mut self, n: u32) -> Call {
         let RecordsSpec { bytes, handle, index: long, .. } = self.spec;
         let at = self.at as usize % self.tables.len();
@@ -84,7 +82,7 @@ impl Records {
         Call::Write { file, from, bytes, handle }
     }
 
-    /// One record: what is read, computed and written, and flushes where each write is to stay.
+    /// The acts of a record: its reads, computing and writes, with a flush after each write that must be durable.
     fn record(&mut self, acts: &mut Acts) {
         let RecordsSpec { reads, writes, flushes, index: long, bytes, handle, .. } = self.spec;
         acts.calls(compute(self.spec.time));

@@ -1,5 +1,5 @@
-//! Hives flushed through their log: the dirty sectors into the log, a flush, the pages of the hive, a flush. An operation
-//! is a flush of a hive.
+//! Registry hives flushed through their log: the dirty sectors into the log, a flush, the pages of the hive, a flush.
+//! An operation is a flush of a hive.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -11,18 +11,17 @@ use crate::files::volume::{Refused, Sync};
 use crate::rng::Rng;
 use crate::time::Span;
 
-/// What changes in the registry.
+/// The figures of registry activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegistrySpec {
-    /// The volume.
     pub volume: u8,
-    /// Hives, each with a log beside it.
+    /// How many hives, each with a log beside it.
     pub hives: u32,
-    /// Bytes of a hive.
+    /// Bytes in a hive.
     pub hive: u64,
-    /// Flushes in all.
+    /// How many flushes in all.
     pub flushes: u32,
-    /// Pages that each writes.
+    /// Pages written by each.
     pub pages: u32,
     /// How the files are opened.
     pub handle: Handle,
@@ -30,9 +29,9 @@ pub struct RegistrySpec {
     pub time: Span,
 }
 
-/// Bytes of a page of a hive: hives are mapped by pages (Windows Internals, "bins" of 4,096 bytes).
+/// Bytes in a page of a hive: hives are mapped by pages (Windows Internals, "bins" of 4,096 bytes).
 const PAGE: u64 = 4096;
-/// Bytes of the log's head: base block and dirty vector, a sector each (Windows Internals; inferred: 1 KiB to 4 KiB).
+/// Bytes in the log's head: base block and dirty vector, a sector each (Windows Internals; inferred: 1 KiB to 4 KiB).
 const HEAD: u64 = 1024;
 
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! Reading files: a virus scan, a search, a set of files read. Each file is opened, its head is read, and of some the rest
-//! as well; the program computes for what it has read. An operation is a file.
+//! Reading files: a virus scan, a search, reading a set of files. Each file is opened and its head is read; some are
+//! read to the end; the program computes for what it has read. An operation is a file.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,35 +12,34 @@ use crate::files::volume::{Refused, Volume};
 use crate::rng::Rng;
 use crate::time::Span;
 
-/// A scan.
+/// The figures of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanSpec {
-    /// The volume.
     pub volume: u8,
     /// Its own files; without any, the files that are on the volume when it begins.
     pub set: FileSet,
-    /// Bytes of a read.
+    /// Bytes in a read.
     pub block: u64,
     /// Bytes read of every file.
     pub head: u64,
-    /// Files of a hundred that are read to their end.
+    /// The percentage of files that are read to the end.
     pub whole: u32,
     /// How the files are opened.
     pub handle: Handle,
     /// Computing for each file.
     pub file_time: Span,
-    /// Computing for each MiB that was read.
+    /// Computing for each MiB read.
     pub mebibyte_time: Span,
 }
 
 #[derive(Debug)]
 struct Scan {
     spec: ScanSpec,
-    /// Nothing until it has looked what is on the volume.
+    /// The files to read; `None` before it has looked at the volume.
     files: Option<Vec<(File, u64)>>,
     at: usize,
     from: u64,
-    /// Where reading of this file ends; nothing before it is opened.
+    /// Where reading of this file ends; `None` before it is opened.
     until: Option<u64>,
     rng: Rng,
 }

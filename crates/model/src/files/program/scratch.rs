@@ -1,5 +1,5 @@
-//! An image editor's scratch file: a stroke puts a part of the picture away in one run, and brings tiles of others back. An
-//! operation is a stroke.
+//! An image editor's scratch file: each stroke saves a part of the picture in one run, and loads tiles of other parts.
+//! An operation is a stroke.
 
 use alloc::boxed::Box;
 
@@ -10,22 +10,20 @@ use crate::files::volume::Refused;
 use crate::rng::Rng;
 use crate::time::Span;
 
-/// An editor.
+/// The figures of an editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScratchSpec {
-    /// The volume.
     pub volume: u8,
-    /// Bytes of the scratch file.
+    /// The size of the scratch file.
     pub bytes: u64,
-    /// Strokes.
     pub strokes: u32,
-    /// Bytes that each puts away, one after another.
+    /// Bytes that each stroke saves, contiguously.
     pub run: u64,
-    /// Bytes of a write.
+    /// Bytes in a write.
     pub block: u64,
-    /// Tiles that each brings back, at random.
+    /// Tiles that each stroke loads, at random.
     pub tiles: u32,
-    /// Bytes of a tile.
+    /// Bytes in a tile.
     pub tile: u64,
     /// How the file is opened.
     pub handle: Handle,

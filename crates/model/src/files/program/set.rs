@@ -1,4 +1,4 @@
-//! Sets of files: how many, how many bytes, how unlike in size, how many a directory.
+//! Sets of files: number, bytes, spread of sizes, files in a directory.
 
 use alloc::vec::Vec;
 
@@ -9,21 +9,20 @@ use crate::rng::Rng;
 /// A set of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileSet {
-    /// Files.
     pub files: u32,
-    /// Bytes of all together.
+    /// The size of all files together.
     pub bytes: u64,
-    /// The largest is up to 2 to this power times the smallest, evenly over the powers (a log-uniform draw; sizes of
-    /// published sets are known by count and sum alone, so this is inferred wherever it is not 0): 0 to 16.
+    /// The largest file is up to 2 to this power times the smallest; the powers are evenly distributed (a log-uniform
+    /// draw). Published sets give count and sum only, so any value but 0 is inferred. 0 to 16.
     pub spread: u32,
-    /// Files of a directory.
+    /// Files in a directory.
     pub directory: u32,
 }
 
 impl FileSet {
-    /// The sizes, which sum up to [`FileSet::bytes`] but for what rounding takes, at least one byte each.
+    /// The sizes of the files, at least one byte each. They add up to [`FileSet::bytes`] apart from rounding.
     pub fn sizes(&self, rng: &mut Rng) -> Vec<u64> {
-        // A power of two, and a place between it and the next.
+        // A power of two, and a point between it and the next.
         let weight = |rng: &mut Rng| match self.spread {
             0 => 1 << 16,
             spread => ((1 << 16) + rng.below(1 << 16)) << rng.below(u64::from(spread)),
@@ -34,7 +33,7 @@ impl FileSet {
         weights.into_iter().map(|weight| share(weight).max(1)).collect()
     }
 
-    /// Puts them on a volume, in directories of their own.
+    /// Places the set on a volume, in directories of its own.
     pub fn place(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, Refused> {
         let mut placed = Vec::with_capacity(self.files as usize);
         for (directory, bytes) in self.targets(volume, index, rng, false)? {
@@ -44,7 +43,7 @@ impl FileSet {
         Ok(placed)
     }
 
-    /// The directory of each, and its size; with `trial` they are put there as well, to see whether they fit.
+    /// The directory and size of each file. With `trial` they are placed as well, to see whether they fit.
     pub fn targets(
         &self,
         volume: &mut Volume,

@@ -1,4 +1,4 @@
-//! Writing files: an archive unpacked, or a set created from nothing. An operation is a file.
+//! Writing files: an archive unpacked, or a new set created. An operation is a file.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -10,24 +10,22 @@ use crate::files::call::{Call, File, Handle};
 use crate::files::volume::{Name, Refused, Sync};
 use crate::time::Span;
 
-/// An archive and what is in it.
+/// The figures of an archive and its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnpackSpec {
-    /// The volume.
     pub volume: u8,
-    /// The files.
     pub set: FileSet,
-    /// Bytes of the archive for a hundred bytes of the files; 0: there is none, the files are made up.
+    /// The archive's size in per cent of the files' size; 0 for no archive: the files are made up.
     pub packed: u32,
-    /// Bytes of a read and of a write.
+    /// Bytes in a read and in a write.
     pub block: u64,
     /// How the files are opened.
     pub handle: Handle,
-    /// Each is made durable before it is closed.
+    /// Makes each file durable before it is closed.
     pub sync: bool,
     /// Computing for each file.
     pub file_time: Span,
-    /// Computing for each MiB that is written.
+    /// Computing for each MiB written.
     pub mebibyte_time: Span,
 }
 
@@ -35,13 +33,13 @@ pub struct UnpackSpec {
 struct Unpack {
     spec: UnpackSpec,
     archive: Option<File>,
-    /// The directory of each file, and its bytes.
+    /// The directory of each file, and its size.
     files: Vec<(File, u64)>,
     at: usize,
     from: u64,
     begun: bool,
     target: Option<File>,
-    /// Bytes of the archive that were read; bytes of files that were written.
+    /// Bytes of the archive read; bytes of files written.
     read: u64,
     written: u64,
 }
@@ -61,7 +59,7 @@ pub(super) fn place(spec: &UnpackSpec, place: &mut Place<'_>) -> Result<Box<dyn 
 }
 
 impl Unpack {
-    /// Reads as much of the archive as the next `bytes` of files are packed into.
+    /// Reads the part of the archive that holds the next `bytes` of files.
     fn read_archive(&mut self, bytes: u64, acts: &mut Acts) {
         let Some(file) = self.archive else { return };
         let wanted = (self.written + bytes) * u64::from(self.spec.packed) / 100;

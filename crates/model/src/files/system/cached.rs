@@ -1,4 +1,5 @@
-//! Calls through the page cache: what they read and write there, and what of that goes to and from the drive.
+//! Calls through the page cache: their reads and writes there, and the resulting reads and writes of the drive. What is
+//! evicted, and what is read ahead, `pagecache` decides.
 
 use alloc::vec::Vec;
 
@@ -11,12 +12,12 @@ use crate::files::volume::{Volume, Wait};
 use crate::slab::Slab;
 use crate::time::Rate;
 
-/// Bytes of a call that are served at a time: the cache manager's views are of 256 KB (Windows' documentation, "File
-/// caching"); Linux goes page by page, which differs where a call is held up or fails within.
+/// Bytes of a call that are served at a time: the cache manager's views have 256 KB (Windows' documentation, "File
+/// caching"). Linux goes page by page, which differs if a call is held up or fails midway.
 const PIECE: u64 = 256 << 10;
-/// Files of which a thread's reads are remembered. Inferred (Windows and Linux keep it with each open file): 8 to any.
+/// How many files' read histories a thread has. Inferred (Windows and Linux keep one for each open file): 8 to any.
 const STREAMS: usize = 32;
-/// Bytes of a demand read of Windows: a page fault brings at most 64 KB (`MmReadClusterSize`, Windows Internals).
+/// Bytes in a demand read of Windows: a page fault reads at most 64 KB (`MmReadClusterSize`, Windows Internals).
 const FAULT: u64 = 64 << 10;
 
 /// A page cache at work.
@@ -24,26 +25,26 @@ pub(super) struct Cached {
     spec: PageCacheSpec,
     copy: Rate,
     cache: PageCache,
-    /// What is being read.
+    /// Reads under way.
     fills: Slab<Fill>,
     filling: Vec<u32>,
-    /// Who waits for which fill.
+    /// Which threads wait for which fill.
     waiters: Vec<(u32, Thread)>,
-    /// By thread: files that it reads, the latest last.
+    /// By thread: the histories of the files that it reads, the latest last.
     streams: Vec<Vec<(File, Stream)>>,
-    /// When dirty pages are looked for.
+    /// When to look for dirty pages.
     due: Instant,
-    /// Pages that the lazy writer has still to write of its share.
+    /// Pages of its share that the lazy writer has still to write.
     share: u64,
-    /// Some files are old enough to go out whole.
+    /// Some files are old enough to be written as a whole.
     expired: bool,
     /// Plans of write-back under way.
     writing: u32,
     /// Threads that are held up, the first first.
     held: Vec<Thread>,
-    /// Files whose write-back failed, and nobody was told.
+    /// Files whose write-back failed, with no call told yet.
     lost: Vec<File>,
-    /// Runs at hand.
+    /// A buffer for runs.
     runs: Vec<(u64, u64)>,
 }
 
@@ -75,23 +76,23 @@ impl Cached {
         }
     }
 
-    /// When dirty pages are looked for.
+    /// When to look for dirty pages.
     pub(super) fn due(&self) -> Option<Instant> {
         (self.due != Instant::FAR).then_some(self.due)
     }
 
-    /// So many hundredths of the cache, in pages.
+    /// A percentage of the cache, in pages.
     fn percent(&self, hundredths: u32) -> u64 {
         self.spec.bytes / PAGE * u64::from(hundredths) / 100
     }
 
-    /// Too much differs from the drive for another write.
+    /// True if too many pages are dirty for another write.
     fn is_full(&self) -> bool {
         let (dirty, writing) = self.cache.dirty();
         dirty + writing > self.percent(self.spec.limit)
     }
 
-    /// What is remembered of a thread's reads of a file.
+    /// The history of a thread's reads of a file.
     fn stream(&mut self, thread: Thread, file: File) -> &mut Stream {
         let thread = thread as usize;
         if self.streams.len() <= thread {
@@ -123,7 +124,7 @@ impl System {
         self.cached.as_mut().expect("a page cache")
     }
 
-    /// A file's pages are in memory before the run.
+    /// Puts pages of a file into memory before the run.
     pub fn warm(&mut self, file: File, from: u64, bytes: u64) {
         let end = self.volumes[file.volume as usize].bytes(file.id).min(from + bytes);
         let cache = &mut self.has_cache().cache;
@@ -134,7 +135,7 @@ impl System {
         }
     }
 
-    /// The page cache, where there is one.
+    /// The page cache, if there is one.
     pub fn page_cache(&self) -> Option<&PageCache> {
         self.cached.as_ref().map(|cached| &cached.cache)
     }
@@ -146,7 +147,7 @@ impl System {
         self.volumes.iter_mut().for_each(Volume::drop_clean);
     }
 
-    /// A call of a volume, where there is a page cache.
+    /// Begins a call of a volume with a page cache.
     pub(super) fn begin_cached(&mut self, now: Instant, thread: Thread, call: Call) {
         let entry = self.has_cache().spec.call;
         self.callers[thread as usize].owed += entry;
@@ -206,12 +207,12 @@ impl System {
         (caller.stage, caller.at, caller.end, caller.bytes) = (stage, from, end, end - from);
     }
 
-    /// Marks of writes that a program waits for: Windows NT asks for the medium.
+    /// The flags of writes that a program waits for: Windows NT asks for the medium.
     fn forced(&self) -> Flags {
         if self.spec.family == Family::WindowsNt { Flags::FUA } else { Flags::NONE }
     }
 
-    /// Whether another thread has not deleted it meanwhile: whoever has it in hand then reads and writes no further.
+    /// True if no other thread has deleted the file meanwhile; reads and writes under way stop at that point.
     fn is_there(&self, file: File) -> bool {
         self.volumes[file.volume as usize].has(file.id)
     }
@@ -224,7 +225,7 @@ impl System {
         }
     }
 
-    /// Reads what of the next piece is not in memory, and ahead.
+    /// Reads the missing pages of the next piece, and ahead.
     pub(super) fn fetch(&mut self, _now: Instant, thread: Thread) {
         let (file, handle) = self.target(thread);
         let Caller { at: from, end, .. } = self.callers[thread as usize];
@@ -251,7 +252,7 @@ impl System {
         *self.has_cache().stream(thread, file) = stream;
     }
 
-    /// A thread waits until what is being read of these pages is there.
+    /// Makes a thread wait for the reads of these pages that are under way.
     fn wait_for_fills(&mut self, thread: Thread, file: File, from: u64, to: u64) {
         let cached = self.cached.as_mut().expect("a page cache");
         for &id in &cached.filling {
@@ -268,7 +269,7 @@ impl System {
         self.callers[thread as usize].pending += 1;
     }
 
-    /// Reads what of these pages is not in memory; nothing where all is.
+    /// Reads the missing pages of a range; `None` if there are none.
     fn fill(&mut self, thread: Thread, file: File, from: u64, to: u64) -> Option<u32> {
         let cached = self.cached.as_mut().expect("a page cache");
         let volume = &mut self.volumes[file.volume as usize];
@@ -302,7 +303,7 @@ impl System {
         Some(fill)
     }
 
-    /// Pages have been read.
+    /// Handles pages that have been read.
     pub(super) fn filled(&mut self, now: Instant, fill: u32, failed: bool) {
         let cached = self.has_cache();
         cached.filling.retain(|&other| other != fill);
@@ -314,11 +315,11 @@ impl System {
             let (_, thread) = self.has_cache().waiters.remove(at);
             self.arrive(now, thread, failed);
         }
-        // Not before: who arrived may have begun another.
+        // Not earlier: a thread that went on may have begun another fill.
         self.has_cache().fills.free(fill);
     }
 
-    /// A piece is in memory: the program gets a copy, and Windows reads ahead behind the last.
+    /// Copies a piece from memory to the program; Windows reads ahead after the last piece.
     pub(super) fn take(&mut self, thread: Thread, to: u64) {
         let (file, handle) = self.target(thread);
         if !self.is_there(file) {
@@ -339,7 +340,7 @@ impl System {
         self.copied(thread, to, Stage::Fetch);
     }
 
-    /// A piece is copied.
+    /// Handles a piece that is copied.
     fn copied(&mut self, thread: Thread, to: u64, next: Stage) {
         let from = self.callers[thread as usize].at;
         let time = self.has_cache().copy.time(to - from);
@@ -349,8 +350,8 @@ impl System {
         self.pay(thread);
     }
 
-    /// Lets a thread write its next piece, unless too much is dirty: the file is made long enough, and pages that are
-    /// changed in part are read.
+    /// Lets a thread write its next piece: extends the file, and reads the pages that are changed in part. False if too
+    /// much is dirty.
     pub(super) fn admit(&mut self, now: Instant, thread: Thread) -> bool {
         let (file, handle) = self.target(thread);
         let there = self.is_there(file);
@@ -398,7 +399,7 @@ impl System {
         true
     }
 
-    /// A piece is changed in memory.
+    /// Changes a piece in memory.
     pub(super) fn store(&mut self, now: Instant, thread: Thread, to: u64) {
         let (file, _) = self.target(thread);
         if !self.is_there(file) {
@@ -418,7 +419,7 @@ impl System {
         self.write_back(now);
     }
 
-    /// What a thread wrote through goes out.
+    /// Writes what a thread wrote through.
     pub(super) fn force(&mut self, now: Instant, thread: Thread) {
         let (file, _) = self.target(thread);
         if !self.is_there(file) {
@@ -435,8 +436,9 @@ impl System {
         self.issue.begin(Owner::Synced(thread, file), thread, file.volume, plan);
     }
 
-    /// Appends the writing of all dirty pages of a file; what of it is on its way is waited for, and under Linux what of
-    /// other files is: a commit follows the data of all files that it finds (ext4's `data=ordered`).
+    /// Appends the writes of all dirty pages of a file. The plan waits for pages of it that are on their way and, under
+    /// Linux, for those of other files too: a commit follows the data of all files that it holds (ext4's
+    /// `data=ordered`).
     fn clean(&mut self, now: Instant, file: File, flags: Flags, plan: &mut Plan) {
         let cached = self.has_cache();
         let mut runs = core::mem::take(&mut cached.runs);
@@ -450,7 +452,7 @@ impl System {
         self.has_cache().runs = runs;
     }
 
-    /// Appends the writing of these runs of pages.
+    /// Appends the writes of these runs of pages.
     fn write_runs(&mut self, now: Instant, file: File, runs: &[(u64, u64)], flags: Flags, plan: &mut Plan) {
         let cached = self.cached.as_mut().expect("a page cache");
         let (most, waits) = match cached.spec.back {
@@ -463,7 +465,7 @@ impl System {
             let (mut at, end) = (from * PAGE, ((from + pages) * PAGE).min(bytes));
             while at < end {
                 let to = end.min(at.saturating_add(most));
-                // Where there is no room any more, the data are lost, as after a write-back that failed.
+                // If there is no room any more, the data are lost, as after a failed write-back.
                 if volume.write(now, file.id, at, to - at, flags, plan).is_err() {
                     cached.lost.push(file);
                 }
@@ -478,7 +480,7 @@ impl System {
         }
     }
 
-    /// The lazy writer or the flusher looks, when it is due.
+    /// Runs the lazy writer or the flusher, if it is due.
     pub(super) fn look(&mut self, now: Instant) {
         let Some(cached) = &mut self.cached else { return };
         if now < cached.due {
@@ -506,14 +508,14 @@ impl System {
         self.write_back(now);
     }
 
-    /// Begins as much write-back as is to be under way.
+    /// Begins as much write-back as may be under way.
     fn write_back(&mut self, now: Instant) {
         loop {
             let cached = self.has_cache();
             let (dirty, _) = cached.cache.dirty();
             let (pages, next) = match cached.spec.back {
                 Back::Lazy { files, .. } => {
-                    // Who is held up makes the lazy writer go on until it is not.
+                    // While threads are held up, the lazy writer goes on.
                     let pages = if cached.held.is_empty() { cached.share } else { dirty.max(8) / 8 };
                     if cached.writing >= files || pages == 0 {
                         return;
@@ -529,7 +531,7 @@ impl System {
                 }
             };
             let Some((file, dirty)) = next else {
-                // Files that are busy go on when they are not.
+                // Busy files continue when they no longer are.
                 if cached.writing == 0 {
                     (cached.share, cached.expired) = (0, false);
                 }
@@ -552,7 +554,7 @@ impl System {
         }
     }
 
-    /// Pages of a file were written back.
+    /// Handles pages of a file that were written back.
     pub(super) fn written_back(&mut self, now: Instant, file: File, (from, to): (u64, u64), failed: bool) {
         let cached = self.has_cache();
         cached.writing -= 1;
@@ -565,7 +567,7 @@ impl System {
         self.write_back(now);
     }
 
-    /// Who was held up goes on, as far as there is room.
+    /// Lets threads that were held up go on, while there is room.
     fn let_go(&mut self, now: Instant) {
         while !self.has_cache().held.is_empty() && !self.has_cache().is_full() {
             let thread = self.has_cache().held.remove(0);
@@ -573,7 +575,7 @@ impl System {
         }
     }
 
-    /// A file's pages are on the drive; a thread waited for it.
+    /// Handles a file whose pages are on the drive, for the thread that waited.
     pub(super) fn synced(&mut self, now: Instant, thread: Thread, file: File, failed: bool) {
         let cached = self.has_cache();
         cached.cache.written(file, 0, u64::MAX);
@@ -583,7 +585,7 @@ impl System {
         self.arrive(now, thread, failed || lost.is_some());
     }
 
-    /// The same of a volume.
+    /// As `synced`, for a volume.
     pub(super) fn volume_synced(&mut self, now: Instant, thread: Thread, volume: u8, failed: bool) {
         self.has_cache().cache.written_volume(volume);
         self.let_go(now);

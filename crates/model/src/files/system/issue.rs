@@ -1,5 +1,5 @@
-//! Plans on their way to the drive, by the rules that stand at [`Plan`]: phase after phase, no step beside one of its
-//! volume that it overlaps where either writes, and a log after all writes that were asked for before it.
+//! Plans on their way to the drive, by the rules of [`Plan`]: phase after phase; a step waits for any step of its
+//! volume that it overlaps if either writes; a log waits for all writes requested before it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,24 +8,24 @@ use crate::block::{Flags, Op, Request};
 use crate::files::volume::{Plan, Step, Wait};
 use crate::slab::Slab;
 
-/// Plans that are being issued, and what of them is at the drive. `O` says whose a plan is.
+/// Plans being issued, and their requests at the drive. `O` is the owner of a plan.
 pub(super) struct Issue<O> {
     errands: Slab<Errand<O>>,
     /// By tag.
     flying: Slab<Flying>,
-    /// Of each volume: what is at the drive.
+    /// By volume: what is at the drive.
     lanes: Vec<Lane>,
     /// Errands that may have a request, in order.
     ready: VecDeque<u32>,
-    /// Errands whose next step overlaps what is at the drive.
+    /// Errands whose next step overlaps a request at the drive.
     held: Vec<u32>,
     /// Errands that wait for all writes before them ([`Wait::Writes`]).
     behind: Vec<u32>,
     /// Errands under way, the earliest first.
     live: Vec<u32>,
-    /// Those that are over: whose, and whether a request failed.
+    /// Errands that have ended: the owner, and whether a request failed.
     ended: VecDeque<(O, bool)>,
-    /// Plans to be used again.
+    /// Empty plans for reuse.
     spare: Vec<Plan>,
 }
 
@@ -40,7 +40,7 @@ struct Errand<O> {
     sent: u64,
     /// Its requests at the drive.
     flying: u32,
-    /// Its writes and flushes that are not complete: steps not wholly issued, and requests at the drive.
+    /// Its incomplete writes and flushes: steps not wholly issued, and requests at the drive.
     writes: u32,
     failed: bool,
 }
@@ -54,21 +54,21 @@ enum Flying {
     Compute(u16),
 }
 
-/// First sector, the one behind the last, and whose it is.
+/// First sector, end, and errand.
 type Extent = (u64, u64, u32);
 
 #[derive(Default)]
 struct Lane {
-    /// Which of the device's units it lies on.
+    /// The unit of the device on which it lies.
     unit: u8,
-    /// Sectors of the largest request there.
+    /// The largest request there, in sectors.
     largest: u64,
     reads: Vec<Extent>,
     writes: Vec<Extent>,
 }
 
 impl Lane {
-    /// Whether a step there has to wait.
+    /// True if a step there must wait.
     fn overlaps(&self, op: Op, first: u64, end: u64) -> bool {
         let hits = |one: &Extent| one.0 < end && first < one.1;
         match op {
@@ -84,7 +84,7 @@ impl Lane {
 }
 
 impl<O: Copy> Issue<O> {
-    /// Nothing under way on so many volumes.
+    /// No plan under way on any of `volumes` volumes.
     pub(super) fn new(volumes: usize, largest: u32) -> Issue<O> {
         Issue {
             errands: Slab::with_capacity(16),
@@ -99,7 +99,7 @@ impl<O: Copy> Issue<O> {
         }
     }
 
-    /// Puts a volume on another unit than the first, which takes requests of so many sectors.
+    /// Puts a volume on another unit than the first, whose largest request has `largest` sectors.
     pub(super) fn put_on(&mut self, volume: u8, unit: u8, largest: u32) {
         let lane = &mut self.lanes[volume as usize];
         (lane.unit, lane.largest) = (unit, u64::from(largest));
@@ -110,13 +110,13 @@ impl<O: Copy> Issue<O> {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// A plan that is not issued.
+    /// Takes back a plan that is not issued.
     pub(super) fn give_back(&mut self, mut plan: Plan) {
         plan.clear();
         self.spare.push(plan);
     }
 
-    /// Begins a plan. It ends in [`Issue::poll_ended`], at once where it asks for nothing.
+    /// Begins a plan. It ends in [`Issue::poll_ended`], at once if it has no steps.
     pub(super) fn begin(&mut self, owner: O, origin: u16, volume: u8, plan: Plan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
@@ -139,14 +139,14 @@ impl<O: Copy> Issue<O> {
         }
     }
 
-    /// Whether an earlier plan of the same volume has writes or flushes that are not complete.
+    /// True if an earlier plan of the same volume has incomplete writes or flushes.
     fn has_writes_before(&self, errand: u32) -> bool {
         let volume = self.errands[errand].volume;
         let before = self.live.iter().take_while(|&&live| live != errand);
         before.map(|&live| &self.errands[live]).any(|before| before.volume == volume && before.writes > 0)
     }
 
-    /// An errand with nothing at the drive goes on with its next phase, or ends.
+    /// Continues an errand with nothing at the drive: its next phase, or its end.
     fn go_on(&mut self, errand: u32) {
         let one = &self.errands[errand];
         if one.next < one.plan.steps().len() && !one.failed {
@@ -163,7 +163,7 @@ impl<O: Copy> Issue<O> {
         self.release();
     }
 
-    /// What waited for writes before it begins where these are over.
+    /// Begins errands whose earlier writes are complete.
     fn release(&mut self) {
         while let Some(at) = self.behind.iter().position(|&errand| !self.has_writes_before(errand)) {
             let errand = self.behind.remove(at);
@@ -212,14 +212,14 @@ impl<O: Copy> Issue<O> {
         None
     }
 
-    /// A request of so many microseconds of a thread's computing.
+    /// A request for `micros` microseconds of a thread's computing.
     pub(super) fn compute(&mut self, thread: u16, micros: u32) -> Request {
         let tag = self.flying.put(Flying::Compute(thread));
         let (op, flags) = (Op::Compute, Flags::NONE);
         Request { tag, unit: 0, origin: thread, op, flags, lba: 0, sectors: micros, stamp: 0 }
     }
 
-    /// What of the model asked for the request with this tag: volume and step; nothing where a thread computes.
+    /// The volume and step of the request with this tag; `None` for computing.
     pub(super) fn step(&self, tag: u32) -> Option<(u8, &Step)> {
         match self.flying[tag] {
             Flying::Step { errand, step } => {
@@ -229,7 +229,7 @@ impl<O: Copy> Issue<O> {
         }
     }
 
-    /// The thread that computes, where the request with this tag is that.
+    /// The thread that computes in the request with this tag, if it is computing.
     pub(super) fn computes(&self, tag: u32) -> Option<u16> {
         match self.flying[tag] {
             Flying::Compute(thread) => Some(thread),
@@ -237,7 +237,7 @@ impl<O: Copy> Issue<O> {
         }
     }
 
-    /// A request is complete. Answers whose, where a thread computed.
+    /// Handles the completion of a request. Returns the thread if it was computing.
     pub(super) fn complete(&mut self, tag: u32, failed: bool) -> Option<u16> {
         let flying = self.flying[tag];
         self.flying.free(tag);
@@ -270,7 +270,7 @@ impl<O: Copy> Issue<O> {
         None
     }
 
-    /// A plan that is over: whose it was, and whether a request failed.
+    /// The next plan that has ended: its owner, and whether a request failed.
     pub(super) fn poll_ended(&mut self) -> Option<(O, bool)> {
         self.ended.pop_front()
     }

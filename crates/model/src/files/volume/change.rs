@@ -1,4 +1,4 @@
-//! What changed, as far as a mount can find it: the notes that a judge of power cuts reads beside the landings.
+//! Changes, as far as a mount can find them: the notes that a judge of power cuts reads beside the landings.
 
 use alloc::vec::Vec;
 
@@ -9,35 +9,32 @@ use super::tree::FileId;
 pub enum Fact {
     /// This directory lists it.
     Listed(FileId),
-    /// This directory does not.
+    /// This directory does not list it.
     Unlisted(FileId),
     /// Its record (of `$MFT`, its inode) is in use.
     Recorded,
-    /// Its record is free.
     Unrecorded,
-    /// It is so long.
+    /// Its length is this.
     Sized(u64),
-    /// Its bytes from, up to, lie at this sector of the drive and on.
+    /// Its bytes from, to, lie at this sector of the drive and on.
     Mapped(u64, u64, u64),
-    /// Its bytes from, up to, lie nowhere any more.
+    /// Its bytes from, to, no longer lie anywhere.
     Unmapped(u64, u64),
-    /// Its first so many bytes stand in its record, as they were then.
+    /// Its first bytes, up to this length, stand in its record as they were then.
     Inside(u64),
 }
 
-/// One fact, on one page. An entry that lies on two pages is two facts of one number; it holds when both do.
+/// A fact on a page. An entry that lies on two pages is two facts of one number; it holds when both do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Rises with every operation. A page holds the change when it was written with [`super::Step::holds`] at least
+    /// Rises with every operation. A page holds the change if it was written with [`super::Step::holds`] of at least
     /// this; so does a log.
     pub number: u64,
     /// The page's first sector on the drive.
     pub page: u64,
-    /// The page's sectors.
+    /// The page's length.
     pub sectors: u64,
-    /// Of which file.
     pub file: FileId,
-    /// What.
     pub fact: Fact,
 }
 
@@ -60,19 +57,19 @@ impl Changes {
         self.number
     }
 
-    /// The number of the latest.
+    /// The number of the latest change.
     pub(super) fn latest(&self) -> u64 {
         self.number
     }
 
-    /// Notes what a page (its first sector, its sectors) says from the latest change on.
+    /// Notes what a page (first sector, length) says from the latest change on.
     pub(super) fn note(&mut self, (page, sectors): (u64, u64), file: FileId, fact: Fact) {
         if self.keeps {
             self.kept.push(Change { number: self.number, page, sectors, file, fact });
         }
     }
 
-    /// What was noted since this was last asked.
+    /// Returns the notes since the last call.
     pub(super) fn take(&mut self) -> Vec<Change> {
         core::mem::take(&mut self.kept)
     }

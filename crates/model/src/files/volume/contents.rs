@@ -1,4 +1,5 @@
-//! What the three file systems share: where clusters lie on the drive, files, free space, metadata in memory.
+//! The common part of the three file systems: where clusters lie on the drive, files, free space, metadata in memory.
+//! It knows no file system.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -11,16 +12,16 @@ use super::tree::{FileId, Tree};
 use super::{Aging, Partition, Refused};
 use crate::block::{Flags, SECTOR};
 
-/// Sectors of a page of memory: 4 KiB.
+/// Sectors in a page of memory: 4 KiB.
 pub(super) const PAGE: u64 = 8;
 
 /// The parts of a volume that do not depend on its file system.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) partition: Partition,
-    /// Sectors of a cluster (ext4: of a block).
+    /// Sectors in a cluster (ext4: in a block).
     pub(super) cluster: u64,
-    /// Sectors that data are read and written in: a block of ext4, one sector of the others.
+    /// The unit of data reads and writes in sectors: a block for ext4, one sector for the others.
     pub(super) grain: u64,
     /// Where cluster 0 lies on the drive.
     pub(super) origin: u64,
@@ -28,7 +29,7 @@ pub(super) struct Contents {
     pub(super) space: Space,
     pub(super) pages: Pages,
     pub(super) changes: Changes,
-    /// Directories whose every page is in memory.
+    /// Directories with all pages in memory.
     listed: BTreeSet<FileId>,
     aging: Aging,
     /// Hundredths of fragments owed to [`Aging::fragments`].
@@ -60,12 +61,12 @@ impl Contents {
         }
     }
 
-    /// Bytes of a cluster.
+    /// Bytes in a cluster.
     pub(super) fn cluster_bytes(&self) -> u64 {
         self.cluster * SECTOR
     }
 
-    /// Clusters that so many bytes take.
+    /// How many clusters hold `bytes` bytes.
     pub(super) fn clusters(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.cluster_bytes())
     }
@@ -75,7 +76,7 @@ impl Contents {
         self.origin + cluster * self.cluster
     }
 
-    /// Sectors of a page of a directory: 4 KiB, or a cluster where that is less.
+    /// Sectors in a page of a directory: 4 KiB, or a cluster if that is less.
     pub(super) fn page(&self) -> u64 {
         PAGE.min(self.cluster)
     }
@@ -93,7 +94,7 @@ impl Contents {
         (at / page..(at + bytes).div_ceil(page)).map(|index| self.page_at(file, index * page)).collect()
     }
 
-    /// Reads what of a directory is not in memory, all of it.
+    /// Reads all pages of a directory that are not in memory.
     pub(super) fn list(&mut self, directory: FileId, plan: &mut Plan) {
         if !self.listed.insert(directory) {
             return;
@@ -104,7 +105,7 @@ impl Contents {
         }
     }
 
-    /// A directory is new: there is nothing to read of it.
+    /// Marks a new directory as known: there is nothing to read.
     pub(super) fn know(&mut self, directory: FileId) {
         self.listed.insert(directory);
     }
@@ -116,7 +117,7 @@ impl Contents {
         }
     }
 
-    /// Notes that its directory lists `file`, or does not any more.
+    /// Notes that the directory lists `file`, or no longer does.
     pub(super) fn note_entry(&mut self, file: FileId, listed: bool) {
         let node = self.tree.get(file);
         let (Some(directory), (at, bytes)) = (node.directory, node.entry) else {
@@ -148,7 +149,7 @@ impl Contents {
         node.remapped = true;
     }
 
-    /// Takes all clusters of a file that goes, or is to be replaced.
+    /// Frees all clusters of a file that is deleted or replaced.
     pub(super) fn take_all(&mut self, file: FileId) {
         let runs = core::mem::take(&mut self.tree.get_mut(file).runs);
         for run in &runs {
@@ -158,8 +159,8 @@ impl Contents {
         self.listed.remove(&file);
     }
 
-    /// Gives a file that is there before the run its clusters, from `hint` on, in as many pieces as is asked for;
-    /// answers where the next file may follow.
+    /// Allocates clusters for a file from before the run, from `hint` on, in as many pieces as the aging demands;
+    /// returns where the next file may follow.
     pub(super) fn lay(&mut self, file: FileId, clusters: u64, hint: u64) -> Result<u64, Refused> {
         if clusters > self.space.free() {
             return Err(Refused::Full);
@@ -185,8 +186,8 @@ impl Contents {
         Ok(at)
     }
 
-    /// The steps of so many bytes of a file's data from byte `from` on, as far as it is long, a step a run. They must have
-    /// clusters.
+    /// Appends the steps for `bytes` bytes of a file's data from byte `from` on, up to its end, one for each run. They
+    /// must have clusters.
     pub(super) fn data(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut Plan) {
         let node = self.tree.get(file);
         let end = (from + bytes).min(node.bytes).div_ceil(SECTOR).next_multiple_of(self.grain);
@@ -204,7 +205,7 @@ impl Contents {
         }
     }
 
-    /// Nothing is in memory, as after a restart.
+    /// Drops everything in memory, as a restart does.
     pub(super) fn forget(&mut self) {
         self.pages.forget();
         self.listed.clear();

@@ -1,8 +1,8 @@
 //! ext4 with its journal, data=ordered and delayed allocation: the defaults of mke2fs and of the kernel.
 //!
-//! Layout: the kernel's documentation (filesystems/ext4) and what mke2fs writes. Allocation: the same documentation and the
-//! commits that it names, simplified: see docs/files.md. Which blocks an operation changes follows from the layout; how
-//! many that makes is held against a real ext4 by whoever has one.
+//! Layout: the kernel's documentation (filesystems/ext4) and what mke2fs writes. Allocation: the same documentation and
+//! the commits that it names, simplified: see docs/files.md. Which blocks an operation changes follows from the layout;
+//! a test compares their number with a real ext4 where there is one.
 
 mod directory;
 mod journal;
@@ -23,12 +23,12 @@ use super::{Misfit, Refused, Sync, VolumeSpec};
 use crate::block::{Flags, SECTOR};
 use crate::time::{Instant, Span};
 
-/// An ext4 volume.
+/// The settings of an ext4 volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ext4Spec {
     /// The mount option `barrier`: flushes and FUA around commits.
     pub barrier: bool,
-    /// The mount option `commit`: how old a transaction grows, 5 s without it.
+    /// The mount option `commit`: the largest age of a transaction, 5 s by default.
     pub commit: Span,
 }
 
@@ -41,13 +41,13 @@ impl Default for Ext4Spec {
 /// Inodes: 1 to 10 are reserved, 2 is the root, 8 the journal, 11 lost+found.
 const ROOT_INODE: u64 = 2;
 const FIRST_INODE: u64 = 12;
-/// Blocks that mke2fs takes behind group 0's tables: the root directory, lost+found, one of the resize inode.
+/// Blocks that mke2fs takes after group 0's tables: the root directory, lost+found, one of the resize inode.
 const FIRST_FILES: u64 = 6;
-/// Extents in an inode, and in a block of an extent tree; blocks of an extent.
+/// Extents in an inode, and in a block of an extent tree; blocks in an extent.
 const EXTENTS: u64 = 4;
 const TREE_EXTENTS: u64 = 340;
 const EXTENT: u64 = 32_768;
-/// Files up to 16 blocks are packed together, larger ones one behind another (mb_stream_req, 16).
+/// Files up to 16 blocks are packed together, larger ones follow one another (mb_stream_req, 16).
 const SMALL: u64 = 16;
 
 #[derive(Debug)]
@@ -56,16 +56,16 @@ struct Ext4 {
     /// First sector of the volume.
     first: u64,
     journal: Journal,
-    /// Of each group with inodes in use: the next never used, and those that were freed.
+    /// By group with inodes in use: the next never used inode, and the freed ones.
     inodes: BTreeMap<u64, (u64, BTreeSet<u64>)>,
     /// Where the next small file of a flex group goes, and the next large one of the volume.
     small: BTreeMap<u64, u64>,
     large: Option<u64>,
-    /// Blocks of extent trees by file.
+    /// Blocks of extent trees, by file.
     trees: BTreeMap<FileId, Vec<u64>>,
 }
 
-/// Lays out an empty volume: root directory, journal, and what mke2fs keeps.
+/// Lays out an empty volume: root directory, journal, and the metadata of mke2fs.
 pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
     let layout = Layout::new(spec.partition.sectors / BLOCK)?;
     let mut contents = Contents::new(spec.partition, BLOCK, spec.partition.first, layout.blocks, spec);
@@ -98,7 +98,7 @@ pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Bo
 }
 
 impl Ext4 {
-    /// Metadata change: they join the running transaction.
+    /// Adds a metadata change to the running transaction.
     fn change(&mut self, contents: &mut Contents, now: Instant) -> u64 {
         self.journal.begin(now);
         contents.changes.next()
@@ -116,12 +116,12 @@ impl Ext4 {
         contents.pages.read(self.lba(block), BLOCK, role, plan);
     }
 
-    /// Inodes count from 1.
+    /// The group of an inode; inodes count from 1.
     fn group_of(&self, inode: u64) -> u64 {
         (inode - 1) / self.layout.inodes
     }
 
-    /// The block of an inode table that has an inode.
+    /// The block of the inode table that holds an inode.
     fn inode_block(&self, inode: u64) -> u64 {
         self.layout.inode_table(self.group_of(inode)) + (inode - 1) % self.layout.inodes / INODES
     }
@@ -134,7 +134,7 @@ impl Ext4 {
         self.read(contents, self.inode_block(inode), Role::Inodes, plan);
     }
 
-    /// Bits and free count of these blocks' groups change.
+    /// Changes the bitmaps and free counts of these blocks' groups.
     fn touch_blocks(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
         for group in start / GROUP..=(start + len - 1) / GROUP {
             self.touch(contents, self.layout.block_bitmap(group), Role::BlockBitmap, number);
@@ -142,14 +142,14 @@ impl Ext4 {
         }
     }
 
-    /// The flex group's first group with room for data: its second, where it has four or more.
+    /// The flex group's first group with room for data: its second, if it has four or more.
     fn data_group(&self, group: u64) -> u64 {
         let (first, members) = self.layout.flex(group);
         if members >= 4 { first + 1 } else { first }
     }
 
-    /// A group for a new inode: a file's and a folder's that of its folder; of a folder of the root a flex group drawn
-    /// from those with as many free inodes as any (the Orlov allocator's spreading).
+    /// A group for a new inode: that of its directory for a file or a subdirectory; for a directory of the root, a flex
+    /// group drawn from those with the most free inodes (the Orlov allocator's spreading).
     fn home_group(&self, contents: &mut Contents, file: FileId) -> u64 {
         let node = contents.tree.get(file);
         let parent = node.directory.expect("not the root");
@@ -165,7 +165,7 @@ impl Ext4 {
         self.group_of(contents.tree.get(parent).record)
     }
 
-    /// The lowest free inode of a group, or of the next that has one.
+    /// Takes the lowest free inode of a group, or of the next group that has one.
     fn take_inode(&mut self, contents: &mut Contents, file: FileId) -> Result<u64, Refused> {
         let (home, per, groups) = (self.home_group(contents, file), self.layout.inodes, self.layout.groups);
         for step in 0..groups {
@@ -182,7 +182,7 @@ impl Ext4 {
         Err(Refused::NoRecords)
     }
 
-    /// Keeps an extent tree as large as the file's extents need.
+    /// Keeps the extent tree as large as the file's extents need.
     fn fit_tree(&mut self, contents: &mut Contents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let extents: u64 = node.runs.iter().map(|run| run.len.div_ceil(EXTENT)).sum();
@@ -218,7 +218,7 @@ impl Ext4 {
         }
     }
 
-    /// Puts a file's length into its inode.
+    /// Writes a file's length into its inode.
     fn keep(&mut self, contents: &mut Contents, now: Instant, file: FileId) {
         let number = self.change(contents, now);
         self.fit_tree(contents, file, number);
@@ -282,7 +282,7 @@ impl FileSystem for Ext4 {
         }
     }
 
-    /// Inode, its bitmap and group descriptor, the directory's block and inode; of a directory its first block too.
+    /// Inode, its bitmap and group descriptor, the directory's block and inode; for a directory also its first block.
     fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
         // Two for the directory that grows, one for the new one.
         if contents.space.free() < 3 {
@@ -318,7 +318,8 @@ impl FileSystem for Ext4 {
         false
     }
 
-    /// Behind the file's last block, else at its goal, in one piece where there is one; what is left in the longest.
+    /// After the file's last block, else at its goal, in one piece if one is long enough; the rest in the longest free
+    /// runs.
     fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
         let number = self.change(contents, now);
         let node = contents.tree.get(file);
@@ -358,7 +359,7 @@ impl FileSystem for Ext4 {
     /// Nothing: length and times are in the inode already.
     fn close(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
 
-    /// Times change with the data, and are committed with them by fsync, not by fdatasync; a new length by both.
+    /// Times change with the data; fsync commits them, fdatasync does not. Both commit a new length.
     fn written(&mut self, contents: &mut Contents, now: Instant, file: FileId) {
         if contents.tree.get(file).kept != contents.tree.get(file).bytes {
             self.keep(contents, now, file);
@@ -368,7 +369,7 @@ impl FileSystem for Ext4 {
         contents.tree.get_mut(file).changed = number;
     }
 
-    /// A commit, where the running transaction has changes of the file; else a flush.
+    /// A commit if the running transaction has changes of the file; else a flush.
     fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
         let node = contents.tree.get(file);
         let number = if what == Sync::All { node.changed } else { node.shaped };
@@ -408,8 +409,8 @@ impl FileSystem for Ext4 {
         Ok(())
     }
 
-    /// The directory's block and inode; the inode, its bitmap and descriptor; bitmaps and descriptors of its blocks; and
-    /// the superblock, which heads the list of orphans meanwhile.
+    /// The directory's block and inode; the inode, its bitmap and descriptor; bitmaps and descriptors of its blocks;
+    /// and the superblock, which heads the list of orphans meanwhile.
     fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
         self.open(contents, file, plan);
         plan.then();
@@ -432,8 +433,8 @@ impl FileSystem for Ext4 {
         self.inodes.get_mut(&group).expect("it has inodes").1.insert(node.record);
     }
 
-    /// As e4defrag does by EXT4_IOC_MOVE_EXT (inferred): the data are read and written, and the two extents exchanged in the
-    /// running transaction.
+    /// As e4defrag does with EXT4_IOC_MOVE_EXT (inferred): the data are read and written, and the two extents exchanged
+    /// in the running transaction.
     fn shift(
         &mut self,
         contents: &mut Contents,
@@ -472,7 +473,7 @@ impl FileSystem for Ext4 {
         self.journal.elapse(&mut contents.pages, now, plan);
     }
 
-    /// A commit, then everything home, as an unmount does.
+    /// A commit, then all blocks written home, as an unmount does.
     fn sync(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
         self.journal.commit(&mut contents.pages, now, plan);
         self.journal.checkpoint(plan);

@@ -1,8 +1,8 @@
-//! FAT32, as Microsoft's drivers keep it.
+//! FAT32, as Microsoft's drivers write it.
 //!
-//! Layout: Microsoft's FAT specification 1.03 ("fatgen103"). Order of writes: Microsoft's published driver for Windows NT
-//! (fastfat of the Windows driver samples), which has no log: what is in memory goes out when the lazy writer, a
-//! flush or a move of clusters says so, both tables at once. Windows 98 is inferred where marked.
+//! Layout: Microsoft's FAT specification 1.03 ("fatgen103"). Order of writes: Microsoft's published driver for Windows
+//! NT (fastfat of the Windows driver samples), which has no log: the lazy writer, a flush or a move of clusters writes
+//! what is in memory, both tables at once. Windows 98 is inferred where marked.
 
 mod directory;
 
@@ -28,16 +28,16 @@ use crate::time::{Instant, Span};
 pub enum Host {
     /// Windows NT: 2000, XP and later.
     Nt,
-    /// Windows 98: no flush ever reaches the drive (measured by the source of study F), no write asks for the medium.
+    /// Windows 98: no flush ever reaches the drive (measured by the source of study F), and no write asks for the
+    /// medium.
     Windows98,
 }
 
-/// A FAT32 volume.
+/// The settings of a FAT32 volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fat32Spec {
-    /// Bytes of a cluster, 512 to 65,536; nothing: as the specification's table has it by size.
+    /// Bytes in a cluster, 512 to 65,536; `None` for the size in the specification's table.
     pub cluster: Option<u32>,
-    /// Whose driver.
     pub host: Host,
 }
 
@@ -49,17 +49,18 @@ const ENTRIES: u64 = SECTOR / 4;
 const LEAST: u64 = 65_525;
 /// Entries have 28 bits; the last values are reserved.
 const MOST: u64 = 0x0fff_fff5;
-/// The volume is marked clean so long after the last change; again later while something is dirty (fastfat, 8 s and 2 s).
+/// How long after the last change the volume is marked clean; the second time applies while something is dirty
+/// (fastfat, 8 s and 2 s).
 const CLEAN_AFTER: Span = Span::from_secs(8);
 const CLEAN_AGAIN: Span = Span::from_secs(2);
 
-/// The specification's table of cluster sizes (DskTableFAT32): up to so many sectors, so many bytes.
+/// The specification's table of cluster sizes (DskTableFAT32): up to how many sectors, bytes in a cluster.
 const CLUSTERS: [(u64, u32); 4] = [(532_480, 512), (16_777_216, 4096), (33_554_432, 8192), (67_108_864, 16_384)];
 
 #[derive(Debug)]
 struct Fat32 {
     host: Host,
-    /// First sector of the volume, of the first table; a table's sectors.
+    /// First sector of the volume, and of the first table; a table's sectors.
     boot: u64,
     table: u64,
     length: u64,
@@ -115,7 +116,7 @@ pub(super) fn format(spec: &VolumeSpec, fat: &Fat32Spec) -> Result<(Contents, Bo
 }
 
 impl Fat32 {
-    /// What a write asks of the drive that a flush or the system's care causes: NT marks it SL_WRITE_THROUGH.
+    /// The flags of a write that a flush or the system's care causes: NT marks it SL_WRITE_THROUGH.
     fn through(&self) -> Flags {
         if self.host == Host::Nt { Flags::FUA } else { Flags::NONE }
     }
@@ -126,8 +127,8 @@ impl Fat32 {
         }
     }
 
-    /// Metadata are about to change. NT marks a clean volume dirty in its boot sector, and goes on when that is on the
-    /// medium; both systems clear a bit of FAT[1] (specification, ClnShutBitMask).
+    /// Prepares for a metadata change. NT marks a clean volume dirty in its boot sector, and goes on when that is on
+    /// the medium; both systems clear a bit of the entry FAT\[1\] (specification, ClnShutBitMask).
     fn change(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) -> u64 {
         let number = contents.changes.next();
         if !self.marked {
@@ -146,20 +147,20 @@ impl Fat32 {
         number
     }
 
-    /// The sector of the first table that has the entry of `cluster`; the first cluster has number 2.
+    /// The sector of the first table with the entry of `cluster`; the first cluster has number 2.
     fn sector(&self, cluster: u64) -> u64 {
         self.table + (cluster + 2) / ENTRIES
     }
 
-    /// Entries of `len` clusters from `start` on change.
+    /// Changes the entries of `len` clusters from `start` on.
     fn touch_entries(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
         for sector in self.sector(start)..=self.sector(start + len - 1) {
             contents.pages.touch(sector, 1, Role::Fat(0), number);
         }
     }
 
-    /// The sectors of a table that `len` clusters from `start` on have their entries in: each with the first of these
-    /// clusters and the one behind the last, counted from `start`.
+    /// The sectors of a table with the entries of `len` clusters from `start` on, each with its range of these
+    /// clusters, counted from `start`.
     fn entries(&self, start: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
         let table = self.table;
         (self.sector(start)..=self.sector(start + len - 1)).map(move |sector| {
@@ -169,7 +170,7 @@ impl Fat32 {
         })
     }
 
-    /// Notes that the clusters of a run do not follow one another any more.
+    /// Notes that the clusters of a run are no longer linked.
     fn note_freed(&self, contents: &mut Contents, file: FileId, run: Run) {
         let bytes = contents.cluster_bytes();
         for (sector, head, tail) in self.entries(run.start, run.len) {
@@ -178,7 +179,8 @@ impl Fat32 {
         }
     }
 
-    /// Writes dirty pages: of tables both copies, from the first to the last dirty sector of neighbouring pages of 4 KiB.
+    /// Writes dirty pages; of tables both copies, from the first to the last dirty sector of neighbouring pages of 4
+    /// KiB.
     fn write(&self, dirty: &[Dirty], flags: Flags, plan: &mut Plan) {
         let is_table = |page: &&Dirty| page.role == Role::Fat(0);
         let rest: Vec<Dirty> = dirty.iter().filter(|page| !is_table(page)).copied().collect();
@@ -194,7 +196,7 @@ impl Fat32 {
         }
     }
 
-    /// Marks the volume clean: FAT[1] in both tables, then boot sector and FSInfo in one write through to the medium.
+    /// Marks the volume clean: FAT\[1\] in both tables, then boot sector and FSInfo in one write through to the medium.
     fn mark_clean(&mut self, contents: &mut Contents, plan: &mut Plan) {
         contents.pages.touch(self.table, 1, Role::Fat(0), contents.changes.next());
         let dirty = contents.pages.take_if(|role| role == Role::Fat(0));
@@ -205,7 +207,7 @@ impl Fat32 {
         (self.marked, self.clean) = (false, Instant::FAR);
     }
 
-    /// Writes out what a move of clusters changed, and waits for the medium.
+    /// Writes what a move of clusters changed, and waits for the medium.
     fn settle_table(&self, contents: &mut Contents, sectors: &[u64], plan: &mut Plan) {
         plan.then();
         self.write(&contents.pages.take(sectors), self.through(), plan);
@@ -234,7 +236,7 @@ impl FileSystem for Fat32 {
         plan.then();
     }
 
-    /// Entries are in no order: half of the directory is passed before the one that is sought, here its pages up to it.
+    /// Entries are in no order: a search passes half of the directory on average, here the pages up to the entry.
     fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
         let node = contents.tree.get(file);
         let Some(directory) = node.directory else {
@@ -273,8 +275,8 @@ impl FileSystem for Fat32 {
         false
     }
 
-    /// Behind the file's last cluster, else behind the last that was given; in one piece if one is long enough, else in
-    /// the longest there are (fastfat; its windows of 65,536 clusters are left out).
+    /// After the file's last cluster, else after the last that was allocated; in one piece if one is long enough, else
+    /// in the longest free runs (fastfat; its windows of 65,536 clusters are left out).
     fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
         let number = self.change(contents, now, plan);
         let node = contents.tree.get(file);
@@ -328,9 +330,9 @@ impl FileSystem for Fat32 {
         self.sized(contents, now, file, plan);
     }
 
-    /// FlushFileBuffers of fastfat: length to the entry, then the pages of its directory and all above it, then, if its
-    /// clusters changed, all dirty sectors of both tables, then the drive. Of the root it flushes everything, of another
-    /// directory nothing.
+    /// FlushFileBuffers of fastfat: the length to the entry, then the pages of its directory and all above it, then, if
+    /// its clusters changed, all dirty sectors of both tables, then the drive. For the root it flushes everything, for
+    /// another directory nothing.
     fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: Sync, plan: &mut Plan) {
         if contents.tree.get(file).is_directory {
             if file == ROOT {
@@ -420,7 +422,7 @@ impl FileSystem for Fat32 {
             self.touch_entries(contents, to + len - 1, 1, number);
             self.settle_table(contents, &[self.sector(to + len - 1)], plan);
         }
-        // Whoever links to the first cluster says where it is.
+        // The page that links to the first cluster says where it is.
         let fact = Fact::Mapped(first * bytes, (first + len) * bytes, contents.lba(to));
         match before {
             Some(cluster) => {
@@ -462,7 +464,7 @@ impl FileSystem for Fat32 {
         }
     }
 
-    /// Everything, then the clean mark; Windows 98 writes FSInfo at this moment too (inferred).
+    /// Everything dirty, then the clean mark; Windows 98 writes FSInfo at this moment too (inferred).
     fn sync(&mut self, contents: &mut Contents, _: Instant, plan: &mut Plan) {
         let dirty = contents.pages.take_if(|_| true);
         self.write(&dirty, self.through(), plan);

@@ -1,15 +1,16 @@
-//! What a mount finds after a cut, from what the drive holds and what was written to it alone: the judge of files.
+//! The judge of files: what a mount finds after a cut, from the content of the drive and from what was written to it.
 //!
 //! It knows which request wrote what ([`Step::role`], [`Step::holds`]) and what changed on which page ([`Change`]); of
-//! the platter only which write each sector holds. It does not ask the volume, but for what lay where before the run.
+//! the platter it knows only which write each sector holds. It does not ask the volume, except for where things lay
+//! before the run.
 //!
-//! A page of metadata is as new as its oldest sector, or as the log brings it: up to the last transaction that is whole on
-//! the drive with all before it. A log that would bring a newer page back to an older state is not modelled, nor one that
-//! was overwritten before what it told of was home. A file is read as far as its clusters follow one another from its
-//! beginning.
+//! A page of metadata is as new as its oldest sector, or as the log makes it: up to the last transaction that is
+//! complete on the drive together with all before it. Not modelled: a log that would bring a newer page back to an
+//! older state, and a log that was overwritten before its pages were home. A file is readable as far as its clusters
+//! follow one another from its beginning.
 //!
-//! What is on the drive once stays there, so [`Ledger::settle`] folds it away: a mount looks through what was not there
-//! yet when that was last called.
+//! What is once on the drive stays there, so [`Ledger::settle`] folds it away: a mount looks only through what was not
+//! there at its last call.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -32,10 +33,10 @@ pub enum Held {
     Unreadable,
 }
 
-/// What the sectors of the drive hold.
+/// The content of a drive's sectors.
 pub trait Surface {
-    /// Tells of the sectors from `from` up to `to`, run by run, in order and without gaps: first sector, the one behind the
-    /// last, and what they hold.
+    /// Reports the sectors from `from` to before `to`, run by run, in order and without gaps: first sector, end, and
+    /// content.
     fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held));
 }
 
@@ -46,18 +47,17 @@ impl<F: Fn(u64) -> Held> Surface for F {
     }
 }
 
-/// Bytes of a file that a program wrote: from, up to, and since when they may be on the drive.
+/// Bytes of a file that a program wrote, and since when they may be on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// First byte.
+    /// The first byte.
     pub from: u64,
-    /// The byte behind the last.
+    /// The end.
     pub to: u64,
-    /// When.
     pub since: Since,
 }
 
-/// A moment: what was issued, and changed, from it on. The default lies before all.
+/// A moment: it covers what was issued and changed from it on. The default is before everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Since {
     /// The first stamp.
@@ -66,26 +66,26 @@ pub struct Since {
     pub change: u64,
 }
 
-/// Sectors of a file's data, by what stands there.
+/// Sectors of a file's data, by content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Data {
-    /// What is looked for, or newer.
+    /// The data looked for, or newer.
     pub fresh: u64,
     /// Older data of this file, or what it held before the run.
     pub stale: u64,
-    /// Something else: the place was never written for this file, or the file does not reach so far.
+    /// Something else: the place was never written for this file, or the file does not reach that far.
     pub missing: u64,
     /// Unreadable.
     pub torn: u64,
 }
 
 impl Data {
-    /// All of them together.
+    /// The sum of all.
     pub fn sectors(&self) -> u64 {
         self.fresh + self.stale + self.missing + self.torn
     }
 
-    /// Counts others in.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: Data) {
         self.fresh += other.fresh;
         self.stale += other.stale;
@@ -94,12 +94,12 @@ impl Data {
     }
 }
 
-/// One file as a mount finds it.
+/// A file as a mount finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The directories that list it: none, one, or, where a move was caught halfway, two.
+    /// The directories that list it: none, one, or two if a move was interrupted.
     pub listed: Vec<FileId>,
-    /// How long it is by its entry or record; 0 where it is in no directory.
+    /// Its length by its entry or record; 0 if it is in no directory.
     pub bytes: u64,
     places: Places,
 }
@@ -107,28 +107,27 @@ pub struct Found {
 /// Where a file's bytes lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Places {
-    /// Bytes from, up to, and the sector of the first; in order.
+    /// Bytes from, to, and the sector of the first; in order.
     runs: Vec<(u64, u64, u64)>,
-    /// Bytes that stand in its record, as of which change.
+    /// Bytes that stand in its record, and as of which change.
     inside: (u64, u64),
 }
 
-/// A file that is there before the run.
+/// A file from before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct There {
     directory: Option<FileId>,
-    /// How long it is.
     pub bytes: u64,
     places: Places,
 }
 
 impl There {
-    /// The directory that it is in.
+    /// Its directory.
     pub fn directory(&self) -> Option<FileId> {
         self.directory
     }
 
-    /// As `volume` has it now.
+    /// As it is in `volume` now.
     pub fn new(volume: &Volume, file: FileId) -> There {
         let cluster = volume.cluster_bytes();
         let run = |run: &super::Run| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
@@ -152,29 +151,29 @@ struct Write {
 /// What is known of a file.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// What stands on the drive.
+    /// What is on the drive.
     listed: Vec<FileId>,
     recorded: bool,
     bytes: u64,
     places: Places,
     /// Its file system keeps records, and one of this file changed.
     keeps_record: bool,
-    /// What was noted since, in order.
+    /// Notes since then, in order.
     pending: Vec<Change>,
     /// Where its bytes lay before the run.
     before: Places,
 }
 
-/// All that the judge is told.
+/// Everything that the judge is told.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     /// By stamp.
     writes: Vec<Write>,
-    /// Writes to the log, by their places above; how many of them are on the drive, and the last change they bring.
+    /// Writes to the log, by index in `writes`; how many of them are on the drive, and the last change they bring.
     logs: Vec<usize>,
     passed: (usize, u64),
     files: BTreeMap<FileId, Known>,
-    /// Files with something pending.
+    /// Files with pending changes.
     open: BTreeSet<FileId>,
     /// The latest change.
     latest: u64,
@@ -187,7 +186,7 @@ pub struct Mounted<'a, S> {
     on: S,
     /// The last change that the log brings.
     log: u64,
-    /// By first sector: up to which change pages are there, as far as that was asked.
+    /// By first sector: up to which change pages are on the drive, as far as asked.
     pages: RefCell<BTreeMap<u64, u64>>,
 }
 
@@ -242,7 +241,7 @@ impl Known {
         }
     }
 
-    /// Applies a change, which says what its record holds.
+    /// Applies a change of what its record holds.
     fn apply_change(&mut self, change: &Change) {
         self.apply(change.fact);
         if let Fact::Inside(bytes) = change.fact {
@@ -257,7 +256,7 @@ fn groups(changes: &[Change]) -> impl Iterator<Item = &[Change]> {
 }
 
 impl Ledger {
-    /// A file that was there before the run.
+    /// Adds a file from before the run.
     pub fn was_there(&mut self, file: FileId, there: There) {
         let There { directory, bytes, places } = there;
         let listed = directory.into_iter().collect();
@@ -265,7 +264,7 @@ impl Ledger {
         self.files.insert(file, Known { listed, recorded, bytes, places, before, ..Known::default() });
     }
 
-    /// What [`super::Volume::take_changes`] gave, in its order.
+    /// Adds the result of [`super::Volume::take_changes`], in its order.
     pub fn changed(&mut self, changes: &[Change]) {
         for change in changes {
             let known = self.files.entry(change.file).or_default();
@@ -276,7 +275,7 @@ impl Ledger {
         }
     }
 
-    /// A write of these sectors of `step` was issued under `stamp`; stamps rise.
+    /// Notes that a write of these sectors of `step` was issued under `stamp`; stamps rise.
     pub fn issued(&mut self, stamp: u64, step: &Step, lba: u64, sectors: u64) {
         let role = match step.role {
             Role::Data { file, from } => Role::Data { file, from: from + (lba - step.lba) * SECTOR },
@@ -293,17 +292,17 @@ impl Ledger {
         self.latest
     }
 
-    /// Writes and changes that it was told of and keeps.
+    /// How many writes and changes it keeps.
     pub fn kept(&self) -> usize {
         self.writes.len() + self.open.iter().map(|file| self.files[file].pending.len()).sum::<usize>()
     }
 
-    /// Whether something of a file is not on the drive yet, as far as [`Ledger::settle`] has seen.
+    /// True if a part of a file was not on the drive yet at the last [`Ledger::settle`].
     pub fn is_open(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
-    /// What the write with this stamp was for.
+    /// The purpose of the write with this stamp.
     pub fn role(&self, stamp: u64) -> Option<Role> {
         self.write(stamp).map(|write| write.role)
     }
@@ -313,13 +312,13 @@ impl Ledger {
         Some(&self.writes[at])
     }
 
-    /// What a mount finds where the drive holds this.
+    /// What a mount finds if the drive holds this.
     pub fn mount<S: Surface>(&self, on: S) -> Mounted<'_, S> {
         let (_, log) = self.log(&on);
         Mounted { ledger: self, on, log, pages: RefCell::default() }
     }
 
-    /// Takes what is on the drive as what is known of each file from now on. Nothing that `on` holds may be lost again.
+    /// Folds what is on the drive into what is known of each file. Nothing that `on` holds may be lost later.
     pub fn settle(&mut self, on: impl Surface) {
         let passed = self.log(&on);
         self.passed = passed;
@@ -339,8 +338,8 @@ impl Ledger {
         }
     }
 
-    /// How many writes of the log are there with all before them, and the last change of the last whole transaction among
-    /// them. A log page that was overwritten by a later one had served.
+    /// How many writes of the log are on the drive together with all before them, and the last change of the last
+    /// complete transaction among them. A log page overwritten by a later one had done its service.
     fn log(&self, on: &impl Surface) -> (usize, u64) {
         let (mut count, mut reached) = self.passed;
         for &at in &self.logs[count..] {
@@ -362,12 +361,12 @@ impl Ledger {
 }
 
 impl<S: Surface> Mounted<'_, S> {
-    /// Whether a change is there: the log brings it, or all its pages hold it.
+    /// True if a change is on the drive: the log brings it, or all its pages hold it.
     fn has(&self, group: &[Change]) -> bool {
         group.iter().all(|change| change.number <= self.log || self.page(change) >= change.number)
     }
 
-    /// Up to which change the page of this one is there.
+    /// Up to which change the page of this one is on the drive.
     fn page(&self, change: &Change) -> u64 {
         *self.pages.borrow_mut().entry(change.page).or_insert_with(|| {
             let mut least = u64::MAX;
@@ -382,7 +381,7 @@ impl<S: Surface> Mounted<'_, S> {
         })
     }
 
-    /// One file.
+    /// What a mount finds of a file.
     pub fn find(&self, file: FileId) -> Found {
         let Some(known) = self.ledger.files.get(&file) else {
             return Found { listed: Vec::new(), bytes: 0, places: Places::default() };
@@ -399,17 +398,17 @@ impl<S: Surface> Mounted<'_, S> {
         Found { listed, bytes, places }
     }
 
-    /// Whether a directory is found; nothing is said of those that the run did not make or move.
+    /// True if a directory is found. Directories that the run did not make or move count as found.
     fn is_there(&self, directory: FileId) -> bool {
         let is_known = directory != ROOT && self.ledger.files.contains_key(&directory);
         !is_known || !self.find(directory).listed.is_empty()
     }
 
-    /// What stands where a mount finds these bytes of `file`, which `found` tells of.
+    /// What stands where a mount finds these bytes of `file`, which it found as `found`.
     pub fn data(&self, file: FileId, found: &Found, extent: &Extent) -> Data {
         let (from, to) = (extent.from / SECTOR * SECTOR, extent.to.next_multiple_of(SECTOR));
         let (mut data, mut at) = (Data::default(), from);
-        // What is behind the length, or behind a gap, is not read.
+        // Bytes beyond the length, or after a gap, are not read.
         let end = to.min(found.bytes.next_multiple_of(SECTOR)).min(found.reach());
         while at < end {
             let run = found.places.runs.iter().find(|run| (run.0..run.1).contains(&at)).expect("it reaches so far");
@@ -429,7 +428,7 @@ impl<S: Surface> Mounted<'_, S> {
         data
     }
 
-    /// What some sectors in a row are, that hold the same, the first of them the file's from a byte on.
+    /// Judges contiguous sectors with the same content; the first of them holds the file's byte `from`.
     fn judge(
         &self,
         file: FileId,
@@ -475,7 +474,7 @@ impl Found {
         self.places.runs.iter().fold(0, |reach, run| if run.0 <= reach { reach.max(run.1) } else { reach })
     }
 
-    /// Whether what stands in its record is new enough.
+    /// True if what stands in its record is new enough.
     fn is_inside(&self, since: Since) -> bool {
         self.places.inside.0 > 0 && self.places.inside.1 >= since.change
     }

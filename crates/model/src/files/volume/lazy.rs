@@ -1,27 +1,28 @@
-//! The lazy writer of Windows: dirty pages go out a share at a time.
+//! The lazy writer of Windows: it writes dirty pages a share at a time. This is its clock; the pages are in `pages`.
 
 use alloc::vec::Vec;
 
 use super::pages::{Dirty, Pages};
 use crate::time::{Instant, Span};
 
-/// When dirty metadata go out by themselves.
+/// When dirty metadata are written without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteBack {
-    /// So long after the first page became dirty.
+    /// The time after the first page became dirty.
     pub first: Span,
-    /// So often from then on, while any is dirty.
+    /// The interval from then on, while any page is dirty.
     pub every: Span,
-    /// One in so many of the dirty pages at a time, the oldest; all when there are no more than this.
+    /// Writes one in this many of the dirty pages at a time, the oldest; all if there are no more than this.
     pub share: usize,
 }
 
 impl WriteBack {
-    /// Windows NT: once a second an eighth of the dirty pages (Russinovich and Solomon, Windows Internals, "Lazy writer"),
-    /// first after 3 s (ReactOS, which copies the constants). Pages of data have the same rule in the page cache;
-    /// counting the two apart is inferred to change nothing that lasts.
+    /// Windows NT: an eighth of the dirty pages once a second (Russinovich and Solomon, Windows Internals, "Lazy
+    /// writer"), first after 3 s (ReactOS, which copies the constants). Pages of data have the same rule in the page
+    /// cache; to count the two apart is inferred to change nothing that lasts.
     pub const NT: WriteBack = WriteBack { first: Span::from_secs(3), every: Span::from_secs(1), share: 8 };
-    /// Windows 98: all at once after 2 s. Inferred (1 s to 5 s): its file cache is said to write "when the disk is idle".
+    /// Windows 98: all at once after 2 s. Inferred (1 s to 5 s): its file cache is said to write "when the disk is
+    /// idle".
     pub const WINDOWS_98: WriteBack = WriteBack { first: Span::from_secs(2), every: Span::from_secs(2), share: 1 };
 }
 
@@ -37,24 +38,24 @@ impl Lazy {
         Lazy { spec, due: Instant::FAR }
     }
 
-    /// When it is due; `FAR` when nothing is dirty.
+    /// When it is due; `FAR` if nothing is dirty.
     pub(super) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Something is dirty.
+    /// Starts the clock: something is dirty.
     pub(super) fn wake(&mut self, now: Instant) {
         if self.due == Instant::FAR {
             self.due = now + self.spec.first;
         }
     }
 
-    /// It rests.
+    /// Stops the clock.
     pub(super) fn rest(&mut self) {
         self.due = Instant::FAR;
     }
 
-    /// What goes out at `now`, if it is due.
+    /// The pages to write at `now`, if it is due.
     pub(super) fn take(&mut self, now: Instant, pages: &mut Pages) -> Vec<Dirty> {
         if now < self.due {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! NTFS 3.1, as far as it is documented: no published driver says what Windows writes for each operation.
+//! NTFS 3.1, as far as it is documented: no published driver shows what Windows writes for each operation.
 //!
-//! Layout and sizes: the linux-ntfs documentation and Russinovich and Solomon, Windows Internals. Which pages an operation
-//! changes follows from them; what is logged for it from the documentation's list of redo operations. Order: the log
-//! before the metadata that it tells of, lazily; both stated there. What is inferred says so.
+//! Layout and sizes: the linux-ntfs documentation and Russinovich and Solomon, Windows Internals. Which pages an
+//! operation changes follows from them; what is logged for it follows from the documentation's list of redo operations.
+//! Order: the log before the metadata that it describes, lazily; both books state it. What is inferred says so.
 
 mod index;
 mod log;
@@ -22,20 +22,21 @@ use super::{Misfit, Refused, Sync, VolumeSpec};
 use crate::block::{Flags, SECTOR};
 use crate::time::{Instant, Span};
 
-/// An NTFS volume.
+/// The settings of an NTFS volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NtfsSpec {
-    /// Bytes of a cluster, 512 to 65,536. Formatters take 4,096 above 2 GB.
+    /// Bytes in a cluster, 512 to 65,536. Formatters use 4,096 above 2 GB.
     pub cluster: u32,
-    /// Bytes from the volume's beginning to `$MFT`; nothing: 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
-    /// Windows formatted (Windows Internals: cluster C0000h), on smaller ones whole GiB below a third (inferred).
+    /// Bytes from the volume's beginning to `$MFT`; `None` for 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
+    /// Windows formatted (Windows Internals: cluster C0000h), and on smaller volumes for whole GiB below a third
+    /// (inferred).
     pub mft_at: Option<u64>,
 }
 
-/// Bytes of a record of `$MFT`, and records of a page.
+/// Bytes in a record of `$MFT`, and records in a page.
 const RECORD: u64 = 1024;
 const RECORDS: u64 = PAGE * SECTOR / RECORD;
-/// Pages of a bitmap: one bit a record or cluster.
+/// Bits in a page of a bitmap: one for each record or cluster.
 const BITS: u64 = PAGE * SECTOR * 8;
 /// The first record of a user's file: 0 to 15 are the system's, 16 to 23 reserved, 24 to 26 `$Extend`'s.
 const FIRST: u64 = 27;
@@ -43,11 +44,11 @@ const FIRST: u64 = 27;
 const ROOT_RECORD: u64 = 5;
 /// `$MFT` grows by this (inferred: 16 KiB to 1 MiB).
 const GROWTH: u64 = 64 << 10;
-/// Bytes of `$LogFile` on volumes above 12 GiB; below, a 200th of the volume, at least 2 MiB (measured by the makers of
+/// Bytes in `$LogFile` on volumes above 12 GiB; below, a 200th of the volume, at least 2 MiB (measured by the makers of
 /// mkntfs).
 const LOG: u64 = 64 << 20;
 const LEAST_LOG: u64 = 2 << 20;
-/// Checkpoints of the log: "every few seconds" (Microsoft); 5 s is what books say.
+/// The interval of log checkpoints: "every few seconds" (Microsoft); 5 s is what books say.
 const CHECKPOINT: Span = Span::from_secs(5);
 /// Bytes of a record before its attributes, of `$STANDARD_INFORMATION`, of an attribute's header, of the end mark.
 const HEADER: u64 = 56;
@@ -65,18 +66,18 @@ struct Ntfs {
     mft_bitmap: u64,
     mirror: u64,
     bitmap: u64,
-    /// Clusters of `$MFT` in use up to here, and reserved for it.
+    /// The end of the clusters in use by `$MFT`, and of those reserved for it.
     mft_end: u64,
     zone_end: u64,
     clusters: u64,
-    /// Records that `$MFT` has, the next never used, and those that were freed.
+    /// How many records `$MFT` has, the next never used, and the freed ones.
     records: u64,
     next: u64,
     freed: BTreeSet<u64>,
     log: Log,
     lazy: Lazy,
     checkpoint: Instant,
-    /// Where files that are there before the run go on.
+    /// Where files from before the run continue.
     placed: u64,
 }
 
@@ -87,7 +88,7 @@ pub(super) fn format(spec: &VolumeSpec, ntfs: &NtfsSpec) -> Result<(Contents, Bo
     }
     let sectors = u64::from(ntfs.cluster) / SECTOR;
     let clusters = spec.partition.sectors / sectors;
-    // Windows counts clusters of a volume in 32 bits.
+    // Windows counts a volume's clusters in 32 bits.
     if clusters > u64::from(u32::MAX) {
         return Err(Misfit::TooLarge { most: u64::from(u32::MAX) });
     }
@@ -103,13 +104,13 @@ pub(super) fn format(spec: &VolumeSpec, ntfs: &NtfsSpec) -> Result<(Contents, Bo
     let third = bytes / 3;
     let gibibytes = if third >= 1 << 30 { third >> 30 << 30 } else { third >> 20 << 20 };
     let mft = in_clusters(ntfs.mft_at.unwrap_or(gibibytes.min(3 << 30)).min(bytes / 2));
-    // An eighth of the volume is kept for `$MFT`; `$MFTMirr` and the log lie in the middle.
+    // An eighth of the volume is reserved for `$MFT`; `$MFTMirr` and the log lie in the middle.
     let (middle, zone_end) = (clusters / 2, (mft + clusters / 8).min(clusters / 2));
     let log = if bytes > 12 << 30 { LOG } else { (bytes / 200).max(LEAST_LOG) / 4096 * 4096 };
     let (records_most, boot) = ((zone_end - mft) * sectors * SECTOR / RECORD, in_clusters(8192));
     let (map, bitmap) = (in_clusters(records_most.div_ceil(BITS) * 4096), in_clusters(clusters.div_ceil(BITS) * 4096));
     contents.space.take(0, boot + map);
-    // `$Bitmap` stands before `$MFT` (inferred; it is met at a mount and at each allocation).
+    // `$Bitmap` lies before `$MFT` (inferred; it is read at a mount and written at each allocation).
     contents.space.take(mft - bitmap, bitmap + zone_end - mft);
     let mirror = in_clusters(4 * RECORD);
     contents.space.take(middle, mirror + in_clusters(log));
@@ -137,7 +138,7 @@ pub(super) fn format(spec: &VolumeSpec, ntfs: &NtfsSpec) -> Result<(Contents, Bo
     Ok((contents, Box::new(system)))
 }
 
-/// Rounded up to whole eights, as attributes and entries are.
+/// Rounded up to a multiple of eight, as attributes and entries are.
 fn eights(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
@@ -150,7 +151,7 @@ fn room(name: Name) -> u64 {
 }
 
 impl Ntfs {
-    /// The page of `$MFT` that has a record.
+    /// The page of `$MFT` that holds a record.
     fn record_page(&self, record: u64) -> u64 {
         self.mft + record / RECORDS * PAGE
     }
@@ -163,19 +164,19 @@ impl Ntfs {
         contents.pages.read(self.record_page(record), PAGE, Role::MftRecords, plan);
     }
 
-    /// The pages of `$Bitmap` that have these clusters.
+    /// Changes the pages of `$Bitmap` with these clusters.
     fn touch_clusters(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
         for page in start / BITS..=(start + len - 1) / BITS {
             contents.pages.touch(self.bitmap + page * PAGE, PAGE, Role::ClusterBitmap, number);
         }
     }
 
-    /// The page of `$MFT:$BITMAP` that has a record's bit.
+    /// The page of `$MFT:$BITMAP` with a record's bit.
     fn record_bit(&self, record: u64) -> u64 {
         self.mft_bitmap + record / BITS * PAGE
     }
 
-    /// Metadata change.
+    /// Begins a metadata change.
     fn change(&mut self, contents: &mut Contents, now: Instant) -> u64 {
         self.lazy.wake(now);
         if self.checkpoint == Instant::FAR {
@@ -184,7 +185,7 @@ impl Ntfs {
         contents.changes.next()
     }
 
-    /// A free record, the lowest; `$MFT` grows when it has none.
+    /// Takes the lowest free record; `$MFT` grows if there is none.
     fn take_record(&mut self, contents: &mut Contents, number: u64) -> Result<u64, Refused> {
         if let Some(record) = self.freed.pop_first() {
             return Ok(record);
@@ -207,7 +208,7 @@ impl Ntfs {
         Ok(self.next - 1)
     }
 
-    /// Everything dirty, the log first.
+    /// Writes everything dirty, the log first.
     fn write_all(&mut self, contents: &mut Contents, flags: Flags, plan: &mut Plan) {
         self.log.flush(flags, plan);
         pages::write(&contents.pages.take_if(|_| true), flags, plan);
@@ -215,7 +216,7 @@ impl Ntfs {
         self.lazy.rest();
     }
 
-    /// Before the log closes its ring, all that it tells of goes home.
+    /// Writes the metadata that the log describes before the log's ring closes.
     fn keep_log_open(&mut self, contents: &mut Contents, plan: &mut Plan) {
         if self.log.is_full() {
             plan.then();
@@ -294,7 +295,7 @@ impl FileSystem for Ntfs {
         node.runs.is_empty() && node.bytes <= room(node.name).saturating_sub(ATTRIBUTE)
     }
 
-    /// The space reserved for `$MFT` is halved until there is enough (linux-ntfs, "MFT Zone").
+    /// Halves the space reserved for `$MFT` until there is enough (linux-ntfs, "MFT Zone").
     fn make_room(&mut self, contents: &mut Contents, clusters: u64) {
         while contents.space.free() < clusters && self.zone_end - self.mft_end > 1 {
             let end = self.mft_end + (self.zone_end - self.mft_end) / 2;
@@ -303,8 +304,8 @@ impl FileSystem for Ntfs {
         }
     }
 
-    /// Behind the file's last cluster, else the shortest free run that is long enough (best fit: Carrier, File System
-    /// Forensic Analysis, observed of Windows XP), else the longest there are.
+    /// After the file's last cluster, else the shortest free run that is long enough (best fit: Carrier, File System
+    /// Forensic Analysis, observed on Windows XP), else the longest free runs.
     fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
         let number = self.change(contents, now);
         let node = contents.tree.get(file);
@@ -365,7 +366,7 @@ impl FileSystem for Ntfs {
     }
 
     /// FlushFileBuffers: the log up to the file's last change, then the drive (inferred; the record itself is not
-    /// written, for a mount has it from the log).
+    /// written, because a mount has it from the log).
     fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: Sync, plan: &mut Plan) {
         self.sized(contents, now, file, plan);
         self.log.flush(Flags::FUA, plan);
@@ -423,7 +424,7 @@ impl FileSystem for Ntfs {
         self.keep_log_open(contents, plan);
     }
 
-    /// "The same through its log" (inferred): copy, then bits of both places and the runs in the record, lazily.
+    /// "The same through its log" (inferred): copy, then the bits of both places and the runs in the record, lazily.
     fn shift(
         &mut self,
         contents: &mut Contents,

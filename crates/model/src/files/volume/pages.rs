@@ -1,7 +1,7 @@
-//! Metadata in memory: which of it is known, and which differs from the drive.
+//! Metadata in memory: which pages are known, and which are dirty.
 //!
-//! What has been read or written stays until [`Pages::forget`]; a real system gives way under pressure, which is not
-//! modelled (docs/files.md).
+//! What has been read or written stays until [`Pages::forget`]; a real system evicts pages under memory pressure, which
+//! is not modelled (docs/files.md).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use super::plan::{Plan, Role};
 use crate::block::Flags;
 
-/// A page that differs from the drive.
+/// A dirty page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dirty {
     pub(super) lba: u64,
@@ -17,11 +17,11 @@ pub(super) struct Dirty {
     pub(super) role: Role,
     /// The latest change in it.
     pub(super) holds: u64,
-    /// When it became dirty, as a count.
+    /// The order in which pages became dirty.
     age: u64,
 }
 
-/// Pages by their first sector on the drive. Whoever uses them keeps them from overlapping.
+/// Pages by their first sector on the drive. The caller keeps them from overlapping.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pages {
     known: BTreeSet<u64>,
@@ -39,12 +39,12 @@ impl Pages {
         }
     }
 
-    /// A page need not be read: it is new.
+    /// Marks a new page as known: it need not be read.
     pub(super) fn know(&mut self, lba: u64) {
         self.known.insert(lba);
     }
 
-    /// A page was changed.
+    /// Changes a page.
     pub(super) fn touch(&mut self, lba: u64, sectors: u64, role: Role, holds: u64) {
         self.know(lba);
         let age = match self.dirty.get(&lba) {
@@ -58,31 +58,31 @@ impl Pages {
         self.dirty.insert(lba, Dirty { lba, sectors, role, holds, age });
     }
 
-    /// Pages that differ from the drive.
+    /// How many pages are dirty.
     pub(super) fn dirty(&self) -> usize {
         self.dirty.len()
     }
 
-    /// The latest change in a dirty page; nothing when it is clean.
+    /// The latest change in a dirty page; `None` if it is clean.
     #[cfg(test)]
     pub(super) fn holds(&self, lba: u64) -> Option<u64> {
         self.dirty.get(&lba).map(|dirty| dirty.holds)
     }
 
-    /// Takes the `count` pages that have been dirty for longest; they are clean from now on. In order of place.
+    /// Takes the `count` longest dirty pages; they are clean from now on. In order of address.
     pub(super) fn take_oldest(&mut self, count: usize) -> Vec<Dirty> {
         let mut taken: Vec<u64> = self.ages.values().take(count).copied().collect();
         taken.sort_unstable();
         self.take(&taken)
     }
 
-    /// Takes the dirty pages that `which` wants, in order of place.
+    /// Takes the dirty pages that `which` accepts, in order of address.
     pub(super) fn take_if(&mut self, which: impl Fn(Role) -> bool) -> Vec<Dirty> {
         let taken: Vec<u64> = self.dirty.values().filter(|dirty| which(dirty.role)).map(|dirty| dirty.lba).collect();
         self.take(&taken)
     }
 
-    /// Takes these pages, as far as they are dirty.
+    /// Takes these pages, if they are dirty.
     pub(super) fn take(&mut self, pages: &[u64]) -> Vec<Dirty> {
         let mut taken = Vec::with_capacity(pages.len());
         for lba in pages {
@@ -94,7 +94,7 @@ impl Pages {
         taken
     }
 
-    /// Pages are gone: their clusters were freed.
+    /// Drops pages whose clusters were freed.
     pub(super) fn drop(&mut self, lba: u64, sectors: u64) {
         let gone: Vec<u64> = self.dirty.range(lba..lba + sectors).map(|(&lba, _)| lba).collect();
         self.take(&gone);
@@ -104,13 +104,13 @@ impl Pages {
         });
     }
 
-    /// Nothing is dirty and nothing known, as after a restart.
+    /// Drops all pages, as a restart does.
     pub(super) fn forget(&mut self) {
         *self = Pages { age: self.age, ..Pages::default() };
     }
 }
 
-/// Writes pages, neighbours of one role together.
+/// Writes pages; neighbours of one role together.
 pub(super) fn write(pages: &[Dirty], flags: Flags, plan: &mut Plan) {
     let mut rest = pages;
     while let Some(first) = rest.first() {

@@ -1,37 +1,36 @@
-//! Where volumes lie on a drive.
+//! Partitions: where volumes lie on a drive.
 
 use alloc::vec::Vec;
 
 use super::Misfit;
 use crate::block::SECTOR;
 
-/// A run of a drive's sectors that holds a volume.
+/// A range of a drive's sectors that holds a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// First sector on the drive.
+    /// The first sector on the drive.
     pub first: u64,
-    /// Sectors.
     pub sectors: u64,
 }
 
-/// How partitions are laid out.
+/// How partitions are aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alignment {
-    /// Cylinders of 255 heads and 63 sectors, as until Windows XP: each volume begins 63 sectors into its first cylinder
-    /// (the first track holds the partition table), so never at a multiple of 4 KiB.
+    /// To cylinders of 255 heads and 63 sectors, as until Windows XP: each volume begins 63 sectors into its first
+    /// cylinder (the first track holds the partition table), so never at a multiple of 4 KiB.
     Cylinders,
-    /// Multiples of 1 MiB, as since Windows Vista and in Linux since 2010.
+    /// To multiples of 1 MiB, as since Windows Vista and in Linux since 2010.
     Mebibytes,
 }
 
-/// Sectors of a track in the geometry that the BIOS reports for drives above 504 MB.
+/// Sectors in a track of the geometry that the BIOS reports for drives above 504 MB.
 const TRACK: u64 = 63;
-/// Sectors of its cylinder: 255 heads.
+/// Sectors in its cylinder: 255 heads.
 const CYLINDER: u64 = 255 * TRACK;
-/// Sectors of 1 MiB.
+/// Sectors in 1 MiB.
 const MEBIBYTE: u64 = (1 << 20) / SECTOR;
 
-/// Partitions of so many bytes, one behind another, on a drive of so many sectors; 0 bytes: all that is left.
+/// Partitions of these sizes in bytes, one after another, on a drive of `drive` sectors; 0 for all that is left.
 pub fn partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, Misfit> {
     let (unit, lead) = match alignment {
         Alignment::Cylinders => (CYLINDER, TRACK),

@@ -1,4 +1,5 @@
-//! What an operation asks of the drive: steps in phases, each named for what it is for.
+//! Plans: what an operation asks of the drive, as steps in phases, each with its role. Issuing them is the system's
+//! work.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -6,25 +7,23 @@ use core::fmt;
 use super::tree::FileId;
 use crate::block::{Flags, Op};
 
-/// What a step reads or writes: all a judge needs to say afterwards what was lost.
+/// What a step reads or writes: all that a judge needs to say afterwards what was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Bytes of a file, from this one on.
     Data {
-        /// Whose.
         file: FileId,
-        /// First byte in the file.
+        /// The first byte in the file.
         from: u64,
     },
     /// Entries of a directory: FAT's and ext4's blocks, an index buffer of NTFS.
     Directory(FileId),
-    /// The boot sector; with FSInfo behind it when it marks a FAT32 volume clean.
+    /// The boot sector; with FSInfo after it when it marks a FAT32 volume clean.
     Boot,
     /// FAT32's sector of free clusters.
     FsInfo,
     /// A file allocation table: copy 0 or 1.
     Fat(u8),
-    /// Records of NTFS's `$MFT`.
     MftRecords,
     /// `$MFT`'s own bitmap of records.
     MftBitmap,
@@ -59,33 +58,32 @@ pub enum Role {
 }
 
 impl Role {
-    /// The log, from which a mount brings all else up to date.
+    /// True for the log, from which a mount restores all other metadata.
     pub fn is_log(self) -> bool {
         matches!(self, Role::LogRecords | Role::JournalBlocks | Role::JournalCommit)
     }
 }
 
-/// One request, or several where it is longer than the device takes at once.
+/// A request, or several if it exceeds the device's largest request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// Read, Write or Flush.
     pub op: Op,
-    /// First sector on the drive.
+    /// The first sector on the drive.
     pub lba: u64,
-    /// Sectors; 0 for a flush.
+    /// 0 for a flush.
     pub sectors: u64,
-    /// [`Flags::FUA`] where the system asks for the medium.
+    /// [`Flags::FUA`] if the system asks for the medium.
     pub flags: Flags,
-    /// What it is for.
     pub role: Role,
-    /// Of writes of metadata: the latest change that is in it ([`super::Change::number`]).
+    /// For writes of metadata: the latest change in them ([`super::Change::number`]).
     pub holds: u64,
-    /// Steps of a phase go out together; the next phase begins when all of them are complete.
+    /// Steps of a phase are issued together; the next phase begins when all of them are complete.
     pub phase: u32,
 }
 
 impl fmt::Display for Step {
-    /// One line of a golden file: phase, what, where.
+    /// A line of a golden file: phase, what, where.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let force = if self.flags.has(Flags::FUA) { " FUA" } else { "" };
         write!(f, "{} ", self.phase)?;
@@ -99,17 +97,16 @@ impl fmt::Display for Step {
 /// What a plan's first step waits for beside the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing.
     #[default]
     Nothing,
-    /// All writes that earlier plans of this volume asked for, and their flushes: a log goes out in order.
+    /// All writes that earlier plans of this volume asked for, and their flushes: a log is written in order.
     Writes,
 }
 
-/// What one operation, or one thing that fell due, asks of the drive. Empty when all is in memory.
+/// What an operation, or a timeout, asks of the drive. Empty if everything is in memory.
 ///
-/// The rules for whoever issues it: phases one after another; a step that overlaps another of the same volume in
-/// flight, one of them a write, waits for that one (a page is locked while it is written); [`Plan::wait`].
+/// The rules for issuing it: phases go one after another; a step that overlaps another of the same volume in flight, if
+/// either writes, waits for that one (a page is locked while it is written); and [`Plan::wait`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     steps: Vec<Step>,
@@ -119,12 +116,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Nothing to do.
+    /// An empty plan.
     pub fn new() -> Plan {
         Plan::default()
     }
 
-    /// Nothing to do again; the memory stays.
+    /// Empties the plan and keeps its memory.
     pub fn clear(&mut self) {
         self.steps.clear();
         (self.phase, self.wait) = (0, Wait::Nothing);
@@ -135,19 +132,19 @@ impl Plan {
         &self.steps
     }
 
-    /// What follows waits for all that is in the plan so far.
+    /// What follows waits for everything in the plan so far.
     pub fn then(&mut self) {
         if self.steps.last().is_some_and(|last| last.phase == self.phase) {
             self.phase += 1;
         }
     }
 
-    /// Without its flushes: what a handle that writes through asks of Windows' file systems.
+    /// Removes its flushes, as Windows' file systems do for a write-through handle.
     pub fn drop_flushes(&mut self) {
         self.steps.retain(|step| step.op != Op::Flush);
     }
 
-    /// With its data in whole blocks of so many sectors: what goes through Linux's page cache. Each step begins with one.
+    /// Rounds its data up to whole blocks of `block` sectors, for Linux's page cache. Each step begins with one.
     pub fn round_up(&mut self, block: u64) {
         for step in self.steps.iter_mut().filter(|step| matches!(step.role, Role::Data { .. })) {
             step.sectors = step.sectors.next_multiple_of(block);

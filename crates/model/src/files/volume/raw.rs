@@ -1,5 +1,5 @@
-//! No file system: one file over all of a partition, as a block device is to a page cache. There are no directories, no
-//! metadata and no room to give: only the first file placed is ever there, and it keeps its length.
+//! No file system: one file over a whole partition, as a block device is to a page cache. There are no directories, no
+//! metadata and no allocation: the first file placed is the only one, and it keeps its length.
 
 use alloc::boxed::Box;
 
@@ -45,7 +45,7 @@ impl FileSystem for Raw {
     fn sized(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
     fn close(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
 
-    /// The device's cache is flushed behind the data (`blkdev_fsync`).
+    /// Flushes the device's cache after the data (`blkdev_fsync`).
     fn fsync(&mut self, _: &mut Contents, _: Instant, _: FileId, _: Sync, plan: &mut Plan) {
         plan.flush();
     }

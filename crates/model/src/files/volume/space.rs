@@ -1,19 +1,20 @@
-//! Free space as runs, so that an empty volume costs one entry however large it is.
+//! Free space as runs, so that an empty volume costs one entry whatever its size. It does not know whose the other
+//! clusters are.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// Neighbouring clusters of a file.
+/// Contiguous clusters of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Which cluster of the file the first of them is.
+    /// The index in the file of the first of them.
     pub from: u64,
-    /// First cluster on the volume.
+    /// The first cluster on the volume.
     pub start: u64,
-    /// Clusters.
+    /// In clusters.
     pub len: u64,
 }
 
-/// Which clusters are free.
+/// The free clusters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Space {
     /// Length by first cluster; runs never touch.
@@ -24,14 +25,14 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// `clusters` free ones.
+    /// `clusters` free clusters.
     pub(super) fn new(clusters: u64) -> Space {
         let mut space = Space::default();
         space.release(0, clusters);
         space
     }
 
-    /// Free clusters.
+    /// How many clusters are free.
     pub(super) fn free(&self) -> u64 {
         self.free
     }
@@ -52,7 +53,7 @@ impl Space {
         before.map_or(0, |(&first, &len)| (first + len).saturating_sub(start))
     }
 
-    /// Takes clusters that are free. A bug when they are not.
+    /// Takes clusters, which must be free.
     pub(super) fn take(&mut self, start: u64, len: u64) {
         let (&first, &whole) = self.by_start.range(..=start).next_back().expect("clusters to take are free");
         assert!(first + whole >= start + len, "clusters to take are free");
@@ -61,7 +62,7 @@ impl Space {
         self.insert(start + len, first + whole - start - len);
     }
 
-    /// Frees clusters. A bug when one is free.
+    /// Frees clusters, none of which may be free.
     pub(super) fn release(&mut self, start: u64, len: u64) {
         let (mut first, mut end) = (start, start + len);
         if let Some((&before, &there)) = self.by_start.range(..=start).next_back() {
@@ -81,7 +82,7 @@ impl Space {
         self.insert(first, end - first);
     }
 
-    /// Where the first free run of at least `len` clusters at or behind `hint` begins; then from the beginning on.
+    /// The start of the first free run of at least `len` clusters at or after `hint`; then from the beginning on.
     pub(super) fn next_fit(&self, hint: u64, len: u64) -> Option<u64> {
         if len > self.longest() {
             return None;
@@ -94,7 +95,7 @@ impl Space {
         behind.or_else(|| self.by_start.range(..hint).find_map(fits))
     }
 
-    /// Where the shortest free run of at least `len` clusters begins; the first of equals.
+    /// The start of the shortest free run of at least `len` clusters; the first of equals.
     pub(super) fn best_fit(&self, len: u64) -> Option<u64> {
         self.by_len.range((len, 0)..).next().map(|&(_, start)| start)
     }

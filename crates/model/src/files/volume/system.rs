@@ -1,4 +1,4 @@
-//! What each file system answers to.
+//! The interface of the file systems to a volume.
 
 use core::fmt;
 
@@ -8,11 +8,11 @@ use super::tree::{FileId, Name};
 use super::{Refused, Sync};
 use crate::time::Instant;
 
-/// What a file system does at each operation; [`super::Volume`] has checked what can be refused before.
+/// What a file system does for each operation. [`super::Volume`] has already refused what can be refused.
 pub(super) trait FileSystem: fmt::Debug {
-    /// The most bytes of a file.
+    /// The largest file in bytes.
     fn longest(&self) -> u64;
-    /// Keeps a log.
+    /// True if it keeps a log.
     fn has_log(&self) -> bool {
         true
     }
@@ -22,29 +22,29 @@ pub(super) trait FileSystem: fmt::Debug {
     fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan);
     /// Gives the new `file` a record and an entry in its directory.
     fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused>;
-    /// Whether clusters are given when the program writes, not when the data go out.
+    /// True if clusters are allocated when the program writes, false if when the data are written to the drive.
     fn allocates_early(&self) -> bool;
-    /// Data that have no clusters at all: they are in the file's record.
+    /// True if the data have no clusters because they are in the file's record.
     fn is_resident(&self, contents: &Contents, file: FileId) -> bool;
-    /// Gives the file clusters for all its bytes. There are enough.
+    /// Allocates clusters for all bytes of the file. There are enough.
     fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
-    /// Where files that are there before the run go on.
+    /// Where files from before the run continue.
     fn hint(&mut self, contents: &Contents, file: FileId) -> u64;
     /// Where the next of them may follow.
     fn laid(&mut self, contents: &Contents, file: FileId, next: u64);
-    /// Its length or its times changed, and are to be kept.
+    /// Keeps a change of the file's length or times.
     fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
     /// Data without clusters were written to its record, by the latest change.
     fn kept_inside(&mut self, _base: &mut Contents, _file: FileId) {}
     /// The last handle is closed.
     fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
-    /// All that keeps the file, after its data.
+    /// Makes the file durable, after its data.
     fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, what: Sync, plan: &mut Plan);
     /// Its data were written: its times change.
     fn written(&mut self, _base: &mut Contents, _now: Instant, _file: FileId) {}
-    /// Gives up room that it keeps for itself, as far as `clusters` need it.
+    /// Gives up space that it reserves for itself, if `clusters` need it.
     fn make_room(&mut self, _base: &mut Contents, _clusters: u64) {}
-    /// Gives it another name, or another directory, or both.
+    /// Changes its name, its directory, or both.
     fn rename(
         &mut self,
         contents: &mut Contents,
@@ -53,9 +53,9 @@ pub(super) trait FileSystem: fmt::Debug {
         to: (FileId, Name),
         plan: &mut Plan,
     ) -> Result<(), Refused>;
-    /// Takes entry, record and clusters. The node stays until the caller removes it.
+    /// Frees entry, record and clusters. The node stays until the caller removes it.
     fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
-    /// Moves clusters `from`, `len` of them, to the free ones at `to`.
+    /// Moves `len` clusters at `from` to the free ones at `to`.
     fn shift(
         &mut self,
         contents: &mut Contents,
@@ -65,12 +65,12 @@ pub(super) trait FileSystem: fmt::Debug {
         to: u64,
         plan: &mut Plan,
     );
-    /// When something falls due by itself; `FAR` when nothing does.
+    /// When something falls due by itself; `FAR` if nothing does.
     fn due(&self) -> Instant;
     /// Does what is due at `now`.
     fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan);
-    /// All that is dirty goes out, as at a dismount.
+    /// Writes everything dirty, as a dismount does.
     fn sync(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan);
-    /// All that is dirty is on the drive already: what was done so far was before the run.
+    /// Everything dirty is on the drive already: what was done so far was before the run.
     fn settle(&mut self, contents: &mut Contents);
 }

@@ -1,20 +1,20 @@
-//! Files and directories: sizes, places, and where the entry of each stands. Names are lengths only.
+//! Files and directories: sizes, places, and where the entry of each stands. Names are kept as lengths only.
 
 use alloc::vec::Vec;
 
 use super::space::Run;
 
-/// A file or directory of a volume. Numbers are given in order of creation and never used again.
+/// A file or directory of a volume. Numbers are assigned in order of creation and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(pub u32);
 
 /// The root directory.
 pub const ROOT: FileId = FileId(0);
 
-/// A name, as far as it costs room.
+/// A name, as far as it takes room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// Letters, 1 to 255.
+    /// 1 to 255.
     pub letters: u8,
     /// Not of the form `NAME.EXT` in capitals, so that FAT and NTFS keep a short name beside it.
     pub long: bool,
@@ -24,45 +24,45 @@ impl Name {
     /// `FILENAME.EXT`.
     pub const SHORT: Name = Name { letters: 12, long: false };
 
-    /// A long name of so many letters.
+    /// A long name of this many letters.
     pub const fn long(letters: u8) -> Name {
         Name { letters, long: true }
     }
 }
 
-/// One file or directory.
+/// A file or directory.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) directory: Option<FileId>,
     pub(super) name: Name,
     pub(super) is_directory: bool,
-    /// Its length; of a directory the room of its entries.
+    /// Its length; for a directory the room of its entries.
     pub(super) bytes: u64,
     /// Where its data lie, in order.
     pub(super) runs: Vec<Run>,
-    /// Which record of `$MFT`, which inode.
+    /// Its record of `$MFT`, or its inode.
     pub(super) record: u64,
-    /// Where its entry stands in its directory: byte, and bytes.
+    /// Where its entry stands in its directory: first byte, and length.
     pub(super) entry: (u64, u32),
-    /// The latest change to its metadata, and the latest that is more than times.
+    /// The latest change to its metadata, and the latest that changed more than times.
     pub(super) changed: u64,
     pub(super) shaped: u64,
-    /// The length that its record has.
+    /// The length in its record.
     pub(super) kept: u64,
-    /// Clusters were added or taken since the last flush of the file.
+    /// Clusters were added or removed since the last flush of the file.
     pub(super) remapped: bool,
-    /// Of a directory: entries in it, and their bytes.
+    /// For a directory: its entries, and their bytes.
     pub(super) entries: u32,
     pub(super) filled: u64,
 }
 
 impl Node {
-    /// Clusters it has.
+    /// How many clusters it has.
     pub(super) fn clusters(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.from + run.len)
     }
 
-    /// Where its cluster `index` lies, and how many follow it there, itself counted.
+    /// Where its cluster `index` lies, and how many are contiguous from there on.
     pub(super) fn find(&self, index: u64) -> Option<(u64, u64)> {
         let at = self.runs.partition_point(|run| run.from + run.len <= index);
         self.runs.get(at).map(|run| (run.start + (index - run.from), run.from + run.len - index))
@@ -77,7 +77,7 @@ impl Node {
         }
     }
 
-    /// Puts `len` clusters from `index` on elsewhere; answers where they were.
+    /// Moves `len` clusters from `index` on; returns where they were.
     pub(super) fn replace(&mut self, index: u64, len: u64, start: u64) -> Vec<Run> {
         let old = core::mem::take(&mut self.runs);
         let mut gone = Vec::new();
@@ -103,7 +103,7 @@ impl Node {
     }
 }
 
-/// All files of a volume. A deleted one leaves its number behind, nothing else.
+/// All files of a volume. A deleted file leaves only its number behind.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     nodes: Vec<Option<Node>>,
@@ -111,7 +111,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Adds one.
+    /// Adds a node.
     pub(super) fn add(&mut self, directory: Option<FileId>, name: Name, is_directory: bool) -> FileId {
         self.nodes.push(Some(Node {
             directory,
@@ -132,18 +132,18 @@ impl Tree {
         FileId(u32::try_from(self.nodes.len() - 1).expect("fewer than 2^32 files"))
     }
 
-    /// Takes one out.
+    /// Removes a node.
     pub(super) fn remove(&mut self, file: FileId) -> Node {
         self.live -= 1;
         self.nodes[file.0 as usize].take().expect("a file that is there")
     }
 
-    /// Whether it is there.
+    /// True if the file exists.
     pub(super) fn has(&self, file: FileId) -> bool {
         self.nodes.get(file.0 as usize).is_some_and(Option::is_some)
     }
 
-    /// Files and directories, the root among them.
+    /// How many files and directories there are, including the root.
     pub(super) fn count(&self) -> u32 {
         self.live
     }
@@ -156,7 +156,7 @@ impl Tree {
         self.nodes[file.0 as usize].as_mut().expect("a file that is there")
     }
 
-    /// All that is there, in order of creation.
+    /// All of them, in order of creation.
     pub(super) fn all(&self) -> impl Iterator<Item = FileId> + '_ {
         (0..self.nodes.len()).filter(|&i| self.nodes[i].is_some()).map(|i| FileId(i as u32))
     }

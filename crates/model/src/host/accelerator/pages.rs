@@ -1,23 +1,23 @@
-//! What an accelerator holds in memory: pages of 4 KiB, of which each sector is known or not, dirty or not, and on its
-//! way to the device below or not. Frames are made as they are needed, up to the cache's size. No time passes here.
+//! The memory of an accelerator: pages of 4 KiB. Each sector of a page is valid or not, dirty or not, and on its way to
+//! the device below or not. Frames are allocated as needed, up to the cache's size. No time passes here.
 //!
-//! Two orders are kept. Clean pages give way, the one used longest ago first. Dirty pages are written out, the one that
-//! has been dirty for longest first, each together with its dirty neighbours on the device.
+//! Two LRU lists are kept. Clean pages are evicted, the least recently used first. Dirty pages are written, the longest
+//! dirty first, each together with its dirty neighbours on the device.
 
 use alloc::vec::Vec;
 
 use crate::recency::Recency;
 use crate::time::Instant;
 
-/// Sectors of a page: 4 KiB, the page of the processors of the field.
+/// Sectors in a page: 4 KiB, the page size of the processors of the field.
 pub(super) const PAGE: u64 = 8;
 
 const NONE: u32 = u32::MAX;
 
-/// The page of an unused frame.
+/// The page number of an unused frame.
 const UNUSED: u64 = u64::MAX;
 
-/// Sectors of the device: from, and up to.
+/// A range of sectors of the device, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) lba: u64,
@@ -29,12 +29,12 @@ impl Range {
         self.lba < other.end && other.lba < self.end
     }
 
-    /// The pages that it touches.
+    /// The pages that it overlaps.
     fn pages(self) -> core::ops::Range<u64> {
         self.lba / PAGE..self.end.div_ceil(PAGE)
     }
 
-    /// Its sectors in `page`, the first as the lowest bit.
+    /// Its sectors in `page` as a mask; the lowest bit is the page's first sector.
     fn mask(self, page: u64) -> u8 {
         let first = page * PAGE;
         let (from, to) = (self.lba.max(first) - first, self.end.min(first + PAGE) - first);
@@ -49,34 +49,34 @@ struct Frame {
     next: u32,
     valid: u8,
     dirty: u8,
-    /// On their way to the device, as they were when they left.
+    /// Sectors on their way to the device, as of when they left.
     writing: u8,
-    /// How often writing it out has failed since it was last clean, as [`Pages::fail`] counts.
+    /// How often writing has failed since the page was last clean, as [`Pages::fail`] counts.
     failed: u8,
-    /// When the oldest of the dirty sectors became so: in time, and in flushes.
+    /// When the oldest of its dirty sectors became dirty: in time, and in flushes.
     since: Instant,
     epoch: u64,
-    /// The write that brought each sector.
+    /// The stamp of the write that brought each sector.
     stamps: [u64; PAGE as usize],
 }
 
-/// The cache.
+/// The cached pages.
 pub(super) struct Pages {
     frames: Vec<Frame>,
     most: u32,
-    /// By hash of the page: the first frame; as many as a power of two.
+    /// By hash of the page: the first frame. Their number is a power of two.
     buckets: Vec<u32>,
     free: Vec<u32>,
     /// Clean pages.
     used: Recency,
     /// Pages with dirty sectors.
     dirty: Recency,
-    /// Pages with sectors that are dirty or on their way.
+    /// How many pages have sectors that are dirty or on their way.
     unsettled: u32,
 }
 
 impl Pages {
-    /// At most `most` pages, none yet.
+    /// An empty cache for at most `most` pages.
     pub(super) fn new(most: u32) -> Pages {
         Pages {
             frames: Vec::new(),
@@ -89,18 +89,18 @@ impl Pages {
         }
     }
 
-    /// Pages that are dirty or being written out.
+    /// How many pages are dirty or being written.
     pub(super) fn unsettled(&self) -> u32 {
         self.unsettled
     }
 
-    /// A range that can be in the cache at once.
+    /// True if the cache can hold `range` at once.
     pub(super) fn can_hold(&self, range: Range) -> bool {
         let pages = range.pages();
         pages.end - pages.start <= u64::from(self.most)
     }
 
-    /// Fibonacci hashing: neighbours go far apart.
+    /// Fibonacci hashing: neighbours go to distant buckets.
     fn bucket(&self, page: u64) -> usize {
         let bits = self.buckets.len().trailing_zeros();
         (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
@@ -137,7 +137,7 @@ impl Pages {
         self.frames[before as usize].next = next;
     }
 
-    /// Twice as many buckets once there are as many frames.
+    /// Doubles the buckets once there are as many frames.
     fn grow(&mut self) {
         if self.frames.len() < self.buckets.len() {
             return;
@@ -150,7 +150,7 @@ impl Pages {
         }
     }
 
-    /// A frame for a page that has none: an unused one, or that of the clean page used longest ago.
+    /// A frame for a page that has none: an unused one, or that of the least recently used clean page.
     fn claim(&mut self, page: u64) -> Option<usize> {
         let blank = Frame {
             page,
@@ -183,7 +183,7 @@ impl Pages {
         Some(at)
     }
 
-    /// All of `range` is here. If so, it is used now.
+    /// True if all of `range` is cached; it then counts as used now.
     pub(super) fn serves(&mut self, range: Range) -> bool {
         if self.known(range) < range.end {
             return false;
@@ -200,7 +200,7 @@ impl Pages {
         }
     }
 
-    /// The first sector of `range` that is not here, or its end.
+    /// The first sector of `range` that is not cached, or its end.
     pub(super) fn known(&self, range: Range) -> u64 {
         for page in range.pages() {
             let wanted = range.mask(page);
@@ -216,7 +216,7 @@ impl Pages {
         self.frames[at].dirty | self.frames[at].writing == 0
     }
 
-    /// There are frames for all of `range`, without giving up what of it is here.
+    /// True if there are frames for all of `range` without evicting pages of `range` itself.
     pub(super) fn has_room(&self, range: Range) -> bool {
         let pages = range.pages();
         let dirty = |page: &u64| self.find(*page).is_some_and(|at| !self.is_clean(at));
@@ -224,7 +224,7 @@ impl Pages {
         u64::from(self.unsettled) + settled <= u64::from(self.most)
     }
 
-    /// Takes in a write, for which there is room. Tells which sectors it supersedes that had not left yet, and their
+    /// Stores a write for which there is room. Reports the sectors that it supersedes before they left, with their
     /// stamps.
     pub(super) fn write(
         &mut self,
@@ -233,7 +233,7 @@ impl Pages {
         (now, epoch): (Instant, u64),
         mut superseded: impl FnMut(u64, u64),
     ) {
-        // What of it is here must not give way to the rest of it.
+        // The pages of `range` itself must not be evicted for it.
         range.pages().for_each(|page| self.touch(page));
         for page in range.pages() {
             let at = self.find(page).or_else(|| self.claim(page)).expect("room, as was asked for");
@@ -256,7 +256,7 @@ impl Pages {
         }
     }
 
-    /// `range` has been read from the device, or written past the cache: it is kept as far as there are frames.
+    /// Keeps `range`, which was read from the device or written past the cache, as far as there are frames.
     pub(super) fn fill(&mut self, range: Range) {
         for page in range.pages() {
             let Some(at) = self.find(page).or_else(|| self.claim(page)) else { return };
@@ -265,7 +265,7 @@ impl Pages {
         }
     }
 
-    /// Nothing of `range`, in which nothing is dirty, is known any more.
+    /// Invalidates `range`, of which nothing is dirty.
     pub(super) fn forget(&mut self, range: Range) {
         for page in range.pages() {
             let Some(at) = self.find(page) else { continue };
@@ -279,42 +279,42 @@ impl Pages {
         }
     }
 
-    /// Nothing of `range` is dirty or on its way.
+    /// True if nothing of `range` is dirty or on its way.
     pub(super) fn is_settled(&self, range: Range) -> bool {
         let unsettled = |at: usize, page| (self.frames[at].dirty | self.frames[at].writing) & range.mask(page) != 0;
         !range.pages().any(|page| self.find(page).is_some_and(|at| unsettled(at, page)))
     }
 
-    /// When the data that have been dirty for longest became so: in time, and in flushes.
+    /// When the longest dirty data became dirty: in time, and in flushes.
     pub(super) fn oldest(&self) -> Option<(Instant, u64)> {
         self.dirty.oldest().map(|at| (self.frames[at].since, self.frames[at].epoch))
     }
 
-    /// What of `page` can leave: its dirty sectors, if none of it is on its way.
+    /// The sectors of `page` that can be written: the dirty ones, if none of the page is on its way.
     fn leaving(&self, page: u64) -> u8 {
         let frame = self.find(page).map(|at| &self.frames[at]).filter(|frame| frame.writing == 0);
         frame.map_or(0, |frame| frame.dirty)
     }
 
-    /// What is to be written out next, of at most `most` sectors: what has been dirty for longest, with its neighbours.
+    /// The next run to write, of at most `most` sectors: the longest dirty page with its neighbours.
     pub(super) fn next_run(&self, most: u64) -> Option<Range> {
         let at = self.dirty.oldest_first().find(|&at| self.frames[at].writing == 0)?;
         Some(self.run_about(self.frames[at].page, most))
     }
 
-    /// The same, of what lies in `range`.
+    /// The next run to write within `range`.
     pub(super) fn next_run_in(&self, range: Range, most: u64) -> Option<Range> {
         let page = range.pages().find(|&page| self.leaving(page) & range.mask(page) != 0)?;
         Some(self.run_about(page, most))
     }
 
-    /// The first run of dirty sectors in `page`, and what goes on from it in the pages before and behind.
+    /// The first run of dirty sectors in `page`, with what continues it in the pages before and behind.
     fn run_about(&self, page: u64, most: u64) -> Range {
         let dirty = self.leaving(page);
         let first = u64::from(dirty.trailing_zeros());
         let length = u64::from((!(dirty >> first)).trailing_zeros());
         let mut run = Range { lba: page * PAGE + first, end: page * PAGE + first + length };
-        // Whole pages, so that a cut falls between physical sectors.
+        // Whole pages, so that runs are cut between physical sectors.
         while run.lba.is_multiple_of(PAGE) && run.lba > 0 && run.end + PAGE - run.lba <= most {
             let before = u64::from(self.leaving(run.lba / PAGE - 1).leading_ones());
             run.lba -= before;
@@ -332,7 +332,7 @@ impl Pages {
         run
     }
 
-    /// Each sector of `run` with its stamp.
+    /// Reports each sector of `run` with its stamp.
     pub(super) fn stamps(&self, run: Range, mut told: impl FnMut(u64, u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
@@ -340,7 +340,7 @@ impl Pages {
         }
     }
 
-    /// `run` leaves; answers in which count of flushes the oldest of it became dirty.
+    /// Marks `run` as on its way. Returns the flush count at which the oldest of it became dirty.
     pub(super) fn leave(&mut self, run: Range) -> u64 {
         let mut epoch = u64::MAX;
         for page in run.pages() {
@@ -355,7 +355,7 @@ impl Pages {
         epoch
     }
 
-    /// `run` is below.
+    /// Marks `run` as written.
     pub(super) fn written(&mut self, run: Range) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
@@ -367,7 +367,7 @@ impl Pages {
         }
     }
 
-    /// The sectors of `run`, which is on its way, that were written again meanwhile.
+    /// Reports the stamps of sectors of `run`, which is on its way, that were overwritten meanwhile.
     pub(super) fn superseded(&self, run: Range, mut told: impl FnMut(u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
@@ -375,7 +375,7 @@ impl Pages {
         }
     }
 
-    /// `run`, which became dirty in `epoch`, came back unwritten: it is as dirty as before.
+    /// Makes `run`, which became dirty in `epoch` and came back unwritten, as dirty as before.
     pub(super) fn returned(&mut self, run: Range, epoch: u64) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
@@ -387,7 +387,7 @@ impl Pages {
         }
     }
 
-    /// Writing out `run` failed, which weighs so much. Answers what the most tried of it has come to.
+    /// Counts a failed write of `run` with this weight. Returns the highest count in the run.
     pub(super) fn fail(&mut self, run: Range, weight: u8) -> u8 {
         let mut most = 0;
         for page in run.pages() {
@@ -399,7 +399,7 @@ impl Pages {
         most
     }
 
-    /// The sectors of `run`, which is on its way, that nobody has written since, with their stamps.
+    /// Reports the sectors of `run`, which is on its way, that were not overwritten meanwhile, with their stamps.
     pub(super) fn leaving_last(&self, run: Range, mut told: impl FnMut(u64, u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
@@ -408,7 +408,7 @@ impl Pages {
         }
     }
 
-    /// Nothing is here any more.
+    /// Removes all pages.
     pub(super) fn clear(&mut self) {
         *self = Pages::new(self.most);
     }
@@ -421,7 +421,7 @@ impl Pages {
     }
 }
 
-/// The bits that are set, lowest first.
+/// The positions of the set bits, lowest first.
 fn bits(mask: u8) -> impl Iterator<Item = u64> {
     (0..PAGE).filter(move |sector| mask >> sector & 1 == 1)
 }

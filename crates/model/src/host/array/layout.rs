@@ -1,40 +1,41 @@
-//! Where the blocks of a volume lie on the drives of an array: pure mapping, both ways, for whoever asks (the array
-//! itself, a checker of durability, a picture).
+//! The layout of volumes on the drives of an array: a pure mapping, both ways, used by the array, by judges of
+//! durability and by pictures.
 //!
-//! A volume takes the same run of sectors on each member. Rows of one chunk a member follow one another on it. In a row:
+//! A volume takes the same range of sectors on each member. Its rows, of one chunk a member, follow one another there.
+//! In a row:
 //!
-//! | level | columns of data | the rest |
+//! | level | data columns | the rest |
 //! |---|---|---|
 //! | linear | none: each member is filled before the next | |
 //! | RAID 0 | one a member | |
 //! | RAID 1 | one | a copy on each member |
 //! | RAID 10 | one a pair of neighbours (md's *near* layout of two copies) | a copy on the pair's second |
-//! | RAID 5 | one a member but one | P, left-symmetric: on the last member in row 0, one to the left in each next row; data begin behind it and go round |
-//! | RAID 6 | one a member but two | P as in RAID 5, Q behind it, data behind Q (md's left-symmetric-6) |
+//! | RAID 5 | one a member except one | P, left-symmetric: on the last member in row 0, one to the left in each next row; data begin after it and wrap round |
+//! | RAID 6 | one a member except two | P as in RAID 5, Q after it, data after Q (md's left-symmetric-6) |
 //!
 //! Source of both rotations: Linux, `drivers/md/raid5.c`, `ALGORITHM_LEFT_SYMMETRIC`, the default of `mdadm`.
 
 use alloc::vec::Vec;
 
-/// How a volume is spread.
+/// How a volume uses its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// One member behind another (md's *linear*, a bunch of disks).
+    /// One member after another (md's *linear*, JBOD).
     Linear,
     /// Striped, without redundancy.
     Raid0,
-    /// The same on every member.
+    /// The same data on every member.
     Raid1,
-    /// Striped over pairs of mirrors.
+    /// Striped over mirrored pairs.
     Raid10,
-    /// One parity a row.
+    /// One parity chunk a row.
     Raid5,
-    /// Two parities a row.
+    /// Two parity chunks a row.
     Raid6,
 }
 
 impl Level {
-    /// The fewest members that it makes sense with.
+    /// The smallest useful number of members.
     pub const fn least_members(self) -> u32 {
         match self {
             Level::Linear | Level::Raid0 | Level::Raid1 => 2,
@@ -44,14 +45,13 @@ impl Level {
     }
 }
 
-/// A volume's share of its members, and how it is spread over them.
+/// A volume: its share of the members, and its layout on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// How it is spread.
     pub level: Level,
-    /// Drives; even for RAID 10.
+    /// How many drives; even for RAID 10.
     pub members: u32,
-    /// Sectors of a chunk.
+    /// In sectors.
     pub chunk: u64,
     /// Its first sector on each member.
     pub first: u64,
@@ -59,23 +59,21 @@ pub struct Volume {
     pub sectors: u64,
 }
 
-/// Where a block of data lies in the rows of a volume.
+/// The place of a data block in the rows of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The row.
     pub row: u64,
-    /// The column of data, from 0.
+    /// The data column, from 0.
     pub column: u32,
     /// Sectors into the chunk.
     pub within: u64,
 }
 
-/// What a chunk of a member holds.
+/// The content of a member's chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chunk {
-    /// This copy of this column of data.
+    /// A copy of a data column.
     Data {
-        /// The column.
         column: u32,
         /// The copy, from 0.
         copy: u32,
@@ -85,7 +83,7 @@ pub enum Chunk {
 }
 
 impl Volume {
-    /// Parity chunks of a row.
+    /// Parity chunks in a row.
     pub const fn parities(&self) -> u32 {
         match self.level {
             Level::Raid5 => 1,
@@ -94,7 +92,7 @@ impl Volume {
         }
     }
 
-    /// Copies of each chunk of data.
+    /// Copies of each data chunk.
     pub const fn copies(&self) -> u32 {
         match self.level {
             Level::Raid1 => self.members,
@@ -103,27 +101,27 @@ impl Volume {
         }
     }
 
-    /// Chunks of data in a row.
+    /// Data chunks in a row.
     pub const fn columns(&self) -> u32 {
         (self.members - self.parities()) / self.copies()
     }
 
-    /// Sectors of data in a row.
+    /// Data sectors in a row.
     pub const fn row(&self) -> u64 {
         self.chunk * self.columns() as u64
     }
 
-    /// Sectors of data.
+    /// The capacity in sectors.
     pub const fn capacity(&self) -> u64 {
         self.sectors * self.columns() as u64
     }
 
-    /// The first sector after it on each member.
+    /// The first sector after the volume on each member.
     pub const fn end(&self) -> u64 {
         self.first + self.sectors
     }
 
-    /// Where block `lba` of the volume lies.
+    /// The place of block `lba` of the volume.
     pub const fn place(&self, lba: u64) -> Place {
         if matches!(self.level, Level::Linear) {
             let (column, behind) = (lba / self.sectors, lba % self.sectors);
@@ -133,7 +131,7 @@ impl Volume {
         Place { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
     }
 
-    /// The member that holds the row's P; only where there is one.
+    /// The member that holds the row's P, if the level has one.
     const fn parity_of(&self, row: u64) -> u32 {
         self.members - 1 - (row % self.members as u64) as u32
     }
@@ -153,12 +151,12 @@ impl Volume {
         self.around(self.parity_of(row) + which)
     }
 
-    /// Members are counted on from the first behind the last.
+    /// Members wrap round: the first follows the last.
     const fn around(&self, member: u32) -> u32 {
         if member < self.members { member } else { member - self.members }
     }
 
-    /// What `member` holds in `row`.
+    /// The content of `member` in `row`.
     pub const fn chunk_of(&self, member: u32, row: u64) -> Chunk {
         match self.level {
             Level::Linear | Level::Raid0 => Chunk::Data { column: member, copy: 0 },
@@ -179,8 +177,8 @@ impl Volume {
         self.first + row * self.chunk
     }
 
-    /// What `sector` of `member` is: a block of the volume, or parity, then with the block of the first column beside it.
-    /// Nothing beyond the volume.
+    /// What `sector` of `member` holds: a block of the volume, or parity with the block of the first column at the same
+    /// offset. `None` beyond the volume.
     pub fn block(&self, member: u32, sector: u64) -> Option<(Chunk, u64)> {
         let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;
         let (row, within) = (behind / self.chunk, behind % self.chunk);
@@ -192,7 +190,7 @@ impl Volume {
         }
     }
 
-    /// True when the volume is whole for its users without the members in `lost` (one bit each).
+    /// True if the volume keeps all its data without the members in `lost` (one bit each).
     pub fn survives(&self, lost: u64) -> bool {
         let lost = lost & ((1u64 << self.members) - 1);
         match self.level {
@@ -204,17 +202,16 @@ impl Volume {
     }
 }
 
-/// One volume of an array: how it is spread, and how much of the members it takes.
+/// The layout of a volume, and its share of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
-    /// How it is spread.
     pub level: Level,
     /// Thousandths of each member.
     pub permille: u32,
 }
 
-/// The volumes of `shares`, one behind another on members of `sectors`, in chunks of `chunk` sectors. What is short of
-/// a whole chunk at a volume's end is not used.
+/// The volumes of `shares`, one after another on members of `sectors` sectors, in chunks of `chunk` sectors. A
+/// remainder of less than a chunk at a volume's end stays unused.
 pub fn volumes(shares: &[Share], members: u32, sectors: u64, chunk: u64) -> Vec<Volume> {
     let mut first = 0;
     let lay = |share: &Share| {

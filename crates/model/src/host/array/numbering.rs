@@ -1,12 +1,11 @@
-//! The order in which an array takes writes, and what its members report in the words of whoever is above.
+//! The order in which an array accepts writes, and its members' landings in the caller's terms.
 //!
-//! Writes to a row go one after another in the order in which the array took them, which is not that of their stamps where
-//! a driver above sorts. So each write, and each run of a rebuild, has a number; commands to the members carry it for a
-//! stamp, and parity belongs to all writes of its row up to its number. On their way up landings have the stamp again,
-//! and the number besides.
+//! Writes to a row go one after another in the order in which the array accepted them. Where a driver above sorts, this
+//! is not the order of their stamps. So each write, and each run of a rebuild, gets a number. Commands to the members
+//! carry the number in place of a stamp, and parity covers all writes of its row up to its number. On their way up
+//! landings get the stamp back, and keep the number.
 //!
-//! What the stamp of a number was is kept only where landings are asked for, and only until nothing of that write can land
-//! any more.
+//! Stamps of numbers are kept only if landings are asked for, and only until nothing of the write can land any more.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -16,16 +15,16 @@ use super::layout::{Chunk, Volume};
 use crate::block::{Landing, LandingKind, Request, Role};
 use crate::time::Instant;
 
-/// The fewest that are looked through to forget some.
+/// The fewest entries that are worth scanning for ones to forget.
 const MANY: usize = 64;
 
-/// Numbers given out.
+/// The numbers given out.
 #[derive(Default)]
 pub(super) struct Numbering {
     last: u64,
-    /// Numbers and the stamps that belong to them, rising; stamp 0 for a rebuild's.
+    /// Numbers and their stamps, rising; stamp 0 for a rebuild.
     taken: Vec<(u64, u64)>,
-    /// So many of those are looked through to forget some.
+    /// How many entries trigger the next scan for ones to forget.
     enough: usize,
 }
 
@@ -38,7 +37,7 @@ impl Numbering {
         self.last
     }
 
-    /// The number of a write that is taken at `now`.
+    /// The number of a write that the array accepts at `now`.
     pub(super) fn take(&mut self, crank: &mut Crank, now: Instant, request: &Request) -> u64 {
         let number = self.next(crank, request.stamp);
         if crank.landings.are_wanted() {
@@ -49,7 +48,7 @@ impl Numbering {
         number
     }
 
-    /// The number of a run of a rebuild: a member's sectors from, up to.
+    /// The number of a run of a rebuild: a range of a member's sectors.
     pub(super) fn take_run(
         &mut self,
         crank: &mut Crank,
@@ -65,38 +64,38 @@ impl Numbering {
         number
     }
 
-    /// The stamp of what went down under `number`.
+    /// The stamp of the write with this number.
     pub(super) fn stamp(&self, number: u64) -> Option<u64> {
         let place = self.taken.binary_search_by_key(&number, |entry| entry.0).ok()?;
         Some(self.taken[place].1)
     }
 
-    /// More are kept than there were twice over.
+    /// True if the list has more than doubled since the last scan.
     pub(super) fn are_many(&self) -> bool {
         self.taken.len() > self.enough.max(MANY)
     }
 
-    /// Only these can still land.
+    /// Keeps only the numbers that can still land.
     pub(super) fn keep(&mut self, unsettled: &BTreeSet<u64>) {
         self.taken.retain(|(number, _)| unsettled.contains(number));
         self.enough = 2 * self.taken.len();
     }
 
-    /// The stamps that are kept.
+    /// The stamps in the list.
     pub(super) fn stamps(&self) -> impl Iterator<Item = u64> {
         self.taken.iter().map(|entry| entry.1)
     }
 }
 
-/// Tells that a member is lost, or whole again.
+/// Reports that a member is lost, or whole again.
 pub(super) fn tell_member(crank: &mut Crank, now: Instant, member: u32, kind: LandingKind) {
     if crank.landings.are_wanted() {
         crank.landings.tell(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
     }
 }
 
-/// Tells a landing of a member in blocks of the volumes, chunk by chunk. Its stamp is a number, that of the write is
-/// `stamp`; 0 marks a rebuild.
+/// Reports a member's landing in blocks of the volumes, chunk by chunk. The landing's stamp is a number; `stamp` is the
+/// write's, or 0 for a rebuild.
 pub(super) fn in_blocks(volumes: &[Volume], landing: &Landing, stamp: u64, mut tell: impl FnMut(Landing)) {
     let (number, mut start) = (landing.stamp, 0);
     for volume in volumes {

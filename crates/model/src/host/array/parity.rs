@@ -1,15 +1,15 @@
-//! One row of a volume with parity: what is read before a write, what is written, what is read in place of what is lost.
-//! Pure planning; times and commands are the array's.
+//! A row of a volume with parity: what a write reads first, what it writes, and what is read to reconstruct lost data.
+//! This is planning only; times and commands are the array's.
 //!
-//! Three ways to come to the new parity:
+//! There are three ways to the new parity:
 //!
 //! | way | reads |
 //! |---|---|
-//! | modify | what is overwritten, and the old parity |
-//! | reconstruct | what is not overwritten of the row |
-//! | whole | as many of the row's chunks as it takes to know all of it; where something that is needed is lost |
+//! | modify | the data to be overwritten, and the old parity |
+//! | reconstruct | the rest of the row |
+//! | whole | enough of the row's chunks to know all of it; used where needed data are lost |
 //!
-//! The way with fewer reads is taken, reconstructing on a tie: so does Linux (`handle_stripe_dirtying` in
+//! The way with fewer reads is taken, reconstruct on a tie, as Linux does (`handle_stripe_dirtying` in
 //! `drivers/md/raid5.c`: read-modify-write only where it needs fewer). A row that is overwritten as a whole is not
 //! read. A write that touches several chunks of a row takes the parity of whole chunks.
 
@@ -17,18 +17,18 @@ use core::ops::RangeInclusive;
 
 use super::layout::Volume;
 
-/// Which way parity is brought up to date.
+/// How to update parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ParityWrite {
-    /// The one with fewer reads.
+    /// The way with fewer reads.
     Fewest,
-    /// Read, modify, write wherever nothing is lost.
+    /// Read-modify-write unless data are lost.
     Modify,
-    /// Reconstruct wherever nothing is lost.
+    /// Reconstruct-write unless data are lost.
     Reconstruct,
 }
 
-/// What is read before a write.
+/// What to read before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Nothing,
@@ -37,7 +37,7 @@ pub(super) enum Way {
     Whole,
 }
 
-/// A part of a row: blocks of data `from..to`, counted from the row's first.
+/// A part of a row: data blocks `from..to`, counted from the row's first.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
     pub volume: Volume,
@@ -54,7 +54,7 @@ impl Row {
         (from < to).then(|| (from - start, to - start))
     }
 
-    /// The sectors of a chunk that the part touches in any column; all of them when it touches several.
+    /// The sectors of a chunk that the part touches in any column; all of them if it touches several columns.
     pub fn hull(&self) -> (u64, u64) {
         let (first, last) = (self.from / self.volume.chunk, (self.to - 1) / self.volume.chunk);
         match first == last {
@@ -63,7 +63,7 @@ impl Row {
         }
     }
 
-    /// The columns that the part covers any of.
+    /// The columns that the part touches.
     fn touched(&self) -> RangeInclusive<u32> {
         (self.from / self.volume.chunk) as u32..=((self.to - 1) / self.volume.chunk) as u32
     }
@@ -77,7 +77,8 @@ impl Row {
         (0..volume.parities()).map(move |which| volume.parity(row, which))
     }
 
-    /// What of a column must be read to reconstruct: what the hull has and the part does not cover, at most two runs.
+    /// What to read of a column to reconstruct parity: the sectors of the hull that the part does not cover, at most
+    /// two runs.
     fn rest(&self, column: u32) -> [(u64, u64); 2] {
         let (low, high) = self.hull();
         match self.covered(column) {
@@ -86,13 +87,13 @@ impl Row {
         }
     }
 
-    /// True when a column of the part is not on a member of `usable`.
+    /// True if a column of the part is on a member outside `usable`.
     pub fn misses(&self, usable: u64) -> bool {
         self.touched().any(|column| usable >> self.data(column) & 1 == 0)
     }
 
-    /// How to write the part when the members in `usable` can be read and those in `writable` written; nothing when
-    /// too much is lost.
+    /// The way to write the part when the members in `usable` can be read and those in `writable` written; `None` if
+    /// too many are lost.
     pub fn way(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<Way> {
         let parities = self.parities().filter(|member| writable >> member & 1 == 1);
         let can_read = |member: u32| usable >> member & 1 == 1;
@@ -113,7 +114,7 @@ impl Row {
             reconstruct += runs;
             can_reconstruct &= runs == 0 || readable;
         }
-        // Of each other column one run.
+        // One run of each other column.
         let all = (1u64 << self.volume.members) - 1;
         let mut others = (0..self.volume.columns()).filter(|column| !self.touched().contains(column));
         reconstruct += self.volume.columns() as usize - self.touched().count();
@@ -132,7 +133,7 @@ impl Row {
         }
     }
 
-    /// As many readable members of the row as it takes to know all of it, one bit each: data first, then P, then Q.
+    /// Readable members, one bit each, that suffice to know the whole row: data first, then P, then Q.
     pub fn sources(&self, usable: u64) -> Option<u64> {
         let columns = self.volume.columns();
         let data = (0..columns).map(|column| self.data(column));
@@ -141,7 +142,7 @@ impl Row {
         (chosen.count_ones() == columns).then_some(chosen)
     }
 
-    /// Tells `read` what is read before the write: member, first sector, end.
+    /// Reports to `read` what to read before the write: member, first sector, end.
     pub fn reads(&self, way: Way, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
@@ -166,20 +167,21 @@ impl Row {
         }
     }
 
-    /// Sectors that the parities are computed from; where something is lost, it is computed first.
+    /// How many sectors enter the parity computation. Lost data are computed first.
     pub fn computed_from(&self, way: Way, writable: u64) -> u64 {
         let (low, high) = self.hull();
         let row = u64::from(self.volume.columns()) * (high - low);
         match way {
             Way::Nothing if !self.parities().any(|member| writable >> member & 1 == 1) => 0,
             Way::Nothing | Way::Reconstruct => row,
-            // What was there and what comes, and the old parities.
+            // Old and new data, and the old parities.
             Way::Modify => 2 * (self.to - self.from) + u64::from(self.volume.parities()) * (high - low),
             Way::Whole => 2 * row,
         }
     }
 
-    /// Tells `read` what is read to know the whole row where the part lies; nothing when too much is lost.
+    /// Reports to `read` what to read to know the whole row within the part's hull; nothing if too many members are
+    /// lost.
     pub fn read_sources(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
@@ -188,7 +190,7 @@ impl Row {
         members.for_each(|member| read(member, start + low, start + high));
     }
 
-    /// Tells `write` what is written: data and parities, on the members in `writable`.
+    /// Reports to `write` what to write: data and parities, on the members in `writable`.
     pub fn writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();

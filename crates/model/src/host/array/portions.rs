@@ -1,8 +1,8 @@
-//! What an array has in hand: requests from above, the portions that they are split into, the commands of each portion,
-//! and who holds which stretch of the members.
+//! Work in progress in an array: requests from above, the portions into which they are split, the commands of each
+//! portion, and the locks on ranges of the members.
 //!
-//! A portion that changes a row, or needs one as it stands, holds that stretch until it is over; others that meet it
-//! wait their turn, in order. So parity is brought up to date by one write after another, and copies do not part.
+//! A portion that changes a row, or needs a stable one, locks its range until it ends; others that overlap it wait
+//! their turn, in order. So writes update the parity one after another, and copies stay equal.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,17 +12,17 @@ use crate::record::Ledger;
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// No portion, no request: the array's own doing.
+/// No portion, no request: work of the array itself.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// What a portion does.
+/// The kind of work of a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Commands to the members that hold the blocks: reads, and writes without parity.
     Plain,
     /// A write to a row with parity.
     Update,
-    /// A read of a row of which something is lost.
+    /// A read of a row with lost data.
     Recover,
     /// A flush of all members.
     Flush,
@@ -39,32 +39,30 @@ pub(super) struct Portion {
     pub parent: u32,
     pub kind: Kind,
     pub op: Op,
-    /// Of a write or a run of the rebuild: its number, which its commands have for a stamp.
+    /// For a write or a run of the rebuild: its number, which its commands carry as their stamp.
     pub number: u64,
     pub volume: u8,
-    /// Blocks of the volume, from and to.
+    /// First block of the volume, and end.
     pub lba: u64,
     pub end: u64,
-    /// The stretch of the members that it holds, and of which columns; none without lanes.
+    /// The range of the members that it locks, and in which columns; none if `lanes` is empty.
     pub span: (u64, u64),
     pub lanes: u64,
     pub ledger: Ledger,
-    /// Commands not yet back.
+    /// Commands not yet returned.
     pub left: u32,
     pub status: Status,
-    /// Members that it does not read from any more.
+    /// Members that it no longer reads.
     pub avoid: u64,
-    /// Something that it read is missing: it begins again.
+    /// Data that it read are missing: start again.
     pub again: bool,
-    /// It has begun.
     pub begun: bool,
-    /// Its writes have begun.
     pub writing: bool,
     pub live: bool,
 }
 
 impl Portion {
-    /// A flush of nothing; a start for others.
+    /// An empty flush, as a starting point for other portions.
     pub fn open(parent: u32, at: Instant) -> Portion {
         Portion {
             parent,
@@ -87,17 +85,17 @@ impl Portion {
         }
     }
 
-    /// Both would touch the same.
+    /// True if both touch the same range.
     fn meets(&self, other: &Portion) -> bool {
         self.lanes & other.lanes != 0 && self.span.0 < other.span.1 && other.span.0 < self.span.1
     }
 
-    /// A part of a rebuild that is not over.
+    /// True if it belongs to a rebuild that goes on.
     pub fn is_rebuild(&self) -> bool {
         self.live && matches!(self.kind, Kind::Rebuild | Kind::Seal)
     }
 
-    /// What it has begun it ends, whatever becomes of the request: copies or a row would part otherwise.
+    /// True if it must end what it began, even if its request is aborted: otherwise copies or a row would differ.
     pub fn is_firm(&self) -> bool {
         match self.kind {
             Kind::Update => self.writing,
@@ -111,7 +109,7 @@ impl Portion {
 /// A command to a member, waiting or sent.
 #[derive(Clone, Copy)]
 pub(super) struct Command {
-    /// [`NOBODY`] when the place is free.
+    /// [`NOBODY`] if the place is free.
     pub portion: u32,
     pub member: u32,
     pub op: Op,
@@ -120,17 +118,17 @@ pub(super) struct Command {
     pub sent: bool,
 }
 
-/// Who holds which stretch, and who waits for one.
+/// The range locks, and the portions that wait for one.
 #[derive(Default)]
 pub(super) struct Turns {
     holding: Vec<u32>,
     waiting: VecDeque<u32>,
-    /// Something was let go since the waiting were last looked at.
+    /// A lock was released since the waiting portions were last checked.
     pub freed: bool,
 }
 
 impl Turns {
-    /// True when `portion` holds its stretch from now on; else it waits.
+    /// Locks the range of `portion`. If false, the portion waits.
     pub fn take(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
         let wanted = &portions[portion];
         let free =
@@ -143,7 +141,7 @@ impl Turns {
         free
     }
 
-    /// `portion` is over, or no longer waits.
+    /// Releases the lock of `portion`, or ends its wait.
     pub fn let_go(&mut self, portion: u32) {
         if let Some(place) = self.holding.iter().position(|&other| other == portion) {
             self.holding.swap_remove(place);
@@ -154,7 +152,7 @@ impl Turns {
         }
     }
 
-    /// The next portion whose turn has come; it holds its stretch.
+    /// The next waiting portion that can lock its range; it does.
     pub fn next(&mut self, portions: &Slab<Portion>) -> Option<u32> {
         if !self.freed {
             return None;

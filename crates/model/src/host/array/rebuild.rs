@@ -1,9 +1,10 @@
-//! Rebuilding a member: run after run, what the others know of it is read and written to the new drive, at a rate.
+//! The rebuild of a member: the array reads the lost data run by run from the other members and writes them to the new
+//! drive, at a limited rate.
 //!
-//! A run holds its stretch of the members, so writes to it wait; behind the runs the new drive is used as any other,
-//! before them it is written only. At the end it is flushed, and from then on the array is whole. A power cut starts the
-//! rebuild again from the beginning, for the new drive's cache is lost with it; no checkpoint is kept. A volume that did
-//! not survive the loss stays lost. A run of which too much cannot be read is left out and counted.
+//! A run locks its range, so writes to it wait. Behind the runs the new drive is an ordinary member; ahead of them it
+//! is only written. At the end it is flushed, and from then on the array is whole. After a power cut the rebuild starts
+//! again from the beginning, because the new drive's cache is lost; there is no checkpoint. A volume that did not
+//! survive the loss stays lost. Runs with too many unreadable sectors are left out and counted.
 
 use alloc::format;
 
@@ -24,14 +25,14 @@ pub(super) struct Rebuild {
     pub next: u64,
     /// Where the runs under way begin; `u64::MAX` for none.
     pub runs: [u64; RUNS],
-    /// The next run may begin from here on.
+    /// The earliest start of the next run.
     pub due: Instant,
     /// The last flush is under way.
     pub sealing: bool,
 }
 
 impl Rebuild {
-    /// All before this sector is rebuilt.
+    /// The end of the rebuilt sectors.
     pub fn done(&self) -> u64 {
         self.runs.iter().fold(self.next, |least, &run| least.min(run))
     }
@@ -41,21 +42,20 @@ impl Rebuild {
     }
 }
 
-/// How far the rebuild of a member has come.
+/// The progress of a rebuild.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// When the last rebuild began.
     pub began: Option<Instant>,
-    /// When it ended.
     pub ended: Option<Instant>,
     /// Sectors of the new drive that are rebuilt.
     pub sectors: u64,
-    /// Sectors that could not be read from the others.
+    /// Sectors that could not be read from the other members.
     pub unread: u64,
 }
 
 impl Array {
-    /// How far the last rebuild has come.
+    /// The progress of the last rebuild.
     pub fn progress(&self) -> Progress {
         let sectors = self.rebuild.map_or(self.progress.sectors, |rebuild| rebuild.done());
         Progress { sectors, ..self.progress }
@@ -66,17 +66,17 @@ impl Array {
         self.failed
     }
 
-    /// Member `member` dies at `now`.
+    /// Loses member `member` at `now`.
     pub(super) fn lose(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
         self.give_up(crank, now, member);
         self.switch(crank, now, member, "off")?;
-        // Behind what it wrote until now.
+        // Its landings until now come first.
         crank.collect_landings(self);
         numbering::tell_member(crank, now, member, LandingKind::Gone);
         Ok(())
     }
 
-    /// A new drive takes the place of the lost `member`, and its rebuild begins.
+    /// Puts a new drive in the place of the lost `member` and begins its rebuild.
     pub(super) fn replace(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
         let busy = (0..self.portions.len()).any(|index| self.portions[index].is_rebuild());
         if self.failed >> member & 1 == 0 || self.rebuild.is_some() || busy {
@@ -95,7 +95,7 @@ impl Array {
         crank.control(now, &Control::Set { key: &format!("unit.{member}"), value })
     }
 
-    /// When the rebuild goes on by itself; `FAR` when it does not.
+    /// When the rebuild next acts by itself; `FAR` if it does not.
     pub(super) fn rebuild_due(&self) -> Instant {
         let waits = |rebuild: &Rebuild| {
             self.powered && !rebuild.sealing && rebuild.runs.contains(&u64::MAX) && rebuild.next < self.members_end()
@@ -107,7 +107,7 @@ impl Array {
         self.volumes.last().map_or(0, Volume::end)
     }
 
-    /// Begins the runs that are due at `now`, and the last flush behind the last one.
+    /// Begins the runs that are due at `now`, and the last flush after the last run.
     pub(super) fn rebuild_on(&mut self, crank: &mut Crank, now: Instant) {
         while self.rebuild_due() <= now {
             self.begin_run(crank, now);
@@ -156,7 +156,7 @@ impl Array {
         }
     }
 
-    /// Reads what the others know of a run. Of more than it takes, which one is left out goes round.
+    /// Reads what is needed of a run. If more members than necessary can be read, the one left out rotates.
     pub(super) fn read_run(&mut self, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
@@ -183,7 +183,7 @@ impl Array {
         }
     }
 
-    /// A run is over, or the last flush.
+    /// Handles the end of a run, or of the last flush.
     pub(super) fn run_over(&mut self, crank: &mut Crank, now: Instant, portion: &Portion) {
         let Some(rebuild) = &mut self.rebuild else { return };
         if portion.kind == Kind::Seal {
@@ -205,7 +205,7 @@ impl Array {
         }
     }
 
-    /// What a power cut makes of it.
+    /// Starts the rebuild again after a power cut.
     pub(super) fn rebuild_again(&mut self) {
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.next = 0;

@@ -1,4 +1,5 @@
-//! From a request to portions, and from a portion to commands of the members.
+//! From a request to portions, and from a portion to commands of the members. It does not decide when commands are
+//! sent: that is the array's.
 
 use super::layout::{Level, Volume};
 use super::parity::Row;
@@ -47,7 +48,7 @@ impl Array {
         }
     }
 
-    /// Splits what concerns one volume.
+    /// Splits the part of a request in one volume.
     fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
         let plain = Portion { kind: Kind::Plain, ..portion };
         match (volume.parities() > 0, portion.op) {
@@ -60,7 +61,7 @@ impl Array {
         }
     }
 
-    /// Rows one by one; whole ones together, for they need no reading.
+    /// Row by row, except that whole rows stay together, since they need no reads.
     fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
         let mut lba = portion.lba;
         while lba < portion.end {
@@ -74,7 +75,7 @@ impl Array {
         }
     }
 
-    /// Rows of which something that is wanted is lost by themselves, the others together.
+    /// Rows with lost data one by one, the others together.
     fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
         let (mut from, mut lba) = (portion.lba, portion.lba);
         while lba < portion.end {
@@ -93,7 +94,7 @@ impl Array {
         }
     }
 
-    /// Takes up a portion: it runs as soon as it holds its stretch.
+    /// Begins a portion; it runs as soon as it has locked its range.
     pub(super) fn begin(&mut self, crank: &mut Crank, now: Instant, portion: Portion) {
         if portion.parent != NOBODY {
             crank.slots[portion.parent].note += 1;
@@ -104,12 +105,12 @@ impl Array {
         }
     }
 
-    /// Sends the first commands of a portion, or begins it again.
+    /// Sends the first commands of a portion, or starts it again.
     pub(super) fn run(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         portion.begun = true;
         let portion = *portion;
-        // So that a portion whose commands come to nothing is not over before all are made.
+        // A portion without commands must not end before all of them are made.
         self.portions[index].left += 1;
         match portion.kind {
             _ if self.is_lost(&portion) => return self.failing.push_back((now + REFUSAL, index)),
@@ -122,8 +123,8 @@ impl Array {
         self.all_made(crank, now, index);
     }
 
-    /// The portion is refused: what it asks for is on a volume that is lost. A flush is about all volumes, so it fails when
-    /// any of them is lost: what that had acknowledged will never be durable.
+    /// True if the portion is refused because its volume is lost. A flush covers all volumes, so it fails if any of
+    /// them is lost: what that volume had acknowledged will never be durable.
     pub(super) fn is_lost(&self, portion: &Portion) -> bool {
         match portion.kind {
             Kind::Flush => self.dead != 0,
@@ -155,11 +156,11 @@ impl Array {
         }
     }
 
-    /// Reads from one copy, or writes to all: chunk by chunk, joined where they follow one another on a member.
+    /// Reads one copy, or writes all, chunk by chunk; chunks that are contiguous on a member are joined.
     fn plain(&mut self, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
-        // Members with a piece that is growing, one bit each.
+        // Members with a growing piece, one bit each.
         let mut growing = 0u32;
         let mut lba = portion.lba;
         while lba < portion.end {
@@ -196,7 +197,7 @@ impl Array {
         }
     }
 
-    /// Adds a piece to the member's growing one, or begins the next.
+    /// Adds a piece to the member's growing one, or starts another.
     fn join(&mut self, now: Instant, index: u32, member: u32, from: u64, to: u64) {
         match &mut self.open[member as usize] {
             Some(open) if open.1 == from => open.1 = to,
@@ -209,8 +210,8 @@ impl Array {
         }
     }
 
-    /// The member to read a chunk from: where there are copies, the one at which the last piece ended, or as the
-    /// balance says.
+    /// The member to read a chunk from: of several copies the one at which the last piece ended, or as the balance
+    /// says.
     fn copy(&mut self, volume: &Volume, row: u64, column: u32, span: (u64, u64), avoid: u64) -> Option<u32> {
         let usable = self.usable(span.1) & !avoid;
         let members = (0..volume.copies()).map(|copy| volume.member(row, column, copy));
@@ -254,7 +255,7 @@ impl Array {
         }
     }
 
-    /// Reads a row in place of what is lost of it.
+    /// Reads the row to reconstruct its lost data.
     fn recover(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
@@ -268,7 +269,7 @@ impl Array {
         row.read_sources(usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
     }
 
-    /// The request of a portion costs the processor this many sectors of parity.
+    /// Charges the portion's request with this many sectors of parity work.
     fn compute(&mut self, crank: &mut Crank, index: u32, sectors: u64) {
         let parent = self.portions[index].parent;
         if parent != NOBODY {
@@ -277,7 +278,7 @@ impl Array {
         }
     }
 
-    /// What is written when all that had to be read is read.
+    /// Writes, once everything needed has been read.
     pub(super) fn write_back(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
@@ -300,7 +301,7 @@ impl Array {
         self.all_made(crank, now, index);
     }
 
-    /// A command of a plain read has failed: another copy is read, or its rows are recovered.
+    /// Reads another copy, or recovers the rows, after a command of a plain read has failed.
     pub(super) fn fail_over(&mut self, crank: &mut Crank, now: Instant, command: &Command) {
         let portion = self.portions[command.portion];
         let volume = self.volumes[usize::from(portion.volume)];
@@ -327,7 +328,7 @@ impl Array {
         }
     }
 
-    /// Queues a command, or several where it is too long for one. A split falls between physical sectors.
+    /// Queues a command, or several if it exceeds the largest transfer. It is split between physical sectors.
     pub(super) fn command(&mut self, now: Instant, portion: u32, member: u32, op: Op, from: u64, to: u64) {
         let mut lba = from;
         while lba < to {
@@ -355,18 +356,18 @@ impl Array {
     }
 }
 
-/// The part of one row that blocks `lba..end` are.
+/// The part of one row that blocks `lba..end` form.
 fn part(volume: &Volume, lba: u64, end: u64) -> Row {
     let row = lba / volume.row();
     Row { volume: *volume, row, from: lba - row * volume.row(), to: end - row * volume.row() }
 }
 
-/// The first sector behind the rows of all blocks before `end` on the members.
+/// The first sector on the members after the rows of all blocks before `end`.
 fn member_end(volume: &Volume, end: u64) -> u64 {
     volume.row_start(end.div_ceil(volume.row()))
 }
 
-/// The portion, holding the rows of its blocks; of mirrors only the pairs that it touches.
+/// The portion with the lock of its rows; for mirrors, only of the pairs that it touches.
 fn holding(volume: &Volume, portion: Portion) -> Portion {
     let (first, last) = (volume.place(portion.lba), volume.place(portion.end - 1));
     let span = match (volume.parities() > 0, first.row == last.row && first.column == last.column) {

@@ -1,6 +1,6 @@
-//! The commands of a driver: each is what goes down at once, and which requests' pieces are in it.
+//! The commands of a driver, and the pieces of requests in each.
 //!
-//! A command has a number for as long as it waits or is below; its pieces follow one another on the device.
+//! A command has a number while it waits or is below; its pieces are contiguous on the device.
 
 use alloc::vec::Vec;
 
@@ -16,15 +16,14 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Piece {
     /// The request's number.
     pub parent: u32,
-    /// First sector.
+    /// The first sector.
     pub lba: u64,
-    /// Sectors.
     pub sectors: u32,
     /// The request's stamp.
     pub stamp: u64,
-    /// How often a command with it took too long.
+    /// How many commands with it have timed out.
     pub tries: u32,
-    /// The next of the same command.
+    /// The next piece of the same command.
     next: u32,
 }
 
@@ -38,7 +37,7 @@ impl Piece {
 /// Where a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its number is free.
+    /// The number is free.
     Free,
     /// With the scheduler.
     Waiting,
@@ -48,12 +47,11 @@ pub(super) enum Stage {
     Below,
 }
 
-/// What goes down at once.
+/// A command to the device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command {
-    /// As it goes down; its tag is given then.
+    /// As it goes down; its tag is assigned then.
     pub request: Request,
-    /// Where it is.
     pub stage: Stage,
     /// When it went down.
     pub sent: Instant,
@@ -66,33 +64,33 @@ pub(super) struct Command {
 /// All commands.
 pub(super) struct Commands {
     commands: Slab<Command>,
-    /// All but the first of each.
+    /// All pieces except the first of each command.
     pieces: Slab<Piece>,
 }
 
 impl Commands {
-    /// Room for so many before it grows.
+    /// Room for `capacity` commands before it grows.
     pub fn with_capacity(capacity: usize) -> Commands {
         Commands { commands: Slab::with_capacity(capacity), pieces: Slab::with_capacity(0) }
     }
 
-    /// A command of one piece; answers its number.
+    /// Adds a command of one piece; returns its number.
     pub fn add(&mut self, request: Request, piece: Piece) -> u32 {
         let first = Piece { next: NONE, ..piece };
         self.commands.put(Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: NONE })
     }
 
-    /// The command of that number.
+    /// The command with a number.
     pub fn get(&self, number: u32) -> &Command {
         &self.commands[number]
     }
 
-    /// The same, to change.
+    /// The command with a number, to change.
     pub fn get_mut(&mut self, number: u32) -> &mut Command {
         &mut self.commands[number]
     }
 
-    /// Numbers of the commands that are not free and hold a piece of `parent`.
+    /// The numbers of the commands in use that hold a piece of `parent`.
     pub fn of(&self, parent: u32) -> Vec<u32> {
         let holds = |&number: &u32| {
             let command = self.get(number);
@@ -101,14 +99,14 @@ impl Commands {
         (0..self.commands.len()).filter(holds).collect()
     }
 
-    /// The pieces of a command, rising.
+    /// The pieces of a command, by rising address.
     pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = Piece> {
         core::iter::successors(Some(self.get(number).first), |piece| {
             (piece.next != NONE).then(|| self.pieces[piece.next])
         })
     }
 
-    /// Counts one more command that took too long against its pieces.
+    /// Counts another time-out of a command for its pieces.
     pub fn count_try(&mut self, number: u32) {
         let first = &mut self.get_mut(number).first;
         first.tries += 1;
@@ -119,7 +117,7 @@ impl Commands {
         }
     }
 
-    /// The piece goes on where the command ends; its request's stamp counts if it is larger.
+    /// Appends a piece that begins where the command ends. The command takes the request's stamp if it is larger.
     pub fn append(&mut self, number: u32, piece: Piece) {
         let place = self.pieces.put(Piece { next: NONE, ..piece });
         let command = &mut self.commands[number];
@@ -132,7 +130,7 @@ impl Commands {
         command.request.stamp = command.request.stamp.max(piece.stamp);
     }
 
-    /// The piece ends where the command begins; its request's stamp counts if it is larger.
+    /// Prepends a piece that ends where the command begins. The command takes the request's stamp if it is larger.
     pub fn prepend(&mut self, number: u32, piece: Piece) {
         let place = self.pieces.put(self.get(number).first);
         let command = self.get_mut(number);
@@ -145,7 +143,7 @@ impl Commands {
         command.request.stamp = command.request.stamp.max(piece.stamp);
     }
 
-    /// The first piece of a command whose pieces go their ways; [`Commands::after`] answers the others.
+    /// The first piece of a command whose pieces separate; [`Commands::after`] returns the others.
     #[inline]
     pub fn first(&self, number: u32) -> Piece {
         self.get(number).first
@@ -160,7 +158,7 @@ impl Commands {
         })
     }
 
-    /// All of its pieces have gone their ways: the number is free.
+    /// Frees the number once all pieces are out.
     #[inline]
     pub fn free(&mut self, number: u32) {
         self.commands[number].stage = Stage::Free;

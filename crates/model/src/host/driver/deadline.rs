@@ -1,14 +1,15 @@
-//! Reads before writes, sorted by place, each within its time: what Linux's mq-deadline does (`block/mq-deadline.c`,
-//! Linux 6.x; the figures are its defaults, its documentation is `Documentation/block/deadline-iosched.rst`).
+//! The deadline scheduler: reads before writes, sorted by address, each within its expiry time. It does what Linux's
+//! mq-deadline does (`block/mq-deadline.c`, Linux 6.x; the figures are its defaults, its documentation is
+//! `Documentation/block/deadline-iosched.rst`).
 //!
-//! Commands of each direction wait in two orders, by place and by expiry. The driver sends a *batch* of one direction by
-//! rising place. When the batch is full or its direction has nothing farther up, the direction is chosen anew: reads,
-//! unless writes have been passed over so often. A batch begins at the oldest command of its direction when that has
-//! expired or nothing lies farther up, else where the direction's last one was. So a stream far up cannot keep a
-//! direction's oldest command longer than its expiry and a batch.
+//! Commands of each direction wait in two orders, by address and by expiry. The driver sends a *batch* of one direction
+//! by rising address. When the batch is full or no command of its direction lies farther up, the direction is chosen
+//! anew: reads, unless writes have been passed over `writes_starved` times. A batch begins at the oldest command of its
+//! direction if that has expired or none lies farther up, else where the direction's last batch stopped. So a stream
+//! far up cannot delay a direction's oldest command for longer than its expiry and a batch.
 //!
-//! Commands marked urgent are a class of their own that goes first; the others go when none of these waits, or when
-//! they have waited for `prio_aging`. A flush is no affair of the scheduler and goes next.
+//! Commands marked urgent are a class of their own that goes first; the others go when no urgent command waits, or when
+//! they have waited for `prio_aging`. A flush bypasses the sorting and goes next.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,15 +20,15 @@ use crate::time::{Instant, Span};
 /// The times and counts of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlineSpec {
-    /// A read is expired after so long.
+    /// When a read expires.
     pub read_expire: Span,
-    /// A write is.
+    /// When a write expires.
     pub write_expire: Span,
-    /// Batches of reads that writes are passed over for.
+    /// How many batches of reads may pass over waiting writes.
     pub writes_starved: u32,
-    /// Commands of a batch.
+    /// Commands in a batch.
     pub fifo_batch: u32,
-    /// What is not urgent goes before what is when it has waited so long.
+    /// A command that is not urgent goes before urgent ones when it has waited this long.
     pub prio_aging: Span,
 }
 
@@ -43,19 +44,19 @@ impl DeadlineSpec {
     };
 }
 
-/// Commands of one direction.
+/// The commands of one direction.
 #[derive(Default)]
 struct Side {
     /// By first sector.
     sorted: Vec<(u64, u32)>,
-    /// Oldest first: when it came, and its number.
+    /// Arrival and number, oldest first.
     fifo: VecDeque<(Instant, u32)>,
-    /// Where the last one sent began.
+    /// Where the last command sent began.
     position: u64,
 }
 
 impl Side {
-    /// The first at or above the last one sent.
+    /// The first command at or above the last one sent.
     fn onward(&self) -> Option<u32> {
         let at = self.sorted.partition_point(|&(lba, _)| lba < self.position);
         self.sorted.get(at).map(|&(_, number)| number)
@@ -77,7 +78,7 @@ impl Side {
     }
 }
 
-/// Commands of one class: reads, writes.
+/// The commands of one class: reads, writes.
 #[derive(Default)]
 struct Class([Side; 2]);
 
@@ -94,12 +95,12 @@ impl Class {
 const READ: usize = 0;
 const WRITE: usize = 1;
 
-/// The scheduler.
+/// The commands of a deadline scheduler.
 pub(super) struct Deadline {
     spec: DeadlineSpec,
     /// Urgent, others.
     classes: [Class; 2],
-    /// What is not sorted.
+    /// Commands that bypass the sorting.
     next: VecDeque<u32>,
     direction: usize,
     batch: u32,
@@ -119,11 +120,13 @@ fn direction(request: &Request) -> usize {
 }
 
 impl Deadline {
+    /// A scheduler without commands.
     pub fn new(spec: DeadlineSpec) -> Deadline {
         let (classes, next) = Default::default();
         Deadline { spec, classes, next, direction: READ, batch: 0, starved: 0 }
     }
 
+    /// How many commands wait.
     pub fn len(&self) -> usize {
         let sides = self.classes.iter().flat_map(|class| &class.0);
         self.next.len() + sides.map(|side| side.sorted.len()).sum::<usize>()
@@ -133,6 +136,7 @@ impl Deadline {
         &mut self.classes[class(request)].0[direction(request)]
     }
 
+    /// Adds a command that waits from `now` on.
     pub fn add(&mut self, now: Instant, number: u32, request: &Request) {
         if !is_sorted(request) {
             return self.next.push_back(number);
@@ -143,6 +147,7 @@ impl Deadline {
         side.fifo.push_back((now, number));
     }
 
+    /// Removes a waiting command.
     pub fn remove(&mut self, number: u32, request: &Request) {
         self.next.retain(|&other| other != number);
         let side = self.side(request);
@@ -150,6 +155,7 @@ impl Deadline {
         side.fifo.retain(|&(_, other)| other != number);
     }
 
+    /// Updates a waiting command that has grown from `before` to `after`.
     pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
         let side = self.side(before);
         side.sorted.retain(|&(_, other)| other != number);
@@ -157,6 +163,7 @@ impl Deadline {
         side.sorted.insert(at, (after.lba, number));
     }
 
+    /// Takes out the next command.
     pub fn next(&mut self, now: Instant) -> Option<u32> {
         if let Some(number) = self.next.pop_front() {
             return Some(number);
@@ -182,7 +189,7 @@ impl Deadline {
         Some(self.send(class, number))
     }
 
-    /// Reads, unless there are none, or writes were passed over so often.
+    /// Reads, unless there are none, or writes have been passed over too often.
     fn choose_direction(&mut self, class: usize) -> Option<usize> {
         let [reads, writes] = &self.classes[class].0;
         let (reads, writes) = (!reads.sorted.is_empty(), !writes.sorted.is_empty());

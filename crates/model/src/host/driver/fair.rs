@@ -1,21 +1,22 @@
-//! Each program in its turn: fair queuing in the manner of Linux's BFQ (`block/bfq-iosched.c`, `bfq-wf2q.c`, Linux 6.x;
-//! `Documentation/block/bfq-iosched.rst`).
+//! The fair scheduler: each program has its turn, in the manner of Linux's BFQ (`block/bfq-iosched.c`, `bfq-wf2q.c`,
+//! Linux 6.x; `Documentation/block/bfq-iosched.rst`).
 //!
-//! Each program has a *flow*, two where it also writes asynchronously (by way of a page cache; whether writes are
-//! asynchronous is set). One flow is served at a time, by rising place from where its last command ended, until its budget
-//! of sectors is used up, its time is over, or it has nothing left. A synchronous flow that has nothing left, thinks for
-//! less than `slice_idle` on average and has had all its commands back is waited for, so that a program that reads one block
-//! after another keeps its turn; a flow that seeks is waited for `seeky_idle` at most.
+//! Each program has a *flow*, and a second one if it also writes asynchronously (through a page cache; a setting says
+//! whether writes are asynchronous). One flow is served at a time, by rising address from the end of its last command,
+//! until its budget of sectors is used up, its time is over, or it has no more commands. The scheduler waits for a
+//! synchronous flow without commands if its mean think time is below `slice_idle` and all its commands are back, so
+//! that a program that reads one block after another keeps its turn; for a flow that seeks it waits at most
+//! `seeky_idle`.
 //!
-//! Who is next is told by virtual time (B-WF2Q+, all weights equal): a flow starts at the present virtual time or where
-//! it last ended, whichever is later, and finishes a budget on; of the flows that have started, the one that finishes
-//! first is next. Virtual time goes on by what was served over the number of flows. A flow that seeks, or that left a third
-//! of its budget when its time was over, is charged for its time instead of its sectors. Asynchronous sectors count
-//! several times.
+//! Virtual time decides which flow is next (B-WF2Q+, all weights equal). A flow starts at the present virtual time or
+//! where it last ended, whichever is later, and finishes one budget later; of the flows that have started, the one that
+//! finishes first is next. Virtual time advances by the service given, divided by the number of flows. A flow that
+//! seeks, or that had a third of its budget left when its time was over, is charged for its time instead of its
+//! sectors. Asynchronous sectors count several times.
 //!
-//! Not modelled: injection of other programs' commands into idle time, raised weights of interactive programs (low_latency),
-//! merging of co-operating programs, budgets that follow a flow's behaviour, a flow's own deadlines, groups, priorities.
-//! A flush is no affair of the scheduler and goes next.
+//! Not modelled: injection of other programs' commands into idle time, raised weights of interactive programs
+//! (low_latency), merging of co-operating programs, budgets that follow a flow's behaviour, a flow's own deadlines,
+//! groups, priorities. A flush bypasses the flows and goes next.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -26,17 +27,17 @@ use crate::time::{Instant, Span};
 /// The times and counts of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FairSpec {
-    /// How long a synchronous flow is waited for.
+    /// How long to wait for a synchronous flow.
     pub slice_idle: Span,
-    /// How long one that seeks is.
+    /// How long to wait for a flow that seeks.
     pub seeky_idle: Span,
     /// The longest turn.
     pub timeout: Span,
-    /// Sectors of a turn.
+    /// Sectors in a turn.
     pub max_budget: u32,
-    /// Sectors that an asynchronous one counts as.
+    /// How many sectors an asynchronous sector counts as.
     pub async_charge: u32,
-    /// Writes are synchronous: a program's own, without a page cache between.
+    /// Writes are synchronous: a program's own, without a page cache.
     pub sync_writes: bool,
 }
 
@@ -53,21 +54,21 @@ impl FairSpec {
     };
 }
 
-/// Farther than this from where the last one ended, a command seeks (`BFQQ_SEEK_THR`, 8 x 100 sectors).
+/// A command seeks if it is farther than this from the end of the last one (`BFQQ_SEEK_THR`, 8 x 100 sectors).
 const SEEK: u64 = 800;
-/// A flow seeks when more than so many of its last 32 commands did (`BFQQ_SEEKY`).
+/// A flow seeks if more than this many of its last 32 commands did (`BFQQ_SEEKY`).
 const SEEKY: u32 = 19;
-/// Virtual time counts in 1/1024 sectors, so that a share of one is not lost.
+/// Virtual time counts in 1/1024 sectors, so that fractions are not lost.
 const FINE: u64 = 1024;
 
-/// One program's commands of one kind.
+/// A program's commands of one kind.
 struct Flow {
     origin: u16,
     sync: bool,
     /// By first sector.
     sorted: Vec<(u64, u32, u32)>,
     below: u32,
-    /// Where the last one sent ended.
+    /// Where the last command sent ended.
     position: u64,
     /// Virtual times.
     start: u64,
@@ -76,7 +77,7 @@ struct Flow {
     /// Whether each of the last 32 commands came far from the one before.
     seeks: u32,
     last_end: u64,
-    /// When the last one completed, and the mean time from there to the next.
+    /// When the last command completed, and the mean time from a completion to the next command.
     returned: Instant,
     think: Span,
 }
@@ -86,7 +87,7 @@ impl Flow {
         self.seeks.count_ones() > SEEKY
     }
 
-    /// The next by place, from where the last ended; then from the lowest again.
+    /// The next command by address from the end of the last; then from the lowest again.
     fn take(&mut self) -> Option<(u64, u32, u32)> {
         if self.sorted.is_empty() {
             return None;
@@ -102,28 +103,30 @@ impl Flow {
 struct Turn {
     flow: usize,
     began: Instant,
-    /// Sectors sent, asynchronous ones several times.
+    /// Sectors sent; asynchronous ones count several times.
     used: u64,
-    /// Waits for the flow's next command until then; `FAR` while it has some, here or below.
+    /// Until when to wait for the flow's next command; `FAR` while it has some, here or below.
     idle_until: Instant,
 }
 
-/// The scheduler.
+/// The flows of a fair scheduler.
 pub(super) struct Fair {
     spec: FairSpec,
     flows: Vec<Flow>,
     turn: Option<Turn>,
     /// Virtual time.
     time: u64,
-    /// What belongs to no flow.
+    /// Commands that belong to no flow.
     next: VecDeque<u32>,
 }
 
 impl Fair {
+    /// A scheduler without commands.
     pub fn new(spec: FairSpec) -> Fair {
         Fair { spec, flows: Vec::new(), turn: None, time: 0, next: VecDeque::new() }
     }
 
+    /// How many commands wait.
     pub fn len(&self) -> usize {
         self.next.len() + self.flows.iter().map(|flow| flow.sorted.len()).sum::<usize>()
     }
@@ -154,6 +157,7 @@ impl Fair {
         self.flows.len() - 1
     }
 
+    /// Adds a command that waits from `now` on.
     pub fn add(&mut self, now: Instant, number: u32, request: &Request) {
         if request.op == Op::Flush {
             return self.next.push_back(number);
@@ -181,6 +185,7 @@ impl Fair {
         }
     }
 
+    /// Removes a waiting command.
     pub fn remove(&mut self, number: u32, request: &Request) {
         self.next.retain(|&other| other != number);
         let index = self.flow_of(request);
@@ -190,6 +195,7 @@ impl Fair {
         flow.backlogged &= served || !flow.sorted.is_empty();
     }
 
+    /// Updates a waiting command that has grown from `before` to `after`.
     pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
         let index = self.flow_of(before);
         let sorted = &mut self.flows[index].sorted;
@@ -198,6 +204,7 @@ impl Fair {
         sorted.insert(at, (after.lba, number, after.sectors));
     }
 
+    /// Takes out the next command, unless the scheduler waits for a flow.
     pub fn next(&mut self, now: Instant) -> Option<u32> {
         if let Some(number) = self.next.pop_front() {
             return Some(number);
@@ -226,7 +233,7 @@ impl Fair {
         }
     }
 
-    /// The flow whose turn it is has nothing left and is waited for.
+    /// True if the flow whose turn it is has no commands and the scheduler waits for it.
     fn waits(&self, now: Instant) -> bool {
         let Some(turn) = &self.turn else { return false };
         let flow = &self.flows[turn.flow];
@@ -234,7 +241,8 @@ impl Fair {
         worth && (flow.below > 0 || (turn.idle_until != Instant::FAR && now < turn.idle_until))
     }
 
-    /// Of the flows that have started, the one that finishes first; virtual time jumps to the first start if none has.
+    /// Chooses, of the flows that have started, the one that finishes first; virtual time jumps to the first start if
+    /// none has.
     fn choose(&mut self, now: Instant) -> Option<()> {
         let waiting = || self.flows.iter().enumerate().filter(|(_, flow)| !flow.sorted.is_empty());
         let first = waiting().map(|(_, flow)| flow.start).min()?;
@@ -251,7 +259,7 @@ impl Fair {
         let spent = now.since(turn.began).nanos().min(most);
         let flow = &self.flows[turn.flow];
         let slow = flow.is_seeky() || (spent == most && turn.used <= budget - budget / 3);
-        // A turn of no length still counts for something: nobody is served for ever at one virtual time.
+        // A turn without service still counts: otherwise a flow could be served for ever at one virtual time.
         let charged = if slow { turn.used.max(budget * spent / most) } else { turn.used }.max(1) * FINE;
         let active = self.flows.iter().filter(|flow| flow.backlogged).count().max(1);
         self.time += charged / active as u64;
@@ -261,6 +269,7 @@ impl Fair {
         flow.finish = flow.start + if flow.backlogged { budget * FINE } else { 0 };
     }
 
+    /// Notes that a command is back: the wait for its flow may begin.
     pub fn completed(&mut self, now: Instant, request: &Request) {
         if request.op == Op::Flush {
             return;
@@ -276,7 +285,7 @@ impl Fair {
         }
     }
 
-    /// When the wait for a flow ends, where another one waits for that.
+    /// When the wait for a flow ends, if another flow has commands.
     pub fn when(&self) -> Instant {
         let turn = self.turn.as_ref().filter(|_| self.len() > 0);
         turn.map_or(Instant::FAR, |turn| turn.idle_until.min(turn.began + self.spec.timeout))

@@ -1,18 +1,19 @@
-//! Merging: which waiting command ends where a request begins, or begins where it ends.
+//! Merging: finds the waiting command that ends where a request begins, or begins where it ends.
 //!
-//! Reads join reads and writes join writes, of one unit, while the command stays within the largest transfer. Requests
-//! with forced unit access, *ordered* or for the head of the queue join nothing, and nothing joins what is below already. Two
-//! requests that overlap are no neighbours, so they are never in one command. A command carries the largest stamp of its
-//! requests, and a driver that merges says of each landing whose it is (`host/carried.rs`).
+//! Reads merge with reads and writes with writes, of one unit, up to the largest transfer. Requests with forced unit
+//! access, *ordered* or for the head of the queue do not merge, and commands below no longer do. Overlapping requests
+//! are no neighbours, so they are never in one command. A command carries the largest stamp of its requests, and a
+//! driver that merges reports each landing under its own request (`host/carried.rs`).
 
 use alloc::vec::Vec;
 
 use crate::block::{Flags, Op, Request};
 
-/// What may be joined: unit and kind, place.
+/// What must match to merge: unit and kind, address.
 type Place = (u16, u64);
 
-/// Bits of a bucket's number: one for each of the 256 requests that the deepest of the source studies' jobs leave waiting.
+/// Bits of a bucket's number: a bucket for each of the 256 requests that the deepest of the source studies' jobs leave
+/// waiting.
 const BITS: u32 = 8;
 
 /// No command.
@@ -25,15 +26,15 @@ pub(super) struct Neighbours {
     ends: Edges,
 }
 
-/// Commands by a place, found by a hash of it.
+/// Commands by an address, in a hash table.
 struct Edges {
-    /// By bucket: the command that came into it last.
+    /// By bucket: the command added last.
     last: [u32; 1 << BITS],
-    /// By command: its place, and the one that came into its bucket before it.
+    /// By command: its address, and the command added to its bucket before it.
     commands: Vec<(Place, u32)>,
 }
 
-/// True for requests that may share a command.
+/// True if the request may share a command.
 pub(super) fn joins(request: &Request) -> bool {
     let plain = request.flags == Flags::NONE || request.flags == Flags::PRIORITY;
     plain && request.sectors > 0 && matches!(request.op, Op::Read | Op::Write)
@@ -69,7 +70,7 @@ impl Edges {
         *last = number;
     }
 
-    /// It may not be there.
+    /// Removes a command, if it is there.
     fn remove(&mut self, number: u32, place: Place) {
         let Some(&(_, before)) = self.commands.get(number as usize) else { return };
         let last = &mut self.last[bucket(place)];
@@ -100,19 +101,19 @@ impl Edges {
 }
 
 impl Neighbours {
-    /// A command waits from now on.
+    /// Adds a waiting command.
     pub fn insert(&mut self, number: u32, request: &Request) {
         self.starts.insert(number, start(request));
         self.ends.insert(number, end(request));
     }
 
-    /// It does not any more.
+    /// Removes a command that no longer waits.
     pub fn remove(&mut self, number: u32, request: &Request) {
         self.starts.remove(number, start(request));
         self.ends.remove(number, end(request));
     }
 
-    /// A request has joined it at one end: it was `before`, and is `after`.
+    /// Updates a command that a request has joined at one end: it was `before`, and is `after`.
     pub fn grown(&mut self, number: u32, before: &Request, after: &Request) {
         if before.lba == after.lba {
             self.ends.remove(number, end(before));

@@ -1,4 +1,5 @@
-//! Which waiting command goes down next: one interface for all schedulers.
+//! One interface for all schedulers: which waiting command goes down next. The schedulers' rules are in their own
+//! files.
 
 use super::deadline::Deadline;
 use super::fair::Fair;
@@ -7,18 +8,18 @@ use crate::block::Request;
 use crate::queue::{Costless, Queue};
 use crate::time::Instant;
 
-/// The commands that wait, by number.
+/// The waiting commands, by number.
 pub(super) enum Scheduler {
-    /// One queue by a discipline.
+    /// One queue with a discipline.
     Order(Queue<u32>),
-    /// Reads before writes, sorted, within their times.
+    /// As Linux's mq-deadline.
     Deadline(Deadline),
-    /// Each program in its turn.
+    /// In the manner of Linux's BFQ.
     Fair(Fair),
 }
 
 impl Scheduler {
-    /// An empty one, for about `capacity` commands.
+    /// Without commands, with room for about `capacity`.
     pub fn new(spec: SchedulerSpec, capacity: usize) -> Scheduler {
         match spec {
             SchedulerSpec::Order(discipline) => Scheduler::Order(Queue::new(discipline, capacity)),
@@ -27,7 +28,7 @@ impl Scheduler {
         }
     }
 
-    /// How many wait.
+    /// How many commands wait.
     pub fn len(&self) -> usize {
         match self {
             Scheduler::Order(queue) => queue.len(),
@@ -36,7 +37,7 @@ impl Scheduler {
         }
     }
 
-    /// A command waits from `now` on.
+    /// Adds a command that waits from `now` on.
     pub fn add(&mut self, now: Instant, number: u32, request: &Request) {
         match self {
             Scheduler::Order(queue) => queue.push(now, request.lba, number),
@@ -45,13 +46,13 @@ impl Scheduler {
         }
     }
 
-    /// True when none waits.
+    /// True if no command waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes out the next, if one is to go down at `now`. `head` is where the last one ended. To ask in vain changes
-    /// nothing, but at the instants that [`Scheduler::when`] names.
+    /// Takes out the next command, if one is to go down at `now`. `head` is where the last one ended. A call in vain
+    /// changes nothing, except at the instants of [`Scheduler::when`].
     pub fn next(&mut self, now: Instant, head: u64) -> Option<u32> {
         if self.is_empty() {
             return None;
@@ -66,14 +67,14 @@ impl Scheduler {
         }
     }
 
-    /// A command is back.
+    /// Notes that a command is back.
     pub fn completed(&mut self, now: Instant, request: &Request) {
         if let Scheduler::Fair(fair) = self {
             fair.completed(now, request);
         }
     }
 
-    /// When it may have something to send though nothing comes or completes; `FAR` when not.
+    /// When it may have a command to send without an arrival or a completion; `FAR` if never.
     pub fn when(&self) -> Instant {
         match self {
             Scheduler::Fair(fair) => fair.when(),
@@ -81,7 +82,7 @@ impl Scheduler {
         }
     }
 
-    /// A waiting command has grown: `before` is what it was, `after` what it is.
+    /// Updates a waiting command that has grown from `before` to `after`.
     pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
         match self {
             Scheduler::Order(_) if before.lba == after.lba => {}
@@ -91,7 +92,7 @@ impl Scheduler {
         }
     }
 
-    /// A waiting command goes.
+    /// Removes a waiting command.
     pub fn remove(&mut self, number: u32, request: &Request) {
         match self {
             Scheduler::Order(queue) => queue.retain(|&other| other != number),
@@ -100,7 +101,7 @@ impl Scheduler {
         }
     }
 
-    /// Only commands of the same program may share one.
+    /// True if only commands of the same program may merge.
     pub fn parts_programs(&self) -> bool {
         matches!(self, Scheduler::Fair(_))
     }

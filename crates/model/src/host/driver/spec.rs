@@ -1,4 +1,5 @@
-//! What a driver is told to do: its limits, its policies, and which of them can be changed while it runs.
+//! The settings of a driver: its limits, its policies, and which of them may change during a run. It applies none of
+//! them.
 
 use alloc::vec::Vec;
 
@@ -9,39 +10,39 @@ use crate::block::assurance::{Assurance, Lapse};
 use crate::queue::{Discipline, Policy};
 use crate::time::Span;
 
-/// What a driver does.
+/// The settings of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriverSpec {
-    /// Requests it takes from above at once.
+    /// How many requests it accepts from above at once.
     pub capacity: u32,
-    /// Commands it has outstanding below at once; the device's own depth is a limit too.
+    /// How many commands it has outstanding below at once. The device's own depth is a limit too.
     pub depth: u32,
-    /// Which waiting command goes down next.
+    /// The order of waiting commands.
     pub scheduler: SchedulerSpec,
-    /// Larger requests are split into commands of at most this many sectors; merging stops there as well.
+    /// In sectors. Larger requests are split, and merged commands stay within it.
     pub max_transfer: u32,
-    /// Reads, and writes, that are neighbours on the device and wait become one command.
+    /// Waiting reads, or writes, that are neighbours on the device become one command.
     pub merge: bool,
-    /// Reads too, where neighbours are merged at all.
+    /// Merges reads too, if it merges at all.
     pub merge_reads: bool,
-    /// Holds the first requests back for company.
+    /// Holds the first requests back for others to join.
     pub plug: Option<Plug>,
-    /// What becomes of a flush.
+    /// What it does with a flush.
     pub flush: FlushPolicy,
-    /// What becomes of a write with forced unit access.
+    /// What it does with a write with forced unit access.
     pub write_through: WriteThrough,
-    /// What becomes of an orderly power-off.
+    /// What it does at an orderly power-off.
     pub power_off: PowerOff,
     /// A command that takes longer is aborted and sent again.
     pub timeout: Option<Span>,
-    /// So many times; then its request fails.
+    /// How often a command is sent again before its request fails.
     pub retries: u32,
 }
 
-/// Who is next.
+/// The scheduler of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulerSpec {
-    /// One queue for all; positions are LBAs.
+    /// One queue for all commands; positions are LBAs.
     Order(Discipline),
     /// As Linux's mq-deadline.
     Deadline(DeadlineSpec),
@@ -49,56 +50,57 @@ pub enum SchedulerSpec {
     Fair(FairSpec),
 }
 
-/// With nothing waiting and nothing below, a driver holds requests until there are enough of them or the first has waited
-/// long enough. Linux up to 2.6.38 did: 4 requests, 3 ms (`blk_queue_make_request`).
+/// Plugging: while nothing waits and nothing is below, a driver holds requests until there are enough of them or the
+/// first has waited long enough. Linux did so up to 2.6.38: 4 requests, 3 ms (`blk_queue_make_request`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plug {
-    /// Commands that are enough.
+    /// How many commands unplug the queue.
     pub commands: u32,
-    /// Longest wait.
+    /// The longest wait.
     pub wait: Span,
 }
 
-/// What becomes of a flush.
+/// What a driver does with a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlushPolicy {
-    /// It goes down.
+    /// Sends it down.
     #[default]
     Forward,
-    /// It goes down to a device that says that its write cache is volatile; else as [`FlushPolicy::Drop`].
+    /// Sends it to a device that reports a volatile write cache; otherwise as [`FlushPolicy::Drop`].
     Cached,
-    /// It completes at once, and forced unit access is forgotten: Windows' "power protected".
+    /// Completes it at once, and ignores forced unit access: Windows' "power protected".
     Drop,
-    /// The same, and nothing is written back before a power-off either: Windows 98 and ME know of no write cache.
+    /// As [`FlushPolicy::Drop`], and does not write back before a power-off either: Windows 98 and ME ignore write
+    /// caches.
     Never,
 }
 
-/// What becomes of a write with forced unit access, where flushes go down.
+/// What a driver does with a write with forced unit access, if flushes go down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteThrough {
-    /// It goes down with its mark.
+    /// Sends it down with the flag.
     #[default]
     Fua,
-    /// It goes down without, and a flush behind it: for drives without the mark.
+    /// Sends it down without the flag, and a flush after it: for drives without forced unit access.
     Flush,
-    /// It goes down without.
+    /// Sends it down without the flag.
     Ignore,
 }
 
-/// What becomes of an orderly power-off.
+/// What a driver does at an orderly power-off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PowerOff {
-    /// It goes down: the drive writes back what it holds.
+    /// Passes it on: the drive writes back its dirty data.
     #[default]
     Orderly,
-    /// The supply is cut at once.
+    /// Cuts the supply at once.
     AtOnce,
-    /// The supply is cut after so long; nothing new is taken meanwhile.
+    /// Cuts the supply after this time; accepts no requests meanwhile.
     Pause(Span),
 }
 
 impl DriverSpec {
-    /// One queue, no merging, nothing withheld from the drive, no time-outs.
+    /// One queue, no merging, no limits beside the depth, no time-outs.
     pub const fn plain(capacity: u32, depth: u32, queue: Discipline, max_transfer: u32) -> DriverSpec {
         DriverSpec {
             capacity,
@@ -116,7 +118,7 @@ impl DriverSpec {
         }
     }
 
-    /// What it breaks by its settings, above a device that a cut costs data.
+    /// The promises that its settings break, above a device that loses data at a cut.
     pub fn lapses(&self) -> Vec<Lapse> {
         let through = [Assurance::Flush, Assurance::Fua];
         let mut lapses = match (self.flush, self.write_through) {
@@ -135,7 +137,7 @@ impl DriverSpec {
         lapses
     }
 
-    /// What an orderly power-off comes to: without any flush before it, it is a cut.
+    /// What an orderly power-off amounts to: without a flush before it, it is a cut.
     pub(super) fn at_power_off(&self) -> PowerOff {
         match (self.flush, self.power_off) {
             (FlushPolicy::Never, PowerOff::Orderly) => PowerOff::AtOnce,
@@ -143,7 +145,7 @@ impl DriverSpec {
         }
     }
 
-    /// Changes what can be changed while the driver runs, but for the depth: `flush`, `write_through`, `power_off`.
+    /// Changes a setting that may change during a run, except the depth: `flush`, `write_through`, `power_off`.
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         match key {
             "flush" => self.flush = FlushPolicy::named(value).ok_or(ControlError::BadValue)?,
@@ -168,7 +170,7 @@ impl Default for DriverSpec {
 }
 
 impl FlushPolicy {
-    /// As a stack file names it.
+    /// The policy that a stack file names.
     pub fn named(word: &str) -> Option<FlushPolicy> {
         match word {
             "forward" => Some(FlushPolicy::Forward),
@@ -181,7 +183,7 @@ impl FlushPolicy {
 }
 
 impl WriteThrough {
-    /// As a stack file names it.
+    /// The policy that a stack file names.
     pub fn named(word: &str) -> Option<WriteThrough> {
         match word {
             "fua" => Some(WriteThrough::Fua),

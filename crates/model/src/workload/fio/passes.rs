@@ -12,7 +12,7 @@ pub(super) struct PassLimits {
 }
 
 impl FioStream {
-    /// Where the job and its passes end. `io_size` makes no pass longer, save that of random writes without a map.
+    /// Where the job and its passes end. `io_size` lengthens no pass except that of random writes without a map.
     pub(super) fn ends(&self) -> PassLimits {
         let pattern = &self.pattern;
         let loops = u64::from(pattern.loops);
@@ -20,7 +20,7 @@ impl FioStream {
         let writes = pattern.direction.triple()[WRITE];
         let free = writes && self.random && !pattern.random_map;
         let pass = if free { self.size.max(pattern.bytes) } else { self.size };
-        // What is read back on the way counts as well.
+        // Data read back before the end count as well.
         let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
         PassLimits {
             requests: match pattern.requests {
@@ -36,19 +36,19 @@ impl FioStream {
         }
     }
 
-    /// All the bytes or requests of the job are issued.
+    /// True if all bytes or requests of the job are issued.
     #[inline]
     pub(super) fn over(&self) -> bool {
         self.bytes >= self.limits.bytes || self.counted_out()
     }
 
-    /// All the requests of the job are issued.
+    /// True if all requests of the job are issued.
     #[inline]
     fn counted_out(&self) -> bool {
         self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
     }
 
-    /// Bytes were read back.
+    /// Notes that bytes were read back.
     pub(crate) fn read_back(&mut self, bytes: u64) {
         self.moved += bytes;
         self.read_back += 1;
@@ -57,13 +57,13 @@ impl FioStream {
         }
     }
 
-    /// The bytes of a pass are issued.
+    /// True if the bytes of a pass are issued.
     #[inline]
     pub(super) fn pass_over(&self) -> bool {
         self.pass_bytes >= self.limits.pass
     }
 
-    /// All is issued. With passes left fio begins one more, in which nothing happens but its end.
+    /// Everything is issued. If passes are left, fio begins one more, in which only its end happens.
     pub(super) fn end(&mut self) -> Drawn {
         self.passes += 1;
         if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
@@ -82,7 +82,7 @@ impl FioStream {
         }
     }
 
-    /// The next pass begins, if there is one.
+    /// Begins the next pass; false if there is none.
     pub(crate) fn begin_pass(&mut self) -> bool {
         let more = !(self.pattern.verify && self.last_pass());
         if more {
@@ -91,7 +91,7 @@ impl FioStream {
         more
     }
 
-    /// Whether no pass follows: all are done, and of what `io_size` asks no whole request is left.
+    /// True if no pass follows: all are done, and no whole request of `io_size` is left.
     fn last_pass(&self) -> bool {
         let limit = self.pattern.bytes;
         let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Directories of ext4: one block, then an index with leaves by hash.
+//! Directories of ext4: one block, then an index with leaves by hash. Allocation of their blocks is in `ext4`.
 
 use super::super::Refused;
 use super::super::contents::Contents;
@@ -8,17 +8,17 @@ use super::Ext4;
 use super::layout::BLOCK;
 use crate::block::SECTOR;
 
-/// Bytes of a directory block for entries (12 are the checksum's), of an entry without its name.
+/// Bytes of a directory block for entries (the checksum takes 12), and of an entry without its name.
 const ENTRIES: u64 = BLOCK * SECTOR - 12;
 const ENTRY: u64 = 8;
-/// A leaf of an indexed directory is this full: they split in halves by hash (ln 2 of the room; inferred).
+/// How full a leaf of an indexed directory is: leaves split in halves by hash (ln 2 of the room; inferred).
 const LEAF: u64 = ENTRIES * 7 / 10;
 /// Bytes of the entries of itself and its parent.
 pub(super) const EMPTY: u64 = 2 * (ENTRY + 4);
 
 impl Ext4 {
-    /// Which block of a directory takes an entry of so many bytes: the only one, or a leaf by hash; nothing when the
-    /// directory has to grow first.
+    /// The block of a directory for an entry of `bytes` bytes: the only one, or a leaf by hash; `None` if the directory
+    /// must grow first.
     pub(super) fn leaf(&self, contents: &Contents, file: FileId, bytes: u64) -> Option<u64> {
         let directory = contents.tree.get(contents.tree.get(file).directory.expect("not the root"));
         let blocks = directory.clusters();
@@ -54,7 +54,7 @@ impl Ext4 {
         Ok(())
     }
 
-    /// Reads the way to an entry: all of a directory of one block, else index and leaf.
+    /// Reads the path to an entry: the block of a directory of one block, else index and leaf.
     pub(super) fn look_up(&self, contents: &mut Contents, directory: FileId, leaf: u64, plan: &mut Plan) {
         self.read_inode(contents, contents.tree.get(directory).record, plan);
         plan.then();
@@ -70,7 +70,7 @@ impl Ext4 {
         ENTRY + u64::from(name.letters).next_multiple_of(4)
     }
 
-    /// Enters a file into its directory.
+    /// Adds a file to its directory.
     pub(super) fn enter(
         &mut self,
         contents: &mut Contents,

@@ -1,8 +1,8 @@
-//! jbd2: metadata go to a ring of blocks first, a transaction at a time, and home later.
+//! The journal, jbd2: metadata go to a ring of blocks first, a transaction at a time, and home later.
 //!
-//! From the kernel's documentation (filesystems/ext4, "Journal (jbd2)") and fs/jbd2: a transaction is a descriptor block for
-//! every 254 blocks, the blocks, and when these are on the medium a commit block. With barriers that takes a flush
-//! before the commit block and that block by FUA; without, only the order of completions.
+//! From the kernel's documentation (filesystems/ext4, "Journal (jbd2)") and fs/jbd2: a transaction is a descriptor
+//! block for every 254 blocks, the blocks, and, when these are on the medium, a commit block. With barriers this takes
+//! a flush before the commit block and FUA for that block; without, only the order of completions.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -13,14 +13,15 @@ use super::layout::BLOCK;
 use crate::block::Flags;
 use crate::time::{Instant, Span};
 
-/// Blocks that a descriptor block names: 4,096 bytes less header (12), checksum (4) and the first tag's identifier (16), by
-/// tags of 16 bytes.
+/// Blocks that a descriptor block names: 4,096 bytes less header (12), checksum (4) and the first tag's identifier
+/// (16), divided by tags of 16 bytes.
 const TAGS: u64 = 254;
-/// Dirty blocks are written home after this (vm.dirty_expire_centisecs), looked for so often (dirty_writeback_centisecs).
+/// The age at which dirty blocks are written home (vm.dirty_expire_centisecs), and how often they are looked for
+/// (dirty_writeback_centisecs).
 const EXPIRE: Span = Span::from_secs(30);
 const LOOK: Span = Span::from_secs(5);
 
-/// A block that was committed and is not home yet.
+/// A committed block that is not home yet.
 #[derive(Clone, Copy, Debug)]
 struct Home {
     page: Dirty,
@@ -29,26 +30,27 @@ struct Home {
     transaction: u64,
 }
 
-/// The journal and what is on its way through it. The running transaction is what is dirty in [`Pages`].
+/// The journal and the blocks on their way through it. The running transaction is what is dirty in [`Pages`].
 #[derive(Debug)]
 pub(super) struct Journal {
-    /// First sector, and blocks of the ring behind the superblock.
+    /// First sector, and blocks in the ring after the superblock.
     lba: u64,
     ring: u64,
     barrier: bool,
     interval: Span,
-    /// Blocks ever written to the ring, and of these not needed any more as the superblock on the drive has it.
+    /// Blocks ever written to the ring, and how many of these are no longer needed according to the superblock on the
+    /// drive.
     head: u64,
     tail: u64,
     /// When the running transaction is committed.
     due: Instant,
-    /// The latest change that is committed.
+    /// The latest committed change.
     committed: u64,
     homes: BTreeMap<u64, Home>,
-    /// Transactions with blocks that are not home, by where they begin in the ring: number, begin, blocks left.
+    /// Transactions with blocks that are not home, by their start in the ring: number, start, blocks left.
     open: VecDeque<(u64, u64, u64)>,
     transactions: u64,
-    /// When old blocks are looked for.
+    /// When to look for old blocks.
     look: Instant,
 }
 
@@ -75,19 +77,19 @@ impl Journal {
         self.lba
     }
 
-    /// Metadata change: a transaction runs from now on.
+    /// Begins a transaction, if none runs: metadata change.
     pub(super) fn begin(&mut self, now: Instant) {
         if self.due == Instant::FAR {
             self.due = now + self.interval;
         }
     }
 
-    /// Whether this change is committed.
+    /// True if this change is committed.
     pub(super) fn has(&self, number: u64) -> bool {
         number <= self.committed
     }
 
-    /// A flush where there are barriers.
+    /// A flush, if there are barriers.
     pub(super) fn flush(&self, plan: &mut Plan) {
         if self.barrier {
             plan.flush();
@@ -152,7 +154,7 @@ impl Journal {
         if self.look == Instant::FAR {
             self.look = now + LOOK;
         }
-        // The superblock follows when that frees a quarter of the ring (jbd2: the most a transaction may take).
+        // The superblock follows if that frees a quarter of the ring (jbd2: the most that a transaction may take).
         let needed = self.needed();
         if needed - self.tail >= self.ring / 4 {
             self.write_superblock(needed, plan);
@@ -164,7 +166,7 @@ impl Journal {
         self.lba + (1 + at) * BLOCK
     }
 
-    /// A committed block waits to go home; an older transaction need not keep it any more.
+    /// Adds a committed block that waits to go home; an older transaction no longer needs to keep it.
     fn join(&mut self, home: Home) {
         if let Some(older) = self.homes.insert(home.page.lba, home) {
             self.leave(older.transaction);
@@ -180,7 +182,7 @@ impl Journal {
         }
     }
 
-    /// Where the oldest transaction begins that has blocks which are not home.
+    /// Where the oldest transaction with blocks that are not home begins.
     fn needed(&self) -> u64 {
         self.open.iter().find(|open| open.2 > 0).map_or(self.head, |open| open.1)
     }
@@ -195,7 +197,7 @@ impl Journal {
         pages::write(&out, Flags::NONE, plan);
     }
 
-    /// Takes all blocks home and frees the ring.
+    /// Writes all blocks home and frees the ring.
     pub(super) fn checkpoint(&mut self, plan: &mut Plan) {
         plan.then();
         let all: Vec<u64> = self.homes.keys().copied().collect();
@@ -214,7 +216,7 @@ impl Journal {
         self.tail = tail;
     }
 
-    /// A block was freed: it must not go home over other data.
+    /// Forgets a freed block: it must not be written home over other data.
     pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
         let gone: Vec<u64> = self.homes.range(lba..lba + sectors).map(|(&lba, _)| lba).collect();
         for lba in gone {
@@ -223,7 +225,7 @@ impl Journal {
         }
     }
 
-    /// All of it was before the run.
+    /// Everything so far was before the run.
     pub(super) fn settle(&mut self, number: u64) {
         self.homes.clear();
         self.open.clear();
@@ -249,7 +251,7 @@ mod tests {
             pages.touch(block * BLOCK, BLOCK, Role::Inodes, 1);
         }
         journal.commit(&mut pages, Instant::ZERO, &mut plan);
-        // 255 blocks need two descriptors; the ring begins behind the superblock.
+        // 255 blocks need two descriptors; the ring begins after the superblock.
         assert_eq!(sums(&plan), [(Role::JournalBlocks, 1_001, 257), (Role::JournalCommit, 1_258, 1)]);
         let phases: Vec<(u32, Op)> = plan.steps().iter().map(|step| (step.phase, step.op)).collect();
         assert_eq!(phases, [(0, Op::Write), (1, Op::Flush), (2, Op::Write)]);

@@ -1,24 +1,24 @@
-//! Where ext4 keeps what, as mke2fs 1.47 lays it out with its defaults (blocks of 4 KiB, inodes of 256 bytes, one for
-//! every 16 KiB, flex groups of 16, sparse superblocks, room to grow 1,024-fold). The test below holds it against
-//! that program where it is installed.
+//! The layout of ext4, as mke2fs 1.47 writes it with its defaults (blocks of 4 KiB, inodes of 256 bytes, one for every
+//! 16 KiB, flex groups of 16, sparse superblocks, room to grow 1,024-fold). The test below compares it with that
+//! program where it is installed.
 
 use super::super::Misfit;
 
-/// Sectors of a block.
+/// Sectors in a block.
 pub(super) const BLOCK: u64 = 8;
-/// Blocks of a group: one bitmap block has as many bits.
+/// Blocks in a group: as many as a bitmap block has bits.
 pub(super) const GROUP: u64 = 32_768;
 /// Groups whose bitmaps and inode tables lie together.
 pub(super) const FLEX: u64 = 16;
-/// Inodes of a block: 256 bytes each.
+/// Inodes in a block: 256 bytes each.
 pub(super) const INODES: u64 = 16;
-/// Group descriptors of a block: 64 bytes each.
+/// Group descriptors in a block: 64 bytes each.
 const DESCRIPTORS: u64 = 64;
 /// Bytes of the volume for each inode.
 const INODE_RATIO: u64 = 16_384;
-/// Descriptor blocks kept for growth, at most: the entries of an indirect block.
+/// The most descriptor blocks kept for growth: the entries of an indirect block.
 const RESERVED_MOST: u64 = 1024;
-/// Blocks of the journal by blocks of the volume (e2fsprogs, default sizes): below so many, so many.
+/// Blocks in the journal by blocks of the volume (e2fsprogs, default sizes): upper bound, journal.
 const JOURNAL: [(u64, u64); 7] = [
     (32_768, 1024),
     (262_144, 4096),
@@ -36,7 +36,7 @@ const JOURNAL_MOST: u64 = 262_144;
 pub(super) struct Layout {
     pub(super) blocks: u64,
     pub(super) groups: u64,
-    /// Inodes of a group, blocks of its table.
+    /// Inodes in a group, blocks in its table.
     pub(super) inodes: u64,
     pub(super) table: u64,
     /// Blocks of group descriptors in use, and kept for growth.
@@ -46,9 +46,9 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of a volume of so many blocks.
+    /// The layout of a volume of `blocks` blocks.
     pub(super) fn new(blocks: u64) -> Result<Layout, Misfit> {
-        // Below 512 MiB mke2fs takes blocks of 1 KiB: not modelled.
+        // Below 512 MiB mke2fs uses blocks of 1 KiB: not modelled.
         let least = 4 * GROUP;
         if blocks < least {
             return Err(Misfit::TooSmall { least: least * BLOCK });
@@ -81,7 +81,7 @@ impl Layout {
         if has { 1 + self.descriptors + self.reserved } else { 0 }
     }
 
-    /// First group of a group's flex group, and groups in that.
+    /// The first group of a group's flex group, and how many groups that has.
     pub(super) fn flex(&self, group: u64) -> (u64, u64) {
         let first = group / FLEX * FLEX;
         (first, FLEX.min(self.groups - first))
@@ -105,13 +105,13 @@ impl Layout {
         self.bitmaps(group) + 2 * self.flex(group).1 + group % FLEX * self.table
     }
 
-    /// The block that has a group's descriptor.
+    /// The block that holds a group's descriptor.
     pub(super) fn descriptor(&self, group: u64) -> u64 {
         1 + group / DESCRIPTORS
     }
 
-    /// The group in which the journal begins: the middle one or a neighbour, whichever has most free blocks; the first
-    /// of a flex group has least.
+    /// The group in which the journal begins: the middle one or a neighbour, whichever has the most free blocks; the
+    /// first of a flex group has the fewest.
     pub(super) fn journal_group(&self) -> u64 {
         let middle = self.blocks / 2 / GROUP;
         let first = if middle > FLEX { middle / FLEX * FLEX } else { middle.saturating_sub(1) };
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!((layout.backup(2), layout.backup(27), layout.backup(49)), (0, 1025, 1025));
     }
 
-    /// The number behind `key` in `line`.
+    /// The number after `key` in `line`.
     fn number(line: &str, key: &str) -> Option<u64> {
         let rest = line.split(key).nth(1)?.trim_start();
         rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

@@ -1,23 +1,23 @@
-//! Directories of FAT32: entries of 32 bytes, in no order, at the first place with room.
+//! Directories of FAT32: entries of 32 bytes, unsorted, at the first place with room. The tables are in `fat32`.
 
 use super::super::Refused;
 use super::super::contents::Contents;
 use super::super::tree::{FileId, Name};
 use super::Fat32;
 
-/// Bytes of a directory entry, and letters of a long name in one.
+/// Bytes in a directory entry, and letters of a long name in one.
 pub(super) const ENTRY: u64 = 32;
 const LETTERS: u64 = 13;
 /// A directory has at most 65,536 entries (specification: 2^21 bytes).
 const DIRECTORY: u64 = 1 << 21;
 
-/// Entries that a name takes: one, and of a long name one for each 13 letters.
+/// Entries that a name takes: one, and for a long name one more for each 13 letters.
 fn entries(name: Name) -> u64 {
     if name.long { 1 + u64::from(name.letters).div_ceil(LETTERS) } else { 1 }
 }
 
 impl Fat32 {
-    /// Gives a directory one more cluster, all of it zero. Where files go on stays (inferred).
+    /// Gives a directory one more cluster, all zero. The place where files are allocated next stays (inferred).
     pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
         let node = contents.tree.get(directory);
         let (have, last) = (node.clusters() * contents.cluster_bytes(), node.runs.last().copied());
@@ -38,7 +38,7 @@ impl Fat32 {
         Ok(())
     }
 
-    /// Puts an entry into its directory, at the first place with room.
+    /// Adds an entry to its directory, at the first place with room.
     pub(super) fn enter(&mut self, contents: &mut Contents, file: FileId, number: u64) -> Result<(), Refused> {
         let node = contents.tree.get(file);
         let (directory, count) = (node.directory.expect("not the root"), entries(node.name));
@@ -56,7 +56,7 @@ impl Fat32 {
         Ok(())
     }
 
-    /// Takes the entry out again.
+    /// Removes the entry.
     pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let (directory, (at, bytes)) = (node.directory.expect("not the root"), node.entry);
@@ -67,7 +67,7 @@ impl Fat32 {
         slots.release(at / ENTRY, u64::from(bytes) / ENTRY);
     }
 
-    /// The entry of a file changes where it stands: length, times, first cluster.
+    /// Changes the entry of a file in place: length, times, first cluster.
     pub(super) fn touch_entry(&self, contents: &mut Contents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         if let Some(directory) = node.directory {

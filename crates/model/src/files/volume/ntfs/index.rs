@@ -1,4 +1,5 @@
-//! Directories of NTFS: entries in the directory's record until it is full, then in index buffers of 4 KiB.
+//! Directories of NTFS: entries are in the directory's record until it is full, then in index buffers of 4 KiB. Records
+//! are in `ntfs`.
 
 use super::super::Refused;
 use super::super::change::Fact;
@@ -7,22 +8,22 @@ use super::super::plan::{Plan, Role};
 use super::super::tree::{FileId, Name};
 use super::{FILE_NAME, Ntfs, eights, room};
 
-/// Bytes for entries in an index buffer of 4 KiB: header and sequence array 88, last entry 16.
+/// Bytes for entries in an index buffer of 4 KiB: header and sequence array take 88, the last entry 16.
 const BUFFER: u64 = 4096 - 88 - 16;
 /// Two thirds of a buffer are used (inferred: a half by ascending names, ln 2 by random ones, all after a compaction).
 const FILLED: u64 = BUFFER * 2 / 3;
-/// Bytes of an index entry's header, of `$INDEX_ROOT` without entries.
+/// Bytes in an index entry's header, and in `$INDEX_ROOT` without entries.
 const INDEX_ENTRY: u64 = 16;
 const INDEX_ROOT: u64 = 64;
 
-/// Bytes of a name's entries in an index: one, and one of its short name.
+/// Bytes of a name's entries in an index: its own, and that of its short name.
 fn entry_bytes(name: Name) -> u64 {
     let entry = |letters: u64| eights(INDEX_ENTRY + FILE_NAME + 2 * letters);
     entry(u64::from(name.letters)) + if name.long { entry(12) } else { 0 }
 }
 
 impl Ntfs {
-    /// The page that lists a file: of its directory's index, or the directory's record while all entries fit there.
+    /// The page that lists a file: in its directory's index, or the directory's record while all entries fit there.
     pub(super) fn list_page(&self, contents: &Contents, file: FileId) -> u64 {
         let node = contents.tree.get(file);
         let directory = node.directory.expect("not the root");
@@ -59,7 +60,7 @@ impl Ntfs {
         Ok(())
     }
 
-    /// Enters a file into its directory. Names are taken to ascend, as when folders are copied: an entry goes to the last
+    /// Adds a file to its directory. Names are assumed to ascend, as when folders are copied: an entry goes to the last
     /// buffer.
     pub(super) fn enter(&mut self, contents: &mut Contents, file: FileId, number: u64) -> Result<(), Refused> {
         let node = contents.tree.get(file);
@@ -97,8 +98,8 @@ impl Ntfs {
         self.log.append(2, bytes + 2 * 56, number);
     }
 
-    /// Goes down a directory's index to the buffer at byte `leaf`: root in its record, one level more above six buffers
-    /// (about as many separators fit in a record).
+    /// Reads a directory's index down to the buffer at byte `leaf`: root in its record, one level more above six
+    /// buffers (about as many separators fit in a record).
     pub(super) fn descend(&self, contents: &mut Contents, directory: FileId, leaf: u64, plan: &mut Plan) {
         self.read_record(contents, contents.tree.get(directory).record, plan);
         plan.then();
@@ -112,7 +113,7 @@ impl Ntfs {
         }
     }
 
-    /// Looks for a name that is to be entered: where it will stand.
+    /// Looks for a new name: reads the page on which it will stand.
     pub(super) fn look_for_new(&self, contents: &mut Contents, directory: FileId, plan: &mut Plan) {
         self.descend(contents, directory, contents.tree.get(directory).filled / FILLED * 4096, plan);
     }

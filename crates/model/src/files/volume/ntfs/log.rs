@@ -1,35 +1,35 @@
-//! `$LogFile`: what must be on the drive before the metadata it tells of.
+//! `$LogFile`: what must be on the drive before the metadata that it describes.
 //!
-//! From the linux-ntfs documentation ("$LogFile (2)"): two restart pages, then two tail pages, then pages of 4 KiB with a
-//! header of 64 bytes in turn. A page that is not full yet is written to a tail page, the two by turns, and to its own
-//! place when it is full (the documentation says what tail pages are for, not when: inferred).
+//! From the linux-ntfs documentation ("$LogFile (2)"): two restart pages, then two tail pages, then a ring of pages of
+//! 4 KiB with a header of 64 bytes each. A page that is not full yet is written to a tail page, the two by turns, and
+//! to its own place when it is full (the documentation says what tail pages are for, not when they are used: inferred).
 
 use super::super::plan::{Plan, Role, Wait};
 use crate::block::Flags;
 
-/// Bytes of a page, of its header; pages before the first of the ring.
+/// Bytes in a page, and in its header; pages before the first of the ring.
 const PAGE: u64 = 4096;
 const HEADER: u64 = 64;
 const AHEAD: u64 = 4;
-/// Bytes of a log record before what it redoes and undoes: LFS header 48, NTFS header 32 and one cluster number of 8.
+/// Bytes in a log record before its redo and undo data: LFS header 48, NTFS header 32 and one cluster number of 8.
 const RECORD: u64 = 88;
 
-/// The log.
+/// The log file.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// First sector on the drive, sectors of a page.
+    /// First sector on the drive, sectors in a page.
     lba: u64,
-    /// Pages of the ring.
+    /// Pages in the ring.
     ring: u64,
-    /// Bytes of records ever logged, and of these on the drive.
+    /// Bytes of records ever logged, and how many of these are on the drive.
     logged: u64,
     flushed: u64,
     /// The latest change logged.
     holds: u64,
-    /// Bytes logged at the last checkpoint, and when all before was on the drive.
+    /// Bytes logged at the last checkpoint, and at the time when everything before was on the drive.
     checked: u64,
     clean: u64,
-    /// Which of the tail pages, of the restart pages is next.
+    /// Which of the tail pages, and of the restart pages, is next.
     tail: u64,
     restart: u64,
 }
@@ -45,19 +45,19 @@ impl Log {
         self.lba + index * (PAGE / 512)
     }
 
-    /// Logs `records` with so many bytes of redo and undo between them, of change `number`.
+    /// Logs `records` records with `bytes` bytes of redo and undo data in all, for change `number`.
     pub(super) fn append(&mut self, records: u64, bytes: u64, number: u64) {
         self.logged += records * RECORD + bytes;
         self.holds = number;
     }
 
-    /// Something was logged since the last checkpoint.
+    /// True if something was logged since the last checkpoint.
     pub(super) fn moved(&self) -> bool {
         self.logged != self.checked
     }
 
-    /// More than three quarters of the ring tell of metadata that may not be on the drive (inferred: NTFS raises "log file
-    /// full" before the ring closes).
+    /// True if more than three quarters of the ring describe metadata that may not be on the drive (inferred: NTFS
+    /// raises "log file full" before the ring closes).
     pub(super) fn is_full(&self) -> bool {
         self.logged - self.clean > self.ring * (PAGE - HEADER) / 4 * 3
     }
@@ -85,7 +85,7 @@ impl Log {
         self.flushed = self.logged;
     }
 
-    /// A checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes between them, inferred: 200 to
+    /// A checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes in all, inferred: 200 to
     /// 4,000), then one of the restart pages by turns.
     pub(super) fn checkpoint(&mut self, all_clean: bool, plan: &mut Plan) {
         self.append(3, 512, self.holds);
@@ -99,7 +99,7 @@ impl Log {
         }
     }
 
-    /// All of it was before the run.
+    /// Everything so far was before the run.
     pub(super) fn settle(&mut self) {
         (self.flushed, self.checked, self.clean) = (self.logged, self.logged, self.logged);
     }

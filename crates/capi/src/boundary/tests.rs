@@ -1,0 +1,126 @@
+//! What comes over the boundary and should not: null, addresses out of line, texts without an end, and panics.
+
+use std::ptr::{null, null_mut};
+
+use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Request};
+use seekwise_model::record::DriveLog;
+use seekwise_model::time::Instant;
+
+use super::*;
+
+/// An opened drive, freed at its end.
+struct Opened(*mut Disk);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        unsafe { seekwise_free(self.0) }
+    }
+}
+
+fn opened(name: &CStr) -> (SeekwiseStatus, Opened, String) {
+    let (mut disk, mut why) = (null_mut(), [1 as c_char; 80]);
+    let status = unsafe { seekwise_open(name.as_ptr(), 1, &mut disk, why.as_mut_ptr(), why.len()) };
+    let said = if status == SeekwiseStatus::Ok { "" } else { unsafe { text(why.as_ptr(), 80) }.unwrap() };
+    (status, Opened(disk), said.to_owned())
+}
+
+#[test]
+fn a_reason_is_given_as_far_as_it_fits() {
+    let (status, disk, why) = opened(c"exos-x81");
+    assert_eq!((status, disk.0), (SeekwiseStatus::Unknown, null_mut()));
+    assert!(why.starts_with("exos-x81: no such built-in drive; expected a name") && why.len() == 79, "{why}");
+    let mut place = [1 as c_char; 4];
+    let cut = unsafe { put_text("abé", place.as_mut_ptr(), 4) };
+    assert_eq!((cut, place), (Ok(()), [b'a' as c_char, b'b' as c_char, 0, 1]), "a letter is whole or not there");
+}
+
+#[test]
+fn null_is_refused_everywhere() {
+    let bad = SeekwiseStatus::BadArgument;
+    let (_, disk, _) = opened(c"exos-x18");
+    let (mut other, mut completion) = (null_mut(), SeekwiseCompletion::default());
+    unsafe {
+        assert_eq!(seekwise_open(null(), 1, &mut other, null_mut(), 0), bad);
+        assert_eq!(seekwise_open(c"exos-x18".as_ptr(), 1, null_mut(), null_mut(), 0), bad);
+        assert_eq!(seekwise_open(c"exos-x81".as_ptr(), 1, &mut other, null_mut(), 0), SeekwiseStatus::Unknown);
+        assert_eq!(seekwise_open_stack(null(), 1, &mut other, null_mut(), 0), bad);
+        assert_eq!(seekwise_limits(disk.0, null_mut()), bad);
+        assert_eq!(seekwise_submit(disk.0, 0, null(), null_mut()), bad);
+        assert_eq!(seekwise_completion(disk.0, null_mut()), bad);
+        assert_eq!(seekwise_landing(disk.0, null_mut()), bad);
+        assert_eq!(seekwise_set(disk.0, 0, null(), c"on".as_ptr()), bad);
+        assert_eq!(seekwise_drive_name(0, null_mut(), 9), bad);
+        assert_eq!(seekwise_part_name(0, null_mut(), 9), bad);
+        assert_eq!(seekwise_advance(null_mut(), 0), bad);
+        assert_eq!(seekwise_control(null_mut(), 0, 0), bad);
+        assert_eq!(seekwise_abort(null_mut(), 0, 0), bad);
+        assert_eq!(seekwise_next(null_mut()), SEEKWISE_NEVER);
+        let askew = (&raw mut completion).byte_add(1);
+        assert_eq!(seekwise_completion(disk.0, askew), bad);
+        assert_eq!(seekwise_completion(disk.0, &mut completion), SeekwiseStatus::None);
+        seekwise_free(null_mut());
+    }
+}
+
+#[test]
+fn a_text_without_an_end_is_read_no_farther_than_its_bound() {
+    let long = vec![b'a' as c_char; WORD + 1];
+    assert_eq!(unsafe { text(long.as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
+    assert_eq!(unsafe { text(c"\xff".as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
+}
+
+#[test]
+fn names_go_up_to_the_last() {
+    let mut name = [0 as c_char; 64];
+    let mut names = Vec::new();
+    while unsafe { seekwise_drive_name(names.len(), name.as_mut_ptr(), name.len()) } == SeekwiseStatus::Ok {
+        names.push(unsafe { text(name.as_ptr(), name.len()) }.unwrap().to_owned());
+    }
+    assert!(names.iter().map(String::as_str).eq(drives::names()));
+    assert_eq!(unsafe { seekwise_part_name(12, name.as_mut_ptr(), name.len()) }, SeekwiseStatus::None);
+    let says = |status: u32| unsafe { CStr::from_ptr(seekwise_status_text(status)) };
+    assert_eq!((says(0), says(9)), (c"done", c"no such status"));
+}
+
+/// Panics as soon as time passes.
+struct Faulty;
+
+impl Device for Faulty {
+    fn limits(&self, _unit: u8) -> Limits {
+        let drive = drives::load("exos-x18").unwrap().profile().unwrap();
+        seekwise_model::stack::Stack::bare(drive).build(seekwise_model::rng::Seed(1)).limits(0)
+    }
+    fn submit(&mut self, _now: Instant, request: Request) -> Result<Instant, Request> {
+        Err(request)
+    }
+    fn control(&mut self, _now: Instant, _control: &Control<'_>) -> Result<(), ControlError> {
+        Ok(())
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn handle_timeout(&mut self, _now: Instant) {
+        panic!("as this test wants it");
+    }
+    fn poll_completion(&mut self) -> Option<Completion> {
+        None
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+    fn unsettled(&self, _tell: &mut dyn FnMut(u64)) {}
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+}
+
+#[test]
+fn a_panic_ends_at_the_boundary_and_the_disk_with_it() {
+    let disk = Opened(Box::into_raw(Box::new(Disk::of(Box::new(Faulty)))));
+    let mut limits = SeekwiseLimits::default();
+    unsafe {
+        assert_eq!(seekwise_limits(disk.0, &mut limits), SeekwiseStatus::Ok);
+        assert_eq!(seekwise_advance(disk.0, 1), SeekwiseStatus::Panicked);
+        assert_eq!(seekwise_limits(disk.0, &mut limits), SeekwiseStatus::Panicked);
+    }
+}

@@ -1,0 +1,14 @@
+//! The modelled disk for programs in C. The header is `include/seekwise.h`, made from this source by cbindgen; how to use it is
+//! told in `docs/embed.md`, with an example in `examples/disk.c`.
+//!
+//! It has no clock and no thread, opens no file and never sleeps: the caller says what time it is.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`boundary`] | the functions that C calls: pointers checked, panics caught; the one file with `unsafe` code |
+//! | [`disk`] | a disk that checks what it is asked, whoever asks |
+//! | [`values`] | what passes the boundary: structures and numbers |
+
+pub mod boundary;
+pub mod disk;
+pub mod values;

@@ -1,0 +1,95 @@
+//! `examples/disk.c`, compiled by the system's C compiler, says what the same calls in Rust say. Skipped without a compiler.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use seekwise_formats::drives;
+use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request, Status};
+use seekwise_model::record::Part;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::Instant;
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// Compiles the example into `folder`; why not, where there is no compiler.
+fn compiled(folder: &Path) -> Result<PathBuf, &'static str> {
+    if cfg!(windows) || Command::new("cc").arg("--version").output().is_err() {
+        return Err("no C compiler `cc`");
+    }
+    let (root, program) = (Path::new(env!("CARGO_MANIFEST_DIR")), folder.join("disk"));
+    // Built beside this test, as its dependency.
+    let library = std::env::current_exe().unwrap().with_file_name("libseekwise_capi.a");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I"]).arg(root.join("include"));
+    compiler.arg(root.join("examples/disk.c")).arg(library).arg("-o").arg(&program);
+    compiler.args(if cfg!(target_os = "macos") { vec![] } else { vec!["-lpthread", "-ldl", "-lm"] });
+    let compiled = compiler.output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    Ok(program)
+}
+
+/// What a program prints on its two outputs, and whether it ends well.
+fn ran(program: &Path, words: &[&str]) -> (String, String, bool) {
+    let ran = Command::new(program).args(words).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(ran.stdout), text(ran.stderr), ran.status.success())
+}
+
+#[test]
+fn c_and_rust_get_the_same_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = match compiled(folder.path()) {
+        Ok(program) => program,
+        Err(why) => return println!("skipped: {why}"),
+    };
+    let (said, errors, ended_well) = ran(&program, &[]);
+    assert!(ended_well, "{errors}");
+    assert_eq!(said, run_in_rust());
+    assert!(said.contains("rotation") && said.contains("on the medium") && said.ends_with("lost\n"), "{said}");
+
+    let (said, errors, ended_well) = ran(&program, &["exos-x81"]);
+    assert_eq!((said.as_str(), ended_well), ("", false));
+    assert!(errors.ends_with("did you mean `exos-x18`?\n"), "{errors}");
+}
+
+/// What the example prints, from the same calls of the model itself.
+fn run_in_rust() -> String {
+    let mut disk = Stack::bare(drives::load(DRIVE).unwrap().profile().unwrap()).build(Seed(1));
+    disk.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    let mut said = String::new();
+    submit(&mut disk, Instant::ZERO, (1, Op::Read, 1_000_000, 8));
+    submit(&mut disk, Instant::ZERO, (2, Op::Read, 150_000_000, 8));
+    submit(&mut disk, Instant::ZERO, (3, Op::Write, 2_000_000, 64));
+    let mut now = Instant::ZERO;
+    for _ in 0..4 {
+        let done = disk.proceed(Instant::FAR).unwrap();
+        now = done.finished;
+        print(&mut said, &done);
+        if done.tag == 3 {
+            submit(&mut disk, now, (4, Op::Flush, 0, 0));
+        }
+    }
+    submit(&mut disk, now, (5, Op::Write, 3_000_000, 64));
+    now = disk.proceed(Instant::FAR).unwrap().finished;
+    disk.control(now, &Control::PowerCut).unwrap();
+    while let Some(left) = disk.poll_landing() {
+        let what = if left.kind == LandingKind::Landed { "on the medium" } else { "lost" };
+        writeln!(said, "write {}: {} sectors at {} {what}", left.stamp, left.sectors, left.lba).unwrap();
+    }
+    said
+}
+
+fn submit(disk: &mut Box<dyn Device>, now: Instant, (tag, op, lba, sectors): (u32, Op, u64, u32)) {
+    let stamp = u64::from(tag);
+    disk.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp }).unwrap();
+}
+
+fn print(said: &mut String, done: &Completion) {
+    assert_eq!(done.status, Status::Done);
+    writeln!(said, "request {}: outcome 0, {} ns", done.tag, done.parts.total().nanos()).unwrap();
+    for part in Part::ALL.into_iter().filter(|&part| done.parts.get(part).nanos() > 0) {
+        writeln!(said, "  {:10} {:10} ns", part.name(), done.parts.get(part).nanos()).unwrap();
+    }
+}

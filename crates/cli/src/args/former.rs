@@ -1,0 +1,83 @@
+//! The words that `seekwise disk` had in the version before: `power`, `set` and `status`, whose `--at` was the socket for orders.
+//! They are hidden and still understood, as what they are called now; they go with the next version.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::key_value;
+use super::serve::{Order, Power, Served, Set, Supply};
+
+/// Arguments of `status`, and of the others too: the socket, as it was given.
+#[derive(Args, Debug)]
+pub struct FormerServed {
+    /// The disk's socket for orders.
+    #[arg(long, value_name = "PATH")]
+    pub at: PathBuf,
+}
+
+/// Arguments of `set`.
+#[derive(Args, Debug)]
+pub struct FormerSet {
+    /// A dotted key of the stack and its new value.
+    #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
+    pub setting: (String, String),
+    /// Whose.
+    #[command(flatten)]
+    pub served: FormerServed,
+}
+
+/// Arguments of `power`.
+#[derive(Args, Debug)]
+pub struct FormerPower {
+    /// What becomes of the power, or a reset of the link.
+    #[arg(value_enum)]
+    pub what: FormerSupply,
+    /// Whose.
+    #[command(flatten)]
+    pub served: FormerServed,
+}
+
+/// What `power` took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormerSupply {
+    /// The power fails.
+    Cut,
+    /// It is switched off in order.
+    Off,
+    /// It comes back.
+    On,
+    /// The link is reset.
+    Reset,
+}
+
+impl From<FormerServed> for Served {
+    fn from(FormerServed { at }: FormerServed) -> Served {
+        Served { control: at }
+    }
+}
+
+impl From<FormerServed> for Order {
+    fn from(served: FormerServed) -> Order {
+        Order::Status(served.into())
+    }
+}
+
+impl From<FormerSet> for Order {
+    fn from(FormerSet { setting, served }: FormerSet) -> Order {
+        Order::Set(Set { setting, served: served.into() })
+    }
+}
+
+impl From<FormerPower> for Order {
+    fn from(FormerPower { what, served }: FormerPower) -> Order {
+        let served = served.into();
+        let power = |what, served| Order::Power(Power { what, served });
+        match what {
+            FormerSupply::Cut => power(Supply::Cut, served),
+            FormerSupply::Off => power(Supply::Off, served),
+            FormerSupply::On => power(Supply::On, served),
+            FormerSupply::Reset => Order::ResetLink(served),
+        }
+    }
+}

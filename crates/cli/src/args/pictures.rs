@@ -1,0 +1,17 @@
+//! Where the picture of a command's answer goes. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Files for one picture.
+#[derive(Args, Debug, Default)]
+#[group(id = "pictures", multiple = true)]
+pub struct Pictures {
+    /// Also draw the answer: a picture as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Also draw the answer: a picture as PNG, for documents that take no SVG.
+    #[arg(long, value_name = "FILE")]
+    pub png: Option<PathBuf>,
+}

@@ -1,0 +1,52 @@
+//! Arguments of `seekwise validate`. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{Columns, Pictures, key_value, name, percent, seed};
+
+/// Arguments of `validate`.
+#[derive(Args, Debug)]
+pub struct Validate {
+    /// The measured trace; `-` is standard input.
+    #[arg(value_parser = name)]
+    pub trace: String,
+    /// A drive's name, or a profile file.
+    #[arg(long, value_name = "NAME|FILE", value_parser = name)]
+    pub drive: String,
+    /// Set a dotted key of the drive; may be given more than once.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub set: Vec<(String, String)>,
+    /// What the replay goes by.
+    #[arg(long, value_enum, default_value_t = Replay::Think)]
+    pub replay: Replay,
+    /// The seed of the platter's phase.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
+    pub seed: u64,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: Pictures,
+    /// Write every simulated request to this Parquet file.
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Replace a file that is there.
+    #[arg(long)]
+    pub force: bool,
+    /// Answer "no" (exit code 1) when a demerit (of all, the reads or the writes) is above so many percent of the
+    /// measured mean.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub at_most: Option<f64>,
+    /// Which columns are shown.
+    #[command(flatten)]
+    pub columns: Columns,
+}
+
+/// What a replay goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Replay {
+    /// One at a time: each request its think time after the completion before it.
+    Think,
+    /// Each request at its own instant.
+    Arrival,
+}

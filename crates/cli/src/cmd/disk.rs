@@ -1,0 +1,99 @@
+//! `seekwise disk`: orders to a disk that `seekwise serve` serves.
+
+use std::path::Path;
+
+use seekwise_formats::diagnostic::is_same;
+use seekwise_formats::keys::{Entry, sections, unknown};
+use seekwise_os::live::Said;
+use seekwise_os::serve::send;
+use seekwise_run::sim::{UNCHANGEABLE, UNFIT};
+
+use super::{print, print_json};
+use crate::args::{Order, Power, Served, Set, Supply};
+use crate::exit::{Answer, Failure, Outcome};
+use crate::output::say;
+use crate::screen::talk;
+use seekwise::shell::quoted;
+
+/// Runs the command.
+pub fn disk(order: &Order, json: bool) -> Outcome {
+    match order {
+        Order::Status(Served { control }) => status(control, json),
+        Order::Set(Set { setting: (key, value), served }) => {
+            let said = answer(&served.control, &format!("set {key}={value}"))?;
+            tell(&said.map_err(|why| refused(key, &why))?, json)
+        }
+        Order::Power(Power { what, served }) => tell(&obeyed(&served.control, supply(*what))?, json),
+        Order::ResetLink(Served { control }) => tell(&obeyed(control, "reset")?, json),
+    }
+}
+
+/// Runs the command as it was called in the version before, and says what it is called now.
+pub fn former(word: &str, order: &Order, json: bool) -> Outcome {
+    let (now, Served { control }) = match order {
+        Order::Status(served) => ("status".to_owned(), served),
+        Order::Set(Set { setting: (key, value), served }) => {
+            (format!("set {}", quoted(&format!("{key}={value}"))), served)
+        }
+        Order::Power(Power { what, served }) => (format!("power {}", supply(*what)), served),
+        Order::ResetLink(served) => ("reset-link".to_owned(), served),
+    };
+    let now = format!("seekwise disk {now} --control {}", quoted(&control.display().to_string()));
+    say(talk(&format!("note: `seekwise {word}` goes with the next version; it is `{now}` now")));
+    disk(order, json)
+}
+
+/// The word of an order.
+fn supply(what: Supply) -> &'static str {
+    match what {
+        Supply::Cut => "cut",
+        Supply::Off => "off",
+        Supply::On => "on",
+    }
+}
+
+/// Why a setting was refused, with the key that was meant, or what it takes.
+fn refused(key: &str, why: &str) -> Failure {
+    let known = sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key));
+    match known {
+        None if why.ends_with(UNCHANGEABLE) => unknown("set", 0, key).into(),
+        Some(Entry { takes, unit, .. }) if why.ends_with(UNFIT) => {
+            Failure::new(format!("set: {why}; expected {takes} {unit}").trim_end().to_owned())
+        }
+        _ => Failure::new(format!("set: {why}")),
+    }
+}
+
+/// What it did so far: in words, or all figures of the receipt.
+fn status(control: &Path, json: bool) -> Outcome {
+    if !json {
+        return tell(&obeyed(control, "status")?, json);
+    }
+    let said = obeyed(control, "receipt")?;
+    let figure = |word: &str| {
+        let (name, value) = word.split_once('=')?;
+        Some((name.to_owned(), serde_json::from_str(value).ok()?))
+    };
+    print_json(&serde_json::Value::Object(said.split(' ').filter_map(figure).collect()))?;
+    Ok(Answer::Done)
+}
+
+fn tell(said: &str, json: bool) -> Outcome {
+    match json {
+        true => print_json(&serde_json::json!({ "said": said }))?,
+        false => print(said)?,
+    }
+    Ok(Answer::Done)
+}
+
+/// What it says to an order that it obeys.
+fn obeyed(control: &Path, order: &str) -> Result<String, Failure> {
+    answer(control, order)?.map_err(|why| Failure::new(format!("{order}: refused: {why}")))
+}
+
+fn answer(control: &Path, order: &str) -> Result<Said, Failure> {
+    send(control, order).map_err(|error| {
+        let named = "expected the socket for orders that `seekwise serve` names";
+        Failure::new(format!("--control {}: {error}; {named}", control.display()))
+    })
+}

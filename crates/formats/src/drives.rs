@@ -1,0 +1,81 @@
+//! The built-in drives by name: their profiles as text and as values.
+//!
+//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. Profiles in
+//! files of the user's are the business of whoever opens files.
+//!
+//! ```
+//! use seekwise_formats::drives;
+//!
+//! let profile = drives::load("barracuda-7200.7-ncq").unwrap().profile().unwrap();
+//! assert_eq!(profile.geometry.sectors(), 312_581_808);
+//! ```
+
+use crate::diagnostic::Diagnostic;
+use crate::profile::{self, DriveFile};
+
+macro_rules! drives {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../../drives/", $name, ".toml")))),+]
+    };
+}
+
+/// Names and texts, studies' drives first, each group by age.
+static DRIVES: [(&str, &str); 13] = drives![
+    "fireball-plus-as-30",
+    "caviar-wd400jb",
+    "barracuda-7200.7",
+    "barracuda-7200.7-ncq",
+    "raptor-wd740gd",
+    "travelstar-5k250-160",
+    "cheetah-15k.4",
+    "cheetah-10k.7",
+    "atlas-10k-v-300",
+    "atlas-15k-ii-73",
+    "barracuda-2t-st2000dm006",
+    "wd140edfz",
+    "exos-x18",
+];
+
+/// The names of the built-in drives.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    DRIVES.iter().map(|drive| drive.0)
+}
+
+/// The profile of a built-in drive as TOML.
+pub fn text(name: &str) -> Option<&'static str> {
+    DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1)
+}
+
+/// The same, for [`Stack::build`](crate::stack::Stack::build). An unknown name is an error that names the nearest.
+pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
+    text(name).map(str::to_owned).ok_or_else(|| {
+        let unknown = Diagnostic::at(name, 0, "no such built-in drive");
+        let unknown = unknown.expected("a name that `seekwise drives` lists");
+        vec![unknown.nearest_to(name, names()).limited(name)]
+    })
+}
+
+/// Reads a built-in drive. An unknown name is an error that names the nearest.
+pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
+    profile::parse(&format!("{name}.toml"), &read(name)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_drive_carries_its_own_name() {
+        for name in names() {
+            assert_eq!(load(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_gets_the_nearest() {
+        assert_eq!(
+            load("exos-x81").unwrap_err()[0].to_string(),
+            "exos-x81: no such built-in drive; expected a name that `seekwise drives` lists; did you mean `exos-x18`?"
+        );
+    }
+}

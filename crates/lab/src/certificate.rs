@@ -1,0 +1,94 @@
+//! The certificate of a trace's run: the content of the trace, how its units were interpreted, what was derived, how it
+//! was played, and how close to their instants its requests were issued.
+
+use seekwise_formats::trace::keys::{Map, loop_word};
+use seekwise_formats::trace::{Format, Wait, name_of};
+use seekwise_model::block::SECTOR;
+use seekwise_model::time::Span;
+use seekwise_model::workload::trace::Loop;
+
+use crate::jobs::Origin;
+use crate::plan::Prepared;
+use crate::run::Measured;
+use crate::run::certificate::{Certificate, Off};
+use crate::trace::Traced;
+
+/// The certificate of a run of a trace.
+pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certificate> {
+    let (Origin::Trace(traced), Some(achieved)) = (&prepared.origin, &measured.achieved) else { return None };
+    let Traced { survey, asked, .. } = &**traced;
+    let played = achieved.played;
+    let seconds = |span: Span| span.nanos() as f64 / 1e9;
+    let moved = (survey.reads + survey.writes).max(1);
+    let by_instants = asked.mode.by_instants();
+    Some(Certificate {
+        format: survey.format.known().word.to_owned(),
+        requests: survey.requests,
+        issued: played.issued,
+        reads_percent: 100.0 * survey.reads as f64 / moved as f64,
+        flushes: survey.flushes,
+        trims: survey.trims,
+        bytes: survey.bytes,
+        size_median: u64::from(survey.median) * SECTOR,
+        size_largest: u64::from(survey.largest) * SECTOR,
+        span_s: seconds(survey.span),
+        recorded_per_s: (survey.span > Span::ZERO).then(|| survey.rate()),
+        mode: loop_word(asked.mode).to_owned(),
+        speed: by_instants.then(|| f64::from(asked.speed.thousandths) / 1e3),
+        recorded_s: seconds(played.recorded),
+        played_s: played.last.nanos() as f64 / 1e9,
+        issue_error_ms: Off::of(&achieved.off),
+        held: played.held,
+        reordered: survey.met.reordered,
+        responses: survey.responses,
+        rounded: survey.ragged,
+        devices: survey.devices.iter().filter(|device| device.requests > 0).count() as u64,
+        extent: survey.sectors().saturating_mul(SECTOR),
+        elsewhere: survey.met.elsewhere,
+        passed_over: survey.met.passed_over,
+        map: asked.map.word().to_owned(),
+        moved: achieved.moved,
+        clipped: achieved.clipped,
+        taken: taken(traced),
+    })
+}
+
+/// How units were interpreted, and what was derived.
+fn taken(traced: &Traced) -> Vec<String> {
+    let Traced { survey, asked, sectors } = traced;
+    let units = asked.reading.units(survey.format);
+    let bytes = |bytes: u64| match bytes {
+        1 => "bytes".to_owned(),
+        512 => "sectors of 512 bytes".to_owned(),
+        other => format!("units of {other} bytes"),
+    };
+    let mut taken = vec![format!(
+        "instants in {}, addresses in {}, sizes in {}",
+        name_of(units.time),
+        bytes(units.address),
+        bytes(units.length)
+    )];
+    match (survey.format, survey.wait) {
+        (Format::Tencent, _) => taken.push("requests of one second are spread evenly over it".to_owned()),
+        (Format::Biosnoop, _) => taken.push("a request began its response time before its line was printed".to_owned()),
+        (Format::Validation, _) => taken.push("instants are the sums of response and think times".to_owned()),
+        (Format::Iolog, _) if survey.met.waits == 0 => {}
+        (_, Some(Wait::Relative)) => taken.push("`wait` counts microseconds from the one before".to_owned()),
+        (_, Some(Wait::Absolute)) => taken.push("`wait` counts milliseconds from the beginning".to_owned()),
+        _ => {}
+    }
+    if survey.devices.len() > 1 && asked.reading.device.is_none() {
+        taken.push(format!("its {} devices lie one behind another, each from a whole MiB on", survey.devices.len()));
+    }
+    if survey.met.cut {
+        taken.push("the last line has no end: the file may have been cut".to_owned());
+    }
+    let missing = survey.requests - survey.responses;
+    if asked.mode == Loop::Dependent && missing > 0 {
+        taken.push(format!("{missing} requests do not say when they were over: nothing waits for them"));
+    }
+    if matches!(asked.map, Map::Wrap | Map::Scale) && survey.sectors() <= *sectors {
+        taken.push(format!("nothing lies beyond the target: trace.map={} changes nothing", asked.map.word()));
+    }
+    taken
+}

@@ -1,0 +1,349 @@
+//! Everyday work on a drive (streams, cached writes, random reads, parts of a sector) against arithmetic from the
+//! drive's own figures: what anyone with its datasheet and a pencil expects, and what the simulator makes of it.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`matrix`] | the cases, and the job of each |
+//! | [`arithmetic`] | the expectation for a case, its law, and its tolerance |
+//!
+//! If a drive really behaves otherwise, `[everyday]` of its profile says so, with the source; it is shown, and an
+//! unexpected agreement fails as well.
+
+pub mod arithmetic;
+pub mod matrix;
+
+use rayon::prelude::*;
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::everyday::Otherwise;
+use seekwise_formats::profile::figure::Kind;
+use seekwise_model::block::SECTOR;
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::stack::{Layer, Stack};
+use seekwise_run::outcome::RunError;
+use serde::Serialize;
+
+use self::arithmetic::{Expected, Figures, Law};
+use self::matrix::{Case, Op, Pattern};
+use crate::inputs::Inputs;
+use crate::jobs;
+use crate::run::measure;
+
+/// The result of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Agrees with arithmetic.
+    AsExpected,
+    /// Disagrees, as the profile says.
+    KnownMiss,
+    Off,
+    /// Agrees with arithmetic, though the profile says otherwise.
+    NotOff,
+}
+
+/// A comparison. Rates are in its unit.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    pub case: &'static str,
+    /// The least expected.
+    pub low: f64,
+    /// The most expected; equal to `low` if one figure is expected.
+    pub high: f64,
+    /// The simulator's result.
+    pub found: f64,
+    /// The unit of all three: MB/s (10^6 bytes a second) or requests a second.
+    pub unit: &'static str,
+    /// How far the result is outside the expectation, in per cent.
+    pub off_percent: f64,
+    /// The largest such difference allowed.
+    pub tolerance_percent: f64,
+    /// The law behind the expectation.
+    pub law: Law,
+    pub verdict: Verdict,
+    /// Why the drive behaves otherwise, if its profile says so.
+    pub misses: Option<String>,
+    /// The origin of that knowledge.
+    pub kind: Option<Kind>,
+    /// Its citation or derivation.
+    pub source: Option<String>,
+    /// The fio job of the run.
+    pub job: String,
+    /// Settings of the drive for it.
+    pub set: Option<&'static str>,
+}
+
+/// All comparisons of one drive.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub drive: String,
+    /// In the order of the cases.
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    /// How many rows have this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
+        self.rows.iter().filter(|row| row.verdict == verdict).count()
+    }
+
+    /// True if every row is as expected, or missed as the profile says.
+    pub fn holds(&self) -> bool {
+        self.rows.iter().all(Row::holds)
+    }
+}
+
+impl Row {
+    /// True if it is as expected, or missed as the profile says.
+    pub fn holds(&self) -> bool {
+        matches!(self.verdict, Verdict::AsExpected | Verdict::KnownMiss)
+    }
+}
+
+/// A comparison to make.
+struct Todo<'a> {
+    drive: &'a DriveFile,
+    case: Case,
+    profile: Profile,
+}
+
+/// The comparisons to make on some drives.
+pub struct Plan<'a> {
+    drives: &'a [DriveFile],
+    todo: Vec<Todo<'a>>,
+}
+
+/// The cases of all `drives`.
+pub fn plan(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
+    let mut todo = Vec::new();
+    for drive in drives {
+        let delivered = drive.profile()?;
+        for case in matrix::cases(drive, &delivered) {
+            let profile = match case.op {
+                Op::Read => Some(delivered.clone()),
+                op => matrix::cached(drive, op == Op::Cached),
+            };
+            todo.extend(profile.map(|profile| Todo { drive, case, profile }));
+        }
+    }
+    Ok(Plan { drives, todo })
+}
+
+/// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
+/// regardless of what a profile says about those.
+pub fn streams(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
+    let mut todo = Vec::new();
+    for drive in drives {
+        let delivered = drive.profile()?;
+        for case in matrix::streams() {
+            let profile = match case.op {
+                Op::Read => Some(delivered.clone()),
+                _ => matrix::cached(drive, true),
+            };
+            todo.extend(profile.map(|profile| Todo { drive, case, profile }));
+        }
+    }
+    Ok(Plan { drives, todo })
+}
+
+impl Plan<'_> {
+    /// How many comparisons there are.
+    pub fn cases(&self) -> usize {
+        self.todo.len()
+    }
+
+    /// Makes the comparisons on all cores and calls `done` after each. Returns them in the drives' order.
+    pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<Report>, RunError> {
+        let row = |todo: &Todo<'_>| {
+            let row = todo.compare();
+            done();
+            row
+        };
+        let rows: Vec<Row> = self.todo.par_iter().with_max_len(1).map(row).collect::<Result<_, _>>()?;
+        let mut rows = self.todo.iter().zip(rows).peekable();
+        let mut reports = Vec::new();
+        for drive in self.drives {
+            let mut own = Vec::new();
+            while let Some((_, row)) = rows.next_if(|(todo, _)| std::ptr::eq(todo.drive, drive)) {
+                own.push(row);
+            }
+            reports.push(Report { drive: drive.name.clone(), rows: own });
+        }
+        Ok(reports)
+    }
+}
+
+/// Requests of a random case: the mean of this many differs from the true one by 0.25 % (one deviation), since the time
+/// of an access deviates by about a third of itself.
+const RANDOM: f64 = 20_000.0;
+
+/// The fewest requests of a stream: one more or less at the window's edges is 0.25 %.
+const STREAM: f64 = 400.0;
+
+/// The shortest window in seconds: some hundred revolutions, and many rounds of any segment.
+const SHORTEST: f64 = 3.0;
+
+/// The longest run-in in seconds: after that, a buffer that still fills does so at less than a twentieth of the
+/// medium's rate.
+const RUN_IN: f64 = 30.0;
+
+/// The seed of all rows: they are compared with arithmetic, not with one another.
+const SEED: u64 = 1;
+
+impl Todo<'_> {
+    fn compare(&self) -> Result<Row, RunError> {
+        let figures = Figures::new(&self.profile, self.case);
+        let expected = figures.expected();
+        let random = self.case.pattern == Pattern::Random;
+        let requests = if random { RANDOM } else { STREAM };
+        let window = (requests / expected.high.min(1000.0)).max(SHORTEST);
+        // Half as much again, for a drive that destages meanwhile.
+        let ramp = (0.5 + 1.5 * figures.fills_in()).min(RUN_IN);
+        let job = self.case.job(&self.profile, (ramp * 1e3).ceil() as u64, (window * 1e3).ceil() as u64);
+        let found = self.found(&job)?;
+        Ok(self.row(&expected, found, job))
+    }
+
+    /// Requests a second of a run.
+    fn found(&self, job: &str) -> Result<f64, RunError> {
+        let read = |_: &str| Ok(job.to_owned());
+        let loaded = jobs::load("everyday.fio", self.profile.geometry.sectors(), &Inputs::today(&read), &[]);
+        let loaded = loaded.unwrap_or_else(|faults| panic!("{}: {faults:?}", self.case.name));
+        let run = measure(&self.stack().into(), &loaded.job, SEED, |_| {})?.run;
+        Ok(run.all().iops())
+    }
+
+    /// The drive alone; if a command cannot carry a request, below a driver that splits it and costs nothing.
+    fn stack(&self) -> Stack {
+        let Case { bytes, depth, .. } = self.case;
+        let Profile { link, firmware, .. } = &self.profile;
+        let splits = bytes > u64::from(link.max_transfer) * SECTOR;
+        let driver = DriverSpec::plain(depth, firmware.depth, Discipline::plain(Policy::Fcfs), link.max_transfer);
+        let layers = splits.then_some(Layer::Driver(driver)).into_iter().collect();
+        Stack { layers, ..Stack::bare(self.profile.clone()) }
+    }
+
+    fn row(&self, expected: &Expected, found: f64, job: String) -> Row {
+        let Case { name, op, bytes, .. } = self.case;
+        let streams = self.case.pattern == Pattern::Sequential;
+        let (unit, scale) = if streams { ("MB/s", bytes as f64 / 1e6) } else { ("/s", 1.0) };
+        let off = outside(expected, found);
+        let met = off.abs() <= expected.law.tolerance();
+        let known: Option<&Otherwise> = self.drive.otherwise.iter().find(|known| known.case == name);
+        let verdict = match (met, known) {
+            (true, None) => Verdict::AsExpected,
+            (false, Some(_)) => Verdict::KnownMiss,
+            (false, None) => Verdict::Off,
+            (true, Some(_)) => Verdict::NotOff,
+        };
+        Row {
+            case: name,
+            low: expected.low * scale,
+            high: expected.high * scale,
+            found: found * scale,
+            unit,
+            off_percent: 100.0 * off,
+            tolerance_percent: 100.0 * expected.law.tolerance(),
+            law: expected.law,
+            verdict,
+            misses: known.map(|known| known.misses.clone()),
+            kind: known.map(|known| known.kind),
+            source: known.map(|known| known.source.clone()),
+            job,
+            set: match op {
+                Op::Read => None,
+                Op::Cached => Some("drive.cache.write_back=true"),
+                Op::Uncached => Some("drive.cache.write_back=false"),
+            },
+        }
+    }
+}
+
+/// How far `found` is below the least or above the most expected, as a share of that.
+fn outside(expected: &Expected, found: f64) -> f64 {
+    match found {
+        _ if found < expected.low => found / expected.low - 1.0,
+        _ if found > expected.high => found / expected.high - 1.0,
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::load;
+
+    /// The row of one case of a drive.
+    fn row(drive: &DriveFile, case: &str) -> Row {
+        let drives = [drive.clone()];
+        let mut plan = plan(&drives).unwrap();
+        plan.todo.retain(|todo| todo.case.name == case);
+        plan.run(|| {}).unwrap().remove(0).rows.remove(0)
+    }
+
+    #[test]
+    fn a_flush_that_lies_is_off() {
+        let mut drive = load("caviar-wd400jb").unwrap();
+        assert_eq!(row(&drive, "overwrite and flush, 4 KiB").verdict, Verdict::AsExpected);
+        drive.set("faults.early_flush", "true").unwrap();
+        let row = row(&drive, "overwrite and flush, 4 KiB");
+        assert_eq!(row.verdict, Verdict::Off);
+        assert!(row.off_percent > 100.0, "{row:?}");
+    }
+
+    #[test]
+    fn a_cache_that_is_not_off_is_off() {
+        let mut drive = load("caviar-wd400jb").unwrap();
+        drive.set("faults.caches_when_off", "true").unwrap();
+        for case in ["sequential uncached writes, 4 KiB, depth 1", "random uncached writes, 4 KiB, depth 1"] {
+            assert_eq!(row(&drive, case).verdict, Verdict::Off, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_profile_may_say_that_its_drive_does_otherwise() {
+        let case = "random reads, 4 KiB, depth 1";
+        let mut drive = load("caviar-wd400jb").unwrap();
+        drive.otherwise.push(Otherwise {
+            case,
+            misses: "it reads in its sleep".to_owned(),
+            kind: Kind::Measured,
+            source: "a diary".to_owned(),
+        });
+        // It does not: an unexpected agreement fails.
+        let found = row(&drive, case);
+        assert_eq!((found.verdict, found.holds()), (Verdict::NotOff, false));
+        drive.otherwise[0].case = "overwrite and flush, 4 KiB";
+        drive.set("faults.early_flush", "true").unwrap();
+        let found = row(&drive, "overwrite and flush, 4 KiB");
+        assert_eq!((found.verdict, found.holds()), (Verdict::KnownMiss, true));
+        assert_eq!(found.misses.as_deref(), Some("it reads in its sleep"));
+    }
+
+    #[test]
+    fn cases_are_left_out_where_they_say_nothing() {
+        let has = |drive: &DriveFile, case: &str| {
+            let drives = [drive.clone()];
+            plan(&drives).unwrap().todo.iter().any(|todo| todo.case.name == case)
+        };
+        let part = "random uncached writes, 512 B, depth 1";
+        assert!(has(&load("exos-x18").unwrap(), part) && !has(&load("caviar-wd400jb").unwrap(), part));
+        let mut drive = load("caviar-wd400jb").unwrap();
+        drive.set("power.protected", "true").unwrap();
+        assert!(!has(&drive, "overwrite and flush, 4 KiB") && has(&drive, "random cached writes, 4 KiB, depth 1"));
+        drive.set("cache.segments", "0").unwrap();
+        drive.set("cache.write_back", "false").unwrap();
+        assert!(!has(&drive, "random cached writes, 4 KiB, depth 1") && has(&drive, "random reads, 4 KiB, depth 8"));
+        assert!(!has(&drive, "sequential reads, 4 KiB, depth 1"));
+    }
+
+    #[test]
+    fn bounds_have_an_inside() {
+        let expected = Expected { low: 100.0, high: 200.0, law: Law::Queue };
+        assert_eq!(outside(&expected, 150.0), 0.0);
+        assert!((outside(&expected, 90.0) + 0.1).abs() < 1e-12);
+        assert!((outside(&expected, 220.0) - 0.1).abs() < 1e-12);
+    }
+}

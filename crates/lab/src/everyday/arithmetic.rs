@@ -1,0 +1,680 @@
+//! What a drive's own figures predict for a case, calculated as one would by hand. Nothing is simulated here, and
+//! nothing is assumed about the model's firmware: only that the arm, the platter, the electronics and the link take the
+//! times of the profile.
+//!
+//! Times are in seconds, rates in requests a second, angles in shares of a revolution.
+
+use seekwise_model::block::{Queuing, SECTOR};
+use seekwise_model::drive::mechanics::Arm;
+use seekwise_model::drive::profile::{After, Profile};
+use seekwise_model::queue::Policy;
+use seekwise_model::time::Span;
+use serde::Serialize;
+
+use super::matrix::{Case, Op, Pattern};
+use crate::catalogue::curves::sustained;
+
+/// The expectation for a case: requests a second, from `low` to `high`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Expected {
+    /// The fewest requests a second.
+    pub low: f64,
+    /// The most requests a second.
+    pub high: f64,
+    pub law: Law,
+}
+
+/// How an expectation is calculated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Law {
+    /// A stream: medium or commands.
+    Stream,
+    /// A stream whose commands are slower than the medium, and use up the data ahead of them within a revolution.
+    ShortSegment,
+    /// A stream of reads each longer than a track, on a drive that begins anywhere in a track.
+    LongReads,
+    /// Positioning, then the data.
+    Access,
+    /// Several outstanding.
+    Queue,
+    /// Writes that wait in the buffer.
+    Destage,
+    /// Each write a revolution after the one before.
+    Behind,
+    /// A part of a sector: read, a revolution, write.
+    Part,
+    /// The same sector again.
+    Again,
+}
+
+impl Law {
+    /// All laws.
+    pub const ALL: [Law; 9] = [
+        Law::Stream,
+        Law::ShortSegment,
+        Law::LongReads,
+        Law::Access,
+        Law::Queue,
+        Law::Destage,
+        Law::Behind,
+        Law::Part,
+        Law::Again,
+    ];
+
+    /// Its letter in tables.
+    pub const fn letter(self) -> char {
+        (b'A' + self as u8) as char
+    }
+
+    /// Its description, with the reason for its tolerance.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Law::Stream => {
+                "The smaller of two rates. Medium: the sectors of a track in 1 + skew revolutions, in the zone in use. \
+                 Commands: at depth 1 link command + overhead of a hit + data over the link + completion, one after \
+                 another; deeper, the longer of electronics (command and overhead) and link (ATA's tagged queuing, which shares the \
+                 bus: between the two). Off by 3 % at most: whole \
+                 requests at the window's edges, and waits at a track's end when both rates are alike"
+            }
+            Law::ShortSegment => {
+                "The medium gives more than the commands take, so the drive stops when it is as far ahead as its figures \
+                 let it be, and must wait a revolution for the place, and a switch at a track's end; the commands have then used up what was ahead. At \
+                 most the commands' rate C. At least what S bytes ahead, filled at the medium's rate M, give when \
+                 each filling waits so long, T: M S / (S + T (M - C)). S is less than what fits by what a track \
+                 gains on the commands before its switch loses it again, half of it at most. Off by 3 % at most, as a \
+                 stream"
+            }
+            Law::LongReads => {
+                "A read that takes in whole tracks may begin each wherever the head comes to it. At least as a stream; \
+                 at most a track in a revolution and the arm's movement to the next. Off by 3 % at most, as a stream"
+            }
+            Law::Access => {
+                "Link command + overhead + mean seek between places drawn from the blocks in use (settled, for a write) + \
+                 half a revolution + the data with their changes of track (less for reads that may begin anywhere in a \
+                 track) + what remains on the link behind the medium + completion. Off by 2 % at most: the draws leave \
+                 0.3 %, sums over 400 places 0.5 %, and an arm that has read ahead starts a track or two farther on"
+            }
+            Law::Queue => {
+                "At least the rate of depth 1: nothing makes a drive choose worse. At most that of a drive which at each \
+                 access has as many new places to choose from, each a seek and a wait away, and takes the soonest: the \
+                 sum over time t of (1 - share of places reached by t) to the power of the depth. Without a choice by \
+                 time: the nearest seek and half a revolution. Off by 3 % at most: both ends are sums over draws"
+            }
+            Law::Destage => {
+                "At least the rate of uncached writes at depth 1 in the same place: what waits in the buffer could be \
+                 written as it came. At most that of a drive which chooses each time among as many writes as fit the \
+                 share of its buffer that may be unwritten (by time where destaging knows the angle, else by seek and \
+                 half a revolution), and saves those that overwrite or touch one that waits; never more than the \
+                 commands' rate. Off by 3 % at most, as a queue"
+            }
+            Law::Behind => {
+                "The next write comes when its first sector has just passed: the data and a revolution each, less at a \
+                 change of track whose skew leaves time enough. Off by 1 % at most: the window's edges"
+            }
+            Law::Part => {
+                "As a random write, but the whole physical sector is read, comes round again and is written: a revolution \
+                 more. Off by 3 % at most: settling for the write may come before the read or within the revolution"
+            }
+            Law::Again => {
+                "The same sectors come round once a revolution: one loop in each, as commands and settling take less. \
+                 Off by 1 % at most: the window's edges"
+            }
+        }
+    }
+
+    /// The largest difference that still counts as expected.
+    pub const fn tolerance(self) -> f64 {
+        match self {
+            Law::Behind | Law::Again => 0.01,
+            Law::Access => 0.02,
+            Law::Stream | Law::ShortSegment | Law::LongReads | Law::Queue | Law::Destage | Law::Part => 0.03,
+        }
+    }
+}
+
+/// Sample places in a stretch of blocks, when all pairs of them are considered.
+const PLACES: u64 = 400;
+
+/// Angles at which the arm may reach a track.
+const ANGLES: u32 = 16;
+
+/// Sample places when the nearest of many is sought.
+const MANY: u64 = 65_536;
+
+/// The step in seconds of the sum over a wait.
+const STEP: f64 = 5e-6;
+
+fn seconds(span: Span) -> f64 {
+    span.nanos() as f64 / 1e9
+}
+
+/// An angle of the model, 2^64 once around, as a share of a revolution.
+fn turns(angle: u64) -> f64 {
+    angle as f64 / 2f64.powi(64)
+}
+
+/// The rotation from the platter's position to `angle`; zero if it is there at once, whatever the rounding.
+fn ahead(angle: f64, stands: f64) -> f64 {
+    const ROUNDING: f64 = 1e-9;
+    let ahead = (angle - stands).rem_euclid(1.0);
+    if ahead > 1.0 - ROUNDING { 0.0 } else { ahead }
+}
+
+/// `count` blocks spread evenly from `first` to `end`; the golden section keeps them out of step with tracks.
+fn places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> {
+    const GOLDEN: f64 = 0.618_033_988_749_895;
+    let width = (end - first) as f64 / count as f64;
+    (0..count)
+        .map(move |i| first + ((i as f64 + (i as f64 * GOLDEN).fract()) * width) as u64)
+        .map(move |lba| lba.min(end - 1))
+}
+
+/// The drive's figures as arithmetic needs them.
+pub struct Figures<'a> {
+    profile: &'a Profile,
+    case: Case,
+    first: u64,
+    end: u64,
+}
+
+/// One pass over a request, from the arm's arrival at its first track.
+struct Passage {
+    /// When all of it has passed.
+    over: f64,
+    /// When enough of it has passed, from its first sector on, for the link to begin.
+    led: f64,
+    /// Where the arm and the platter are then.
+    arm: Arm,
+    angle: f64,
+}
+
+impl<'a> Figures<'a> {
+    /// The figures of `profile` for `case`.
+    pub fn new(profile: &'a Profile, case: Case) -> Figures<'a> {
+        let (first, end) = case.span(profile);
+        Figures { profile, case, first, end }
+    }
+
+    /// The expectation.
+    pub fn expected(&self) -> Expected {
+        match (self.case.pattern, self.case.op) {
+            (Pattern::Sequential, Op::Uncached) => exactly(self.behind(), Law::Behind),
+            (Pattern::Sequential, _) => self.stream(),
+            (Pattern::Flushed, _) => exactly(self.again(), Law::Again),
+            (Pattern::Random, Op::Cached) => self.destage(),
+            (Pattern::Random, Op::Uncached) if self.is_part() => exactly(self.part(), Law::Part),
+            (Pattern::Random, _) if self.depth() == 1 => exactly(1.0 / self.access(), Law::Access),
+            (Pattern::Random, _) => self.queue(),
+        }
+    }
+
+    /// How long it takes to fill the buffer of a drive that accepts writes faster than it destages them.
+    pub fn fills_in(&self) -> f64 {
+        if self.case.op != Op::Cached {
+            return 0.0;
+        }
+        let taken = self.carried() / self.alone();
+        let written = match self.case.pattern {
+            Pattern::Sequential => self.medium(),
+            _ => 0.0,
+        };
+        // Slower commands fill it too if the drive has no reason yet to destage.
+        let rate = if taken > written { (taken - written).max(taken / 10.0) } else { taken };
+        self.unwritten() / rate
+    }
+
+    fn write(&self) -> bool {
+        self.case.op != Op::Read
+    }
+
+    fn is_part(&self) -> bool {
+        self.case.bytes < u64::from(self.profile.physical_sector)
+    }
+
+    /// How many commands a request takes: a command's size is limited.
+    fn commands(&self) -> f64 {
+        (self.case.bytes as f64 / self.carried()).ceil()
+    }
+
+    /// Bytes of a command.
+    fn carried(&self) -> f64 {
+        (self.case.bytes as f64).min(f64::from(self.profile.link.max_transfer) * SECTOR as f64)
+    }
+
+    /// How many requests the drive really holds at once.
+    fn depth(&self) -> u32 {
+        let queues = self.profile.link.queuing != Queuing::None;
+        if queues { self.case.depth.min(self.profile.firmware.depth) } else { 1 }
+    }
+
+    fn revolution(&self) -> f64 {
+        seconds(self.profile.mechanics.revolution())
+    }
+
+    /// Bytes of the buffer that may be dirty.
+    fn unwritten(&self) -> f64 {
+        let cache = &self.profile.cache;
+        match cache.adaptive {
+            Some(it) => f64::from(it.sectors) * f64::from(it.dirty_percent) / 100.0 * SECTOR as f64,
+            None => f64::from(cache.dirty_segments) * f64::from(cache.segment_sectors) * SECTOR as f64,
+        }
+    }
+
+    /// The time of the electronics for a command: its way over the link and its overhead.
+    fn electronics(&self, cached: bool) -> f64 {
+        let overhead = &self.profile.overhead;
+        let own = |after: After| seconds(if self.write() { after.write } else { after.read });
+        let cost = match (self.write(), cached) {
+            (false, true) => own(overhead.read_hit),
+            (false, false) => own(overhead.read_miss),
+            (true, true) => own(overhead.write_hit),
+            (true, false) => own(overhead.write_miss),
+        };
+        seconds(self.profile.link.command) + cost
+    }
+
+    /// The time of a command's data on the link.
+    fn link(&self) -> f64 {
+        let link = &self.profile.link;
+        self.carried() / if self.write() { link.write_rate } else { link.rate } as f64
+    }
+
+    fn completion(&self) -> f64 {
+        let overhead = &self.profile.overhead;
+        seconds(if self.write() { overhead.write_completion } else { overhead.completion })
+    }
+
+    /// The time of a command that the buffer serves, with nothing else going on.
+    fn alone(&self) -> f64 {
+        self.electronics(true) + self.link() + self.completion()
+    }
+
+    /// Bytes a second of the medium.
+    fn medium(&self) -> f64 {
+        sustained(self.profile, self.first, self.end, self.write()) * 1e6
+    }
+
+    fn stream(&self) -> Expected {
+        let bytes = self.case.bytes as f64;
+        let alone = self.carried() / self.alone();
+        let overlapped = self.carried() / self.electronics(true).max(self.link());
+        let medium = self.medium();
+        let (least, most) = match (self.depth(), self.profile.link.queuing) {
+            (1, _) => (alone, alone),
+            // Commands share the bus with data, and may or may not be decoded meanwhile.
+            (_, Queuing::Tcq) => (alone, overlapped),
+            _ => (overlapped, overlapped),
+        };
+        let (ahead, revolution) = (self.ahead(), self.revolution());
+        let (low, high) = (least.min(medium) / bytes, most.min(medium) / bytes);
+        let track = self.profile.geometry.extent(self.first, u32::MAX);
+        let passing = f64::from(track.sectors) * SECTOR as f64;
+        // If it stops at a track's end, the switch to the next is added.
+        let back = (passing / medium).max(revolution);
+        if least < medium && ahead < least * back {
+            let gained = if ahead < least * revolution { passing - least * revolution } else { 0.0 };
+            let ahead = ahead - gained.clamp(0.0, ahead / 2.0);
+            let filled = medium * ahead / (ahead + back * (medium - least));
+            return Expected { low: filled / bytes, high, law: Law::ShortSegment };
+        }
+        if self.begins_anywhere() && self.carried() > f64::from(track.sectors) * SECTOR as f64 {
+            let high = most.min(self.medium_at_most()) / bytes;
+            return Expected { low, high, law: Law::LongReads };
+        }
+        Expected { low, high, law: Law::Stream }
+    }
+
+    /// Bytes by which the medium may be ahead of a stream of reads, or behind one of writes.
+    fn ahead(&self) -> f64 {
+        let cache = &self.profile.cache;
+        let room = cache.adaptive.map_or(cache.segment_sectors, |it| it.sectors);
+        match self.case.op {
+            Op::Read => f64::from(room.min(cache.read_ahead.max)) * SECTOR as f64,
+            _ => self.unwritten(),
+        }
+    }
+
+    /// True if a read may begin with whichever wanted sector of a track comes first.
+    fn begins_anywhere(&self) -> bool {
+        self.profile.firmware.zero_latency && !self.write()
+    }
+
+    /// Bytes a second of whole tracks, each begun wherever the head reaches it.
+    fn medium_at_most(&self) -> f64 {
+        let track = self.profile.geometry.extent(self.first, u32::MAX);
+        let next = self.profile.geometry.extent(track.end(), u32::MAX);
+        let arm = Arm { cylinder: track.cylinder, head: track.head };
+        let movement = self.movement(arm, next.cylinder, next.head, false);
+        next.sectors as f64 * SECTOR as f64 / (self.revolution() + movement)
+    }
+
+    /// The pass over the request at `lba`; the arm reached its first track when the platter was at `angle`.
+    fn pass(&self, lba: u64, sectors: u32, angle: f64) -> Passage {
+        let geometry = &self.profile.geometry;
+        // Later commands find the platter where the first left it.
+        let first = lba + (self.carried() as u64 / SECTOR);
+        let revolution = self.revolution();
+        let mut passage = Passage { over: 0.0, led: 0.0, arm: Arm::default(), angle };
+        let (mut at, mut left) = (lba, sectors);
+        let mut lead = (sectors.min((first - lba) as u32) * self.profile.link.buffer_full / 100).max(1);
+        while left > 0 {
+            let most = if at < first { (first - at).min(u64::from(left)) as u32 } else { left };
+            let track = geometry.extent(at, most);
+            if at > lba && (passage.arm.cylinder, passage.arm.head) != track.cylinder_and_head() {
+                let movement = self.movement(passage.arm, track.cylinder, track.head, self.write());
+                passage.over += movement;
+                passage.angle += movement / revolution;
+            }
+            let (ahead, arc) = (ahead(turns(track.angle), passage.angle), turns(track.sweep()));
+            // In the middle of the wanted sectors: the rest, and then the missed part when it comes round.
+            let anywhere = self.begins_anywhere() && at < first;
+            let turned = if anywhere && ahead > 1.0 - arc { 1.0 } else { ahead + arc };
+            if lead > 0 {
+                let within = lead.min(track.sectors);
+                passage.led = passage.over + (ahead + turns(track.slot) * f64::from(within)).min(turned) * revolution;
+                lead -= within;
+            }
+            passage.over += turned * revolution;
+            passage.angle += turned;
+            passage.arm = Arm { cylinder: track.cylinder, head: track.head };
+            at += u64::from(track.sectors);
+            left -= track.sectors;
+        }
+        passage
+    }
+
+    /// Seek or head switch, and settling for a write.
+    fn movement(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> f64 {
+        let mechanics = &self.profile.mechanics;
+        let seek = mechanics.reach(arm, cylinder, head, write);
+        seconds(seek) + if write { seconds(mechanics.settle(seek)) } else { 0.0 }
+    }
+
+    /// The mean movement between places of the stretch.
+    fn mean_movement(&self, write: bool) -> f64 {
+        let arms: Vec<Arm> = self.arms(PLACES).collect();
+        let all = arms.iter().flat_map(|from| arms.iter().map(move |to| (*from, to)));
+        let sum: f64 = all.map(|(from, to)| self.movement(from, to.cylinder, to.head, write)).sum();
+        sum / (arms.len() * arms.len()) as f64
+    }
+
+    fn arms(&self, count: u64) -> impl Iterator<Item = Arm> + '_ {
+        places(self.first, self.end, count).map(|lba| {
+            let extent = self.profile.geometry.extent(lba, 1);
+            Arm { cylinder: extent.cylinder, head: extent.head }
+        })
+    }
+
+    /// The mean of `what` over places and angles, for a pass over a request of `sectors`.
+    fn mean_passage(&self, sectors: u32, what: impl Fn(&Passage) -> f64) -> f64 {
+        let unit = u64::from(self.profile.physical_sector) / SECTOR;
+        let last = (self.end - u64::from(sectors)).max(self.first + 1);
+        let over = |lba: u64| {
+            let angles = (0..ANGLES).map(|i| (f64::from(i) + 0.5) / f64::from(ANGLES));
+            // The angles begin where the request does: evenly around it, wherever it lies.
+            let begin = turns(self.profile.geometry.extent(lba, 1).angle);
+            angles.map(|angle| what(&self.pass(lba, sectors, begin + angle))).sum::<f64>() / f64::from(ANGLES)
+        };
+        places(self.first, last, PLACES).map(|lba| over(lba / unit * unit)).sum::<f64>() / PLACES as f64
+    }
+
+    /// A random access, one at a time, from one completion to the next.
+    fn access(&self) -> f64 {
+        let sectors = (self.case.bytes / SECTOR) as u32;
+        let (command, completion) = (self.electronics(false), self.completion());
+        let (reselect, dispatch) = (seconds(self.profile.overhead.reselect), seconds(self.profile.firmware.dispatch));
+        let sector = self.link() * SECTOR as f64 / self.carried();
+        let hits = (self.commands() - 1.0) * (self.electronics(true) + completion);
+        let link = self.commands() * self.link() + hits;
+        let write = self.write();
+        self.mean_movement(write)
+            + self.mean_passage(sectors, |passage| {
+                let done = match write {
+                    true => passage.over + reselect,
+                    false => (passage.over + sector).max(passage.led + reselect + link),
+                };
+                (done + completion + command).max(passage.over + dispatch)
+            })
+    }
+
+    fn part(&self) -> f64 {
+        let whole = (self.profile.physical_sector / SECTOR as u32).max(1);
+        let passes = self.mean_passage(whole, |passage| passage.over);
+        let command = self.electronics(false) + self.completion();
+        1.0 / (command + self.mean_movement(false) + passes + self.revolution())
+    }
+
+    /// The highest rate, when each is chosen among `choice` places of the stretch; by time if `knows_angle`.
+    fn nearest(&self, choice: f64, knows_angle: bool) -> f64 {
+        let write = self.write();
+        let revolution = self.revolution();
+        // From the middle all others are nearest.
+        let middle = self.profile.geometry.extent(self.first + (self.end - self.first) / 2, 1);
+        let from = Arm { cylinder: middle.cylinder, head: middle.head };
+        let mut moves: Vec<f64> = self.arms(MANY).map(|to| self.movement(from, to.cylinder, to.head, write)).collect();
+        moves.sort_by(f64::total_cmp);
+        let transfer = self.case.bytes as f64 / self.fastest();
+        let longest = moves.last().copied().unwrap_or(0.0) + if knows_angle { revolution } else { 0.0 };
+        let steps = (longest / STEP).ceil() as usize;
+        // The share of places reached within each step, and of those that have come round by then.
+        let reached: Vec<f64> = (0..=steps)
+            .map(|step| moves.partition_point(|&time| time <= step as f64 * STEP) as f64 / moves.len() as f64)
+            .collect();
+        let window = (revolution / STEP).round() as usize;
+        let (mut best, mut within) = (0.0, 0.0);
+        for step in 0..=steps {
+            within += reached[step] - if step >= window { reached[step - window] } else { 0.0 };
+            let share = if knows_angle { (within / window as f64).min(1.0) } else { reached[step] };
+            best += (1.0 - share).powf(choice) * STEP;
+        }
+        1.0 / (best + transfer + if knows_angle { 0.0 } else { revolution / 2.0 })
+    }
+
+    /// Bytes a second on the tracks with the most sectors, without a change of track.
+    fn fastest(&self) -> f64 {
+        let spans = self.profile.geometry.zone_spans().filter(|span| span.0 < span.1);
+        let slot = |(first, _): (u64, u64)| turns(self.profile.geometry.extent(first, 1).slot);
+        SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution())
+    }
+
+    fn queue(&self) -> Expected {
+        let electronics = 1.0 / self.electronics(false).max(self.link());
+        let most = self.nearest(f64::from(self.depth()), self.profile.firmware.queue.policy == Policy::Sptf);
+        Expected { low: 1.0 / self.access(), high: most.min(electronics), law: Law::Queue }
+    }
+
+    fn destage(&self) -> Expected {
+        let uncached = Case { op: Op::Uncached, depth: 1, ..self.case };
+        let low = 1.0 / Figures { case: uncached, ..*self }.access();
+        let held = (self.unwritten() / self.case.bytes as f64).max(1.0);
+        let blocks = ((self.end - self.first) * SECTOR) as f64 / self.case.bytes as f64;
+        // A new write's block and its two neighbours may be dirty already; then it costs no access of its own.
+        let spared = (3.0 * held / blocks).min(0.99);
+        let most = self.nearest(held, self.profile.firmware.destage.policy == Policy::Sptf) / (1.0 - spared);
+        let commands = match self.depth() {
+            1 => 1.0 / self.alone(),
+            _ => 1.0 / self.electronics(true).max(self.link()),
+        };
+        // A media cache writes them one after another.
+        let most = if self.profile.cache.media_cache.is_some() { commands } else { most.min(commands) };
+        Expected { low: low.min(most), high: most, law: Law::Destage }
+    }
+
+    /// Uncached writes one after another, over some thousand of them.
+    fn behind(&self) -> f64 {
+        const WRITES: u64 = 4_000;
+        let sectors = (self.case.bytes / SECTOR) as u32;
+        let busy = self.electronics(false)
+            + self.completion()
+            + seconds(self.profile.overhead.reselect)
+            + seconds(self.profile.mechanics.settle(Span::ZERO));
+        let busy = busy.max(seconds(self.profile.firmware.dispatch));
+        let mut arm: Option<Arm> = None;
+        let (mut time, mut angle) = (0.0, 0.0);
+        for write in 0..WRITES {
+            let lba = self.first + write * u64::from(sectors);
+            let track = self.profile.geometry.extent(lba, 1);
+            let movement = arm.map_or(0.0, |arm| match (arm.cylinder, arm.head) == track.cylinder_and_head() {
+                true => 0.0,
+                false => self.movement(arm, track.cylinder, track.head, true),
+            });
+            angle += (busy + movement) / self.revolution();
+            let passage = self.pass(lba, sectors, angle);
+            time += busy + movement + passage.over;
+            (angle, arm) = (passage.angle, Some(passage.arm));
+        }
+        WRITES as f64 / time
+    }
+
+    /// A write and a flush of the same place, over and over.
+    fn again(&self) -> f64 {
+        let flush = seconds(self.profile.link.command) + seconds(self.profile.overhead.flush);
+        let transfer = self.case.bytes as f64 / self.medium();
+        let settle = seconds(self.profile.mechanics.settle(Span::ZERO));
+        let busy = self.alone() + flush + settle + transfer;
+        1.0 / (self.revolution() * (busy / self.revolution()).ceil())
+    }
+}
+
+fn exactly(rate: f64, law: Law) -> Expected {
+    Expected { low: rate, high: rate, law }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::matrix::cases;
+    use super::*;
+    use crate::catalogue::load;
+
+    /// The expectation for a case of a drive with some settings changed.
+    fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> Expected {
+        let mut drive = load(drive).unwrap();
+        for (key, value) in set {
+            drive.set(key, value).unwrap();
+        }
+        let profile = drive.profile().unwrap();
+        let case = cases(&drive, &profile).into_iter().find(|known| known.name == case).expect("a case");
+        Figures::new(&profile, case).expected()
+    }
+
+    #[track_caller]
+    fn near(found: f64, by_hand: f64, share: f64) {
+        assert!((found / by_hand - 1.0).abs() <= share, "{found}, by hand {by_hand}");
+    }
+
+    #[test]
+    fn streams_by_hand() {
+        // 1109 sectors of 512 bytes in 1.155 revolutions, 120 a second; a change of surface every 128 tracks costs up to a
+        // quarter of a revolution more.
+        let medium = expected("barracuda-7200.7-ncq", &[], "sequential reads, 64 KiB, depth 1");
+        near(medium.low * 65_536.0, 58.99e6, 0.002);
+        assert_eq!((medium.low, medium.law), (medium.high, Law::Stream));
+        // 0.005 + 0.1 ms, and 4096 bytes at 550 MB/s: 112.4 us; deeper the electronics alone: 105 us.
+        let commands = expected("exos-x18", &[], "sequential reads, 4 KiB, depth 1");
+        near(commands.low, 1e6 / 112.447, 0.0001);
+        near(expected("exos-x18", &[], "sequential reads, 4 KiB, depth 8").low, 1e6 / 105.0, 0.0001);
+        // Without a queue depth 8 is depth 1: 10 + 14 us, and 4096 bytes at 88.25 MB/s 46.4 us: less than the medium's time.
+        let one = expected("fireball-plus-as-30", &[("link.rate_mb_s", "30")], "sequential reads, 4 KiB, depth 8");
+        near(one.high, 1e6 / (24.0 + 4096.0 / 30.0), 0.0001);
+    }
+
+    #[test]
+    fn a_segment_too_short_for_a_revolution_by_hand() {
+        // 122 us and 4096 bytes at 272 MB/s: 29.89 MB/s. Half a segment of 64 KiB fills at 78.2 in 32,768 / 48.3e6 s = 0.678 ms,
+        // while 53,050 bytes pass; then a revolution of 5.999 ms and a switch, 1.278 revolutions a track.
+        let short = expected("atlas-10k-v-300", &[("cache.segments", "128")], "sequential reads, 4 KiB, depth 1");
+        assert_eq!(short.law, Law::ShortSegment);
+        near(short.low * 4096.0, 53_050.0 / (0.678e-3 + 1.278 * 5.999e-3), 0.003);
+        near(short.high * 4096.0, 29.89e6, 0.001);
+    }
+
+    #[test]
+    fn accesses_by_hand() {
+        // 0.16 ms, a seek of 8.5, half a revolution of 4.167, eight of some 900 sectors 0.075: 12.90 ms.
+        near(expected("barracuda-7200.7-ncq", &[], "random reads, 4 KiB, depth 1").low, 1e3 / 12.9, 0.01);
+        // A write settles for 0.25 ms.
+        near(expected("barracuda-7200.7-ncq", &[], "random uncached writes, 4 KiB, depth 1").low, 1e3 / 13.15, 0.01);
+        // 0.105 + 7.55 + 4.167 + 0.018 ms, and a revolution of 8.333.
+        let part = expected("exos-x18", &[], "random uncached writes, 512 B, depth 1");
+        near(part.low, 1e3 / 20.17, 0.01);
+        assert_eq!(part.law, Law::Part);
+    }
+
+    #[test]
+    fn a_read_that_begins_anywhere_saves_what_is_worked_out_by_hand() {
+        // A share f of a track, 2048 of 4000 sectors: turned by f + (1 - f^2) / 2 revolutions, else by f + 1 / 2.
+        let case = "random reads, 1 MiB, depth 1";
+        let set = |anywhere| {
+            [
+                ("firmware.zero_latency", anywhere),
+                ("geometry.zones", "[{ first = 0, cylinders = 600000, spt = 4000 }]"),
+                ("link.rate_mb_s", "100000"),
+            ]
+        };
+        let (saving, plain) = (expected("exos-x18", &set("true"), case), expected("exos-x18", &set("false"), case));
+        // Of the places, 2048 of 4000 reach into the next track, where the share is smaller: the saving is between half and all.
+        let saved = 1.0 / plain.low - 1.0 / saving.low;
+        let whole = 0.512 * 0.512 / 2.0 / 120.0;
+        assert!((0.4 * whole..=whole).contains(&saved), "{saved} s, at most {whole}");
+    }
+
+    #[test]
+    fn a_link_that_waits_for_the_buffer_by_hand() {
+        // 64 KiB at 10 MB/s take 6.554 ms and the medium, 128 of some 870 sectors, 1.2: the link ends 6.554 ms behind the first
+        // sector (0.01 ms), or behind all of them.
+        let set = |percent| {
+            [("link.rate_mb_s", "10"), ("firmware.zero_latency", "false"), ("link.buffer_full_percent", percent)]
+        };
+        let case = "random reads, 64 KiB, depth 1";
+        let time = |percent| 1e3 / expected("barracuda-7200.7-ncq", &set(percent), case).low;
+        near(time("0"), 0.16 + 8.5 + 4.167 + 0.01 + 6.554, 0.01);
+        near(time("100") - time("0"), 1.2, 0.15);
+    }
+
+    #[test]
+    fn revolutions_by_hand() {
+        near(expected("barracuda-7200.7", &[], "overwrite and flush, 4 KiB").low, 120.0, 0.0001);
+        // Eight of 1109 sectors and a revolution: 8.393 ms.
+        near(
+            expected("barracuda-7200.7-ncq", &[], "sequential uncached writes, 4 KiB, depth 1").low,
+            1e3 / 8.393,
+            0.002,
+        );
+    }
+
+    #[test]
+    fn the_nearest_of_many_by_hand() {
+        // If no movement takes time, the soonest of n places is a revolution over n + 1 away.
+        let still = [
+            ("mechanics.seek.form", "lee"),
+            ("mechanics.seek.single_ms", "0"),
+            ("mechanics.seek.average_ms", "0"),
+            ("mechanics.seek.full_ms", "0"),
+            ("mechanics.head_switch_ms", "0"),
+            ("link.rate_mb_s", "100000"),
+            ("overhead.read_miss_ms", "0"),
+        ];
+        // Eight of 1109 sectors: 0.060 ms.
+        for (depth, case) in [(2.0, "random reads, 4 KiB, depth 2"), (32.0, "random reads, 4 KiB, depth 32")] {
+            let most = expected("barracuda-7200.7-ncq", &still, case).high;
+            near(most, 1e3 / (8.333 / (depth + 1.0) + 0.060), 0.02);
+        }
+    }
+
+    #[test]
+    fn no_expectation_is_empty_and_every_law_is_used() {
+        let mut used = Vec::new();
+        for name in crate::catalogue::names() {
+            let drive = load(name).unwrap();
+            let profile = drive.profile().unwrap();
+            for case in cases(&drive, &profile) {
+                let expected = Figures::new(&profile, case).expected();
+                let sound = 0.0 < expected.low && expected.low <= expected.high && expected.high.is_finite();
+                assert!(sound, "{name}, {}: {expected:?}", case.name);
+                used.push(expected.law);
+            }
+        }
+        assert!(Law::ALL.iter().all(|law| used.contains(law)));
+    }
+}

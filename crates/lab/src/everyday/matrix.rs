@@ -1,0 +1,169 @@
+//! The cases: what everyone tries first on a drive. Each is a job in fio's words and a name; [`super::arithmetic`] has
+//! the expected results.
+
+use seekwise_formats::profile::DriveFile;
+use seekwise_formats::profile::everyday::CASES;
+use seekwise_model::block::SECTOR;
+use seekwise_model::drive::profile::Profile;
+
+/// The access pattern of a case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// One request after another.
+    Sequential,
+    /// Anywhere in the place.
+    Random,
+    /// One block written again and again, each time with a flush.
+    Flushed,
+}
+
+/// Reading or writing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    Read,
+    /// Writes with the write cache on.
+    Cached,
+    /// Writes with the write cache off.
+    Uncached,
+}
+
+/// The part of the drive in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The outermost zone.
+    Outer,
+    /// The innermost zone that is more than a short remainder.
+    Inner,
+    Whole,
+    /// The first 10^9 bytes.
+    Gigabyte,
+}
+
+/// A case of everyday work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// As in tables and in profiles.
+    pub name: &'static str,
+    pub op: Op,
+    pub pattern: Pattern,
+    pub place: Place,
+    /// Bytes in a request.
+    pub bytes: u64,
+    /// Requests outstanding.
+    pub depth: u32,
+}
+
+/// Streams from a sector to more than any segment holds, one request at a time and as deep as ATA's queues.
+pub fn streams() -> Vec<Case> {
+    let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
+    let mut all = Vec::new();
+    for op in [Op::Read, Op::Cached] {
+        for (bytes, depth) in sizes.into_iter().flat_map(|bytes| [1, 2, 32].map(|depth| (bytes, depth))) {
+            let (pattern, place) = (Pattern::Sequential, Place::Outer);
+            all.push(Case { name: "a lone stream", op, pattern, place, bytes, depth });
+        }
+    }
+    all
+}
+
+/// A zone shorter than this share of the drive is a remainder: it says nothing of a long transfer.
+const REST: u64 = 1000;
+
+impl Case {
+    /// The case with a name. Panics if it is not one of [`CASES`]; a test reads them all.
+    fn named(name: &'static str) -> Case {
+        let mut words = name.split(", ");
+        let what = words.next().unwrap_or_default();
+        let (op, pattern) = match what {
+            "sequential reads" => (Op::Read, Pattern::Sequential),
+            "sequential cached writes" => (Op::Cached, Pattern::Sequential),
+            "sequential uncached writes" => (Op::Uncached, Pattern::Sequential),
+            "random reads" => (Op::Read, Pattern::Random),
+            "random cached writes" => (Op::Cached, Pattern::Random),
+            "random uncached writes" => (Op::Uncached, Pattern::Random),
+            "overwrite and flush" => (Op::Cached, Pattern::Flushed),
+            _ => panic!("{name}: no such work"),
+        };
+        let place = if pattern == Pattern::Random { Place::Whole } else { Place::Outer };
+        let mut case = Case { name, op, pattern, place, bytes: 0, depth: 1 };
+        for word in words {
+            match word.split_once(' ') {
+                Some(("depth", depth)) => case.depth = depth.parse().expect("a depth"),
+                Some((size, "B")) => case.bytes = size.parse().expect("a size"),
+                Some((size, "KiB")) => case.bytes = size.parse::<u64>().expect("a size") << 10,
+                Some((size, "MiB")) => case.bytes = size.parse::<u64>().expect("a size") << 20,
+                _ if word == "inside 1 GB" => case.place = Place::Gigabyte,
+                _ if word == "inner zone" => case.place = Place::Inner,
+                _ => panic!("{name}: {word}?"),
+            }
+        }
+        case
+    }
+
+    /// The drive's blocks that it uses: the first, and the end.
+    pub fn span(&self, profile: &Profile) -> (u64, u64) {
+        let geometry = &profile.geometry;
+        let all = geometry.sectors();
+        let mut zones = geometry.zone_spans().filter(|(first, end)| end - first > all / REST);
+        match self.place {
+            Place::Outer => zones.next().unwrap_or((0, all)),
+            Place::Inner => zones.last().unwrap_or((0, all)),
+            Place::Whole => (0, all),
+            Place::Gigabyte => (0, all.min(1_000_000_000 / SECTOR)),
+        }
+    }
+
+    /// Its place as a fio job has it: offset and size in bytes, whole requests.
+    fn region(&self, profile: &Profile) -> (u64, u64) {
+        let (first, end) = self.span(profile);
+        let unit = self.bytes.max(u64::from(profile.physical_sector));
+        let offset = (first * SECTOR).div_ceil(unit) * unit;
+        match self.pattern {
+            Pattern::Flushed => (offset, self.bytes),
+            _ => (offset, (end * SECTOR - offset) / unit * unit),
+        }
+    }
+
+    /// The job: `ramp` and then `runtime` in ms of virtual time.
+    pub fn job(&self, profile: &Profile, ramp_ms: u64, runtime_ms: u64) -> String {
+        let rw = match (self.pattern, self.op) {
+            (Pattern::Random, Op::Read) => "randread",
+            (Pattern::Random, _) => "randwrite",
+            (_, Op::Read) => "read",
+            _ => "write",
+        };
+        let (offset, size) = self.region(profile);
+        let flush = if self.pattern == Pattern::Flushed { "fsync=1\n" } else { "" };
+        format!(
+            "[everyday]\nfilename=/dev/sdx\nioengine=libaio\ndirect=1\nrw={rw}\nbs={}\niodepth={}\noffset={offset}\n\
+             size={size}\nnorandommap\ntime_based\nramp_time={ramp_ms}ms\nruntime={runtime_ms}ms\n{flush}",
+            self.bytes, self.depth
+        )
+    }
+}
+
+/// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
+/// there is a buffer for them, flushes only if the buffer does not survive a cut.
+pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<Case> {
+    let caches = cached(drive, true).is_some_and(|profile| profile.cache.segments > 0);
+    let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
+    let says = |case: &Case| {
+        let whole = case.bytes >= 4096 || profile.physical_sector > case.bytes as u32;
+        let op = match (case.op, case.pattern) {
+            (Op::Read, Pattern::Sequential) => reads_ahead,
+            (Op::Read, _) => true,
+            (Op::Cached, Pattern::Flushed) => caches && !profile.saves_buffer(),
+            (Op::Cached, _) => caches,
+            (Op::Uncached, _) => profile.cache.flash_sectors == 0,
+        };
+        whole && op
+    };
+    CASES.iter().map(|name| Case::named(name)).filter(says).collect()
+}
+
+/// The drive with its write cache switched on or off; `None` if it cannot be.
+pub fn cached(drive: &DriveFile, on: bool) -> Option<Profile> {
+    let mut drive = drive.clone();
+    drive.set("cache.write_back", if on { "true" } else { "false" }).ok()?;
+    drive.profile().ok()
+}

@@ -1,0 +1,195 @@
+//! The answer of a study as a picture (a forest plot): for each cell of its leading comparison the ratio of the sides with its interval, a
+//! line at 1, and the verdict in words and in colour. Below them all cells together. The ground is white, whatever page it stands on.
+
+use plotters::prelude::*;
+
+use super::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, lines, shortened};
+use super::tick;
+use crate::compose::{headline, paired, ratio_text};
+use crate::finding::{Evidence, Finding};
+use crate::stats::{Judgement, Verdict};
+
+/// More rows than this are no picture: those that are furthest from 1 are kept, in the study's order.
+const ROWS: usize = 40;
+/// Letters of a cell's name that are shown, for it names a level of each factor; and pixels that one takes.
+const NAME: usize = 64;
+const LETTER: u32 = 7;
+/// Pixels across between the names and the words; and of the whole at least, for the title.
+const ACROSS: u32 = 340;
+const LEAST: u32 = 920;
+/// Pixels down: of a row, and of the axis.
+const ROW: u32 = 26;
+const AXIS: u32 = 64;
+
+const FASTER: RGBColor = RGBColor(31, 93, 160);
+const SLOWER: RGBColor = RGBColor(176, 60, 10);
+const NEITHER: RGBColor = RGBColor(140, 150, 160);
+
+/// What is drawn.
+#[derive(Clone, Debug)]
+pub struct Forest {
+    title: String,
+    axis: String,
+    rows: Vec<Row>,
+    method: String,
+}
+
+/// A cell, or all of them.
+#[derive(Clone, Debug)]
+struct Row {
+    name: String,
+    judgement: Judgement,
+}
+
+impl Forest {
+    /// Of the comparison that leads a study; nothing where it has none that was judged.
+    pub fn of(evidence: &Evidence<'_>) -> Option<Forest> {
+        let (findings, overall) = evidence.findings();
+        let leads = |compare: usize| evidence.study.compare[compare].headline;
+        let leading = overall.iter().find(|overall| leads(overall.compare)).or(overall.first())?;
+        let compare = &evidence.study.compare[leading.compare];
+        let row = |finding: &Finding| Some(Row { name: finding.cell.clone(), judgement: finding.judgement? });
+        let judged = |finding: &&Finding| finding.compare == leading.compare && finding.refused.is_none();
+        let all: Vec<Row> = findings.iter().filter(judged).filter_map(row).collect();
+        let cells = all.len();
+        let ratios: Vec<f64> = all.iter().map(|row| row.judgement.ratio.estimate).collect();
+        let mut rows: Vec<Row> = furthest(&ratios, ROWS).into_iter().map(|place| all[place].clone()).collect();
+        let shown = match rows.len() {
+            drawn if drawn < cells => format!("the {drawn} of {cells} cells furthest from 1"),
+            1 => "1 cell".to_owned(),
+            _ => format!("{cells} cells"),
+        };
+        if rows.is_empty() {
+            return None;
+        }
+        if cells > 1 {
+            rows.extend(leading.judgement.map(|judgement| Row { name: "all cells together".to_owned(), judgement }));
+        }
+        let metric = compare.metric();
+        Some(Forest {
+            title: headline(compare, leading),
+            axis: format!("{}: {} over {} ({} is better)", metric.title(), compare.to, compare.from, metric.better()),
+            rows,
+            method: format!(
+                "{shown}, {} runs each, paired {}; 95 % intervals. Seekwise.",
+                evidence.study.runs,
+                paired(evidence.made)
+            ),
+        })
+    }
+}
+
+/// Which `most` of these ratios are furthest from 1, in their order.
+fn furthest(ratios: &[f64], most: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..ratios.len()).collect();
+    places.sort_by(|&a, &b| ratios[b].ln().abs().total_cmp(&ratios[a].ln().abs()));
+    places.truncate(most);
+    places.sort_unstable();
+    places
+}
+
+/// The picture as a whole SVG document.
+pub fn svg(forest: &Forest) -> String {
+    let mut text = String::new();
+    let height = HEAD + ROW * forest.rows.len() as u32 + AXIS + FOOT;
+    let width = (names(forest) + ACROSS + WORDS).max(LEAST);
+    let drawn = draw(forest, SVGBackend::with_string(&mut text, (width, height)));
+    // A text has no device that could fail; rows that cannot be laid out are an error of ours.
+    drawn.expect("an SVG text takes every drawing");
+    text
+}
+
+/// Pixels across that the names take.
+fn names(forest: &Forest) -> u32 {
+    let longest = forest.rows.iter().map(|row| row.name.chars().count().min(NAME)).max().unwrap_or(0);
+    longest as u32 * LETTER + 14
+}
+
+fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
+    let root = backend.into_drawing_area();
+    root.fill(&WHITE)?;
+    let (head, rest) = root.split_vertically(HEAD);
+    for (line, words) in lines(&forest.title, TITLE).into_iter().take(2).enumerate() {
+        let style = ("sans-serif", 16).into_font().color(&INK);
+        head.draw(&Text::new(words, (16, 12 + 22 * line as i32), style))?;
+    }
+    let (area, foot) = rest.split_vertically(ROW * forest.rows.len() as u32 + AXIS);
+    foot.draw(&Text::new(forest.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
+    // Upwards, as the axis counts.
+    let rows: Vec<&Row> = forest.rows.iter().rev().collect();
+    let names: Vec<String> = rows.iter().map(|row| shortened(&row.name, NAME)).collect();
+    let mut chart = ChartBuilder::on(&area)
+        .margin_left(10)
+        .margin_right(WORDS)
+        .x_label_area_size(AXIS - 20)
+        .y_label_area_size(self::names(forest))
+        .build_cartesian_2d(range(&rows), (0..rows.len() - 1).into_segmented())?;
+    let name = |place: &SegmentValue<usize>| match place {
+        SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
+        _ => String::new(),
+    };
+    chart
+        .configure_mesh()
+        .x_desc(&forest.axis)
+        .x_labels(6)
+        .y_labels(rows.len())
+        .x_label_formatter(&tick)
+        .y_label_formatter(&name)
+        .disable_y_mesh()
+        .label_style(("sans-serif", 13).into_font().color(&INK))
+        .axis_desc_style(("sans-serif", 13).into_font().color(&INK))
+        .light_line_style(TRANSPARENT)
+        .bold_line_style(GRID)
+        .draw()?;
+    let one = [(1.0, SegmentValue::Exact(0)), (1.0, SegmentValue::Exact(rows.len()))];
+    chart.draw_series([PathElement::new(one.to_vec(), INK.stroke_width(1))])?;
+    for (index, row) in rows.iter().enumerate() {
+        let ratio = row.judgement.ratio;
+        let at = |end: f64| (end, SegmentValue::CenterOf(index));
+        let colour = colour(row.judgement.verdict);
+        let whole = ratio.low.is_finite() && ratio.high.is_finite();
+        if whole {
+            chart.draw_series([PathElement::new(vec![at(ratio.low), at(ratio.high)], colour.stroke_width(2))])?;
+        }
+        let end = if whole { ratio.high.max(ratio.estimate) } else { ratio.estimate };
+        let said = format!("{}, {}", ratio_text(&row.judgement), row.judgement.verdict);
+        let words = Text::new(said, (10, -7), ("sans-serif", 13).into_font().color(&INK));
+        // The last row of several is the whole, and the first from below.
+        let radius = if index == 0 && rows.len() > 1 { 6 } else { 4 };
+        chart.draw_series([EmptyElement::at(at(ratio.estimate)) + Circle::new((0, 0), radius, colour.filled())])?;
+        chart.draw_series([EmptyElement::at(at(end.max(1.0))) + words])?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+/// From a little below the least end to a little above the largest, 1 among them.
+fn range(rows: &[&Row]) -> std::ops::Range<f64> {
+    let ends =
+        rows.iter().flat_map(|row| [row.judgement.ratio.low, row.judgement.ratio.high, row.judgement.ratio.estimate]);
+    let (low, high) = ends
+        .filter(|end| end.is_finite())
+        .fold((1.0, 1.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
+    let room = (0.04 * (high - low)).max(0.01);
+    (low - room).max(0.0)..high + room
+}
+
+fn colour(verdict: Verdict) -> RGBColor {
+    match verdict {
+        Verdict::Faster => FASTER,
+        Verdict::Slower => SLOWER,
+        Verdict::NoDifference { .. } | Verdict::NotEnoughData { .. } => NEITHER,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_cells_those_furthest_from_one_are_kept_in_their_order() {
+        assert_eq!(furthest(&[1.1, 4.0, 1.0, 0.2, 1.0, 2.0], 3), [1, 3, 5]);
+        assert_eq!(furthest(&[1.5, 1.5, 1.5], 2), [0, 1]);
+        assert_eq!(furthest(&[1.5], 40), [0]);
+    }
+}

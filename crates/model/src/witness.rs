@@ -1,0 +1,175 @@
+//! A device that tells a witness what passes it: requests as they are accepted, completions as they are polled, landings
+//! as they are reported. It changes nothing and keeps only what is in flight.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Reached, Request, Status};
+use crate::record::DriveLog;
+use crate::time::Instant;
+
+/// Sees what passes between a job and its device, in the order in which it does; instants never run back.
+///
+/// A completion or landing of an instant may be told after a landing that began before it: a landing is reported when
+/// its access has ended.
+///
+/// It is told what the program sees: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is marked as
+/// forced, and completes with that flush.
+pub trait Witness {
+    /// The device accepted `request` at `now`.
+    fn submitted(&mut self, now: Instant, request: &Request);
+    /// `request` completed.
+    fn completed(&mut self, request: &Request, completion: &Completion);
+    /// Something became of a written run, or a layer told what it is worth.
+    fn landed(&mut self, landing: &Landing);
+    /// A setting was changed at `now`.
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        let _ = (now, key, value);
+    }
+    /// The job ended at `end`, and the device would go on by itself at `next`: is it to?
+    fn lingers(&mut self, end: Instant, next: Instant) -> bool;
+}
+
+impl<W: Witness> Witness for &mut W {
+    fn submitted(&mut self, now: Instant, request: &Request) {
+        (**self).submitted(now, request);
+    }
+    fn completed(&mut self, request: &Request, completion: &Completion) {
+        (**self).completed(request, completion);
+    }
+    fn landed(&mut self, landing: &Landing) {
+        (**self).landed(landing);
+    }
+    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+        (**self).changed(now, key, value);
+    }
+    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
+        (**self).lingers(end, next)
+    }
+}
+
+/// A device and its witness.
+pub struct Watched<D, W> {
+    device: D,
+    witness: W,
+    /// By tag: what is in flight, and whether a flush of its own follows.
+    flying: Vec<Option<(Request, bool)>>,
+    /// By tag: writes that are done below and wait for their flush.
+    unflushed: BTreeMap<u32, Request>,
+}
+
+impl<D: Device, W: Witness> Watched<D, W> {
+    /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
+    pub fn new(mut device: D, witness: W) -> Watched<D, W> {
+        let wanted = Control::Set { key: "landings", value: "on" };
+        device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
+        Watched { device, witness, flying: Vec::new(), unflushed: BTreeMap::new() }
+    }
+
+    /// Lets the device go on by itself for as long as the witness wants.
+    pub fn linger(&mut self, end: Instant) {
+        while let Some(next) = self.device.poll_timeout() {
+            if !self.witness.lingers(end, next) {
+                return;
+            }
+            self.handle_timeout(next);
+        }
+    }
+
+    /// The power goes in order; the device goes on until it has nothing left to do. Answers when that was.
+    pub fn power_off(&mut self, end: Instant) -> Result<Instant, ControlError> {
+        self.control(end, &Control::PowerOff)?;
+        let mut last = end;
+        while let Some(next) = self.device.poll_timeout() {
+            self.handle_timeout(next);
+            last = next;
+        }
+        Ok(last)
+    }
+
+    fn tell_landings(&mut self) {
+        while let Some(landing) = self.device.poll_landing() {
+            self.witness.landed(&landing);
+        }
+    }
+
+    fn tell(&mut self, completion: &Completion) {
+        let request = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
+        let (request, flush_follows) = request.expect("a completion of something in flight");
+        if flush_follows && completion.status == Status::Done {
+            self.unflushed.insert(request.tag, request);
+            return;
+        }
+        if let Some(write) = self.unflushed.remove(&request.tag) {
+            self.witness.completed(&write, completion);
+        }
+        self.witness.completed(&request, completion);
+    }
+}
+
+impl<D: Device, W: Witness> Device for Watched<D, W> {
+    fn limits(&self, unit: u8) -> Limits {
+        self.device.limits(unit)
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
+        let flush_follows = request.flags.has(Flags::FLUSH_FOLLOWS);
+        let flags = request.flags.without(Flags::FLUSH_FOLLOWS);
+        let next = self.device.submit(now, Request { flags, ..request }).map_err(|_| request)?;
+        self.tell_landings();
+        let tag = request.tag as usize;
+        if tag >= self.flying.len() {
+            self.flying.resize(tag + 1, None);
+        }
+        let seen = Request { flags: if flush_follows { flags.with(Flags::FUA) } else { flags }, ..request };
+        self.flying[tag] = Some((seen, flush_follows));
+        self.witness.submitted(now, &seen);
+        Ok(next)
+    }
+
+    fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        let done = self.device.control(now, control);
+        self.tell_landings();
+        if let (Control::Set { key, value }, Ok(())) = (control, done) {
+            self.witness.changed(now, key, value);
+        }
+        done
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.device.poll_timeout()
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.device.handle_timeout(now);
+        self.tell_landings();
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        let completion = self.device.poll_completion()?;
+        self.tell(&completion);
+        Some(completion)
+    }
+
+    /// Nothing: the witness has them.
+    fn log(&self) -> DriveLog {
+        self.device.log()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+
+    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.device.unsettled(tell);
+    }
+
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+        let reached = self.device.proceed_into(until, answer);
+        self.tell_landings();
+        if reached.answered {
+            self.tell(answer);
+        }
+        reached
+    }
+}

@@ -1,0 +1,77 @@
+//! The export of a network block device, or a modelled disk that is served, as an audit asks it.
+
+use seekwise_model::block::Device;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+use seekwise_run::audit::subject::{Waiting, blocks, one, together};
+use seekwise_run::audit::{Act, Subject, Took};
+
+use crate::clock::Clock;
+use crate::real_time::{RealTime, Timed};
+use crate::serve::path_cost;
+
+/// An export, in real time.
+struct Exported {
+    device: Box<dyn Timed>,
+    clock: Clock,
+    path: Span,
+    stamp: u64,
+}
+
+/// The disk at a place in real time. What the way there costs is measured first, on a connection of our own.
+pub fn exported(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn Subject>, String> {
+    let path = path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
+    let path = path.map_or(Span::ZERO, |cost| cost.p50);
+    let device = place.open(seed).map_err(|error| error.to_string())?;
+    Ok(Box::new(Exported { device, clock: Clock::start(), path, stamp: 0 }))
+}
+
+impl Waiting for Exported {
+    fn device(&mut self) -> &mut dyn Device {
+        &mut self.device
+    }
+
+    fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    fn wait(&mut self) -> Result<(), String> {
+        self.device.wait(&self.clock, None).map_err(|_| "the connection has ended")?;
+        self.device.handle_timeout(self.clock.now());
+        Ok(())
+    }
+
+    fn stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+}
+
+impl Subject for Exported {
+    fn blocks(&self) -> u64 {
+        blocks(self.device.limits(0).sectors)
+    }
+
+    fn forces(&self) -> Option<bool> {
+        // A server may make a write and a flush of a forced write.
+        if self.device.limits(0).fua { None } else { Some(false) }
+    }
+
+    fn path(&self) -> Span {
+        self.path
+    }
+
+    fn rest(&mut self, span: Span) -> Result<(), String> {
+        self.clock.wait_until(self.clock.now() + span);
+        self.device.handle_timeout(self.clock.now());
+        Ok(())
+    }
+
+    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+        one(self, act, block)
+    }
+
+    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
+        together(self, reads)
+    }
+}

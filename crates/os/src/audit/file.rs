@@ -1,0 +1,211 @@
+//! A file of the audit's own in a folder, or a block device, asked past the page cache (O_DIRECT). The file has no name from
+//! its first moment on, so nothing of it is left however the audit ends.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::{FallocateFlags, OFlags, fallocate, fdatasync, fstatvfs};
+use seekwise_model::block::SECTOR;
+use seekwise_model::time::Span;
+
+use crate::clock::{Clock, give_up_precedence, take_precedence};
+use crate::real::claim::Claim;
+use crate::real::path::{self, Kind};
+use seekwise_run::audit::{AREA, Act, BLOCK, Subject, Took};
+
+/// Bytes that the file is filled with at once.
+const CHUNK: u64 = 1 << 20;
+
+/// The smallest file that is worth it: more than a disk of 2004 has of buffer.
+const LEAST: u64 = 64 << 20;
+
+/// Bytes at an address that direct transfers take, of any sector up to a page.
+struct Aligned {
+    bytes: Vec<u8>,
+    from: usize,
+    length: usize,
+}
+
+impl Aligned {
+    fn new(length: u64, fill: u8) -> Aligned {
+        let (length, block) = (length as usize, BLOCK as usize);
+        let bytes = vec![fill; length + block];
+        let from = bytes.as_ptr().align_offset(block);
+        Aligned { bytes, from, length }
+    }
+
+    fn get(&self) -> &[u8] {
+        &self.bytes[self.from..self.from + self.length]
+    }
+
+    fn get_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.from..self.from + self.length]
+    }
+}
+
+/// A file or a block device.
+pub struct Direct {
+    /// Of a device; kept until the end.
+    _claim: Option<Claim>,
+    plain: File,
+    /// The same; what is written through it is forced (O_DSYNC).
+    forced: File,
+    blocks: u64,
+    forces: Option<bool>,
+    clock: Clock,
+    write: Aligned,
+    read: Aligned,
+}
+
+impl Drop for Direct {
+    fn drop(&mut self) {
+        give_up_precedence();
+    }
+}
+
+fn direct(dsync: bool) -> OpenOptions {
+    let flags = if dsync { OFlags::DIRECT | OFlags::DSYNC } else { OFlags::DIRECT };
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags.bits() as i32);
+    options
+}
+
+impl Direct {
+    /// A new file in `folder`, filled; `most` bytes of it, or a quarter of what is free if that is less.
+    pub fn in_folder(folder: &Path, most: Option<u64>, far: &mut dyn FnMut(&str)) -> Result<Direct, String> {
+        let wrong = |error: io::Error| explained(&error);
+        let free = fstatvfs(File::open(folder).map_err(wrong)?).map_err(|error| wrong(error.into()))?;
+        let free = free.f_bavail.saturating_mul(free.f_frsize);
+        let bytes = most.unwrap_or(AREA).min(free / 4) / CHUNK * CHUNK;
+        if bytes < LEAST.min(most.unwrap_or(LEAST)) {
+            return Err(format!(
+                "{} MiB are free; expected {} MiB at least, of which the audit takes a quarter, or a \
+                 smaller --size",
+                free >> 20,
+                (4 * LEAST) >> 20
+            ));
+        }
+        let path = folder.join(format!(".seekwise-flush-audit-{}", std::process::id()));
+        let plain = direct(false).create_new(true).mode(0o600).open(&path).map_err(wrong)?;
+        let forced = direct(true).open(&path);
+        std::fs::remove_file(&path).map_err(wrong)?;
+        let file = Direct::of(plain, forced.map_err(wrong)?, bytes / BLOCK)?;
+        far("filling the scratch file");
+        file.fill(bytes).map_err(wrong)?;
+        Ok(file)
+    }
+
+    /// A block device, claimed for us alone until the audit ends; `destroy` is the name that the user gave.
+    pub fn device(path: &Path, destroy: Option<&str>) -> Result<Direct, String> {
+        let found = path::find(path, Kind::Device, None)?;
+        let claim = Claim::of(&found, destroy)?;
+        let open = |dsync| {
+            let file = direct(dsync).open(&found.path).map_err(|error| explained(&error))?;
+            found.is_still(&file).map(|()| file)
+        };
+        let blocks = (found.sectors * SECTOR).min(AREA) / BLOCK;
+        let mut device = Direct::of(open(false)?, open(true)?, blocks)?;
+        device._claim = Some(claim);
+        Ok(device)
+    }
+
+    fn of(plain: File, forced: File, blocks: u64) -> Result<Direct, String> {
+        let meta = plain.metadata().map_err(|error| explained(&error))?;
+        let forces = forces(if meta.rdev() != 0 { meta.rdev() } else { meta.dev() });
+        take_precedence();
+        let (write, read) = (Aligned::new(BLOCK, 0x5e), Aligned::new(BLOCK, 0));
+        Ok(Direct { _claim: None, plain, forced, blocks, forces, clock: Clock::start(), write, read })
+    }
+
+    /// Room, and something written in all of it: a first write of a block costs a file system more than an overwrite.
+    fn fill(&self, bytes: u64) -> io::Result<()> {
+        match fallocate(&self.plain, FallocateFlags::empty(), 0, bytes) {
+            // Not all file systems can; then the writes make room.
+            Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let chunk = Aligned::new(CHUNK, 0x5e);
+        for at in (0..bytes).step_by(CHUNK as usize) {
+            self.plain.write_all_at(chunk.get(), at)?;
+        }
+        self.plain.sync_all()
+    }
+
+    fn asked(&mut self, act: Act, block: u64) -> io::Result<()> {
+        let at = block * BLOCK;
+        match act {
+            Act::Read => self.plain.read_exact_at(self.read.get_mut(), at),
+            Act::Write => self.plain.write_all_at(self.write.get(), at),
+            Act::Force => self.forced.write_all_at(self.write.get(), at),
+            Act::Flush => Ok(fdatasync(&self.plain)?),
+        }
+    }
+}
+
+/// What the system says, and what to do about it.
+fn explained(error: &io::Error) -> String {
+    let what = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
+        Some(rustix::io::Errno::INVAL) => {
+            "; its file system takes no direct transfers (O_DIRECT), without which it is not \
+             the disk that answers; expected a folder on a disk's own file system"
+        }
+        Some(rustix::io::Errno::NOSPC) => "; expected free space",
+        _ => "",
+    };
+    format!("{error}{what}")
+}
+
+/// Whether the disk below this device number has a command for forced writes.
+fn forces(device: u64) -> Option<bool> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let of = |below: &str| std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/{below}queue/fua")).ok();
+    // A partition's queue is its disk's.
+    let text = of("").or_else(|| of("../"))?;
+    // With the command the kernel may still take a write and a flush: whether it did is not known.
+    if text.trim() == "0" { Some(false) } else { None }
+}
+
+impl Subject for Direct {
+    fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn forces(&self) -> Option<bool> {
+        self.forces
+    }
+
+    /// A call of the system: less than what can be told here.
+    fn path(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn rest(&mut self, span: Span) -> Result<(), String> {
+        self.clock.wait_until(self.clock.now() + span);
+        Ok(())
+    }
+
+    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+        let from = self.clock.now();
+        self.asked(act, block).map_err(|error| format!("{act:?} of block {block}: {}", explained(&error)))?;
+        Ok(Took { from, to: self.clock.now() })
+    }
+
+    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
+        let Direct { plain, clock, read, .. } = self;
+        let took = |ask: &mut dyn FnMut() -> io::Result<()>| -> io::Result<Took> {
+            let from = clock.now();
+            ask()?;
+            Ok(Took { from, to: clock.now() })
+        };
+        let (flush, reads) = std::thread::scope(|threads| {
+            let flush = threads.spawn(|| took(&mut || Ok(fdatasync(&*plain)?)));
+            let at = |&block: &u64| took(&mut || plain.read_exact_at(read.get_mut(), block * BLOCK));
+            let reads: io::Result<Vec<Took>> = reads.iter().map(at).collect();
+            (flush.join().expect("a flush does not panic"), reads)
+        });
+        let wrong = |error: io::Error| format!("a flush beside reads: {}", explained(&error));
+        Ok((flush.map_err(wrong)?, reads.map_err(wrong)?))
+    }
+}

@@ -1,0 +1,640 @@
+//! The bytes of a modelled disk: what its platters hold, and what was written and is not there yet.
+//!
+//! A write that the device accepted is seen by every later read. It comes to the platters' image when its landing says
+//! so, by stamp ([`Landing`], rule 5 of the contract); what a power cut leaves is then what the image holds, and nothing
+//! has to be worked out. Memory is that of what was written and is not zeroes; an image in a file is sparse. What is kept of
+//! sectors is kept by runs, so that a request of any length costs an entry.
+//!
+//! Where that does not hold, of an array that lacks a drive, somebody else works it out ([`Bytes::leave`]); until then what lay
+//! where something was put is kept ([`Bytes::keep_former`]).
+
+mod platters;
+mod runs;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io;
+
+use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
+
+use self::platters::{PIECE, PIECE_COST, Surface};
+pub use self::platters::{Platters, zero_at};
+use self::runs::{RUN_COST, Runs};
+use seekwise_model::history::{Data, History, Left, Part};
+
+/// What a write that is not on the platters takes beside its data: a [`Written`] and what it is found by.
+const WRITE_COST: u64 = 192;
+
+/// A write that is not on the platters whole.
+#[derive(Debug)]
+struct Written {
+    lba: u64,
+    data: Data,
+    /// Sectors of which something has been heard, one bit each, and how many they are not: a drive whose cache is switched off meanwhile
+    /// may write some of them twice.
+    heard: Vec<u64>,
+    left: u64,
+    /// It was answered as done, and the last stamp that was given then.
+    done: Option<u64>,
+    /// Memory that is counted for it.
+    counted: u64,
+}
+
+impl Written {
+    fn of(lba: u64, data: Data) -> Written {
+        let sectors = data.bytes() / SECTOR;
+        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
+    }
+
+    fn hear(&mut self, sector: u64) {
+        let (word, bit) = self.bit(sector);
+        self.left -= u64::from(self.heard[word] & bit == 0);
+        self.heard[word] |= bit;
+    }
+
+    fn end(&self) -> u64 {
+        self.lba + self.data.bytes() / SECTOR
+    }
+
+    /// The runs of it between two sectors of which nothing has been heard.
+    fn unheard(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for sector in from.max(self.lba)..end.min(self.end()) {
+            let (word, bit) = self.bit(sector);
+            match runs.last_mut() {
+                _ if self.heard[word] & bit != 0 => {}
+                Some(run) if run.1 == sector => run.1 += 1,
+                _ => runs.push((sector, sector + 1)),
+            }
+        }
+        runs
+    }
+
+    /// What it brings to these sectors of it.
+    fn part(&self, from: u64, end: u64) -> Part<'_> {
+        self.data.part((from - self.lba) * SECTOR, (end - from) * SECTOR)
+    }
+
+    /// Memory that it takes, with that of the pieces that its data will lie in.
+    fn cost(&self, on_platters: u64) -> u64 {
+        WRITE_COST
+            + self.data.kept()
+            + 8 * self.heard.len() as u64
+            + on_platters * pieces_of(&self.data, self.lba) * PIECE_COST
+    }
+
+    fn bit(&self, sector: u64) -> (usize, u64) {
+        let within = sector - self.lba;
+        ((within / 64) as usize, 1 << (within % 64))
+    }
+}
+
+/// Pieces of memory that data may lie in.
+fn pieces_of(data: &Data, lba: u64) -> u64 {
+    match data {
+        Data::Zeroes { .. } => 0,
+        Data::Bytes(bytes) => (lba + bytes.len() as u64 / SECTOR).div_ceil(PIECE) - lba / PIECE,
+    }
+}
+
+/// The bytes.
+#[derive(Debug, Default)]
+pub struct Bytes {
+    surface: Surface,
+    /// By stamp.
+    written: BTreeMap<u64, Written>,
+    /// What `written` takes of memory, and will.
+    writing: u64,
+    /// By sectors: the stamp of what a read finds there, where that is not on the platters.
+    above: Runs<u64>,
+    /// Sectors that a cut left unreadable.
+    torn: Runs<()>,
+    /// What the platters held at an instant.
+    former: Option<Former>,
+}
+
+/// What the platters held at an instant, where something was put there since.
+#[derive(Debug, Default)]
+struct Former {
+    /// By piece: which of its sectors are kept, one bit each, and what they held.
+    pieces: HashMap<u64, (u8, Box<[u8]>)>,
+    /// Sectors where nothing lay.
+    empty: Runs<()>,
+    /// All that could not be read then.
+    torn: Runs<()>,
+}
+
+impl Former {
+    /// Whether a sector is kept.
+    fn has(&self, sector: u64) -> bool {
+        self.pieces.get(&(sector / PIECE)).is_some_and(|(kept, _)| kept >> (sector % PIECE) & 1 == 1)
+    }
+
+    fn keep(&mut self, sector: u64, data: &[u8]) {
+        let empty = || (0, vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
+        let (kept, piece) = self.pieces.entry(sector / PIECE).or_insert_with(empty);
+        let at = (sector % PIECE * SECTOR) as usize;
+        *kept |= 1 << (sector % PIECE);
+        piece[at..at + data.len()].copy_from_slice(data);
+    }
+
+    fn held(&self) -> u64 {
+        self.pieces.len() as u64 * PIECE_COST + (self.empty.len() + self.torn.len()) as u64 * RUN_COST
+    }
+}
+
+/// A sector that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unreadable(pub u64);
+
+impl Bytes {
+    /// On these platters.
+    pub fn on(platters: Platters) -> Bytes {
+        Bytes { surface: Surface::of(platters), ..Bytes::default() }
+    }
+
+    /// Which begin with what is in `base`, that is not written to. Platters in memory read there what was not written since;
+    /// a file of platters gets a copy, but for what is zero.
+    pub fn begun_with(self, base: File) -> io::Result<Bytes> {
+        Ok(Bytes { surface: self.surface.begun_with(base)?, ..self })
+    }
+
+    /// How many times what is written lies in memory when it has landed, or will: on platters there, and as what lay where it was put.
+    fn copies(&self) -> u64 {
+        u64::from(self.surface.is_in_memory()) + u64::from(self.former.is_some())
+    }
+
+    /// Bytes of memory that all of it takes, with what the writes under way will.
+    pub fn held(&self) -> u64 {
+        let runs = (self.above.len() + self.torn.len()) as u64 * RUN_COST;
+        self.surface.held() + self.writing + runs + self.former.as_ref().map_or(0, Former::held)
+    }
+
+    /// What a write of so many bytes at `lba` adds to that at most; of zeroes nothing is to be kept.
+    pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
+        let pieces = (lba + bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
+        let whole = if bytes == 0 { 0 } else { self.copies() * pieces * PIECE_COST };
+        WRITE_COST + 2 * RUN_COST + bytes + whole
+    }
+
+    /// The same, less what lies there already.
+    pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
+        let there = if self.surface.is_in_memory() { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
+        self.cost_of(lba, bytes) - there * PIECE_COST
+    }
+
+    /// A write with these data was accepted.
+    pub fn accept(&mut self, write: &Request, data: Data) {
+        self.above.set(write.lba, write.end(), write.stamp);
+        self.torn.clear(write.lba, write.end());
+        let mut written = Written::of(write.lba, data);
+        written.counted = written.cost(self.copies());
+        self.writing += written.counted;
+        self.written.insert(write.stamp, written);
+    }
+
+    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
+    /// is lost, see [`Bytes::settle`].
+    pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
+        let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
+        if told || !matches!(landing.role, Role::Copy(0) | Role::Every) {
+            return Ok(());
+        }
+        let (from, end) = (landing.lba, landing.lba + u64::from(landing.sectors));
+        if landing.kind == LandingKind::Torn {
+            self.torn.set(from, end, ());
+        }
+        let Some(mut written) = self.written.remove(&landing.stamp) else { return Ok(()) };
+        (from..end).for_each(|sector| written.hear(sector));
+        let landed = landing.kind == LandingKind::Landed;
+        let put = if landed { self.put(from, &written.part(from, end)) } else { Ok(()) };
+        self.written.insert(landing.stamp, written);
+        put?;
+        self.uncover(from, end, landing.stamp, landed);
+        self.drop_heard(landing.stamp);
+        Ok(())
+    }
+
+    /// A write was answered as done, when `last` was the last stamp given.
+    pub fn done(&mut self, stamp: u64, last: u64) {
+        if let Some(written) = self.written.get_mut(&stamp) {
+            written.done = Some(last);
+            self.drop_heard(stamp);
+        }
+    }
+
+    /// A write that is over, and of which all was heard, is not needed any more.
+    fn drop_heard(&mut self, stamp: u64) {
+        if self.written.get(&stamp).is_some_and(|written| written.left == 0 && written.done.is_some()) {
+            self.take(stamp);
+        }
+    }
+
+    /// A write is not under way any more.
+    fn take(&mut self, stamp: u64) -> Option<Written> {
+        let written = self.written.remove(&stamp)?;
+        self.writing -= written.counted;
+        Some(written)
+    }
+
+    /// A flush of this stamp is over. Of an array that has lost a drive the first copy of a write may never land: its place is
+    /// told by another copy or by parity alone. So what was done before the flush began is where a read will find it.
+    pub fn settle(&mut self, flush: u64) -> io::Result<()> {
+        let over = |(stamp, written): (&u64, &Written)| written.done.filter(|last| *last < flush).map(|_| *stamp);
+        let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
+        for stamp in settled {
+            let written = self.take(stamp).expect("it was just found");
+            for (from, end) in self.seen_of(stamp, written.lba, written.end()) {
+                self.put(from, &written.part(from, end))?;
+                self.above.clear(from, end);
+            }
+        }
+        Ok(())
+    }
+
+    /// The runs between two sectors where a read finds this write.
+    fn seen_of(&self, stamp: u64, from: u64, end: u64) -> Vec<(u64, u64)> {
+        let own = self.above.within(from, end).filter(|run| run.2 == stamp);
+        own.map(|(from, end, _)| (from, end)).collect()
+    }
+
+    /// The power failed, and all was told that came to the platters, also what a buffer saves: nothing else ever will. No landing tells of
+    /// what a layer had acknowledged and had not sent to a drive yet.
+    pub fn cut(&mut self) {
+        self.written.clear();
+        self.writing = 0;
+        self.above = Runs::default();
+    }
+
+    /// From now on what lies where something is put is kept, until this is said again; or nothing is kept.
+    pub fn keep_former(&mut self, keep: bool) {
+        self.former = keep.then(|| Former { torn: self.torn.clone(), ..Former::default() });
+    }
+
+    /// What lies where something is put is kept.
+    pub fn keeps_former(&self) -> bool {
+        self.former.is_some()
+    }
+
+    /// The power failed, and this is what it leaves of `history`, which began when [`Bytes::keep_former`] was said.
+    pub fn leave(&mut self, left: &Left, history: &History) -> io::Result<()> {
+        self.cut();
+        let former = self.former.take().unwrap_or_default();
+        for (number, (kept, data)) in &former.pieces {
+            if *kept == u8::MAX {
+                self.put(number * PIECE, &Part::Bytes(data))?;
+                continue;
+            }
+            let sectors = (number * PIECE..).zip(data.chunks_exact(SECTOR as usize));
+            for (sector, data) in sectors.filter(|(sector, _)| kept >> (sector % PIECE) & 1 == 1) {
+                self.put(sector, &Part::Bytes(data))?;
+            }
+        }
+        for (from, end, ()) in former.empty.iter() {
+            self.put(from, &Part::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
+        }
+        self.torn = former.torn;
+        let begins: BTreeMap<u64, u64> = history.writes().map(|(_, write)| (write.stamp, write.lba)).collect();
+        for &((from, to), stamp) in &left.held {
+            let first = *begins.get(&stamp).ok_or_else(|| io::Error::other("a write that nobody knows is held"))?;
+            self.put(from, &history.part(stamp, first, from, to - from))?;
+            self.torn.clear(from, to);
+        }
+        left.unreadable.iter().for_each(|run| self.torn.set(run.0, run.1, ()));
+        Ok(())
+    }
+
+    fn put(&mut self, lba: u64, part: &Part<'_>) -> io::Result<()> {
+        self.remember(lba, part.bytes() / SECTOR)?;
+        match *part {
+            Part::Bytes(data) => self.surface.put(lba, data),
+            Part::Zeroes { bytes, allocated } => self.surface.put_zeroes(lba, bytes / SECTOR, allocated),
+        }
+    }
+
+    /// Keeps what lies in these sectors and was not kept yet.
+    fn remember(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
+        let Some(mut former) = self.former.take() else { return Ok(()) };
+        for (from, end) in former.empty.gaps(lba, lba + sectors) {
+            self.remember_run(&mut former, from, end)?;
+        }
+        self.former = Some(former);
+        Ok(())
+    }
+
+    /// The same of sectors that are not kept as empty.
+    fn remember_run(&self, former: &mut Former, from: u64, end: u64) -> io::Result<()> {
+        let mut at = from;
+        while at < end {
+            let data = self.surface.data_from(at, end);
+            // Where nothing lies now, something may have, that is kept.
+            let mut empty = at;
+            let kept: Vec<u64> = match former.pieces.len() as u64 {
+                0 => Vec::new(),
+                _ => (at..data).filter(|&sector| former.has(sector)).collect(),
+            };
+            for sector in kept {
+                former.empty.set(empty, sector, ());
+                empty = sector + 1;
+            }
+            former.empty.set(empty, data, ());
+            at = self.surface.hole_from(data, end);
+            let mut sector = [0; SECTOR as usize];
+            for lba in (data..at).filter(|&lba| !former.has(lba)).collect::<Vec<u64>>() {
+                sector.fill(0);
+                self.surface.get(lba, &mut sector)?;
+                former.keep(lba, &sector);
+            }
+        }
+        Ok(())
+    }
+
+    /// A write failed or lost its power: what of it was not heard of never comes.
+    pub fn forget(&mut self, stamp: u64) {
+        let Some(written) = self.take(stamp) else { return };
+        self.uncover(written.lba, written.end(), stamp, false);
+    }
+
+    /// `stamp` is not above the platters in these sectors any more. Where it did not get there, an older write may be found.
+    fn uncover(&mut self, from: u64, end: u64, stamp: u64, landed: bool) {
+        let mut bare = self.seen_of(stamp, from, end);
+        bare.iter().for_each(|run| self.above.clear(run.0, run.1));
+        for (&older, write) in self.written.range(..stamp).rev() {
+            if landed || bare.is_empty() {
+                return;
+            }
+            let found: Vec<(u64, u64)> = bare.iter().flat_map(|run| write.unheard(run.0, run.1)).collect();
+            found.iter().for_each(|run| self.above.set(run.0, run.1, older));
+            if !found.is_empty() {
+                bare = bare.iter().flat_map(|run| self.above.gaps(run.0, run.1)).collect();
+            }
+        }
+    }
+
+    /// What a read finds.
+    pub fn read(&self, lba: u64, sectors: u64) -> Result<io::Result<Vec<u8>>, Unreadable> {
+        let mut data = vec![0; (sectors * SECTOR) as usize];
+        Ok(self.read_into(lba, &mut data)?.map(|()| data))
+    }
+
+    /// The same, into zeroes.
+    pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, Unreadable> {
+        let end = lba + data.len() as u64 / SECTOR;
+        if let Some((sector, ..)) = self.torn.within(lba, end).next() {
+            return Err(Unreadable(sector));
+        }
+        if let Err(error) = self.surface.get(lba, data) {
+            return Ok(Err(error));
+        }
+        for (from, to, stamp) in self.above.within(lba, end) {
+            let into = ((from - lba) * SECTOR) as usize..((to - lba) * SECTOR) as usize;
+            self.written[&stamp].part(from, to).copy_to(&mut data[into]);
+        }
+        Ok(Ok(()))
+    }
+
+    /// Bytes that are above the platters: lost if the power went now, but for what the device saves.
+    pub fn at_risk(&self) -> u64 {
+        self.above.sectors() * SECTOR
+    }
+
+    /// Those of them that were answered as done.
+    pub fn acknowledged_at_risk(&self) -> u64 {
+        let is_done = |stamp: &u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
+        self.above.iter().filter(|run| is_done(&run.2)).map(|(from, end, _)| (end - from) * SECTOR).sum()
+    }
+
+    /// Sectors that cannot be read.
+    pub fn torn(&self) -> u64 {
+        self.torn.sectors()
+    }
+
+    /// All that has landed is kept, where it is kept in a file.
+    pub fn close(&self) -> io::Result<()> {
+        self.surface.close()
+    }
+
+    /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
+    pub fn data_from(&self, lba: u64, end: u64) -> u64 {
+        let above = self.above.within(lba, end).next().map_or(end, |run| run.0);
+        self.surface.data_from(lba, end).min(above)
+    }
+
+    /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
+    pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
+        let mut at = lba;
+        loop {
+            let below = self.surface.hole_from(at, end);
+            let above = self.above.within(below, end).next().filter(|run| run.0 == below).map_or(below, |run| run.1);
+            if above == at || above >= end {
+                return above.min(end);
+            }
+            at = above;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::{Flags, Op};
+    use seekwise_model::time::Instant;
+
+    fn write(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32) {
+        let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
+        let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
+        bytes.accept(&request, vec![stamp as u8; sectors as usize * SECTOR as usize].into());
+    }
+
+    fn land(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32, kind: LandingKind) {
+        let (from, to) = (Instant::ZERO, Instant::ZERO);
+        bytes.land(&Landing::new((lba, sectors), stamp, (from, to), kind)).unwrap();
+    }
+
+    /// The first byte of each sector.
+    fn seen(bytes: &Bytes, lba: u64, sectors: u64) -> Vec<u8> {
+        bytes.read(lba, sectors).unwrap().unwrap().chunks(SECTOR as usize).map(|sector| sector[0]).collect()
+    }
+
+    #[test]
+    fn a_read_sees_what_was_accepted_and_a_cut_leaves_what_landed() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 100, 4);
+        write(&mut bytes, 2, 102, 4);
+        bytes.done(1, 2);
+        bytes.done(2, 2);
+        assert_eq!(seen(&bytes, 99, 8), [0, 1, 1, 2, 2, 2, 2, 0]);
+        land(&mut bytes, 1, 100, 2, LandingKind::Landed);
+        assert_eq!((bytes.at_risk(), seen(&bytes, 100, 3)), (4 * SECTOR, vec![1, 1, 2]));
+        land(&mut bytes, 1, 102, 2, LandingKind::Discarded);
+        // The power goes.
+        land(&mut bytes, 2, 102, 1, LandingKind::Landed);
+        land(&mut bytes, 2, 103, 1, LandingKind::Torn);
+        land(&mut bytes, 2, 104, 2, LandingKind::Discarded);
+        assert_eq!((bytes.at_risk(), bytes.torn()), (0, 1));
+        assert_eq!(bytes.read(103, 1).unwrap_err(), Unreadable(103));
+        assert_eq!(seen(&bytes, 100, 3), [1, 1, 2]);
+        assert_eq!(seen(&bytes, 104, 2), [0, 0]);
+        // Written again it can be read.
+        write(&mut bytes, 3, 103, 1);
+        assert_eq!(seen(&bytes, 102, 2), [2, 3]);
+        assert!(bytes.written.len() == 1);
+    }
+
+    #[test]
+    fn memory_is_that_of_what_was_written() {
+        let mut bytes = Bytes::default();
+        for stamp in 1..=50 {
+            write(&mut bytes, stamp, stamp * 1000, 8);
+            land(&mut bytes, stamp, stamp * 1000, 8, LandingKind::Landed);
+        }
+        // None of them was answered yet.
+        assert_eq!((bytes.surface.held(), bytes.held() > 100 * PIECE_COST), (50 * PIECE_COST, true));
+        (1..=50).for_each(|stamp| bytes.done(stamp, 50));
+        assert_eq!(bytes.held(), 50 * PIECE_COST);
+        assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
+    }
+
+    #[test]
+    fn what_fails_uncovers_what_was_there_before() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 2);
+        write(&mut bytes, 2, 10, 1);
+        bytes.forget(2);
+        assert_eq!(seen(&bytes, 10, 2), [1, 1]);
+        land(&mut bytes, 1, 10, 2, LandingKind::Landed);
+        assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+    }
+
+    #[test]
+    fn what_lands_twice_counts_once_and_what_has_landed_covers_nothing() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 4);
+        land(&mut bytes, 1, 10, 2, LandingKind::Landed);
+        land(&mut bytes, 1, 10, 4, LandingKind::Landed);
+        assert_eq!((seen(&bytes, 10, 4), bytes.at_risk()), (vec![1; 4], 0));
+        bytes.done(1, 1);
+        assert!(bytes.written.is_empty());
+        write(&mut bytes, 2, 10, 2);
+        land(&mut bytes, 2, 10, 1, LandingKind::Landed);
+        write(&mut bytes, 3, 10, 2);
+        bytes.forget(3);
+        bytes.done(2, 3);
+        land(&mut bytes, 2, 11, 1, LandingKind::Landed);
+        assert_eq!((seen(&bytes, 10, 4), bytes.at_risk()), (vec![2, 2, 1, 1], 0));
+    }
+
+    #[test]
+    fn a_cut_takes_what_nothing_will_be_heard_of() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 2);
+        write(&mut bytes, 2, 11, 2);
+        land(&mut bytes, 1, 10, 1, LandingKind::Landed);
+        bytes.cut();
+        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 0, 0], 0));
+    }
+
+    #[test]
+    fn what_is_done_and_settled_is_there_though_its_first_copy_never_landed() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 1);
+        write(&mut bytes, 2, 11, 1);
+        write(&mut bytes, 3, 12, 1);
+        bytes.done(1, 3);
+        // A flush of stamp 4 was given before this one was done.
+        bytes.done(2, 5);
+        bytes.settle(4).unwrap();
+        assert_eq!((bytes.at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
+        assert_eq!(bytes.acknowledged_at_risk(), SECTOR, "nobody was told that the third is done");
+        bytes.forget(2);
+        bytes.forget(3);
+        assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);
+    }
+
+    #[test]
+    fn what_a_cut_leaves_is_put_over_what_was_there_when_the_history_began() {
+        let file = std::env::temp_dir().join(format!("seekwise-former-{}", std::process::id()));
+        for on_file in [false, true] {
+            let mut bytes = Bytes::default();
+            if on_file {
+                let options = &mut File::options();
+                let image = options.read(true).write(true).create(true).truncate(true).open(&file).unwrap();
+                // It ends within a piece.
+                image.set_len(31 * SECTOR).unwrap();
+                bytes = Bytes::on(Platters::File(image));
+            }
+            write(&mut bytes, 1, 4, 16);
+            land(&mut bytes, 1, 4, 16, LandingKind::Landed);
+            land(&mut bytes, 9, 18, 2, LandingKind::Torn);
+            bytes.keep_former(true);
+            let mut history = History::default();
+            for (stamp, lba, sectors) in [(2, 0, 16), (3, 2, 4), (4, 18, 1), (5, 29, 2)] {
+                let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
+                let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
+                let data = Data::from(vec![stamp as u8; sectors as usize * SECTOR as usize]);
+                history.taken(Instant::ZERO, &request, Some(&data));
+                bytes.accept(&request, data);
+                land(&mut bytes, stamp, lba, sectors, LandingKind::Landed);
+            }
+            write(&mut bytes, 6, 1, 1);
+            assert_eq!(seen(&bytes, 0, 18), [[2, 6, 3, 3, 3, 3].as_slice(), &[2; 10], &[1; 2]].concat());
+            // The second sector of the second write cannot be read, its third and last are there, and of the fifth one.
+            let held = vec![((2, 3), 2), ((15, 16), 2), ((30, 31), 5)];
+            bytes.leave(&Left { held, unreadable: vec![(1, 2)] }, &history).unwrap();
+            assert_eq!((bytes.at_risk(), bytes.torn(), bytes.keeps_former()), (0, 3, false));
+            assert_eq!(seen(&bytes, 2, 16), [[2, 0].as_slice(), &[1; 11], &[2, 1, 1]].concat());
+            assert_eq!((seen(&bytes, 0, 1), seen(&bytes, 29, 2)), (vec![0], vec![0, 5]));
+            for sector in [1, 18, 19] {
+                assert_eq!(bytes.read(sector, 1).unwrap_err(), Unreadable(sector), "{on_file}");
+            }
+            // Forgotten, and begun again: the first is what lies there now.
+            bytes.keep_former(true);
+            write(&mut bytes, 7, 2, 2);
+            land(&mut bytes, 7, 2, 2, LandingKind::Landed);
+            bytes.leave(&Left::default(), &history).unwrap();
+            assert_eq!(seen(&bytes, 2, 2), [2, 0]);
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn platters_begin_with_an_image_that_stays_as_it_is() {
+        let folder = std::env::temp_dir().join(format!("seekwise-base-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (base, image) = (folder.join("base"), folder.join("image"));
+        // It ends within a sector.
+        let content: Vec<u8> = (0..200_000u32).map(|at| (at / 512 % 250) as u8 + 1).collect();
+        std::fs::write(&base, &content).unwrap();
+        for on_file in [false, true] {
+            let file = File::options().read(true).write(true).create(true).truncate(true).open(&image).unwrap();
+            file.set_len(1 << 20).unwrap();
+            let platters = if on_file { Platters::File(file) } else { Platters::Memory };
+            let mut bytes = Bytes::on(platters).begun_with(File::open(&base).unwrap()).unwrap();
+            assert_eq!(seen(&bytes, 0, 3), [1, 2, 3]);
+            write(&mut bytes, 200, 1, 1);
+            land(&mut bytes, 200, 1, 1, LandingKind::Landed);
+            assert_eq!(seen(&bytes, 0, 3), [1, 200, 3]);
+            let end = bytes.read(390, 2).unwrap().unwrap();
+            assert_eq!((end[0], end[200_000 - 390 * 512 - 1], end[200_000 - 390 * 512], end[1023]), (141, 141, 0, 0));
+            assert_eq!((bytes.data_from(0, 2048), bytes.data_from(1024, 2048)), (0, 2048), "{on_file}");
+        }
+        assert_eq!(std::fs::read(&base).unwrap(), content);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_holds_the_same() {
+        let file = std::env::temp_dir().join(format!("seekwise-bytes-{}", std::process::id()));
+        let image = File::options().read(true).write(true).create_new(true).open(&file).unwrap();
+        image.set_len(1 << 20).unwrap();
+        let mut bytes = Bytes::on(Platters::File(image));
+        write(&mut bytes, 7, 0, 3);
+        land(&mut bytes, 7, 0, 1, LandingKind::Landed);
+        assert_eq!(seen(&bytes, 0, 4), [7, 7, 7, 0]);
+        assert_eq!(std::fs::read(&file).unwrap()[512], 0);
+        land(&mut bytes, 7, 1, 2, LandingKind::Landed);
+        bytes.close().unwrap();
+        assert_eq!(std::fs::read(&file).unwrap()[1024], 7);
+        std::fs::remove_file(&file).unwrap();
+    }
+}

@@ -1,0 +1,386 @@
+//! Programs of the user's: a command of a shell, what it finds in its environment, what it says, and its end.
+//!
+//! It is ended with all that it began (`Group`). A pipe that somebody else holds all the same is closed at this end: nobody waits for a
+//! pipe here. What it prints is bounded, for it may print without end.
+
+use std::fmt;
+use std::io::{self, BufRead, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::group::Group;
+
+/// A command of a shell and what it finds in its environment.
+#[derive(Clone, Debug)]
+pub struct Program<'a> {
+    /// For `sh -c`.
+    pub command: &'a str,
+    /// Names and values: nothing else of our own environment but [`HANDED_ON`].
+    pub environment: Vec<(String, String)>,
+    /// When it is ended, with all that it began.
+    pub bounds: Bounds<'a>,
+}
+
+/// When a program is ended before it ends by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds<'a> {
+    /// If it takes longer, on the clock.
+    pub limit: Duration,
+    /// If this becomes true.
+    pub stop: &'a AtomicBool,
+}
+
+impl Bounds<'_> {
+    /// Thirty seconds, whatever else is to stop: of what gives back what was taken, and of short questions to the system.
+    pub(crate) fn fixed() -> Bounds<'static> {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        Bounds { limit: Duration::from_secs(30), stop: &NEVER }
+    }
+}
+
+/// The variables of our own environment that programs find in theirs; and all that begin with `LC_`.
+pub const HANDED_ON: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"];
+
+/// How often it is looked whether a program is to stop.
+const SLICE: Duration = Duration::from_millis(50);
+
+/// How long what was printed last may take to come through a pipe when nobody writes to it any more.
+const LAST: Duration = Duration::from_secs(5);
+
+/// Bytes of a program's words that are kept, the last ones.
+const KEPT: usize = 64 << 10;
+
+/// A promise is a line of at most so many bytes, and there are at most so many, of so many bytes in all.
+const LINE: u64 = 64 << 10;
+const LINES: usize = 1_000_000;
+const BYTES: usize = 64 << 20;
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// With this exit code.
+    Exited(i32),
+    /// By this signal. A shell tells of its child's by an exit code of 128 and the signal's number.
+    Died(i32),
+    /// It was ended, for it took longer than it may.
+    Late(Duration),
+    /// It was ended, for all was to stop.
+    Stopped,
+}
+
+impl How {
+    fn of(status: ExitStatus) -> How {
+        let signal =
+            status.signal().or_else(|| status.code().map(|code| code - 128).filter(|it| (1..=64).contains(it)));
+        match (signal, status.code()) {
+            (Some(signal), _) => How::Died(signal),
+            (None, code) => How::Exited(code.unwrap_or(-1)),
+        }
+    }
+
+    /// It did what it was to do.
+    pub fn is_success(self) -> bool {
+        self == How::Exited(0)
+    }
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            How::Exited(code) => write!(f, "ended with exit code {code}"),
+            How::Died(signal) => {
+                // As the standard library names it: `signal: 11 (SIGSEGV)`.
+                let words = ExitStatus::from_raw(*signal).to_string();
+                let name = words.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name);
+                match name {
+                    Some(name) if !name.is_empty() => write!(f, "died of {name}"),
+                    _ => write!(f, "died of signal {signal}"),
+                }
+            }
+            How::Late(limit) => write!(f, "had not ended after {} s of the clock", limit.as_secs_f64()),
+            How::Stopped => write!(f, "was stopped"),
+        }
+    }
+}
+
+/// How a program ended, and what it said.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    pub how: How,
+    /// What it printed last, both ways together as far as they came one after another.
+    pub printed: String,
+}
+
+/// A shell that finds nothing of our environment but what every program does.
+pub(super) fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(script).stdin(Stdio::null()).env_clear();
+    let handed = |name: &str| HANDED_ON.contains(&name) || name.starts_with("LC_");
+    command.envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(handed)));
+    command
+}
+
+impl Program<'_> {
+    /// The process, the leader of a group of its own. The command is a shell's below it: whoever ends his parent does not end us.
+    fn start(&self, group: &Group, out: Stdio, errors: Stdio) -> io::Result<Child> {
+        // What a shell says of a child that a signal ended is said by its exit code as well: only the child's own errors are heard.
+        let below = "exec 3>&2 2>/dev/null; sh -c \"$1\" 2>&3 3>&-; exit $?";
+        let mut command = match group.door() {
+            Some(_) => shell(&format!("echo $$ > \"$0\" || exit 126; {below}")),
+            None => shell(below),
+        };
+        command.arg(group.door().unwrap_or_default()).arg(self.command).stdout(out).stderr(errors).process_group(0);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let (name, mark) = group.variable();
+        command.env(name, mark);
+        command.spawn().map_err(|error| io::Error::new(error.kind(), format!("sh: {error}")))
+    }
+
+    /// Runs it to its end and gives what it printed.
+    pub fn run(&self) -> io::Result<Ended> {
+        self.run_in(&Group::new())
+    }
+
+    fn run_in(&self, group: &Group) -> io::Result<Ended> {
+        let (reads, writes) = io::pipe()?;
+        let child = self.start(group, writes.try_clone()?.into(), writes.into())?;
+        let heard = Heard::of(reads);
+        let how = self.end(child, group, &AtomicBool::new(false))?;
+        Ok(Ended { how, printed: heard.all() })
+    }
+
+    /// Runs it to its end; `line` is told each line that it prints, as soon as it comes. Its errors go where ours do. More or longer lines
+    /// than promises may be are an error.
+    pub fn tell(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<How> {
+        let (reads, writes) = io::pipe()?;
+        let group = Group::new();
+        let child = self.start(&group, writes.into(), Stdio::inherit())?;
+        // When it has ended nobody is told anything any more.
+        let (line, too_much) = (Arc::new(Mutex::new(Some(line))), Arc::new(AtomicBool::new(false)));
+        let (telling, stops) = (Arc::clone(&line), Arc::clone(&too_much));
+        let (tells, ended) = channel();
+        thread::spawn(move || {
+            let said = lines(reads, |said| {
+                telling.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(|line| line(said)).is_some()
+            });
+            stops.store(said.is_err(), Ordering::Relaxed);
+            let _ = tells.send(said);
+        });
+        let how = self.end(child, &group, &too_much);
+        let said = ended.recv_timeout(LAST);
+        line.lock().unwrap_or_else(PoisonError::into_inner).take();
+        said.unwrap_or(Ok(()))?;
+        how
+    }
+
+    /// Waits for it, and then ends what is left of it.
+    fn end(&self, child: Child, group: &Group, enough: &AtomicBool) -> io::Result<How> {
+        let leader = Pid::from_child(&child);
+        let (status, ended) = wait(child, self.bounds, enough);
+        group.end(leader)?;
+        // It is gone: whoever waits for it has its status.
+        match status {
+            Err(how) => ended.recv_timeout(LAST).map_or(Ok(how), |status| status.map(|_| how)),
+            Ok(status) => Ok(How::of(status?)),
+        }
+    }
+}
+
+/// Tells each line, until `line` wants no more; an error where they are no promises any more.
+fn lines(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
+    let (mut reads, mut count, mut bytes) = (io::BufReader::new(reads), 0, 0);
+    loop {
+        let mut said = Vec::new();
+        reads.by_ref().take(LINE).read_until(b'\n', &mut said)?;
+        if said.is_empty() {
+            return Ok(());
+        }
+        (count, bytes) = (count + 1, bytes + said.len());
+        if said.len() as u64 == LINE && !said.ends_with(b"\n") {
+            return Err(io::Error::other(format!(
+                "printed a line of more than {} KiB; expected promises, a line each",
+                LINE >> 10
+            )));
+        }
+        if count > LINES || bytes > BYTES {
+            let most = format!("{LINES} lines, or {} MiB", BYTES >> 20);
+            return Err(io::Error::other(format!("printed more than {most}; expected promises, a line each")));
+        }
+        let said = String::from_utf8_lossy(&said);
+        if !line(said.trim_end_matches(['\n', '\r'])) {
+            return Ok(());
+        }
+    }
+}
+
+/// What comes out of a pipe: its end.
+pub(super) struct Heard {
+    last: Arc<Mutex<Vec<u8>>>,
+    ended: Receiver<()>,
+}
+
+impl Heard {
+    /// Hears until nobody has its other end.
+    pub(super) fn of(mut reads: impl Read + Send + 'static) -> Heard {
+        let (last, (tells, ended)) = (Arc::new(Mutex::new(Vec::new())), channel());
+        let hearing = Arc::clone(&last);
+        thread::spawn(move || {
+            let mut piece = vec![0; KEPT];
+            while let Ok(read @ 1..) = reads.read(&mut piece) {
+                let mut last = hearing.lock().unwrap_or_else(PoisonError::into_inner);
+                last.extend_from_slice(&piece[..read]);
+                let over = last.len().saturating_sub(KEPT);
+                last.drain(..over);
+            }
+            let _ = tells.send(());
+        });
+        Heard { last, ended }
+    }
+
+    /// What has come by now, when those who wrote have ended.
+    pub(super) fn all(self) -> String {
+        let _ = self.ended.recv_timeout(LAST);
+        String::from_utf8_lossy(&self.last.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+type Status = io::Result<ExitStatus>;
+
+/// Waits for a process: its status, or why it is to be ended, and who hears its status then. It may be stopped by `enough` as well.
+fn wait(mut child: Child, bounds: Bounds<'_>, enough: &AtomicBool) -> (Result<Status, How>, Receiver<Status>) {
+    let (tells, ended) = channel();
+    thread::spawn(move || drop(tells.send(child.wait())));
+    let mut left = bounds.limit;
+    loop {
+        if bounds.stop.load(Ordering::Relaxed) || enough.load(Ordering::Relaxed) {
+            return (Err(How::Stopped), ended);
+        }
+        if left.is_zero() {
+            return (Err(How::Late(bounds.limit)), ended);
+        }
+        let slice = left.min(SLICE);
+        match ended.recv_timeout(slice) {
+            Ok(status) => return (Ok(status), ended),
+            Err(RecvTimeoutError::Disconnected) => return (Ok(Err(io::Error::other("nobody waits for it"))), ended),
+            Err(RecvTimeoutError::Timeout) => left -= slice,
+        }
+    }
+}
+
+/// Runs a tool of the system within bounds: how it ended, what it printed, its errors. One that does not even end when it is killed, as it
+/// waits for a disk, is left behind.
+pub(super) fn run_tool(command: &mut Command, bounds: Bounds<'_>) -> io::Result<(How, String, String)> {
+    // A group of its own: what it runs itself is ended with it, and a terminal's Ctrl-C is for us alone.
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    let process = Pid::from_child(&child);
+    let (out, errors) = (child.stdout.take().map(Heard::of), child.stderr.take().map(Heard::of));
+    let how = match wait(child, bounds, &AtomicBool::new(false)) {
+        (Ok(status), _) => How::of(status?),
+        (Err(how), ended) => {
+            let _ = kill_process_group(process, Signal::KILL);
+            let _ = ended.recv_timeout(LAST);
+            how
+        }
+    };
+    let all = |heard: Option<Heard>| heard.map(Heard::all).unwrap_or_default();
+    Ok((how, all(out), all(errors)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static GO: AtomicBool = AtomicBool::new(false);
+
+    fn program(command: &str, limit: Duration) -> Program<'_> {
+        let environment = vec![("SEEKWISE_TEST".to_owned(), "here".to_owned())];
+        Program { command, environment, bounds: Bounds { limit, stop: &GO } }
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_program_tells_its_lines_and_its_end() {
+        let ended = program("echo $SEEKWISE_TEST; echo wrong >&2; exit 11", LONG).run().unwrap();
+        assert_eq!((ended.how, ended.printed.as_str()), (How::Exited(11), "here\nwrong\n"));
+        let (tells, hears) = channel();
+        let told = program("echo a; echo b; printf c", LONG);
+        assert!(told.tell(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
+        assert_eq!(hears.iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn one_that_never_ends_is_ended_with_what_it_began() {
+        let short = Duration::from_millis(50);
+        let ended = program("sleep 1000 & sleep 1000", short).run().unwrap();
+        assert_eq!(ended.how, How::Late(short));
+        let stopped = Bounds { limit: LONG, stop: &AtomicBool::new(true) };
+        let ended = Program { bounds: stopped, ..program("sleep 1000", stopped.limit) }.run().unwrap();
+        assert_eq!(ended.how, How::Stopped);
+    }
+
+    /// Programs that would outlive whoever began them, each with a sleep of a length of its own to be known by. They keep the pipe, so that
+    /// nothing would return before they end.
+    #[test]
+    fn what_a_program_leaves_is_ended_whatever_it_does_to_get_away() {
+        let ways = [
+            ("in the background", "sleep TIME & exit 3"),
+            ("in a new session", "setsid sleep TIME & exit 3"),
+            ("by two forks", "(setsid sh -c 'sleep TIME & exit' &); exit 3"),
+            ("deaf", "setsid sh -c 'trap \"\" TERM HUP INT; sleep TIME' & exit 3"),
+            ("stopped", "setsid sh -c 'kill -STOP $$; sleep TIME' & exit 3"),
+        ];
+        for (number, (name, way)) in ways.iter().enumerate() {
+            for (held, group) in [("the kernel", Group::new()), ("nobody", Group::loose())] {
+                let time = format!("98{number}.{}", std::process::id());
+                let ended = program(&way.replace("TIME", &time), LONG).run_in(&group).unwrap();
+                assert_eq!(ended.how, How::Exited(3), "{name}, held by {held}");
+                let living = program(&format!("pgrep -f '[s]leep {time}'"), LONG).run().unwrap();
+                assert_eq!(living.how, How::Exited(1), "{name}, held by {held}: {}", living.printed);
+            }
+        }
+    }
+
+    #[test]
+    fn only_named_variables_are_handed_on() {
+        let ended = program("env", LONG).run().unwrap();
+        let known = |name: &str| HANDED_ON.contains(&name) || name.starts_with("LC_");
+        // What a shell adds by itself.
+        let own = ["SEEKWISE_TEST", "SEEKWISE_PROGRAM", "PWD", "OLDPWD", "SHLVL", "_"];
+        let others: Vec<&str> = ended.printed.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        let others: Vec<&&str> = others.iter().filter(|name| !known(name) && !own.contains(name)).collect();
+        // Cargo sets some dozen for each test.
+        assert!(others.is_empty() && std::env::var_os("CARGO_MANIFEST_DIR").is_some(), "{others:?}");
+    }
+
+    #[test]
+    fn a_program_that_died_names_its_signal() {
+        for (command, said) in [
+            ("kill -SEGV $$", "died of SIGSEGV"),
+            ("sh -c 'kill -ABRT $$'; exit $?", "died of SIGABRT"),
+            ("kill -9 $PPID; sleep 60", "died of SIGKILL"),
+            ("exit 3", "ended with exit code 3"),
+            ("exit 255", "ended with exit code 255"),
+        ] {
+            assert_eq!(program(command, LONG).run().unwrap().how.to_string(), said, "{command}");
+        }
+    }
+
+    #[test]
+    fn what_is_printed_without_end_is_bounded() {
+        let ended = program("yes | head -c 10000000; echo; echo last", LONG).run().unwrap();
+        assert!(ended.printed.len() <= KEPT && ended.printed.ends_with("last\n"), "{}", ended.printed.len());
+        let said = |command| program(command, LONG).tell(|_| ()).unwrap_err().to_string();
+        assert!(said("yes '' | tr '\\n' x").contains("a line of more than 64 KiB"));
+        assert!(said("yes").contains("more than 1000000 lines"));
+    }
+}

@@ -1,0 +1,732 @@
+//! A modelled disk at work in real time: the same layers as in [`seekwise_run::sim`], stepped by the clock, with bytes.
+//!
+//! One thread has the disk and its clients' connections: it reads their requests and writes their answers itself, so that nobody
+//! has to be woken between. What else comes to it ([`Message`]) are new clients and what is done to the power; between
+//! them it waits for the device's next instant. A request that comes at an instant of the clock is submitted at that
+//! instant of the model, and is answered when the model's completion has come. So a session that is recorded and played in
+//! virtual time gives the same instants: late calls change nothing (rule 2 of the contract). What the clock adds is told
+//! in the [`Receipt`].
+
+mod asked;
+pub mod attendance;
+mod clients;
+pub mod content;
+mod orders;
+pub mod remains;
+mod room;
+mod stalls;
+pub mod ways;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::mpsc::Sender;
+
+use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
+use seekwise_model::history::{Data, Event, Judge};
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::recorded::Entry;
+use seekwise_run::receipt::{PathCost, Receipt, Speed, Stalls};
+
+pub use self::asked::{Asked, Caller, Whom};
+use self::attendance::Book;
+use self::clients::Clients;
+pub use self::clients::{Connection, Inbox, Messages, inbox};
+use self::content::Content;
+pub use self::orders::{Order, Said};
+pub use self::room::Room;
+use self::stalls::Watch;
+use self::ways::Measured;
+use crate::bytes::Bytes;
+use crate::chronicle::Chronicle;
+use crate::clock::{AWAKE, Clock, take_precedence};
+use crate::nbd::wire::{self, Command, Head, error};
+use crate::nbd::{EXTENTS, LARGEST};
+use seekwise_run::receipt::ways::Door;
+
+/// What comes to a disk.
+#[derive(Debug)]
+pub enum Message {
+    /// A client has come, and asks from now on.
+    Client(Box<Connection>),
+    /// A caller within the program asks.
+    Asked(Asked),
+    /// A caller within the program asks for an answer and nothing else.
+    Nothing(Caller),
+    /// Something is done to it; the answer says what came of it, in words.
+    Order(Order, Sender<Said>),
+    /// It is to end, in order.
+    Stop,
+}
+
+/// Sectors of a request that are handed down before others have their turn: the largest one that brings its bytes. Zeroes and trims of
+/// up to 4 GiB go in such portions, and no piece is larger.
+const AT_ONCE: u64 = LARGEST / SECTOR;
+
+/// A cut that is planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// So long after the beginning, in the model's time.
+    At(Instant),
+    /// When so many flushes have come.
+    Flush(u64),
+    /// When so many writes have.
+    Write(u64),
+}
+
+/// A request of a client on its way: the pieces of it that the device takes at once.
+struct Job {
+    asked: Asked,
+    /// First sector that was not handed down yet, and the end.
+    next: u64,
+    end: u64,
+    /// Pieces below.
+    below: u32,
+    status: Status,
+    /// A flush is to follow, where the device has no FUA; or did.
+    flush: Flush,
+    /// When it came, and when the last piece was done.
+    came: Instant,
+    done: Instant,
+    /// Memory that was set aside for it.
+    aside: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    None,
+    Follows,
+    Below,
+}
+
+/// A piece below, by its tag.
+#[derive(Clone, Copy)]
+struct Piece {
+    job: u32,
+    request: Request,
+    /// When the device took it.
+    at: Instant,
+}
+
+/// What a recorder is told.
+#[derive(Clone, Copy, Debug)]
+pub enum Passed<'a> {
+    /// A request that is over, as the device took it.
+    Request(&'a Entry),
+    /// An order at an instant: `cut`, `off`, `on`, or a setting as `KEY=VALUE`.
+    Order(Instant, &'a str),
+    /// It is all over.
+    End,
+}
+
+/// Keeps what passes.
+pub type Recorder = Box<dyn FnMut(Passed<'_>) -> io::Result<()> + Send>;
+
+/// The disk.
+pub struct Disk {
+    device: Box<dyn Device>,
+    limits: Limits,
+    content: Content,
+    clock: Clock,
+    /// The model's nanoseconds in one of the clock's.
+    speed: f64,
+    clients: Clients,
+    jobs: Vec<Option<Job>>,
+    /// Places of `jobs` that are empty.
+    vacant: Vec<u32>,
+    /// Jobs that have pieces to hand down, in order of arrival.
+    waiting: VecDeque<u32>,
+    /// Answers that go out at the end of this turn.
+    replies: Vec<(Caller, Result<Vec<u8>, u32>)>,
+    pieces: Vec<Option<Piece>>,
+    free: Vec<u32>,
+    stamp: u64,
+    /// What it may take of memory, and what of that is set aside for writes on their way.
+    room: Room,
+    aside: u64,
+    powered: bool,
+    /// It has come so far without the clock.
+    ahead: Instant,
+    plan: Option<Plan>,
+    receipt: Receipt,
+    measured: Measured,
+    /// How long the thread waited, by the clock.
+    idle: Span,
+    watch: Option<Watch>,
+    trouble: Option<io::Error>,
+    recorder: Option<Recorder>,
+    chronicle: Option<Chronicle>,
+}
+
+impl Disk {
+    /// A disk that begins now. `speed` is how many times as fast as the clock the model's time runs.
+    pub fn new(mut device: Box<dyn Device>, bytes: Bytes, speed: f64, plan: Option<Plan>) -> Disk {
+        let wanted = Control::Set { key: "landings", value: "on" };
+        device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
+        let limits = device.limits(0);
+        Disk {
+            device,
+            limits,
+            content: Content::new(bytes),
+            clock: Clock::start(),
+            speed,
+            clients: Clients::default(),
+            jobs: Vec::new(),
+            vacant: Vec::new(),
+            waiting: VecDeque::new(),
+            replies: Vec::new(),
+            pieces: Vec::new(),
+            free: Vec::new(),
+            stamp: 0,
+            room: Room::default(),
+            aside: 0,
+            powered: true,
+            ahead: Instant::ZERO,
+            plan,
+            receipt: Receipt { speed: Speed(speed), ..Receipt::default() },
+            measured: Measured::default(),
+            idle: Span::ZERO,
+            watch: None,
+            trouble: None,
+            recorder: None,
+            chronicle: None,
+        }
+    }
+
+    /// With what the way to it costs, if that was measured.
+    pub fn along(mut self, path: Option<PathCost>) -> Disk {
+        self.receipt.path = path;
+        self
+    }
+
+    /// Within these bounds of memory: beyond them writes are answered with an error. Said after [`Disk::judged`].
+    pub fn within(mut self, room: Room) -> Disk {
+        self.clients.within(room.clients);
+        self.content = self.content.within(room.contents);
+        Disk { room, ..self }
+    }
+
+    /// With so many clients at once at most.
+    pub fn admitting(self, clients: usize) -> Disk {
+        self.clients.book.write(|book| book.limit = clients);
+        self
+    }
+
+    /// The ways to it are measured here.
+    pub(crate) fn measuring(self, measured: Measured) -> Disk {
+        Disk { measured, ..self }
+    }
+
+    /// Where the ways to it are measured.
+    pub fn measured(&self) -> Measured {
+        self.measured.clone()
+    }
+
+    /// Where it is counted who comes and goes.
+    pub(crate) fn book(&self) -> Book {
+        self.clients.book.clone()
+    }
+
+    /// Of an array that begins without these drives, a bit each.
+    pub fn without(mut self, lost: u64) -> Disk {
+        self.content = self.content.without(lost);
+        self
+    }
+
+    /// Of an array of which `judge` works out what a cut leaves where it lacks a drive; see [`Content::judged`]. Said after
+    /// [`Disk::without`].
+    pub fn judged(mut self, judge: Judge, trusted: bool) -> Disk {
+        self.content = self.content.judged(judge, trusted);
+        self
+    }
+
+    /// Tells `recorder` all that passes. Its errors end the disk, as those of the image do.
+    pub fn recorded(mut self, recorder: Recorder) -> Disk {
+        self.recorder = Some(recorder);
+        self
+    }
+
+    /// Writes down all that passes, with the data.
+    pub fn chronicled(mut self, chronicle: Chronicle) -> Disk {
+        self.chronicle = Some(chronicle);
+        self
+    }
+
+    fn pass(&mut self, what: Passed<'_>) {
+        if let Some(Err(error)) = self.recorder.as_mut().map(|recorder| recorder(what)) {
+            self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the recording: {error}")));
+        }
+    }
+
+    /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
+    pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
+        self.receipt.precedence = take_precedence();
+        self.watch = Some(Watch::begin(self.clock));
+        let ended = self.turn(messages);
+        self.receipt.stalls = self.watch.take().map_or_else(Stalls::default, Watch::end);
+        ended.and_then(|()| self.end())
+    }
+
+    fn turn(&mut self, messages: &mut Messages) -> io::Result<()> {
+        loop {
+            let stop = self.take(messages);
+            self.step();
+            // What answers at once does so now, not after another look at all clients.
+            if self.next().is_some_and(|next| next <= self.now()) {
+                self.step();
+            }
+            self.reply();
+            if let Some(trouble) = self.trouble.take() {
+                return Err(trouble);
+            }
+            if stop {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what has come, or waits for it until the device's next instant, which counts as idle. True when it is to
+    /// stop.
+    fn take(&mut self, messages: &mut Messages) -> bool {
+        let from = self.clock.now();
+        let rings = self.wait(messages);
+        self.idle += self.clock.now().since(from);
+        while let Some(message) = if rings { messages.next() } else { None } {
+            if self.heed(message) {
+                return true;
+            }
+        }
+        for (number, head, data) in self.clients.asked() {
+            self.ask(Asked { head, data, whom: Whom::Client(number) });
+        }
+        false
+    }
+
+    /// What is answered goes out together: a system call costs more than an answer.
+    fn reply(&mut self) {
+        self.clients.write();
+        for (caller, outcome) in self.replies.drain(..) {
+            caller.answer(outcome);
+        }
+    }
+
+    /// Waits until something comes, or for the device's next instant. True where there may be messages.
+    fn wait(&mut self, messages: &mut Messages) -> bool {
+        loop {
+            let left = self.next().map(|next| self.until(next));
+            // The last of it is waited for awake.
+            let rings = self.clients.wait(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
+            if rings || self.clients.has_asked() || left == Some(Span::ZERO) {
+                return rings;
+            }
+        }
+    }
+
+    fn heed(&mut self, message: Message) -> bool {
+        match message {
+            Message::Client(connection) => self.clients.add(*connection, self.clock.now()),
+            Message::Asked(asked) => self.ask(asked),
+            Message::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
+            Message::Order(order, answer) => {
+                let said = self.obey(&order);
+                let _ = answer.send(said);
+            }
+            Message::Stop => return true,
+        }
+        false
+    }
+
+    /// The model's present. While a disk that was switched off writes out, its time runs ahead of the clock.
+    fn now(&self) -> Instant {
+        Instant::from_nanos((self.clock.now().nanos() as f64 * self.speed) as u64).max(self.ahead)
+    }
+
+    /// When the clock shows the model's `at`.
+    fn by_the_clock(&self, at: Instant) -> Instant {
+        Instant::from_nanos((at.nanos() as f64 / self.speed) as u64)
+    }
+
+    /// How long it is on the clock until the model's `at`.
+    fn until(&self, at: Instant) -> Span {
+        Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
+    }
+
+    /// A planned cut waits until the power is on and it is known what it leaves.
+    fn cuttable(&self) -> bool {
+        self.powered && self.content.refusal().is_none()
+    }
+
+    /// When something happens by itself.
+    fn next(&self) -> Option<Instant> {
+        let planned = if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
+        self.device.poll_timeout().into_iter().chain(planned).min()
+    }
+
+    /// All that is due is done, what is complete is answered, what waits goes down.
+    fn step(&mut self) {
+        let now = self.now();
+        if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable())
+            && at <= now
+        {
+            self.device.handle_timeout(at);
+            self.drain();
+            self.cut(at);
+        }
+        self.device.handle_timeout(now);
+        self.drain();
+        self.hand_down(now);
+    }
+
+    /// A client's request comes.
+    fn ask(&mut self, asked: Asked) {
+        let head = asked.head;
+        if !self.powered {
+            return self.refuse(asked.whom, &head, error::IO);
+        }
+        let fua = head.flags & wire::FUA != 0 && matches!(head.command, Command::Write | Command::WriteZeroes);
+        let flush = if fua && !self.limits.fua { Flush::Follows } else { Flush::None };
+        let (first, sectors) = (head.offset / SECTOR, u64::from(head.length) / SECTOR);
+        match head.command {
+            Command::BlockStatus => return self.tell_status(&asked, first, sectors),
+            Command::Flush => self.count_towards_cut(|plan| matches!(plan, Plan::Flush(_)), self.receipt.flushes + 1),
+            Command::Write | Command::WriteZeroes => {
+                self.count_towards_cut(|plan| matches!(plan, Plan::Write(_)), self.receipt.writes + 1);
+            }
+            _ => {}
+        }
+        let Some(aside) = self.set_aside(&asked) else { return self.refuse_for_memory(asked) };
+        let job = Job {
+            asked,
+            next: first,
+            end: first + sectors,
+            below: 0,
+            status: Status::Done,
+            flush,
+            came: self.now(),
+            done: Instant::ZERO,
+            aside,
+        };
+        self.aside += aside;
+        let place = self.vacant.pop().unwrap_or(self.jobs.len() as u32);
+        if place as usize == self.jobs.len() {
+            self.jobs.push(None);
+        }
+        self.jobs[place as usize] = Some(job);
+        self.waiting.push_back(place);
+    }
+
+    /// Sets aside the memory that a write takes, here and where it will lie; nothing where there is not so much.
+    fn set_aside(&mut self, asked: &Asked) -> Option<u64> {
+        let Head { command, offset, length, .. } = asked.head;
+        let bytes = match command {
+            Command::Write => u64::from(length),
+            Command::WriteZeroes => 0,
+            _ => return Some(0),
+        };
+        let (lba, held) = (offset / SECTOR, self.content.held() + self.aside);
+        let fits = |cost: &u64| held + cost <= self.room.contents;
+        // What lies there already is looked for only where it matters.
+        let cost = Some(self.content.cost_of(lba, bytes)).filter(fits);
+        let cost = cost.or_else(|| Some(self.content.exact_cost_of(lba, bytes)).filter(fits))?;
+        self.receipt.held_most = self.receipt.held_most.max(held + cost + self.clients.held());
+        Some(cost)
+    }
+
+    /// A write for which there is no memory is answered: there is no space.
+    fn refuse_for_memory(&mut self, asked: Asked) {
+        let receipt = &mut self.receipt;
+        receipt.requests += 1;
+        receipt.writes += 1;
+        receipt.failures += 1;
+        receipt.refused_for_memory += 1;
+        self.refuse(asked.whom, &asked.head, error::NO_SPACE);
+    }
+
+    /// The cut that is planned for the `count`th of these comes before that one is handed down.
+    fn count_towards_cut(&mut self, of: impl Fn(&Plan) -> bool, count: u64) {
+        let due = |plan: &Plan| match *plan {
+            Plan::Flush(at) | Plan::Write(at) => count >= at,
+            Plan::At(_) => false,
+        };
+        if self.plan.filter(of).is_some_and(|plan| due(&plan)) {
+            self.plan = Some(Plan::At(self.now()));
+        }
+    }
+
+    /// Hands down what waits, as far as there is room.
+    fn hand_down(&mut self, now: Instant) {
+        while let Some(&index) = self.waiting.front() {
+            let Some(job) = self.jobs[index as usize].as_mut() else {
+                self.waiting.pop_front();
+                continue;
+            };
+            let head = job.asked.head;
+            let is_flush = head.command == Command::Flush || job.flush == Flush::Follows && job.next == job.end;
+            if is_flush && head.command != Command::Flush && job.below > 0 {
+                // Its flush is handed down when its pieces are back.
+                self.waiting.pop_front();
+                continue;
+            }
+            let first = head.offset / SECTOR;
+            // No piece goes beyond what is handed down before others have their turn.
+            let most = u64::from(self.limits.max_transfer).max(1).min(AT_ONCE - (job.next - first) % AT_ONCE);
+            let sectors = if is_flush { 0 } else { (job.end - job.next).min(most) };
+            let op = match head.command {
+                _ if is_flush => Op::Flush,
+                Command::Read => Op::Read,
+                Command::Trim => Op::Trim,
+                _ => Op::Write,
+            };
+            let forced = op == Op::Write && head.flags & wire::FUA != 0 && self.limits.fua;
+            let flags = if forced { Flags::FUA } else { Flags::NONE };
+            let tag = self.free.pop().unwrap_or(self.pieces.len() as u32);
+            let (lba, stamp) = (if is_flush { 0 } else { job.next }, self.stamp + 1);
+            let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors: sectors as u32, stamp };
+            if self.device.submit(now, request).is_err() {
+                self.free.push(tag);
+                return;
+            }
+            self.stamp = stamp;
+            job.below += 1;
+            if is_flush {
+                job.flush = Flush::Below;
+            } else {
+                job.next += sectors;
+            }
+            let data = (op == Op::Write).then(|| data_of(&mut job.asked, lba, sectors));
+            if let Some(chronicle) = &self.chronicle {
+                chronicle.write(|history| history.taken(now, &request, data.as_ref()));
+            }
+            self.content.taken(now, &request, data);
+            if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
+                self.waiting.pop_front();
+            } else if (job.next - first).is_multiple_of(AT_ONCE) {
+                // Whoever asked meanwhile goes before the rest of what is longer than any other request.
+                self.waiting.rotate_left(1);
+            }
+            if tag as usize == self.pieces.len() {
+                self.pieces.push(None);
+            }
+            self.pieces[tag as usize] = Some(Piece { job: index, request, at: now });
+            // What was due at this instant, or is answered at once.
+            self.drain();
+        }
+    }
+
+    /// Takes over landings, then completions.
+    fn drain(&mut self) {
+        self.take_landings();
+        while let Some(completion) = self.device.poll_completion() {
+            self.complete(&completion);
+        }
+    }
+
+    fn take_landings(&mut self) {
+        let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
+        if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
+            chronicle.write(|history| history.events.extend(landings.iter().copied().map(Event::Landed)));
+        }
+        let landed = self.content.landed(&landings);
+        self.hold(landed);
+    }
+
+    /// What the image could not take ends the disk.
+    fn hold(&mut self, done: io::Result<()>) {
+        if let Err(error) = done {
+            self.fail(error);
+        }
+    }
+
+    /// The image cannot be read or written.
+    fn fail(&mut self, error: io::Error) {
+        self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the image: {error}")));
+    }
+
+    fn complete(&mut self, completion: &Completion) {
+        let piece = self.pieces[completion.tag as usize].take().expect("a completion of something in flight");
+        self.free.push(completion.tag);
+        if self.recorder.is_some() {
+            let Request { stamp, op, flags, lba, sectors, tag, .. } = piece.request;
+            let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
+            self.pass(Passed::Request(&Entry { stamp, at: piece.at, done, ok, op, lba, sectors, fua, tag }));
+        }
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.write(|history| history.events.push(Event::Over(piece.request, *completion)));
+        }
+        let over = self.content.over(&piece.request, completion, self.stamp);
+        self.hold(over);
+        let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
+        job.below -= 1;
+        job.done = job.done.max(completion.finished);
+        // A drive that knows no trim leaves the data where they are, which a trim allows.
+        let passes = piece.request.op == Op::Trim && completion.status == Status::Unsupported;
+        if job.status == Status::Done && !passes {
+            job.status = completion.status;
+        }
+        let failed = job.status != Status::Done;
+        if job.below > 0 || !failed && job.next < job.end {
+            return;
+        }
+        if job.flush == Flush::Follows && !failed {
+            self.waiting.push_back(piece.job);
+            return;
+        }
+        self.answer(piece.job);
+    }
+
+    /// A job is over.
+    fn answer(&mut self, index: u32) {
+        let Some(job) = self.jobs[index as usize].take() else { return };
+        self.vacant.push(index);
+        self.aside -= job.aside;
+        if job.next < job.end {
+            // It failed before all of it was handed down.
+            self.waiting.retain(|&other| other != index);
+        }
+        let Asked { head, whom, .. } = job.asked;
+        let receipt = &mut self.receipt;
+        receipt.requests += 1;
+        match head.command {
+            Command::Read => receipt.reads += 1,
+            Command::Flush => receipt.flushes += 1,
+            Command::Write | Command::WriteZeroes => receipt.writes += 1,
+            _ => {}
+        }
+        // What the image could not take is promised to nobody.
+        if job.status != Status::Done || self.trouble.is_some() {
+            receipt.failures += 1;
+            return self.refuse(whom, &head, error_of(job.status));
+        }
+        let left = self.clock.now();
+        let due = self.by_the_clock(job.done).min(left);
+        self.receipt.answered(due, left);
+        if matches!(head.command, Command::Read | Command::Write) {
+            let door = if matches!(whom, Whom::Client(_)) { Door::Network } else { Door::File };
+            let modelled = due.saturating_since(self.by_the_clock(job.came));
+            self.measured.write(|ways| {
+                let way = ways.of(door);
+                way.modelled.add(modelled);
+                way.late.add(left.since(due));
+            });
+        }
+        self.give(whom, &head);
+    }
+
+    /// What went well is answered; of a read, with what lies there.
+    fn give(&mut self, whom: Whom, head: &Head) {
+        let Disk { content, clients, replies, .. } = self;
+        let mut found = Ok(Ok(()));
+        let mut fill = |data: &mut [u8]| {
+            if head.command == Command::Read {
+                found = content.bytes().read_into(head.offset / SECTOR, data);
+            }
+            if matches!(found, Ok(Ok(()))) { Ok(()) } else { Err(error::IO) }
+        };
+        match whom {
+            Whom::Client(number) => {
+                if let Some(line) = clients.answer(number) {
+                    line.done(head, fill);
+                }
+            }
+            Whom::Caller(caller) => {
+                let length = if head.command == Command::Read { head.length as usize } else { 0 };
+                let mut data = vec![0; length];
+                let filled = fill(&mut data);
+                replies.push((caller, filled.map(|()| data)));
+            }
+        }
+        match found {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => self.fail(error),
+            Err(_) => self.receipt.failures += 1,
+        }
+    }
+
+    /// What went wrong is answered.
+    fn refuse(&mut self, whom: Whom, head: &Head, error: u32) {
+        match whom {
+            Whom::Client(number) => {
+                if let Some(line) = self.clients.answer(number) {
+                    line.failed(head, error);
+                }
+            }
+            Whom::Caller(caller) => self.replies.push((caller, Err(error))),
+        }
+    }
+
+    /// `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
+    fn tell_status(&mut self, asked: &Asked, first: u64, sectors: u64) {
+        /// Sectors that are looked at for one answer where something lies: 256 MiB, of which the pieces are met in a
+        /// millisecond or two. A client asks again for the rest.
+        const LOOKED_AT: u64 = 1 << 19;
+        let most = if asked.head.flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS };
+        let mut extents: Vec<(u32, u32)> = Vec::new();
+        let (mut at, end, mut left) = (first, first + sectors, LOOKED_AT);
+        let bytes = self.content.bytes();
+        while at < end && left > 0 && extents.len() < most {
+            let data = bytes.data_from(at, end);
+            let (to, flags) = if data > at { (data, 3) } else { (bytes.hole_from(at, end.min(at + left)), 0) };
+            extents.push((((to - at) * SECTOR) as u32, flags));
+            left = left.saturating_sub(if flags == 0 { to - at } else { 0 });
+            at = to;
+        }
+        // Callers within the program do not ask for it.
+        if let Whom::Client(number) = asked.whom
+            && let Some(line) = self.clients.answer(number)
+        {
+            line.extents(&asked.head, &extents);
+        }
+    }
+
+    /// What was not handed down ends with an error.
+    fn drop_waiting(&mut self) {
+        for index in std::mem::take(&mut self.waiting) {
+            if let Some(job) = &mut self.jobs[index as usize] {
+                job.status = Status::PowerLost;
+                job.next = job.end;
+                if job.below == 0 {
+                    self.answer(index);
+                }
+            }
+        }
+    }
+
+    /// Switches off in order; what no platter took (a drive that forgets) stays lost.
+    fn end(mut self) -> io::Result<Receipt> {
+        let now = self.now();
+        if self.powered {
+            self.device.handle_timeout(now);
+            self.drain();
+            self.off(now);
+        }
+        self.reply();
+        self.pass(Passed::End);
+        match self.trouble.take() {
+            Some(trouble) => Err(trouble),
+            None => {
+                self.content.bytes().close()?;
+                Ok(self.so_far())
+            }
+        }
+    }
+}
+
+/// What a write brings to these sectors.
+fn data_of(asked: &mut Asked, lba: u64, sectors: u64) -> Data {
+    let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
+    let length = (sectors * SECTOR) as usize;
+    match asked.head.command {
+        Command::WriteZeroes => {
+            Data::Zeroes { bytes: sectors * SECTOR, allocated: asked.head.flags & wire::NO_HOLE != 0 }
+        }
+        _ if length == asked.data.len() => Data::Bytes(std::mem::take(&mut asked.data)),
+        _ => Data::Bytes(asked.data[from..from + length].to_vec()),
+    }
+}
+
+fn error_of(status: Status) -> u32 {
+    match status {
+        Status::OutOfRange => error::NO_SPACE,
+        Status::Unsupported => error::UNSUPPORTED,
+        _ => error::IO,
+    }
+}

@@ -1,0 +1,190 @@
+//! What is done to a disk beside requests: its power, its settings, what it is asked to say.
+
+use seekwise_model::block::Control;
+use seekwise_model::time::Instant;
+
+use super::stalls::Watch;
+use super::{Disk, Passed};
+use seekwise_model::history::{Event, Mark};
+use seekwise_run::receipt::Receipt;
+use seekwise_run::sim::why;
+
+/// What is done to a disk beside requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The power fails now.
+    Cut,
+    /// It is switched off in order.
+    Off,
+    /// It comes back.
+    On,
+    /// The link is reset: what is under way is aborted, what is cached stays.
+    Reset,
+    /// A setting of a layer changes.
+    Set(String, String),
+    /// What it did so far, in words.
+    Status,
+    /// All figures of the receipt so far, as `name=value`.
+    Receipt,
+    /// Something is said that the history of the disk keeps.
+    Mark(Mark),
+}
+
+/// What came of an order, in words; an error where it was refused.
+pub type Said = Result<String, String>;
+
+impl Disk {
+    /// The receipt until now.
+    pub(super) fn so_far(&self) -> Receipt {
+        let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), Watch::so_far);
+        let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
+        let (attendance, ways) = (self.clients.book.read(), self.measured.read());
+        let (seconds, log) = (self.clock.seconds(), self.device.log());
+        Receipt { seconds, log, stalls, worked, attendance, ways, ..self.receipt.clone() }
+    }
+
+    /// Writes down what is said beside requests; nobody has to be answered.
+    fn mark(&self, now: Instant, mark: &Mark) -> Said {
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.write(|history| history.marks.push((now, mark.clone())));
+        }
+        Ok(String::new())
+    }
+
+    /// Writes down that a setting was changed.
+    fn change(&mut self, now: Instant, key: &str, value: &str) {
+        if let Some(chronicle) = &self.chronicle {
+            chronicle.write(|history| history.events.push(Event::Changed(now, key.to_owned(), value.to_owned())));
+        }
+        self.content.changed(now, key, value);
+    }
+
+    /// Does what is ordered, and says what came of it.
+    pub(super) fn obey(&mut self, order: &Order) -> Said {
+        let now = self.now();
+        self.device.handle_timeout(now);
+        self.drain();
+        match order {
+            Order::Cut if self.powered => {
+                if let Some(why) = self.content.refusal() {
+                    return Err(why.to_owned());
+                }
+                self.cut(now);
+                Ok(format!(
+                    "power cut at {} s: {} acknowledged bytes were not on the medium yet, {} sectors cannot be read",
+                    seconds(now),
+                    self.receipt.at_risk_bytes,
+                    self.content.bytes().torn()
+                ))
+            }
+            Order::Off if self.powered => {
+                self.off(now);
+                Ok(format!("switched off at {} s", seconds(now)))
+            }
+            Order::Cut | Order::Off => Err("it is off already".to_owned()),
+            Order::On if self.powered => Err("it is on already".to_owned()),
+            Order::On => match self.device.control(now, &Control::PowerOn) {
+                Ok(()) => {
+                    self.powered = true;
+                    self.pass(Passed::Order(now, "on"));
+                    Ok(format!("power is back at {} s", seconds(now)))
+                }
+                Err(error) => Err(format!("it does not come back: {}", why(error, ""))),
+            },
+            Order::Reset => match self.device.control(now, &Control::Reset) {
+                Ok(()) => {
+                    self.pass(Passed::Order(now, "reset"));
+                    self.drain();
+                    Ok(format!("the link was reset at {} s: what was under way is aborted", seconds(now)))
+                }
+                Err(error) => Err(format!("not reset: {}", why(error, ""))),
+            },
+            Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
+                Ok(()) => {
+                    self.pass(Passed::Order(now, &format!("{key}={value}")));
+                    // First what the change made of drives, as a simulated run tells it.
+                    self.take_landings();
+                    self.change(now, key, value);
+                    self.drain();
+                    Ok(format!("{key} = {value} from {} s on", seconds(now)))
+                }
+                Err(error) => Err(format!("{key} = {value}: {}", why(error, key))),
+            },
+            Order::Mark(mark) => self.mark(now, mark),
+            Order::Receipt => {
+                let said = |(name, value): (&str, f64)| format!("{name}={value}");
+                let receipt = self.so_far();
+                let figures = receipt.figures().into_iter().chain(receipt.at_the_doors()).map(said);
+                Ok(figures.chain(self.stands(now)).collect::<Vec<_>>().join(" "))
+            }
+            Order::Status => Ok(self.status(now)),
+        }
+    }
+
+    /// Its power and its drives, as `name=value`.
+    fn stands(&self, now: Instant) -> [String; 5] {
+        let bytes = self.content.bytes();
+        let gone: Vec<String> = self.content.gone().iter().map(u32::to_string).collect();
+        [
+            format!("powered={}", self.powered),
+            format!("disk_seconds={}", seconds(now)),
+            format!("bytes_above_medium={}", bytes.at_risk()),
+            format!("acknowledged_bytes_above_medium={}", bytes.acknowledged_at_risk()),
+            format!("drives_missing=[{}]", gone.join(",")),
+        ]
+    }
+
+    fn status(&self, now: Instant) -> String {
+        let Receipt { reads, writes, flushes, failures, .. } = self.receipt;
+        let power = if self.powered { "on" } else { "off" };
+        let gone = match self.content.gone() {
+            gone if gone.is_empty() => String::new(),
+            gone => format!(
+                "; without drives {gone:?} (one that was replaced counts again when it is rebuilt and a flush is over)"
+            ),
+        };
+        let kept = self.content.kept().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
+        format!(
+            "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
+             bytes above the medium, {} of them acknowledged{gone}{kept}",
+            seconds(now),
+            self.content.bytes().at_risk(),
+            self.content.bytes().acknowledged_at_risk()
+        )
+    }
+
+    /// The power fails: what waits ends, what is below comes back by itself, and the image is what the landings say.
+    pub(super) fn cut(&mut self, now: Instant) {
+        self.plan = None;
+        let before = self.content.bytes().acknowledged_at_risk();
+        self.powered = false;
+        self.pass(Passed::Order(now, "cut"));
+        self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
+        self.drain();
+        let left = self.content.cut(now);
+        self.hold(left);
+        self.receipt.cuts += 1;
+        self.receipt.at_risk_bytes = before;
+        self.drop_waiting();
+    }
+
+    pub(super) fn off(&mut self, now: Instant) {
+        self.powered = false;
+        self.drop_waiting();
+        self.pass(Passed::Order(now, "off"));
+        self.device.control(now, &Control::PowerOff).expect("every device can be switched off");
+        while let Some(next) = self.device.poll_timeout() {
+            self.drain();
+            self.device.handle_timeout(next);
+            self.ahead = next;
+        }
+        self.drain();
+        // It writes out all that it has.
+        let settled = self.content.settle(self.stamp + 1);
+        self.hold(settled);
+    }
+}
+
+fn seconds(at: Instant) -> f64 {
+    (at.nanos() / 1000) as f64 / 1e6
+}

@@ -1,0 +1,412 @@
+//! What a power cut leaves of an array that lacks a drive: which events that takes, since when, and whether it can be known.
+//!
+//! A read of an array that is whole finds its first copies, and [`crate::bytes`] keeps those. Where a drive is lost it finds another
+//! copy, or what parity and the other drives give, and what a cut makes of that is worked out by a judge, from the history since an
+//! instant at which all that was done lay on the media of all drives. So the history begins anew whenever that is so again:
+//! after a flush beside which nothing was under way, and after a cut. A stack whose flushes cannot be trusted begins anew after
+//! cuts alone, for whoever believed them would find data that no drive has.
+//!
+//! After a cut copies and parity count as brought in line with what a read then finds, as md does it (`raid1_sync_request`,
+//! resync of `raid5.c`); how long that takes is not modelled. What a cut leaves of half a rebuild after another cut is not followed. Nothing
+//! here has bytes or knows the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
+use seekwise_model::time::Instant;
+
+use seekwise_model::history::{Data, Event, History, Judge, Left};
+
+/// Bytes of written data, and of events, that are kept at most: twice that is needed, for what lay on the media is kept too. Drives of the
+/// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
+const MOST: u64 = 1 << 30;
+
+/// Sectors of a stretch of blocks: written to since the history began, or not. A mebibyte, so that those of the largest drives are few.
+const STRETCH: u64 = 2048;
+
+const TOO_MUCH: &str = "more than 1 GiB (or what --max-memory leaves for it) was written since all of it was known to be on the media, too much to work out what a cut leaves of \
+     an array that lacks a drive; expected a flush while nothing else is under way, or a new drive and its rebuild";
+
+const HALF: &str = "the power failed while a drive was being rebuilt, and what another cut leaves of that is not followed; wait until it is \
+     rebuilt, and flush";
+
+/// Keeps the history of an array, and answers what a cut leaves.
+pub struct Remains {
+    judge: Judge,
+    /// A flush that is done has brought all to the media that was done before it.
+    trusted: bool,
+    /// What has passed since it began; or why that is not known.
+    history: Result<History, &'static str>,
+    /// Bytes that it takes, and at most.
+    size: u64,
+    most: u64,
+    /// The stretches that were written to.
+    written: BTreeSet<u64>,
+    /// Settings that were changed, but for drives lost and replaced.
+    settings: Vec<Event>,
+    /// Drives that were lost when it began, one bit each; those that are now, and of them those that are being rebuilt.
+    at_first: u64,
+    lost: u64,
+    rebuilding: u64,
+    /// Of those that are lost, the ones that nobody asked to be.
+    by_itself: u64,
+    /// Some drive was lost at some time since it began.
+    lacked: bool,
+    /// What the judge says of the settings and losses since it began: why a cut is not judged.
+    refused: Option<String>,
+    /// Writes under way, and flushes; of these, whether any write was under way when they were taken.
+    writes: BTreeSet<u64>,
+    flushes: BTreeMap<u64, bool>,
+    /// The stamp of the last write.
+    last: u64,
+}
+
+impl Remains {
+    /// Of an array that lacks the drives `lost`, one bit each, and has done nothing yet. It is `trusted` where a flush that is done
+    /// has brought to the media of all drives what was done before it.
+    pub fn new(judge: Judge, trusted: bool, lost: u64) -> Remains {
+        let mut remains = Remains {
+            judge,
+            trusted,
+            history: Ok(History::default()),
+            size: 0,
+            most: MOST,
+            written: BTreeSet::new(),
+            settings: Vec::new(),
+            at_first: lost,
+            lost,
+            rebuilding: 0,
+            by_itself: 0,
+            lacked: false,
+            refused: None,
+            writes: BTreeSet::new(),
+            flushes: BTreeMap::new(),
+            last: 0,
+        };
+        remains.begin();
+        remains
+    }
+
+    /// All that was done is on the media: what was before matters no more, but for the settings that are.
+    pub fn begin(&mut self) {
+        self.history = Ok(History { events: self.settings.clone(), ..History::default() });
+        (self.at_first, self.lacked, self.by_itself, self.size) = (self.lost, self.lost != 0, 0, 0);
+        self.written.clear();
+        self.ask();
+    }
+
+    /// The history goes on.
+    pub fn is_kept(&self) -> bool {
+        self.history.is_ok()
+    }
+
+    /// Keeps no more bytes than so many, or what is kept without being told.
+    pub fn within(&mut self, bytes: u64) {
+        self.most = self.most.min(bytes);
+    }
+
+    /// Bytes of what is kept.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether the judge would judge a cut after the settings and losses so far. It is asked of them alone.
+    fn ask(&mut self) {
+        let Ok(history) = &self.history else { return };
+        let changed = |event: &&Event| matches!(event, Event::Changed(..));
+        let events = history.events.iter().filter(changed).cloned().collect();
+        let settings = History { events, ..History::default() };
+        self.refused = (self.judge)(&settings, self.at_first, Instant::ZERO).err();
+    }
+
+    fn note(&mut self, event: Event) {
+        self.grow(size_of::<Event>() as u64);
+        if let Ok(history) = &mut self.history {
+            history.events.push(event);
+        }
+    }
+
+    fn grow(&mut self, bytes: u64) {
+        if self.is_kept() {
+            self.size += bytes;
+            if self.size > self.most {
+                (self.history, self.size) = (Err(TOO_MUCH), 0);
+            }
+        }
+    }
+
+    /// The disk took a request, of a write with these data.
+    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&Data>) {
+        match request.op {
+            Op::Write => {
+                self.last = request.stamp;
+                self.writes.insert(request.stamp);
+                self.written.extend(stretches(request.lba, request.end()));
+            }
+            Op::Flush => drop(self.flushes.insert(request.stamp, !self.writes.is_empty())),
+            // What leaves nothing on a medium.
+            _ => return,
+        }
+        self.grow(size_of::<Event>() as u64 + data.map_or(0, Data::kept));
+        if let Ok(history) = &mut self.history {
+            history.taken(at, request, data);
+        }
+    }
+
+    /// Something became of what was written, or of a drive.
+    pub fn landed(&mut self, landing: &Landing) {
+        let drive = 1 << landing.member;
+        match landing.kind {
+            LandingKind::Gone => {
+                self.by_itself |= drive & !self.lost;
+                (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
+            }
+            LandingKind::Whole => {
+                (self.lost, self.rebuilding) = (self.lost & !drive, self.rebuilding & !drive);
+            }
+            _ => {}
+        }
+        if !self.brings_nothing(landing) {
+            self.note(Event::Landed(*landing));
+        }
+    }
+
+    /// A rebuild that writes what lay there when the history began: of a whole drive that would be most of all.
+    fn brings_nothing(&self, landing: &Landing) -> bool {
+        let moves = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
+        let rebuilt = matches!(landing.role, Role::RebuiltCopy(_));
+        let mut all = stretches(landing.lba, landing.end());
+        moves && rebuilt && all.all(|stretch| !self.written.contains(&stretch))
+    }
+
+    /// A request is over. True where all that was done is on the media, and the history may begin anew.
+    pub fn over(&mut self, request: &Request, completion: &Completion) -> bool {
+        let is_known = match request.op {
+            Op::Write => self.writes.remove(&request.stamp),
+            Op::Flush => self.flushes.contains_key(&request.stamp),
+            _ => false,
+        };
+        if !is_known {
+            // A cut came between.
+            return false;
+        }
+        self.note(Event::Over(*request, *completion));
+        let beside = request.op != Op::Flush || self.flushes.remove(&request.stamp) == Some(true);
+        let all = !beside && completion.status == Status::Done && self.last < request.stamp;
+        all && self.trusted && self.rebuilding == 0
+    }
+
+    /// A setting was changed.
+    pub fn changed(&mut self, at: Instant, key: &str, value: &str) {
+        match (member(key, value), key) {
+            (Some(drive), "array.replace") => self.rebuilding |= self.lost & drive,
+            (Some(drive), _) => {
+                (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
+                self.by_itself &= !drive;
+            }
+            (None, _) => {
+                self.trusted = false;
+                self.settings.push(Event::Changed(at, key.to_owned(), value.to_owned()));
+            }
+        }
+        self.note(Event::Changed(at, key.to_owned(), value.to_owned()));
+        self.ask();
+    }
+
+    /// Why it is not known what a cut leaves; nothing where it is.
+    pub fn refusal(&self) -> Option<&str> {
+        match &self.history {
+            Err(why) => Some(why),
+            Ok(_) if self.by_itself != 0 => {
+                Some("a drive of the array failed by itself; expected a flush since, while nothing else is under way")
+            }
+            Ok(_) => self.refused.as_deref(),
+        }
+    }
+
+    /// What the cut at `at` leaves, with the history that it is of; nothing where no drive was lost, or where it is not known. The disk has told what
+    /// the cut made of what was under way.
+    pub fn left(&self, at: Instant) -> Option<Result<(Left, &History), String>> {
+        let history = self.history.as_ref().ok().filter(|_| self.lacked && self.refusal().is_none())?;
+        Some((self.judge)(history, self.at_first, at).map(|left| (left, history)))
+    }
+
+    /// The power failed: nothing is under way.
+    pub fn cut(&mut self) {
+        self.writes.clear();
+        self.flushes.clear();
+        self.begin();
+        if self.rebuilding != 0 {
+            self.history = Err(HALF);
+        }
+    }
+}
+
+/// The stretches that these blocks lie in.
+fn stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
+    lba / STRETCH..end.div_ceil(STRETCH)
+}
+
+/// The drive, as a bit, that this change takes out of an array or puts into it; nothing where it changes something else.
+fn member(key: &str, value: &str) -> Option<u64> {
+    matches!(key, "array.lose" | "array.replace").then(|| value.parse().map_or(0, |member: u32| 1 << member))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::block::Flags;
+    use seekwise_model::record::{Effort, Parts};
+
+    /// A judge that says how many events it was told, and since when which drives were lost; none of two lost drives.
+    fn counting() -> Judge {
+        Box::new(|history, lost, _| match lost.count_ones() + loses(history) {
+            0 | 1 => Ok(Left { held: Vec::new(), unreadable: vec![(lost, history.events.len() as u64)] }),
+            _ => Err("two are lost".to_owned()),
+        })
+    }
+
+    fn loses(history: &History) -> u32 {
+        let lose = |event: &&Event| matches!(event, Event::Changed(_, key, _) if key == "array.lose");
+        history.events.iter().filter(lose).count() as u32
+    }
+
+    struct Disk(Remains, u64);
+
+    impl Disk {
+        fn new(trusted: bool) -> Disk {
+            Disk(Remains::new(counting(), trusted, 0), 0)
+        }
+
+        fn take(&mut self, op: Op) -> Request {
+            self.1 += 1;
+            let (tag, unit, origin, flags, lba, stamp) = (0, 0, 0, Flags::NONE, 0, self.1);
+            let sectors = if op == Op::Write { 8 } else { 0 };
+            let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
+            let data = Data::from(vec![0; 4096]);
+            self.0.taken(Instant::ZERO, &request, (op == Op::Write).then_some(&data));
+            request
+        }
+
+        /// Over as it should; begins anew where it may, and says so.
+        fn end(&mut self, request: &Request) -> bool {
+            let (tag, status, at) = (0, Status::Done, Instant::ZERO);
+            let (parts, effort) = (Parts::default(), Effort::default());
+            let all = self.0.over(request, &Completion { tag, status, submitted: at, finished: at, parts, effort });
+            if all {
+                self.0.begin();
+            }
+            all
+        }
+
+        fn tell(&mut self, member: u32, kind: LandingKind) {
+            let landing = Landing::new((0, 0), 0, (Instant::ZERO, Instant::ZERO), kind);
+            self.0.landed(&Landing { member, ..landing });
+        }
+
+        fn set(&mut self, key: &str, member: u32) {
+            self.0.changed(Instant::ZERO, key, &member.to_string());
+        }
+
+        fn lose(&mut self, member: u32) {
+            self.tell(member, LandingKind::Gone);
+            self.set("array.lose", member);
+        }
+
+        /// The drives that were lost when its history began, and the events since; nothing where a cut is not judged.
+        fn left(&self) -> Option<(u64, u64)> {
+            self.0.left(Instant::ZERO).map(|left| left.unwrap().0.unreadable[0])
+        }
+    }
+
+    #[test]
+    fn it_begins_anew_after_a_flush_beside_which_nothing_was_under_way() {
+        let mut disk = Disk::new(true);
+        let (one, flush) = (disk.take(Op::Write), disk.take(Op::Flush));
+        assert!(!disk.end(&one) && !disk.end(&flush), "a write was under way when it was taken");
+        let (flush, two) = (disk.take(Op::Flush), disk.take(Op::Write));
+        assert!(!disk.end(&flush) && !disk.end(&two), "one came while it was under way");
+        assert_eq!(disk.left(), None, "no drive is lost");
+        disk.lose(1);
+        assert_eq!(disk.left(), Some((0, 10)));
+        let flush = disk.take(Op::Flush);
+        assert!(disk.end(&flush));
+        assert_eq!((disk.left(), disk.0.size()), (Some((2, 0)), 0));
+        disk.take(Op::Read);
+        assert_eq!(disk.left(), Some((2, 0)), "reads leave nothing");
+    }
+
+    #[test]
+    fn flushes_that_cannot_be_trusted_begin_nothing_and_a_cut_does() {
+        for changed in [false, true] {
+            let mut disk = Disk::new(changed);
+            if changed {
+                disk.0.changed(Instant::ZERO, "driver.flush", "drop");
+            }
+            disk.lose(0);
+            let flush = disk.take(Op::Flush);
+            assert!(!disk.end(&flush));
+            disk.0.cut();
+            // What was set stays set.
+            assert_eq!(disk.left(), Some((1, u64::from(changed))));
+            assert!(!disk.end(&flush), "it was under way when the power failed");
+        }
+    }
+
+    #[test]
+    fn half_a_rebuild_is_not_followed_over_a_cut() {
+        let mut disk = Disk::new(true);
+        disk.lose(0);
+        disk.set("array.replace", 0);
+        let flush = disk.take(Op::Flush);
+        assert!(!disk.end(&flush), "a drive is being rebuilt");
+        assert!(disk.left().is_some());
+        disk.0.cut();
+        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("being rebuilt"));
+        disk.tell(0, LandingKind::Whole);
+        assert!(disk.left().is_none());
+        let flush = disk.take(Op::Flush);
+        assert!(disk.end(&flush));
+        assert_eq!((disk.0.refusal(), disk.left()), (None, None), "it is whole");
+        disk.lose(1);
+        assert_eq!(disk.left(), Some((0, 2)));
+    }
+
+    #[test]
+    fn a_rebuild_of_what_was_not_written_takes_no_room() {
+        let mut disk = Disk::new(true);
+        disk.take(Op::Write);
+        disk.lose(0);
+        let before = disk.0.size();
+        let rebuilt = |lba| {
+            let landing = Landing::new((lba, 128), 0, (Instant::ZERO, Instant::ZERO), LandingKind::Landed);
+            Landing { role: Role::RebuiltCopy(0), ..landing }
+        };
+        disk.0.landed(&rebuilt(STRETCH));
+        assert_eq!(disk.0.size(), before);
+        disk.0.landed(&rebuilt(STRETCH - 128));
+        disk.0.landed(&Landing { role: Role::RebuiltParity(0), ..rebuilt(STRETCH) });
+        assert_eq!(disk.0.size(), before + 2 * size_of::<Event>() as u64);
+    }
+
+    #[test]
+    fn what_is_too_much_or_not_judged_or_unforeseen_is_said() {
+        let mut disk = Disk::new(true);
+        disk.0.most = 100_000;
+        for _ in 0..30 {
+            disk.take(Op::Write);
+        }
+        disk.lose(0);
+        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("1 GiB"));
+        disk.0.cut();
+        assert_eq!(disk.left(), Some((1, 0)));
+        disk.lose(1);
+        assert_eq!((disk.left(), disk.0.refusal()), (None, Some("two are lost")));
+        let mut disk = Disk::new(true);
+        disk.tell(1, LandingKind::Gone);
+        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("by itself"));
+        let flush = disk.take(Op::Flush);
+        assert!(disk.end(&flush));
+        assert_eq!(disk.left(), Some((2, 0)));
+    }
+}

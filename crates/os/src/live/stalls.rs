@@ -1,0 +1,56 @@
+//! A thread that does nothing but wake up every millisecond: where it does so late, the machine stood still, for the disk as
+//! for everybody.
+
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use seekwise_model::time::Span;
+
+use crate::clock::{Clock, take_precedence};
+use seekwise_run::receipt::{STALL, Stalls};
+
+/// How often it wakes up.
+const EVERY: Span = Span::from_millis(1);
+
+/// The watch, until it is asked what it saw.
+pub struct Watch {
+    end: Sender<()>,
+    seen: Arc<Mutex<Stalls>>,
+    watching: JoinHandle<()>,
+}
+
+impl Watch {
+    /// From now on, by this clock.
+    pub fn begin(clock: Clock) -> Watch {
+        let (end, ended) = channel();
+        let seen = Arc::new(Mutex::new(Stalls::default()));
+        let adding = Arc::clone(&seen);
+        let watching = thread::spawn(move || {
+            take_precedence();
+            let mut before = clock.now();
+            while ended.recv_timeout(Duration::from_nanos(EVERY.nanos())) == Err(RecvTimeoutError::Timeout) {
+                let now = clock.now();
+                if now.since(before) > EVERY + STALL {
+                    adding.lock().unwrap_or_else(PoisonError::into_inner).add(before + EVERY, now);
+                }
+                before = now;
+            }
+        });
+        Watch { end, seen, watching }
+    }
+
+    /// What it saw until now.
+    pub fn so_far(&self) -> Stalls {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What it saw.
+    pub fn end(self) -> Stalls {
+        let Watch { end, seen, watching } = self;
+        drop(end);
+        let _ = watching.join();
+        std::mem::take(&mut seen.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

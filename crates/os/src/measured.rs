@@ -1,0 +1,105 @@
+//! A place in real time as runs see it ([`Measured`]): settings are made for a run and put back, what it stands on is taken before
+//! and after, and the clock turns the crank.
+
+use std::sync::Arc;
+
+use seekwise_model::block::{Limits, Source};
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::Tell;
+use seekwise_run::handle::Handle;
+use seekwise_run::outcome::{Cost, Outcome, RunError, join, part};
+use seekwise_run::place::Place;
+use seekwise_run::testbed::changed;
+use seekwise_run::usage::Usage;
+use seekwise_run::work::{Issuer, Work};
+
+use crate::accounts::{System, of_this_thread};
+use crate::clock::Clock;
+use crate::real_time::{RealTime, Standing, crank};
+use crate::threads::{self, Doing};
+
+/// A place in real time as runs see it: cranked by the clock.
+#[derive(Debug)]
+pub struct Measured<P>(pub P);
+
+impl<P: RealTime> Place for Measured<P> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+    fn called(&self) -> String {
+        self.0.called()
+    }
+    fn limits(&self) -> Limits {
+        self.0.limits()
+    }
+    fn run(
+        &self,
+        work: &Work,
+        most: u64,
+        seed: Seed,
+        tell: Option<&Tell>,
+        mut recorder: &mut dyn FnMut(&Record),
+    ) -> Result<Outcome<Issuer>, RunError> {
+        let place = &self.0;
+        stood(place, || match work {
+            Work::Job(job) if place.is_threaded() && most == u64::MAX => {
+                threads::run(&Doing { place, job, seed, tell }, &mut recorder)
+            }
+            _ => alone(place, work.logged(seed, tell.cloned()), most, seed, &mut recorder),
+        })
+    }
+    fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+        self.0.fitted(work, handles)
+    }
+    fn memory(&self) -> u64 {
+        self.0.memory()
+    }
+    fn has_handles(&self) -> bool {
+        self.0.is_threaded()
+    }
+    fn ring(&self) -> Result<(), String> {
+        self.0.ring()
+    }
+    fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
+        self.0.may_write(destroy)
+    }
+}
+
+/// A run with what is set for it, and with what it stood on; what changed of that meanwhile is a trouble.
+fn stood<S>(place: &dyn RealTime, run: impl FnOnce() -> Result<Outcome<S>, RunError>) -> Result<Outcome<S>, RunError> {
+    let held = place.hold().map_err(RunError::Unfit)?;
+    let bench = place.bench();
+    let mut outcome = run()?;
+    if let Some((before, after)) = bench.as_ref().zip(place.bench()) {
+        outcome.troubles.extend(changed(before, &after));
+    }
+    held.map_or(Ok(()), Standing::end).map_err(RunError::Unfit)?;
+    Ok(Outcome { bench, ..outcome })
+}
+
+/// A run in real time, on the thread that asks for it.
+pub(crate) fn alone<S: Source>(
+    place: &dyn RealTime,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    most: u64,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome<S>, RunError> {
+    let engine = join(place.open(seed)?, source, most)?;
+    let accounts = place.is_threaded().then(|| (System::now(), of_this_thread()));
+    let clock = Clock::start();
+    let engine = crank(engine, &clock, recorder)?;
+    let wall = clock.now().since(Instant::ZERO);
+    let cost = Cost { wall, processor: clock.processor() };
+    let usage = accounts.map(|(system, thread)| Usage {
+        threads: vec![of_this_thread().since(&thread, wall)],
+        system: System::now().since(&system),
+    });
+    let (outcome, mut device) = part(engine);
+    let troubles = device.troubles();
+    let receipt = device.end()?;
+    let log = receipt.as_ref().map_or(outcome.log, |receipt| receipt.log);
+    Ok(Outcome { cost: Some(cost), log, receipt, usage, troubles, ..outcome })
+}

@@ -1,0 +1,518 @@
+//! Any export as a device: what a job runs on where its place is `nbd:` or `live:`. One thread: requests go out and replies
+//! come in without waiting for either ([`Client::wait`] waits), so a server that stops reading cannot lock us up.
+//!
+//! Replies are simple ones. What is written is the request's stamp, again and again.
+//!
+//! A server may mean harm, or be none: what it says before transmission is bounded in bytes, answers and time, and one that has not
+//! answered a request for [`SILENCE`] counts as gone. Nothing is kept of what it sends.
+
+use std::collections::BTreeMap;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
+};
+use seekwise_model::engine::Stuck;
+use seekwise_model::record::{DriveLog, Effort, Part, Parts};
+use seekwise_model::time::{Instant, Span};
+
+use super::Wire;
+use super::wire::{self, Reader, answer, can, error, info, option};
+use crate::clock::{AWAKE, Clock, give_up_precedence};
+use crate::real_time::{Timed, uncontrolled};
+use seekwise_run::outcome::RunError;
+use seekwise_run::receipt::Receipt;
+use seekwise_run::receipt::ways::Counted;
+
+/// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
+const DEPTH: u32 = 65_535;
+
+/// The longest request where an export says nothing: what the protocol lets a client ask of any server.
+const LARGEST: u32 = 32 << 20;
+
+/// Bytes of an answer before transmission, and answers to one option: sizes, a name, a description.
+const ANSWER: u32 = 64 << 10;
+
+/// See [`ANSWER`].
+const ANSWERS: usize = 100;
+
+/// The largest export: the offsets of files go no further.
+const MOST: u64 = 1 << 63;
+
+/// How long all before transmission may take.
+const AGREES: Span = Span::from_secs(30);
+
+/// How long a request may take: a disk behind a server that gives up does so after some minutes (Linux, of SCSI disks: six tries of 30 s).
+const SILENCE: Span = Span::from_secs(600);
+
+/// Bytes that are taken off a connection at once.
+const PIECE: usize = 256 << 10;
+
+/// What an export says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Offer {
+    bytes: u64,
+    flags: u16,
+    smallest: u32,
+    preferred: u32,
+    largest: u32,
+}
+
+/// A request that is out.
+struct Flying {
+    tag: u32,
+    submitted: Instant,
+    /// Bytes that come with its reply.
+    bytes: usize,
+    /// A read or a write.
+    moves: bool,
+}
+
+/// A client of an export.
+pub struct Client {
+    wire: Box<dyn Wire>,
+    offer: Offer,
+    /// By cookie.
+    flying: BTreeMap<u64, Flying>,
+    cookie: u64,
+    /// What goes out, and how much of it has.
+    out: Vec<u8>,
+    sent: usize,
+    /// What came in and is not a whole reply yet.
+    head: Vec<u8>,
+    /// Bytes of a reply that are still to come, and whose it is.
+    rest: usize,
+    reading: Option<(u64, u32)>,
+    piece: Box<[u8]>,
+    done: VecDeque<Completion>,
+    now: Instant,
+    /// The connection has ended.
+    gone: bool,
+    /// For the server did not answer.
+    silent: bool,
+    /// Reads and writes that went well, as they took here.
+    counted: Counted,
+    /// What is done when the run is over.
+    ending: Option<Ending>,
+}
+
+/// A connection that is waited for until an instant.
+struct Patient<'a> {
+    wire: &'a mut dyn Wire,
+    clock: Clock,
+    until: Instant,
+}
+
+impl Read for Patient<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_since(self.clock.now());
+        let mut ways = [PollFd::from_borrowed_fd(self.wire.as_fd(), PollFlags::IN)];
+        match poll(&mut ways, Some(&timespec(left))) {
+            Ok(0) => Err(io::Error::new(ErrorKind::TimedOut, "it has not said what it is within 30 s")),
+            Err(rustix::io::Errno::INTR) => Err(ErrorKind::Interrupted.into()),
+            _ => self.wire.read(into),
+        }
+    }
+}
+
+impl Write for Patient<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wire.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.wire.flush()
+    }
+}
+
+fn timespec(span: Span) -> Timespec {
+    Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
+}
+
+/// Ends what is behind a connection.
+type Ending = Box<dyn FnOnce(Counted) -> io::Result<Receipt>>;
+
+impl Client {
+    /// Agrees with a server upon the export `name`.
+    pub fn connect(mut wire: Box<dyn Wire>, name: &str) -> io::Result<Client> {
+        let clock = Clock::start();
+        let offer = negotiate(&mut Patient { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
+        wire.without_waiting()?;
+        Ok(Client {
+            wire,
+            offer,
+            flying: BTreeMap::new(),
+            cookie: 0,
+            out: Vec::new(),
+            sent: 0,
+            head: Vec::new(),
+            rest: 0,
+            reading: None,
+            piece: vec![0; PIECE].into_boxed_slice(),
+            done: VecDeque::new(),
+            now: Instant::ZERO,
+            gone: false,
+            silent: false,
+            counted: Counted::default(),
+            ending: None,
+        })
+    }
+
+    /// When the run is over, `ending` is done; it is told what reads and writes took.
+    pub fn and_then(self, ending: impl FnOnce(Counted) -> io::Result<Receipt> + 'static) -> Client {
+        Client { ending: Some(Box::new(ending)), ..self }
+    }
+
+    /// What the export can do, as a device.
+    pub fn limits(&self) -> Limits {
+        let Offer { bytes, flags, smallest, preferred, largest } = self.offer;
+        let logical = smallest.max(SECTOR as u32);
+        Limits {
+            sectors: bytes / SECTOR,
+            logical,
+            physical: preferred.clamp(logical, 4096),
+            zones: None,
+            max_transfer: largest / SECTOR as u32,
+            depth: DEPTH,
+            fua: flags & can::FUA != 0,
+            volatile_cache: flags & can::FLUSH != 0,
+            queuing: Queuing::Scsi,
+            computes: false,
+        }
+    }
+
+    /// Where sending or receiving failed the connection is over, and with it what is in flight.
+    fn survive(&mut self, result: io::Result<()>) {
+        if result.is_err() {
+            self.gone = true;
+            for (_, flying) in std::mem::take(&mut self.flying) {
+                self.answer(flying, Status::Aborted);
+            }
+        }
+    }
+
+    /// How long the request that was sent first may still take; nothing where none is out.
+    fn patience(&self, clock: &Clock) -> Option<Span> {
+        let first = self.flying.values().next()?;
+        Some((first.submitted + SILENCE).saturating_since(clock.now()))
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while self.sent < self.out.len() {
+            match self.wire.write(&self.out[self.sent..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.sent = 0;
+        Ok(())
+    }
+
+    fn receive(&mut self) -> io::Result<()> {
+        loop {
+            match self.wire.read(&mut self.piece) {
+                Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+                Ok(bytes) => self.take(bytes)?,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Takes the replies in the first `bytes` of the piece.
+    fn take(&mut self, bytes: usize) -> io::Result<()> {
+        /// Bytes of a simple reply's head.
+        const HEAD: usize = 16;
+        let mut at = 0;
+        while at < bytes || self.reading.is_some() && self.rest == 0 {
+            match self.reading {
+                Some((cookie, error)) => {
+                    let skipped = self.rest.min(bytes - at);
+                    (self.rest, at) = (self.rest - skipped, at + skipped);
+                    if self.rest > 0 {
+                        return Ok(());
+                    }
+                    self.reading = None;
+                    let flying = self.flying.remove(&cookie).expect("it was looked up when its head came");
+                    self.answer(flying, status(error));
+                }
+                None => {
+                    let more = (HEAD - self.head.len()).min(bytes - at);
+                    self.head.extend(&self.piece[at..at + more]);
+                    at += more;
+                    if self.head.len() < HEAD {
+                        return Ok(());
+                    }
+                    let mut reader = Reader(&self.head);
+                    let (magic, error, cookie) = (reader.u32(), reader.u32(), reader.u64());
+                    let (Some(wire::SIMPLE_REPLY), Some(error), Some(cookie)) = (magic, error, cookie) else {
+                        return Err(ErrorKind::InvalidData.into());
+                    };
+                    let Some(flying) = self.flying.get(&cookie) else { return Err(ErrorKind::InvalidData.into()) };
+                    self.rest = if error == 0 { flying.bytes } else { 0 };
+                    self.reading = Some((cookie, error));
+                    self.head.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, flying: Flying, status: Status) {
+        let Flying { tag, submitted, moves, .. } = flying;
+        let (finished, mut parts) = (self.now, Parts::default());
+        if moves && status == Status::Done {
+            self.counted.requests += 1;
+            self.counted.took += finished.since(submitted);
+        }
+        // What happens behind the connection is not seen from here.
+        parts.add(Part::Queue, finished.since(submitted));
+        self.done.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
+    }
+
+    /// Puts a request's bytes behind what goes out.
+    fn put(&mut self, command: u16, flags: u16, request: &Request) {
+        let (offset, length) = match request.op {
+            Op::Flush => (0, 0),
+            _ => (request.lba * SECTOR, request.sectors * SECTOR as u32),
+        };
+        self.out.extend(wire::REQUEST.to_be_bytes());
+        self.out.extend(flags.to_be_bytes());
+        self.out.extend(command.to_be_bytes());
+        self.out.extend(self.cookie.to_be_bytes());
+        self.out.extend(offset.to_be_bytes());
+        self.out.extend(length.to_be_bytes());
+        if request.op == Op::Write {
+            let stamp = request.stamp.to_le_bytes();
+            self.out.extend(stamp.iter().cycle().take(length as usize));
+        }
+    }
+}
+
+impl Timed for Client {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+        if until.is_none() && self.flying.is_empty() {
+            return Err(Stuck::Silent(self.now));
+        }
+        loop {
+            let left = until.map(|until| until.saturating_since(clock.now()));
+            if left == Some(Span::ZERO) {
+                return Ok(());
+            }
+            // What is left of it is waited for awake.
+            let sleeps = left.map(|left| left.saturating_sub(AWAKE));
+            let patience = self.patience(clock);
+            if patience == Some(Span::ZERO) {
+                self.silent = true;
+                self.survive(Err(ErrorKind::TimedOut.into()));
+                return Ok(());
+            }
+            let sleeps = sleeps.into_iter().chain(patience).min().map(timespec);
+            let wanted = if self.sent < self.out.len() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            // Nothing comes from a connection that has ended, though it says that there is something.
+            let wire = [PollFd::from_borrowed_fd(self.wire.as_fd(), wanted)];
+            match poll(&mut { wire }[..usize::from(!self.gone)], sleeps.as_ref()) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn is_there(&self) -> Result<(), RunError> {
+        match self.gone {
+            true if self.silent => {
+                Err(RunError::Unfit("the server of the network block device did not answer for 600 s".to_owned()))
+            }
+            true => Err(RunError::Unfit("the server of the network block device hung up during the run".to_owned())),
+            false => Ok(()),
+        }
+    }
+
+    fn end(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
+        give_up_precedence();
+        let counted = self.counted;
+        let ended = self.ending.take().map(|ending| ending(counted)).transpose();
+        ended.map_err(|error| RunError::Unfit(error.to_string()))
+    }
+}
+
+impl Device for Client {
+    fn limits(&self, _: u8) -> Limits {
+        Client::limits(self)
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
+        if self.flying.len() >= DEPTH as usize {
+            return Err(request);
+        }
+        self.now = now;
+        let has = |flag: u16| self.offer.flags & flag != 0;
+        let command = match request.op {
+            Op::Read => Some(0),
+            Op::Write => Some(1),
+            Op::Flush => Some(3).filter(|_| has(can::FLUSH)),
+            Op::Trim => Some(4).filter(|_| has(can::TRIM)),
+            Op::WriteZeroes => Some(6).filter(|_| has(can::WRITE_ZEROES)),
+            Op::Compute => None,
+        };
+        let bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
+        let moves = matches!(request.op, Op::Read | Op::Write);
+        let flying = Flying { tag: request.tag, submitted: now, bytes, moves };
+        let refused = match command {
+            _ if self.gone => Some(Status::Aborted),
+            // Nothing is volatile where nothing can be flushed.
+            None if request.op == Op::Flush => Some(Status::Done),
+            None => Some(Status::Unsupported),
+            _ if request.op != Op::Flush && request.end() > self.offer.bytes / SECTOR => Some(Status::OutOfRange),
+            Some(_) => None,
+        };
+        if let Some(status) = refused {
+            self.answer(flying, status);
+            return Ok(now);
+        }
+        self.cookie += 1;
+        self.flying.insert(self.cookie, flying);
+        let forced = request.flags.has(Flags::FUA) && has(can::FUA) && request.op != Op::Read;
+        self.put(command.unwrap_or(0), if forced { wire::FUA } else { 0 }, &request);
+        // What comes back meanwhile is met at a later instant than this one.
+        let sent = self.send();
+        self.survive(sent);
+        Ok(now)
+    }
+
+    /// What is in flight comes back by itself; what a server keeps is its own affair.
+    fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        uncontrolled(control)
+    }
+
+    /// Nothing comes but from outside.
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+        if !self.gone {
+            let exchanged = self.send().and_then(|()| self.receive());
+            self.survive(exchanged);
+        }
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+
+    /// Not known.
+    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+}
+
+fn status(number: u32) -> Status {
+    match number {
+        0 => Status::Done,
+        error::NO_SPACE | error::INVALID => Status::OutOfRange,
+        error::UNSUPPORTED => Status::Unsupported,
+        error::SHUTDOWN => Status::Aborted,
+        _ => Status::MediumError,
+    }
+}
+
+/// Fixed newstyle, and GO with the block sizes.
+fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
+    let hello: [u8; 18] = read(wire)?;
+    let mut reader = Reader(&hello);
+    if (reader.u64(), reader.u64()) != (Some(wire::GREETING), Some(wire::OPTIONS)) {
+        return Err(odd("it does not greet as a server of network block devices does"));
+    }
+    let theirs = reader.u16().unwrap_or(0);
+    if theirs & wire::FIXED_NEWSTYLE == 0 {
+        return Err(odd("it speaks the protocol's old form alone"));
+    }
+    let mut out = u32::from(theirs & (wire::FIXED_NEWSTYLE | wire::NO_ZEROES)).to_be_bytes().to_vec();
+    let data =
+        [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &[0, 1], &info::BLOCK_SIZE.to_be_bytes()].concat();
+    out.extend(wire::OPTIONS.to_be_bytes());
+    out.extend(option::GO.to_be_bytes());
+    out.extend((data.len() as u32).to_be_bytes());
+    out.extend(data);
+    wire.write_all(&out)?;
+    let mut offer = Offer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: LARGEST };
+    for _ in 0..ANSWERS {
+        let head: [u8; 20] = read(wire)?;
+        let mut reader = Reader(&head);
+        let (magic, _, kind, length) = (reader.u64(), reader.u32(), reader.u32(), reader.u32().unwrap_or(0));
+        if magic != Some(wire::OPTION_REPLY) || length > ANSWER {
+            return Err(odd("its answer to an option is none"));
+        }
+        let mut data = vec![0; length as usize];
+        wire.read_exact(&mut data)?;
+        match kind {
+            Some(answer::INFO) => offer.hear(&data).ok_or_else(|| odd("what it tells of its export is cut short"))?,
+            Some(answer::ACK) => return offer.checked(),
+            Some(answer::UNKNOWN) => return Err(odd(&format!("it has no export `{name}`"))),
+            _ => return Err(odd("it refuses this client")),
+        }
+    }
+    Err(odd("it goes on and on about its export"))
+}
+
+impl Offer {
+    /// The offer, where a client of whole sectors can live with it.
+    fn checked(self) -> io::Result<Offer> {
+        /// The largest block that a disk of this laboratory has.
+        const LARGEST_BLOCK: u32 = 4096;
+        let Offer { bytes, smallest, preferred, largest, .. } = self;
+        if bytes < SECTOR {
+            return Err(odd("its export holds nothing"));
+        }
+        if bytes > MOST {
+            return Err(odd(&format!("its export is of {bytes} bytes; expected 2^63 at most")));
+        }
+        if !smallest.is_power_of_two() || smallest > LARGEST_BLOCK {
+            return Err(odd(&format!("its smallest block is of {smallest} bytes; expected a power of two up to 4096")));
+        }
+        let least = smallest.max(SECTOR as u32);
+        if !preferred.is_power_of_two() || preferred < smallest || largest < least {
+            let sizes = format!("{preferred} bytes preferred and {largest} at most");
+            return Err(odd(&format!("its block sizes make no sense: {smallest} at least, {sizes}")));
+        }
+        Ok(self)
+    }
+
+    fn hear(&mut self, data: &[u8]) -> Option<()> {
+        let mut reader = Reader(data);
+        match reader.u16()? {
+            info::EXPORT => (self.bytes, self.flags) = (reader.u64()?, reader.u16()?),
+            info::BLOCK_SIZE => {
+                (self.smallest, self.preferred) = (reader.u32()?, reader.u32()?);
+                // A server may say that there is no limit.
+                self.largest = reader.u32()?.min(LARGEST);
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+fn odd(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
+fn read<const N: usize>(wire: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    wire.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,435 @@
+//! From the first byte to transmission: what the client wants of the one export there is.
+
+use std::io::{self, Read, Write};
+
+use seekwise_model::block::{Limits, SECTOR};
+
+use super::wire::{self, Reader, answer, can, info, option};
+
+/// What is served.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// What it is, for people.
+    pub description: String,
+    pub bytes: u64,
+    /// Smallest request, in bytes.
+    pub smallest: u32,
+    /// Preferred request.
+    pub preferred: u32,
+    /// Largest request.
+    pub largest: u32,
+    /// Zeroes are there sooner than their bytes would be.
+    pub fast_zeroes: bool,
+}
+
+/// What was agreed upon.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Negotiated {
+    /// Replies to reads are chunks.
+    pub structured: bool,
+    /// Block status is asked for in `base:allocation`.
+    pub status: bool,
+}
+
+/// The name of the one context, and its number.
+const ALLOCATION: &str = "base:allocation";
+/// See [`ALLOCATION`].
+pub(super) const ALLOCATION_ID: u32 = 1;
+
+/// The longest data of an option: names are of at most 4096 bytes, and there are few.
+const LONGEST: u32 = 64 << 10;
+
+/// Requests no longer than this are asked of clients, however long a stack takes them: what a disk's command carries at
+/// most, and what one client can have here twice.
+pub const LARGEST: u64 = 32 << 20;
+
+impl Export {
+    /// Of a disk with these limits, which writes zeroes as it writes all else: drives of the catalogue know no command for them.
+    pub fn of(limits: &Limits, description: String) -> Export {
+        Export {
+            description,
+            bytes: limits.sectors * SECTOR,
+            smallest: limits.logical,
+            preferred: limits.physical.max(4096),
+            largest: (u64::from(limits.max_transfer) * SECTOR).min(LARGEST) as u32,
+            fast_zeroes: false,
+        }
+    }
+
+    /// Its transmission flags.
+    fn flags(&self, negotiated: Negotiated) -> u16 {
+        let fragments = if negotiated.structured { can::DONT_FRAGMENT } else { 0 };
+        can::FLAGS
+            | can::FLUSH
+            | can::FUA
+            | can::ROTATIONAL
+            | can::TRIM
+            | can::WRITE_ZEROES
+            | can::FAST_ZERO
+            | can::MULTI_CONN
+            | fragments
+    }
+
+    /// The reply to GO and INFO: size and flags, then what else was asked for, and what a client must know.
+    fn tell(&self, option: u32, wanted: &[u16], negotiated: Negotiated) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut piece = |kind: u16, data: &[u8]| {
+            let data = [&kind.to_be_bytes(), data].concat();
+            out.extend(wire::option_reply(option, answer::INFO, &data));
+        };
+        piece(info::EXPORT, &[&self.bytes.to_be_bytes()[..], &self.flags(negotiated).to_be_bytes()].concat());
+        let sizes = [self.smallest, self.preferred, self.largest].map(u32::to_be_bytes).concat();
+        piece(info::BLOCK_SIZE, &sizes);
+        if wanted.contains(&info::NAME) {
+            piece(info::NAME, b"");
+        }
+        if wanted.contains(&info::DESCRIPTION) {
+            piece(info::DESCRIPTION, self.description.as_bytes());
+        }
+        out.extend(wire::option_reply(option, answer::ACK, &[]));
+        out
+    }
+}
+
+/// A talk before transmission, step by step: bytes in, bytes out. Nothing here waits, and what a client may have here is bounded.
+#[derive(Debug)]
+pub struct Talk {
+    export: Export,
+    stage: Stage,
+    /// What came of what is wanted.
+    came: Vec<u8>,
+    /// Zeroes follow EXPORT_NAME.
+    zeroes: bool,
+    negotiated: Negotiated,
+}
+
+/// What is wanted next.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The client's flags.
+    Flags,
+    /// An option's head.
+    Head,
+    /// An option's data, of so many bytes.
+    Data(u32, u32),
+    /// The same of more data than any option has: bytes that are still to come, and are forgotten.
+    TooMuch(u32, u32),
+}
+
+/// Where a talk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It goes on.
+    On,
+    /// Transmission begins.
+    Goes(Negotiated),
+    /// The client leaves, or is to be left.
+    Leaves,
+}
+
+impl Talk {
+    /// With a client that has just come; and what it is greeted with.
+    pub fn new(export: Export) -> (Talk, Vec<u8>) {
+        let mut hello = wire::GREETING.to_be_bytes().to_vec();
+        hello.extend(wire::OPTIONS.to_be_bytes());
+        hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
+        let (stage, came, negotiated) = (Stage::Flags, Vec::new(), Negotiated::default());
+        (Talk { export, stage, came, zeroes: false, negotiated }, hello)
+    }
+
+    /// How many bytes it takes at most now: behind them transmission may have begun.
+    pub fn wants(&self) -> usize {
+        match self.stage {
+            Stage::Flags => 4 - self.came.len(),
+            Stage::Head => 16 - self.came.len(),
+            Stage::Data(_, length) => length as usize - self.came.len(),
+            Stage::TooMuch(_, left) => left as usize,
+        }
+    }
+
+    /// What is served.
+    pub fn export(&self) -> &Export {
+        &self.export
+    }
+
+    /// Takes bytes, no more than it wants. What they are answered with comes behind what is in `out`.
+    pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+        if let Stage::TooMuch(option, left) = &mut self.stage {
+            *left -= bytes.len() as u32;
+            if *left == 0 {
+                out.extend(wire::option_reply(*option, answer::TOO_BIG, &[]));
+                self.stage = Stage::Head;
+            }
+            return Step::On;
+        }
+        self.came.extend(bytes);
+        if self.wants() > 0 {
+            return Step::On;
+        }
+        let came = std::mem::take(&mut self.came);
+        let mut reader = Reader(&came);
+        match self.stage {
+            Stage::Flags => {
+                let flags = reader.u32().unwrap_or(u32::MAX);
+                self.zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
+                self.stage = Stage::Head;
+                // A flag that nobody knows is a client of another time: the specification has the server leave.
+                let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
+                if flags & !known == 0 { Step::On } else { Step::Leaves }
+            }
+            Stage::Head => {
+                let (magic, option, length) = (reader.u64(), reader.u32(), reader.u32());
+                let (Some(wire::OPTIONS), Some(option), Some(length)) = (magic, option, length) else {
+                    return Step::Leaves;
+                };
+                match length {
+                    0 => self.option(option, &[], out),
+                    1..=LONGEST => {
+                        self.stage = Stage::Data(option, length);
+                        Step::On
+                    }
+                    _ => {
+                        self.stage = Stage::TooMuch(option, length);
+                        Step::On
+                    }
+                }
+            }
+            Stage::Data(option, _) => {
+                self.stage = Stage::Head;
+                self.option(option, &came, out)
+            }
+            Stage::TooMuch(..) => Step::On,
+        }
+    }
+
+    /// An option came whole.
+    fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Step {
+        match option {
+            option::EXPORT_NAME if data.is_empty() => {
+                out.extend(self.export.bytes.to_be_bytes());
+                out.extend(self.export.flags(self.negotiated).to_be_bytes());
+                out.extend(vec![0; if self.zeroes { 124 } else { 0 }]);
+                Step::Goes(self.negotiated)
+            }
+            option::EXPORT_NAME => Step::Leaves,
+            option::ABORT => {
+                out.extend(wire::option_reply(option, answer::ACK, &[]));
+                Step::Leaves
+            }
+            _ => {
+                let (reply, goes) = answered(option, data, &self.export, &mut self.negotiated);
+                out.extend(reply);
+                if goes { Step::Goes(self.negotiated) } else { Step::On }
+            }
+        }
+    }
+}
+
+/// Negotiates with a client, waiting for it. Nothing when it went away or was sent away; errors are those of the connection.
+pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Negotiated>> {
+    let (mut talk, mut out) = Talk::new(export.clone());
+    let mut piece = [0; 4096];
+    loop {
+        stream.write_all(&out)?;
+        out.clear();
+        let wanted = talk.wants().min(piece.len());
+        let came = stream.read(&mut piece[..wanted])?;
+        if came == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let step = talk.hear(&piece[..came], &mut out);
+        // A client that leaves may not wait for this.
+        let written = if step == Step::On { Ok(()) } else { stream.write_all(&out) };
+        match step {
+            Step::On => {}
+            Step::Goes(negotiated) => return written.map(|()| Some(negotiated)),
+            Step::Leaves => return Ok(None),
+        }
+    }
+}
+
+/// What an option is answered with, and whether transmission begins.
+fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Negotiated) -> (Vec<u8>, bool) {
+    let only = |kind: u32| (wire::option_reply(option, kind, &[]), false);
+    match option {
+        option::LIST if data.is_empty() => {
+            let mut out = wire::option_reply(option, answer::SERVER, &0u32.to_be_bytes());
+            out.extend(wire::option_reply(option, answer::ACK, &[]));
+            (out, false)
+        }
+        option::STRUCTURED_REPLY if data.is_empty() => {
+            negotiated.structured = true;
+            only(answer::ACK)
+        }
+        option::INFO | option::GO => match asked(data) {
+            None => only(answer::INVALID),
+            Some(("", wanted)) => (export.tell(option, &wanted, *negotiated), option == option::GO),
+            Some(_) => only(answer::UNKNOWN),
+        },
+        option::LIST_META_CONTEXT | option::SET_META_CONTEXT => match contexts(data) {
+            None => only(answer::INVALID),
+            Some((name, _)) if !name.is_empty() => only(answer::UNKNOWN),
+            // A client that has not asked for chunks could not be told a status.
+            Some(_) if !negotiated.structured => only(answer::INVALID),
+            Some((_, queries)) => (meta(option, &queries, negotiated), false),
+        },
+        option::LIST | option::STRUCTURED_REPLY => only(answer::INVALID),
+        _ => only(answer::UNSUPPORTED),
+    }
+}
+
+/// The data of GO and INFO: the export's name, and the kinds of information asked for.
+fn asked(data: &[u8]) -> Option<(&str, Vec<u16>)> {
+    let mut reader = Reader(data);
+    let name = reader.text()?;
+    let wanted = (0..reader.u16()?).map(|_| reader.u16()).collect::<Option<Vec<u16>>>()?;
+    reader.0.is_empty().then_some((name, wanted))
+}
+
+/// The data of the options about contexts: the export's name, and queries.
+fn contexts(data: &[u8]) -> Option<(&str, Vec<&str>)> {
+    let mut reader = Reader(data);
+    let name = reader.text()?;
+    let count = reader.u32()?;
+    // Each query takes four bytes at least.
+    if count as usize > reader.0.len() / 4 {
+        return None;
+    }
+    let queries = (0..count).map(|_| reader.text()).collect::<Option<Vec<&str>>>()?;
+    reader.0.is_empty().then_some((name, queries))
+}
+
+fn meta(option: u32, queries: &[&str], negotiated: &mut Negotiated) -> Vec<u8> {
+    let lists = option == option::LIST_META_CONTEXT;
+    let named = queries.iter().any(|query| *query == ALLOCATION || lists && *query == "base:");
+    let given = named || lists && queries.is_empty();
+    let mut out = Vec::new();
+    if given {
+        let data = [&if lists { 0 } else { ALLOCATION_ID }.to_be_bytes(), ALLOCATION.as_bytes()].concat();
+        out = wire::option_reply(option, answer::META_CONTEXT, &data);
+    }
+    if !lists {
+        negotiated.status = given;
+    }
+    out.extend(wire::option_reply(option, answer::ACK, &[]));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a client sends, and what it is sent.
+    struct Both<'a> {
+        sends: &'a [u8],
+        gets: Vec<u8>,
+    }
+
+    impl Read for Both<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.sends.read(into)
+        }
+    }
+
+    impl Write for Both<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.gets.write(bytes)
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn export() -> Export {
+        Export {
+            description: "a disk".to_owned(),
+            bytes: 1 << 30,
+            smallest: 512,
+            preferred: 4096,
+            largest: 1 << 20,
+            fast_zeroes: false,
+        }
+    }
+
+    fn option(number: u32, data: &[u8]) -> Vec<u8> {
+        let mut out = wire::OPTIONS.to_be_bytes().to_vec();
+        out.extend(number.to_be_bytes());
+        out.extend((data.len() as u32).to_be_bytes());
+        out.extend(data);
+        out
+    }
+
+    fn talk(flags: u32, options: &[Vec<u8>]) -> (io::Result<Option<Negotiated>>, Vec<u8>) {
+        let sends = [flags.to_be_bytes().to_vec(), options.concat()].concat();
+        let mut both = Both { sends: &sends, gets: Vec::new() };
+        let negotiated = negotiate(&mut both, &export());
+        (negotiated, both.gets[18..].to_vec())
+    }
+
+    const GO: &[u8] = &[0, 0, 0, 0, 0, 0];
+
+    /// Kinds of the replies to options.
+    fn kinds(mut bytes: &[u8]) -> Vec<u32> {
+        let mut kinds = Vec::new();
+        while !bytes.is_empty() {
+            let mut reader = Reader(bytes);
+            assert_eq!(reader.u64(), Some(wire::OPTION_REPLY));
+            reader.u32();
+            kinds.extend(reader.u32());
+            let length = reader.u32().unwrap();
+            reader.take(length as usize).unwrap();
+            bytes = reader.0;
+        }
+        kinds
+    }
+
+    #[test]
+    fn a_client_asks_and_goes() {
+        let context = [&0u32.to_be_bytes()[..], &1u32.to_be_bytes(), &15u32.to_be_bytes(), b"base:allocation"].concat();
+        let options = [
+            option(option::LIST, &[]),
+            option(option::STRUCTURED_REPLY, &[]),
+            option(option::SET_META_CONTEXT, &context),
+            option(5, &[]),
+            option(option::GO, GO),
+        ];
+        let (negotiated, got) = talk(3, &options);
+        assert_eq!(negotiated.unwrap(), Some(Negotiated { structured: true, status: true }));
+        use answer::*;
+        assert_eq!(kinds(&got), [SERVER, ACK, ACK, META_CONTEXT, ACK, UNSUPPORTED, INFO, INFO, ACK]);
+    }
+
+    #[test]
+    fn the_old_way_tells_size_and_flags_and_zeroes_where_they_are_wanted() {
+        for (flags, length) in [(3, 10), (1, 134)] {
+            let (negotiated, got) = talk(flags, &[option(option::EXPORT_NAME, &[])]);
+            assert_eq!((negotiated.unwrap(), got.len()), (Some(Negotiated::default()), length));
+            assert_eq!(got[..8], (1u64 << 30).to_be_bytes());
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_and_the_next_option_read() {
+        let unknown = [&3u32.to_be_bytes()[..], b"abc", &[0, 0]].concat();
+        let many = [&0u32.to_be_bytes()[..], &u32::MAX.to_be_bytes()].concat();
+        let options = [
+            option(option::INFO, &[1]),
+            option(option::INFO, &unknown),
+            option(option::SET_META_CONTEXT, &many),
+            option(option::SET_META_CONTEXT, &[0; 8]),
+            option(99, &vec![0; LONGEST as usize + 1]),
+            option(option::ABORT, &[]),
+        ];
+        let (negotiated, got) = talk(1, &options);
+        assert_eq!(negotiated.unwrap(), None);
+        use answer::*;
+        assert_eq!(kinds(&got), [INVALID, UNKNOWN, INVALID, INVALID, TOO_BIG, ACK]);
+    }
+
+    #[test]
+    fn a_client_that_goes_away_is_an_error_of_the_connection() {
+        assert!(talk(1, &[option(option::GO, GO)[..9].to_vec()]).0.is_err());
+        assert_eq!(talk(8, &[]).0.unwrap(), None, "a flag of another time");
+        assert_eq!(talk(1, &[vec![0; 16]]).0.unwrap(), None, "no option");
+    }
+}

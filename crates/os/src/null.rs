@@ -1,0 +1,217 @@
+//! A place that answers each request at once and keeps nothing: what is left is what we cost ourselves, as with fio's
+//! engine of that name.
+//!
+//! It answers as soon as it is called again, so the time of a request is one turn of the crank: what was issued together
+//! is recorded, and as much issued anew.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
+};
+use seekwise_model::engine::Stuck;
+use seekwise_model::record::{DriveLog, Effort, Part, Parts};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Place;
+
+use crate::clock::Clock;
+use crate::measured::Measured;
+use crate::real_time::{RealTime, Timed};
+
+/// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
+const BYTES: u64 = 250 << 30;
+
+/// Requests at once: as many as a worker may keep in flight; where more want to, they take turns.
+const DEPTH: u32 = 65_535;
+
+/// The place.
+#[derive(Debug)]
+pub struct Null;
+
+impl Null {
+    /// Its name.
+    pub const NAME: &'static str = "null";
+
+    /// As all places are made.
+    pub fn place() -> Arc<dyn Place> {
+        Arc::new(Measured(Null))
+    }
+}
+
+impl RealTime for Null {
+    fn name(&self) -> &'static str {
+        Null::NAME
+    }
+
+    fn called(&self) -> String {
+        Null::NAME.to_owned()
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            sectors: BYTES / SECTOR,
+            logical: SECTOR as u32,
+            physical: SECTOR as u32,
+            zones: None,
+            max_transfer: u32::MAX,
+            depth: DEPTH,
+            fua: true,
+            volatile_cache: false,
+            queuing: Queuing::Scsi,
+            computes: false,
+        }
+    }
+
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        Ok(Box::new(Answering::new()))
+    }
+}
+
+/// What has come, until it is met: less than a completion, which is moved about once for it.
+#[derive(Clone, Copy)]
+struct Held {
+    tag: u32,
+    status: Status,
+    submitted: Instant,
+}
+
+/// Its device.
+pub struct Answering {
+    limits: Limits,
+    held: VecDeque<Held>,
+    now: Instant,
+    /// Writes, which are where they belong at once; nothing unless asked for.
+    landings: Option<VecDeque<Landing>>,
+}
+
+impl Answering {
+    /// With nothing under way.
+    #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
+    pub fn new() -> Answering {
+        Answering { limits: Null.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
+    }
+}
+
+impl Timed for Answering {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+        // What it holds is answered at the next look at the clock, wherever that falls.
+        if !self.held.is_empty() {
+            return Ok(());
+        }
+        clock.wait_until(until.ok_or(Stuck::Silent(self.now))?);
+        Ok(())
+    }
+}
+
+impl Device for Answering {
+    fn limits(&self, _: u8) -> Limits {
+        self.limits
+    }
+
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
+        if self.held.len() >= DEPTH as usize {
+            return Err(request);
+        }
+        let status = match request.op {
+            Op::Compute => Status::Unsupported,
+            op if op != Op::Flush && request.end() > self.limits.sectors => Status::OutOfRange,
+            _ => Status::Done,
+        };
+        if let (Op::Write, Status::Done, Some(landings)) = (request.op, status, &mut self.landings) {
+            let at = (request.lba, request.sectors);
+            landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
+        }
+        self.held.push_back(Held { tag: request.tag, status, submitted: now });
+        Ok(now)
+    }
+
+    /// Nothing is in flight that could be taken back, and nothing is kept that a cut could lose.
+    fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+        match control {
+            Control::Set { key: "landings", value: "on" } => {
+                self.landings = Some(VecDeque::new());
+                Ok(())
+            }
+            Control::Set { .. } => Err(ControlError::UnknownKey),
+            Control::Abort(_) => Err(ControlError::UnknownTag),
+            Control::PowerCut | Control::PowerOff | Control::PowerOn | Control::Reset => Ok(()),
+        }
+    }
+
+    /// The next nanosecond: at once, but not within the call that brought it.
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.held.front().map(|held| held.submitted + Span::from_nanos(1))
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
+    }
+
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.held.front().filter(|held| held.submitted < self.now)?;
+        let Held { tag, status, submitted } = self.held.pop_front()?;
+        let (finished, effort, mut parts) = (self.now, Effort::COMMAND, Parts::default());
+        parts.add(Part::Driver, finished.since(submitted));
+        Some(Completion { tag, status, submitted, finished, parts, effort })
+    }
+
+    fn poll_landing(&mut self) -> Option<Landing> {
+        self.landings.as_mut()?.pop_front()
+    }
+
+    /// Nothing is kept.
+    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measured::alone;
+    use seekwise_model::record::Record;
+    use seekwise_model::workload::replay::{Replay, Row, Timing};
+    use seekwise_run::work::Work;
+
+    fn rows(count: u64) -> Vec<Row> {
+        let arrival = |i| Span::from_micros(i * 20);
+        let row = |i| Row { op: Op::Write, lba: i * 8, sectors: 8, arrival: arrival(i), think: Span::ZERO };
+        (0..count).map(row).collect()
+    }
+
+    /// Times are the machine's and are not judged, but for what holds of any.
+    #[test]
+    fn each_request_is_answered_once_and_in_real_time() {
+        for timing in [Timing::Think, Timing::Arrival] {
+            let rows = rows(1_000);
+            let mut records: Vec<Record> = Vec::new();
+            let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
+            let outcome = alone(&Null, replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
+            assert_eq!((outcome.issued, outcome.failures, records.len()), (1_000, 0, 1_000));
+            let cost = outcome.cost.expect("a place in real time costs something");
+            assert!(cost.wall >= outcome.end.since(Instant::ZERO));
+            for record in &records {
+                assert!(record.response() > Span::ZERO);
+                assert_eq!(record.completion.parts.total(), record.response());
+                let due = rows[record.request.stamp as usize - 1].arrival;
+                assert!(timing == Timing::Think || record.intended >= Instant::ZERO + due);
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_as_everywhere() {
+        let rows = [Row { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
+        let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
+        let outcome = alone(&Null, replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
+        assert_eq!(outcome.failures, 1);
+        let nobody = Work::from(seekwise_model::workload::Job::default());
+        let refused = Null::place().run(&nobody, u64::MAX, Seed(1), None, &mut |_| ());
+        assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
+    }
+}

@@ -1,0 +1,109 @@
+//! Real files and block devices as places: `file:PATH` and `device:PATH`, on Linux.
+//!
+//! A job's device is the file from its first sector to its last: all files that a job names lie in it, and no name in a
+//! job is ever opened. Each worker of a job has a ring and a thread of its own (`threads`); scenes and sessions have one
+//! for all, on the thread that runs them.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`bench`](mod@bench) | what a measurement stood on: device, file system, kernel, machine |
+//! | `claim` | what is written, judged and held while it is |
+//! | `device` | requests to the kernel, and what comes back |
+//! | `file` | the place: what it is made ready for, what is refused |
+//! | `in_use` | who uses a file or device now |
+//! | `own` | whether a file holds anything that Seekwise did not write |
+//! | `path` | what a path names; files made where that is asked for |
+//! | `pattern` | what is written |
+//! | [`probe`] | whether a device may be written |
+//! | [`settings`] | settings of a device for a run, and what they were before |
+//! | `system` | what the kernel tells of its devices |
+//! | `uring` | the kernel's ring: the one file with `unsafe` code |
+
+pub mod bench;
+#[cfg(target_os = "linux")]
+pub(crate) mod claim;
+#[cfg(target_os = "linux")]
+mod device;
+#[cfg(target_os = "linux")]
+mod file;
+#[cfg(target_os = "linux")]
+mod in_use;
+#[cfg(target_os = "linux")]
+mod own;
+#[cfg(target_os = "linux")]
+pub(crate) mod path;
+#[cfg(target_os = "linux")]
+mod pattern;
+#[cfg(target_os = "linux")]
+pub mod probe;
+#[cfg(target_os = "linux")]
+pub mod settings;
+#[cfg(target_os = "linux")]
+mod system;
+#[cfg(target_os = "linux")]
+mod uring;
+
+use std::sync::Arc;
+
+use seekwise_run::handle::Wanted;
+use seekwise_run::place::Place;
+
+#[cfg(target_os = "linux")]
+use self::file::Real;
+
+/// The name of the place of files.
+pub const FILE: &str = "file";
+/// The name of the place of devices.
+pub const DEVICE: &str = "device";
+
+/// Workers at once, at most: each is a thread.
+pub const MOST_THREADS: usize = 1024;
+
+/// The file at this path.
+#[cfg(target_os = "linux")]
+pub fn file(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Real::file(path, wanted)
+}
+
+/// The device at this path.
+#[cfg(target_os = "linux")]
+pub fn device(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Real::device(path, wanted)
+}
+
+/// Bytes of what `--on file:PATH` or, of a `device`, `device:PATH` names; of a file that is not there, those that are
+/// wanted. Nothing is made.
+#[cfg(target_os = "linux")]
+pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
+    file::length(path, device, wanted)
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn length(_: &str, _: bool, _: &Wanted) -> Result<u64, String> {
+    Err("real files and devices are places on Linux alone".to_owned())
+}
+
+/// Whether this kernel lets us have a ring, else why not.
+#[cfg(target_os = "linux")]
+pub fn ring_is_there() -> Result<(), String> {
+    uring::is_there().map_err(|why| why.to_string())
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn file(_: &str, _: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Err("real files are places on Linux alone".to_owned())
+}
+
+/// Only Linux is asked.
+#[cfg(not(target_os = "linux"))]
+pub fn device(_: &str, _: &Wanted) -> Result<Arc<dyn Place>, String> {
+    Err("devices are places on Linux alone".to_owned())
+}
+
+/// Linux has rings.
+#[cfg(not(target_os = "linux"))]
+pub fn ring_is_there() -> Result<(), String> {
+    Err("rings are Linux's".to_owned())
+}

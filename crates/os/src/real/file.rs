@@ -1,0 +1,315 @@
+//! A real file or device as a place: what it is made ready for, and what is refused before a run.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Advice, fadvise};
+use seekwise_model::block::{Limits, Queuing, SECTOR};
+use seekwise_model::rng::Seed;
+use seekwise_model::workload::{Direction, Pattern, Worker};
+use seekwise_run::handle::{Engine, Handle, Hint, Wanted};
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Place;
+use seekwise_run::testbed::Bench;
+use seekwise_run::work::Work;
+
+use super::bench;
+use super::claim::{self, Claim};
+use super::device::{Called, Ringed, Shape};
+use super::path::{self, Found, Kind, Mode};
+use super::settings::{Held, Settings};
+use super::{DEVICE, FILE, MOST_THREADS, probe, ring_is_there, uring};
+use crate::measured::Measured;
+use crate::real_time::{RealTime, Standing, Timed};
+
+/// Requests of a scene or a session in flight, at most.
+const SCENE_DEPTH: u32 = 128;
+
+/// Bytes of a piece of theirs: larger requests go in several.
+const SCENE_PIECE: usize = 256 << 10;
+
+/// Memory for requests in flight, at most.
+const MOST_MEMORY: u64 = 1 << 30;
+
+/// A file or device.
+#[derive(Clone, Debug)]
+pub struct Real {
+    found: Found,
+    wanted: Wanted,
+    /// Of the disk, during a run.
+    settings: Settings,
+    fit: Fit,
+}
+
+/// What a place is made ready for.
+#[derive(Clone, Debug)]
+struct Fit {
+    /// By worker; one for all that has no workers.
+    handles: Vec<Handle>,
+    /// By worker: requests in flight.
+    depths: Vec<u32>,
+    /// Bytes of the largest request.
+    largest: usize,
+    reads: bool,
+    writes: bool,
+}
+
+impl Real {
+    /// The file at this path.
+    pub fn file(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+        Real::at(path, Kind::File, wanted)
+    }
+
+    /// The device at this path.
+    pub fn device(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+        if wanted.layout.is_some() {
+            return Err("real.layout: a device is as long as it is; expected it with file:PATH".to_owned());
+        }
+        Real::at(path, Kind::Device, wanted)
+    }
+
+    fn at(path: &str, kind: Kind, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+        if path.is_empty() {
+            return Err("expected a path behind the colon".to_owned());
+        }
+        let found = path::find(Path::new(path), kind, wanted.layout)?;
+        let handle = Handle { direct: found.direct.is_some(), ..Handle::default() };
+        let fit = Fit { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
+        let mut settings = Settings::default();
+        for (key, value) in &wanted.settings {
+            settings.set(key, value)?;
+        }
+        Ok(Arc::new(Measured(Real { found, wanted: wanted.clone(), settings, fit })))
+    }
+
+    /// Made ready for `work`, whose workers have it as `handles` say (one for all: all alike), or why that cannot be.
+    fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Real, String> {
+        let shown = self.found.path.display();
+        let mut fit = match work {
+            Work::Job(job) => Fit::of_job(&job.workers, handles)?,
+            Work::Cached(_) => {
+                return Err(format!(
+                    "{shown}: the system has a page cache of its own; expected direct=0 in the job, or \
+                                    real.direct=false, and no pagecache keys"
+                ));
+            }
+            _ => Fit {
+                handles: vec![handles.first().copied().unwrap_or_default()],
+                depths: vec![SCENE_DEPTH],
+                largest: SCENE_PIECE,
+                reads: true,
+                writes: work.writes(),
+            },
+        };
+        fit.largest = fit.largest.max(SECTOR as usize).next_multiple_of(uring::ALIGNMENT);
+        if self.found.direct.is_none() && fit.handles.iter().any(|handle| handle.direct) {
+            return Err(format!(
+                "{shown}: its file system takes no requests past the page cache (O_DIRECT); expected \
+                                direct=0 in the job, or real.direct=false"
+            ));
+        }
+        let memory = fit.memory();
+        if memory > MOST_MEMORY {
+            return Err(format!(
+                "requests in flight take {memory} bytes of memory; expected at most {MOST_MEMORY}: a \
+                                smaller depth, fewer workers or smaller blocks"
+            ));
+        }
+        if fit.writes {
+            self.may_write()?;
+        }
+        Ok(Real { fit, ..self.clone() })
+    }
+
+    /// Whether what is there may be written over. A run asks again when it begins ([`Claim`]).
+    fn may_write(&self) -> Result<(), String> {
+        let destroy = self.wanted.destroy.as_deref();
+        match self.found.kind {
+            Kind::Device => probe::may_write(&self.found.path, destroy),
+            Kind::File => claim::may_write(&self.found, destroy),
+        }
+    }
+
+    /// Its device for the workers from `first` on, with these handles.
+    fn device_of(&self, first: u16, handles: &[Handle], depth: u32, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        let unfit = |why: String| RunError::Unfit(why);
+        let mut modes: Vec<Mode> = Vec::new();
+        let mut files = Vec::new();
+        for handle in handles {
+            let mode = Mode { write: self.fit.writes, direct: handle.direct };
+            let at = modes.iter().position(|known| *known == mode).unwrap_or(modes.len());
+            if at == modes.len() {
+                modes.push(mode);
+            }
+            files.push(at);
+        }
+        let opened: Vec<_> =
+            modes.iter().map(|mode| self.found.open(*mode)).collect::<Result<_, _>>().map_err(unfit)?;
+        for (handle, &at) in handles.iter().zip(&files) {
+            let hint = match handle.hint {
+                Hint::None => None,
+                Hint::Random => Some(Advice::Random),
+                Hint::Sequential => Some(Advice::Sequential),
+            };
+            for advice in handle.invalidate.then_some(Advice::DontNeed).into_iter().chain(hint) {
+                fadvise(&opened[at], 0, None, advice)
+                    .map_err(|why| unfit(format!("{}: its cached pages: {why}", self.found.path.display())))?;
+            }
+        }
+        let shape = Shape {
+            name: self.found.path.display().to_string(),
+            limits: Limits { depth, ..self.limits() },
+            handles: handles.to_vec(),
+            files,
+            first,
+            size: self.fit.largest,
+            apart: self.fit.reads && self.fit.writes,
+            seed,
+        };
+        if handles.iter().all(|handle| handle.engine == Engine::Calls) {
+            return Ok(Box::new(Called::new(shape, opened, depth as usize)));
+        }
+        let ring = Ringed::new(shape, opened, depth as usize);
+        Ok(Box::new(ring.map_err(|why| unfit(format!("io_uring: {why}; `--set real.engine=psync` goes without")))?))
+    }
+}
+
+/// What stands while a run lasts: settings of the disk, and what it writes claimed. Settings go first.
+struct During {
+    settings: Held,
+    claim: Option<Claim>,
+}
+
+impl Standing for During {
+    fn end(self: Box<Self>) -> Result<(), String> {
+        let During { settings, claim } = *self;
+        settings.end().and(claim.map_or(Ok(()), Claim::end))
+    }
+}
+
+/// Bytes of what a path names, or would.
+pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
+    let kind = if device { Kind::Device } else { Kind::File };
+    let path = Path::new(path);
+    let there = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA).exists();
+    match wanted.layout {
+        Some(bytes) if !there && kind == Kind::File => Ok(bytes),
+        _ => path::find(path, kind, None).map(|found| found.sectors * SECTOR),
+    }
+}
+
+impl Fit {
+    /// Bytes that requests in flight take; reads and writes have their own.
+    fn memory(&self) -> u64 {
+        let requests: u64 = self.depths.iter().map(|depth| u64::from(*depth)).sum();
+        requests * self.largest as u64 * if self.reads && self.writes { 2 } else { 1 }
+    }
+
+    fn of_job(workers: &[Worker], handles: &[Handle]) -> Result<Fit, String> {
+        if workers.len() > MOST_THREADS {
+            let count = workers.len();
+            return Err(format!("the job has {count} workers; expected at most {MOST_THREADS}: each is a thread here"));
+        }
+        let mut fit = Fit { handles: Vec::new(), depths: Vec::new(), largest: 0, reads: false, writes: false };
+        for (index, worker) in workers.iter().enumerate() {
+            let handle = handles.get(index).or(handles.first()).copied().unwrap_or_default();
+            fit.handles.push(handle);
+            fit.depths.push(worker.depth);
+            let (largest, [reads, writes]) = extent(&worker.pattern);
+            fit.largest = fit.largest.max(largest as usize);
+            (fit.reads, fit.writes) = (fit.reads || reads, fit.writes || writes);
+        }
+        Ok(fit)
+    }
+}
+
+/// Bytes of a pattern's largest request, and whether it reads and writes.
+fn extent(pattern: &Pattern) -> (u64, [bool; 2]) {
+    match pattern {
+        Pattern::Fio(fio) => {
+            let (used, does) = match fio.direction {
+                Direction::Read => (&[0][..], [true, false]),
+                Direction::Write => (&[1][..], [fio.verify, true]),
+                Direction::Trim => (&[2][..], [false, true]),
+                Direction::Mixed => (&[0, 1][..], [true, true]),
+                Direction::TrimWrite => (&[1, 2][..], [false, true]),
+            };
+            let used = if fio.sizes_by_randomness { &[0, 1][..] } else { used };
+            (used.iter().map(|direction| fio.blocks[*direction].largest()).max().unwrap_or(0), does)
+        }
+        Pattern::Iometer(iometer) => {
+            let lines = &iometer.spec.lines;
+            let largest = lines.iter().map(|line| line.size.max(line.reply)).max().unwrap_or(0);
+            let reads = lines.iter().any(|line| line.reads > 0 || line.reply > 0);
+            (largest.into(), [reads, lines.iter().any(|line| line.reads < 100 || line.reply > 0)])
+        }
+    }
+}
+
+impl RealTime for Real {
+    fn name(&self) -> &'static str {
+        match self.found.kind {
+            Kind::File => FILE,
+            Kind::Device => DEVICE,
+        }
+    }
+
+    fn called(&self) -> String {
+        format!("{}:{}", self.name(), self.found.path.display())
+    }
+
+    fn limits(&self) -> Limits {
+        let direct = self.fit.handles.iter().any(|handle| handle.direct);
+        let logical = self.found.direct.filter(|_| direct).unwrap_or(SECTOR as u32);
+        Limits {
+            sectors: self.found.sectors,
+            logical,
+            physical: logical.max(4096),
+            zones: None,
+            max_transfer: u32::MAX,
+            depth: self.fit.depths.iter().sum(),
+            fua: true,
+            volatile_cache: true,
+            queuing: Queuing::Scsi,
+            computes: false,
+        }
+    }
+
+    fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+        Ok(Some(Arc::new(Measured(Real::fitted(self, work, handles)?))))
+    }
+
+    fn memory(&self) -> u64 {
+        self.fit.memory()
+    }
+
+    fn is_threaded(&self) -> bool {
+        true
+    }
+
+    fn ring(&self) -> Result<(), String> {
+        ring_is_there()
+    }
+
+    fn hold(&self) -> Result<Option<Box<dyn Standing>>, String> {
+        let claim = || Claim::of(&self.found, self.wanted.destroy.as_deref());
+        let claim = self.fit.writes.then(claim).transpose()?;
+        let settings = self.settings.apply(&self.found.path)?;
+        Ok(Some(Box::new(During { settings, claim })))
+    }
+
+    fn bench(&self) -> Option<Bench> {
+        let bench = bench::of(&self.found.path);
+        Some(if self.wanted.hashed { bench.hashed() } else { bench })
+    }
+
+    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        let depth = self.fit.depths.iter().sum();
+        self.device_of(0, &self.fit.handles, depth, seed)
+    }
+
+    fn open_for(&self, worker: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        let at = usize::from(worker);
+        self.device_of(worker, &self.fit.handles[at..=at], self.fit.depths[at], seed)
+    }
+}

@@ -1,0 +1,232 @@
+//! Who uses a file or a device now: mounts, swap, devices that are made of it, loop devices, programs that have it open for
+//! writing. A file is known by its device and inode, so all its names (hard links, symbolic links, bind mounts) are one; a
+//! device by its number.
+//!
+//! Not seen: programs of other users where we are not root, and servers inside the kernel that show no file of theirs (iSCSI
+//! and NVMe targets).
+//!
+//! Source: proc_pid_fd(5), proc_pid_fdinfo(5), proc_swaps(5), sysfs-block-loop, losetup(8).
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
+
+use super::system::{Node, Number, System};
+use crate::kernel::{Bounds, tool};
+
+/// Which file or device it is, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Identity {
+    File {
+        /// The number of its file system.
+        device: u64,
+        /// Its own in there.
+        inode: u64,
+    },
+    /// A block device.
+    Device(Number),
+}
+
+impl Identity {
+    /// As `stat` gives it.
+    pub fn of(meta: &Metadata) -> Identity {
+        match meta.file_type().is_block_device() {
+            true => Identity::Device(Number::of(meta.rdev())),
+            false => Identity::File { device: meta.dev(), inode: meta.ino() },
+        }
+    }
+
+    fn at(path: &Path) -> Option<Identity> {
+        Some(Identity::of(&fs::metadata(path).ok()?))
+    }
+
+    /// Of what a program has open, as the kernel remembers it: a server that is gone is not asked.
+    fn remembered(path: &Path) -> Option<Identity> {
+        let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
+        Some(match FileType::from_raw_mode(told.stx_mode.into()) {
+            FileType::BlockDevice => {
+                Identity::Device(Number { major: told.stx_rdev_major, minor: told.stx_rdev_minor })
+            }
+            _ => Identity::File { device: makedev(told.stx_dev_major, told.stx_dev_minor), inode: told.stx_ino },
+        })
+    }
+}
+
+/// How the system uses a file, a phrase each.
+pub fn of_file(file: Identity, system: &System) -> Vec<String> {
+    let is_it = |other: Identity| (other == file).then(|| "it".to_owned());
+    let mut used: Vec<String> = Vec::new();
+    let swaps = system.swaps();
+    used.extend(
+        swaps.iter().filter(|swap| Identity::at(swap) == Some(file)).map(|_| "it is in use as swap".to_owned()),
+    );
+    used.extend(loops(&is_it, system));
+    used.extend(writers(&is_it, system));
+    used
+}
+
+/// How the system uses the device, a partition of it, or a device made of it, a phrase each.
+pub fn of_device(node: &Node, system: &System) -> Vec<String> {
+    let mut nodes = vec![node.clone()];
+    nodes.extend(system.partitions(node));
+    let named = |number: Number| nodes.iter().find(|node| node.number == number);
+    let mut used = Vec::new();
+    for mount in system.mounts() {
+        // The number of some file systems (btrfs) is no device's: then the source is its path.
+        let source = system.number(Path::new(&mount.source)).ok().flatten();
+        if let Some(node) = named(mount.number).or_else(|| named(source?)) {
+            used.push(format!("{} is mounted on {} ({})", node.name, mount.point, mount.kind));
+        }
+    }
+    for swap in system.swaps() {
+        if let Some(node) = system.number(&swap).ok().flatten().and_then(named) {
+            used.push(format!("{} is in use as swap", node.name));
+        }
+    }
+    for node in &nodes {
+        used.extend(node.holders().into_iter().map(|holder| format!("{} is part of {holder}", node.name)));
+    }
+    let is_it = |other: Identity| match other {
+        Identity::Device(number) => named(number).map(|node| node.name.clone()),
+        Identity::File { .. } => None,
+    };
+    used.extend(loops(&is_it, system));
+    used.extend(writers(&is_it, system));
+    used.sort();
+    used.dedup();
+    used
+}
+
+/// Loop devices that stand on what `is_it` knows.
+fn loops(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<String> {
+    let named = |disk: Node| Some((disk.name.clone(), PathBuf::from(disk.word("loop/backing_file")?)));
+    let backed: Vec<(String, PathBuf)> = system.disks().into_iter().filter_map(named).collect();
+    let mut found: Vec<(String, Identity)> =
+        backed.iter().filter_map(|(name, path)| Some((name.clone(), Identity::at(path)?))).collect();
+    // A name may be gone, or another file's in the place where we are: the loop devices themselves know the inode.
+    if !backed.is_empty() && system.is_here() {
+        found.extend(told_by_losetup());
+    }
+    let mut used: Vec<String> = found
+        .into_iter()
+        .filter_map(|(name, identity)| is_it(identity).map(|it| format!("the loop device {name} stands on {it}")))
+        .collect();
+    used.sort();
+    used.dedup();
+    used
+}
+
+/// Loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
+fn told_by_losetup() -> Vec<(String, Identity)> {
+    let asked = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
+    let text = tool("losetup", asked, Bounds::fixed()).unwrap_or_default();
+    text.lines().filter_map(backing).collect()
+}
+
+/// `/dev/loop0 393276 254:0`; some versions fill up with blanks, and write those as `\x20`.
+fn backing(line: &str) -> Option<(String, Identity)> {
+    let line = line.replace("\\x20", " ");
+    let [name, inode, number] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
+    let Number { major, minor } = Number::parse(number)?;
+    let identity = Identity::File { device: makedev(major, minor), inode: inode.parse().ok()? };
+    Some((name.trim_start_matches("/dev/").to_owned(), identity))
+}
+
+/// Programs beside this one that have open for writing what `is_it` knows.
+fn writers(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<String> {
+    let own = std::process::id();
+    let mut found = Vec::new();
+    for (process, folder) in system.processes().into_iter().filter(|(process, _)| *process != own) {
+        let entries = fs::read_dir(folder.join("fd")).into_iter().flatten().flatten().map(|entry| entry.path());
+        // What has no path (a socket, a pipe) is no file of a disk.
+        let files = entries.filter(|path| fs::read_link(path).is_ok_and(|to| to.is_absolute()));
+        for path in files {
+            let Some(it) = Identity::remembered(&path).and_then(is_it) else { continue };
+            let number = path.file_name().unwrap_or_default();
+            if fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| writes(&text)) {
+                let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
+                found.push(format!("{} (process {process}) has {it} open for writing", name.trim()));
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Whether the flags of an open file, in octal, are those of one that is open for writing (`O_WRONLY`, `O_RDWR`).
+fn writes(information: &str) -> bool {
+    let flags = information.lines().find_map(|line| line.strip_prefix("flags:"));
+    flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn all_names_of_a_file_are_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("one"), "x").unwrap();
+        fs::hard_link(at("one"), at("two")).unwrap();
+        std::os::unix::fs::symlink(at("one"), at("three")).unwrap();
+        fs::write(at("other"), "x").unwrap();
+        let of = |name: &str| Identity::at(&at(name)).unwrap();
+        assert_eq!((of("one"), of("one")), (of("two"), of("three")));
+        assert_ne!(of("one"), of("other"));
+        assert_eq!(Identity::remembered(&at("three")), Some(of("one")));
+    }
+
+    /// As root, else skipped.
+    #[test]
+    fn a_file_behind_a_loop_device_is_found_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::File::create(at("one")).unwrap().set_len(1 << 20).unwrap();
+        fs::hard_link(at("one"), at("two")).unwrap();
+        let device = match tool("losetup", ["--find", "--show", &at("one").display().to_string()], Bounds::fixed()) {
+            Ok(device) => device,
+            Err(why) => return println!("skipped: no loop device: {why}"),
+        };
+        let used = || of_file(Identity::at(&at("two")).unwrap(), &System::here());
+        let with_both = used();
+        fs::remove_file(at("one")).unwrap();
+        let with_one = used();
+        tool("losetup", ["--detach", &device], Bounds::fixed()).unwrap();
+        let expected = [format!("the loop device {} stands on it", device.trim_start_matches("/dev/"))];
+        assert_eq!((&with_both[..], &with_one[..]), (&expected[..], &expected[..]));
+        assert_eq!(used(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_program_that_writes_is_found_and_one_that_reads_is_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let it = Identity::of(&file.as_file().metadata().unwrap());
+        let opened = |how: &mut fs::OpenOptions| {
+            let input = how.open(file.path()).unwrap();
+            let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(input)).spawn().unwrap();
+            let used = of_file(it, &System::here());
+            child.kill().unwrap();
+            child.wait().unwrap();
+            (child.id(), used)
+        };
+        assert_eq!(opened(fs::File::options().read(true)).1, Vec::<String>::new());
+        let (child, used) = opened(fs::File::options().read(true).write(true));
+        assert_eq!(used, [format!("sleep (process {child}) has it open for writing")]);
+    }
+
+    #[test]
+    fn what_losetup_says_is_read() {
+        let device = makedev(254, 0);
+        assert_eq!(
+            backing("/dev/loop3 393276 254:0"),
+            Some(("loop3".into(), Identity::File { device, inode: 393_276 }))
+        );
+        assert_eq!(backing(r"/dev/loop3 393276 \x20\x20254:0\x20"), backing("/dev/loop3 393276 254:0"));
+        assert_eq!((backing("/dev/loop3"), backing("")), (None, None));
+        assert!(writes("pos:\t0\nflags:\t0100002\nmnt_id:\t29\n") && !writes("pos:\t0\nflags:\t0100000\n"));
+    }
+}

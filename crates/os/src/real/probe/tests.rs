@@ -1,0 +1,158 @@
+//! What is refused, and in which words: on trees that stand for a system's. Real devices: `crates/os/tests/probe.rs`.
+
+use std::fs;
+
+use super::*;
+
+/// A tree of `/sys` and `/proc` with `sda` of two partitions, `dm-0` made of the second, `loop0`.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn new(name: &str) -> Tree {
+        let root = std::env::temp_dir().join(format!("seekwise-tree-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        let tree = Tree(root);
+        for (disk, number) in
+            [("sda", "8:0"), ("sda/sda1", "8:1"), ("sda/sda2", "8:2"), ("dm-0", "253:0"), ("loop0", "7:0")]
+        {
+            let below = format!("sys/block/{disk}");
+            tree.put(&format!("{below}/dev"), number);
+            fs::create_dir_all(tree.0.join(&below).join("holders")).unwrap();
+            fs::create_dir_all(tree.0.join("sys/dev/block")).unwrap();
+            std::os::unix::fs::symlink(tree.0.join(&below), tree.0.join("sys/dev/block").join(number)).unwrap();
+        }
+        tree.put("sys/block/sda/sda1/partition", "1");
+        tree.put("sys/block/sda/sda2/partition", "2");
+        tree
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{text}\n")).unwrap();
+    }
+
+    fn node(&self, major: u32, minor: u32) -> Node {
+        System::at(&self.0).node(Number { major, minor }).unwrap()
+    }
+
+    fn uses(&self, major: u32, minor: u32) -> Vec<String> {
+        in_use::of_device(&self.node(major, minor), &System::at(&self.0))
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn mounts_and_holders_of_partitions_are_the_disk_s() {
+    let tree = Tree::new("uses");
+    assert_eq!(tree.uses(8, 0), Vec::<String>::new());
+    tree.put("proc/self/mountinfo", "36 35 8:1 / /boot rw - ext4 /dev/sda1 rw");
+    tree.put("sys/block/sda/sda2/holders/dm-0", "");
+    assert_eq!(tree.uses(8, 0), ["sda1 is mounted on /boot (ext4)", "sda2 is part of dm-0"]);
+    assert_eq!(tree.uses(8, 1), ["sda1 is mounted on /boot (ext4)"]);
+    assert_eq!(tree.uses(8, 2), ["sda2 is part of dm-0"]);
+    // What is made of the whole disk has its partitions too.
+    tree.put("sys/block/sda/holders/md0", "");
+    assert!(tree.uses(8, 1).contains(&"sda1 is part of md0".to_owned()));
+}
+
+#[test]
+fn names_are_serial_numbers_and_world_wide_names() {
+    let tree = Tree::new("names");
+    assert_eq!(names(&tree.node(8, 0)), Vec::<String>::new());
+    tree.put("sys/block/sda/device/wwid", "naa.5000c500a1b2c3d4");
+    let page = [&[0, 0x80, 0, 21][..], b"            WD-WCC4E7"].concat();
+    fs::write(tree.0.join("sys/block/sda/device/vpd_pg80"), page).unwrap();
+    assert_eq!(names(&tree.node(8, 0)), ["WD-WCC4E7", "naa.5000c500a1b2c3d4"]);
+    assert_eq!(names(&tree.node(8, 2)), ["WD-WCC4E7-part2", "naa.5000c500a1b2c3d4-part2"]);
+    tree.put("sys/block/dm-0/serial", "0000 0000");
+    assert_eq!(names(&tree.node(253, 0)), Vec::<String>::new(), "zeroes are no name");
+    assert_eq!((unit_serial(&[0, 0x80, 0, 9]), unit_serial(&[0])), (None, None));
+}
+
+fn found(names: &[&str], used: &[&str], signature: Option<&'static str>, seen: Seen) -> Found {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+    let signatures = signature.map(|name| Signature { name, at: 1024 }).into_iter().collect();
+    Found { path: "/dev/sda".into(), names: words(names), used: words(used), signatures, seen }
+}
+
+#[test]
+fn only_a_device_that_is_named_is_written() {
+    let unread = || Seen::Unread("its last 1024 KiB cannot be read (Input/output error)".to_owned());
+    for (found, expected) in [
+        (found(&["Z1"], &[], None, Seen::Data), "it holds data of no known kind; expected --destroy Z1 where all"),
+        (
+            found(&["Z1"], &[], Some("ext4"), Seen::Data),
+            "it holds ext4 (at byte 1024); expected --destroy Z1 where all",
+        ),
+        (
+            found(&["Z1"], &[], None, Seen::EmptyEnds),
+            "its first 2 MiB and last 1 MiB are empty, what lies between was not read; expected --destroy Z1 where all",
+        ),
+        (
+            found(&["Z1"], &[], Some("ext4"), unread()),
+            "it holds ext4 (at byte 1024), its last 1024 KiB cannot be read (Input/output error), so nobody knows what it \
+             holds; expected --destroy Z1 where all",
+        ),
+        (
+            found(&[], &[], None, Seen::Empty),
+            "it is empty, it has no serial number or world-wide name; expected --destroy /dev/sda where all",
+        ),
+    ] {
+        let why = found.verdict(None).unwrap_err();
+        assert!(why.starts_with(expected), "{why}");
+        assert_eq!(found.verdict(Some(&found.name())), Ok(()));
+        let why = found.verdict(Some("Z")).unwrap_err();
+        assert!(why.starts_with("--destroy Z names another device; this one is"), "{why}");
+    }
+}
+
+/// A file stands for a disk here: what is judged is bytes.
+#[test]
+fn a_disk_is_empty_only_where_all_of_it_was_read() {
+    let disk = |bytes: u64| {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(bytes).unwrap();
+        file
+    };
+    assert_eq!(contents(&disk(3 << 20)).1, Seen::Empty);
+    assert_eq!(contents(&disk((3 << 20) + 512)).1, Seen::EmptyEnds);
+    let file = disk(64 << 20);
+    file.write_all_at(b"x", 32 << 20).unwrap();
+    assert_eq!(contents(&file).1, Seen::EmptyEnds);
+    file.write_all_at(b"x", (64 << 20) - 1).unwrap();
+    assert_eq!(contents(&file).1, Seen::Data);
+}
+
+#[test]
+fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
+    let found = found(&["Z1", "naa.5"], &[], Some("XFS"), Seen::Data);
+    assert_eq!((found.verdict(Some("Z1")), found.verdict(Some("naa.5"))), (Ok(()), Ok(())));
+    assert!(found.verdict(Some("/dev/sda")).is_err());
+    assert!(found.verdict(Some("")).is_err());
+}
+
+#[test]
+fn what_is_in_use_is_never_written() {
+    let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, Seen::Data);
+    for destroy in [None, Some("Z1")] {
+        let why = found.verdict(destroy).unwrap_err();
+        assert!(why.starts_with("sda1 is mounted on / (ext4); expected a device that nothing uses"), "{why}");
+    }
+}
+
+#[test]
+fn what_is_no_block_device_is_its_caller_s_or_refused() {
+    let here = std::env::temp_dir();
+    assert_eq!(may_write(&here, None), Ok(()));
+    assert_eq!(
+        may_write(Path::new("/dev/null"), None).unwrap_err(),
+        "/dev/null: is no block device, regular file or folder"
+    );
+    assert!(may_write(Path::new("/dev/there-is-none"), None).unwrap_err().contains("No such file"));
+}

@@ -1,0 +1,222 @@
+//! Settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read back, and put
+//! back when the run is over. What it was is in a file before anything changes, so that a program that was killed leaves
+//! what [`restore`] needs; the file lies where a restart of the machine takes it, as it takes the settings.
+//!
+//! Source: Linux, Documentation/ABI/stable/sysfs-block (`queue/scheduler`, `queue/nr_requests`, `queue/write_cache`),
+//! Documentation/ABI/testing/sysfs-class-scsi_disk (`cache_type`), Documentation/scsi (`queue_depth`).
+
+mod kept;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::system::{Node, Number, System};
+use crate::kernel::debris::folders;
+use kept::Kept;
+pub use kept::{Restored, restore};
+
+/// The keys, without `real.`, and what each takes.
+pub const KEYS: [(&str, &str); 3] = [
+    ("scheduler", "a scheduler of the kernel's, such as none, mq-deadline, bfq"),
+    ("write_cache", "on or off: the drive's own; or unflushed: it stays on, and the kernel sends no flushes"),
+    ("queue_depth", "requests that the device has at once, from 1"),
+];
+
+/// What is to be set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    scheduler: Option<String>,
+    write_cache: Option<Cache>,
+    queue_depth: Option<u32>,
+}
+
+/// Of a write cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cache {
+    On,
+    Off,
+    Unflushed,
+}
+
+impl Settings {
+    /// Reads a value, or says what was expected; `key` is without `real.`.
+    pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let Some((key, takes)) = KEYS.iter().find(|(name, _)| *name == key) else {
+            let known: Vec<String> = KEYS.iter().map(|(name, _)| format!("real.{name}")).collect();
+            return Err(format!("`real.{key}` is no setting of a device; expected {}", known.join(", ")));
+        };
+        let wrong = || format!("`real.{key}` = `{value}`; expected {takes}");
+        match *key {
+            "scheduler" if !value.is_empty() && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '-') => {
+                self.scheduler = Some(value.to_owned());
+            }
+            "write_cache" => {
+                self.write_cache = Some(match value {
+                    "on" | "true" => Cache::On,
+                    "off" | "false" => Cache::Off,
+                    "unflushed" => Cache::Unflushed,
+                    _ => return Err(wrong()),
+                });
+            }
+            "queue_depth" => {
+                let depth = value.parse().ok().filter(|&depth| depth > 0);
+                self.queue_depth = Some(depth.ok_or_else(wrong)?);
+            }
+            _ => return Err(wrong()),
+        }
+        Ok(())
+    }
+
+    /// Nothing is.
+    pub fn is_empty(&self) -> bool {
+        *self == Settings::default()
+    }
+
+    /// Sets the disk that `path` names or lies on, until what is handed back is dropped.
+    pub fn apply(&self, path: &Path) -> Result<Held, String> {
+        self.apply_in(path, &System::here(), &folders())
+    }
+
+    fn apply_in(&self, path: &Path, system: &System, folders: &[PathBuf]) -> Result<Held, String> {
+        if self.is_empty() {
+            return Ok(Held { record: None });
+        }
+        let shown = path.display();
+        let node = disk(path, system).map_err(|why| format!("{shown}: {why}"))?;
+        let changes = self.changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
+        let kept = Kept::of(&node, changes, system);
+        let record = kept.write(folders)?;
+        // From here on it is put back, also where one of them fails.
+        let held = Held { record: Some(record) };
+        kept.change()?;
+        Ok(held)
+    }
+
+    /// What has to be written where. A scheduler that changes gives the device another number of requests: that is put back too.
+    fn changes(&self, node: &Node) -> Result<Vec<Change>, String> {
+        let mut changes = Vec::new();
+        if let Some(wanted) = &self.scheduler {
+            let path = node.file("queue/scheduler").ok_or("the kernel has no scheduler for it")?;
+            let words = fs::read_to_string(&path).map_err(|error| format!("queue/scheduler: {error}"))?;
+            let known: Vec<&str> = words.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
+            if !known.contains(&wanted.as_str()) {
+                return Err(format!("`real.scheduler` = `{wanted}`; expected one of {}", known.join(", ")));
+            }
+            changes.push(Change::new(path, Some(wanted.clone()))?);
+            if let Some(path) = node.file("queue/nr_requests").filter(|_| self.queue_depth.is_none()) {
+                changes.push(Change::new(path, None)?);
+            }
+        }
+        if let Some(wanted) = self.write_cache {
+            let (path, word) = cache(node, wanted)?;
+            changes.push(Change::new(path, Some(word.to_owned()))?);
+        }
+        if let Some(depth) = self.queue_depth {
+            let path = node.file("device/queue_depth").or_else(|| node.file("queue/nr_requests"));
+            changes.push(Change::new(path.ok_or("the kernel tells no depth of it")?, Some(depth.to_string()))?);
+        }
+        Ok(changes)
+    }
+}
+
+/// Where a cache is switched. What the kernel believes of a cache (`queue/write_cache`) switches none.
+fn cache(node: &Node, wanted: Cache) -> Result<(PathBuf, &'static str), String> {
+    if wanted == Cache::Unflushed {
+        let path = node.file("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;
+        return Ok((path, "write through"));
+    }
+    let scsi = node.file("device/scsi_disk").and_then(|folder| fs::read_dir(folder).ok()?.flatten().next());
+    let path = scsi.map(|entry| entry.path().join("cache_type")).or_else(|| node.file("cache_type"));
+    let path = path.ok_or(
+        "its write cache cannot be switched through /sys; expected a SCSI or SATA disk, or `unflushed`, which leaves the cache on",
+    )?;
+    Ok((path, if wanted == Cache::On { "write back" } else { "write through" }))
+}
+
+/// The disk that a path names, or on which it lies.
+fn disk(path: &Path, system: &System) -> Result<Node, String> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = fs::metadata(path).map_err(|error| error.to_string())?;
+    let number = system.number(path).map_err(|error| error.to_string())?.unwrap_or(Number::of(meta.dev()));
+    system.node(number).ok_or_else(|| "lies on no block device that the kernel tells of (/sys/dev/block)".to_owned())
+}
+
+/// One file of `/sys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Change {
+    path: PathBuf,
+    before: String,
+    /// What is written; nothing where only what it was is kept, because another change changes it too.
+    during: Option<String>,
+}
+
+impl Change {
+    fn new(path: PathBuf, during: Option<String>) -> Result<Change, String> {
+        let before = value(&path)?;
+        Ok(Change { path, before, during })
+    }
+}
+
+/// What is set: of several words the one in brackets.
+fn value(path: &Path) -> Result<String, String> {
+    let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
+    Ok(chosen.unwrap_or(text.trim()).to_owned())
+}
+
+/// Writes a value and reads it back.
+fn write(path: &Path, wanted: &str) -> Result<(), String> {
+    fs::write(path, wanted).map_err(|error| format!("{} = {wanted}: {error}", path.display()))?;
+    match value(path)? {
+        is if is == wanted => Ok(()),
+        is => Err(format!("{} = {wanted}: the kernel took it and says {is}", path.display())),
+    }
+}
+
+/// What was set, until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    record: Option<PathBuf>,
+}
+
+impl Held {
+    /// The file that keeps what was before; [`put_back`] takes it. Nothing where nothing was changed.
+    pub fn record(&self) -> Option<&Path> {
+        self.record.as_deref()
+    }
+
+    /// Puts all back, and says what could not be.
+    pub fn end(mut self) -> Result<(), String> {
+        self.record.take().map_or(Ok(()), |record| put_back(&record))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            // Its file stays where it fails: `restore` says why.
+            let _ = put_back(&record);
+        }
+    }
+}
+
+/// Puts back all that this program has set: for whoever ends it in the middle of a run.
+pub fn put_back_own() {
+    let own = |record: &PathBuf| kept::is_own(record, &System::here());
+    kept::records(&folders()).iter().filter(|record| own(record)).for_each(|record| {
+        // Its file stays where it fails: `restore` says why.
+        let _ = put_back(record);
+    });
+}
+
+/// Puts back what this file keeps, of this program's own run; nothing where the file is gone.
+pub fn put_back(record: &Path) -> Result<(), String> {
+    if !record.exists() {
+        return Ok(());
+    }
+    kept::put_back(record).map(|_| ())
+}
+
+#[cfg(test)]
+#[path = "settings/tests.rs"]
+mod tests;

@@ -1,0 +1,218 @@
+//! The file that keeps what a device's settings were: written, and on the disk, before any of them changes. A line a fact,
+//! its words apart by tabs.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use super::super::system::{Node, System};
+use super::{Change, value, write};
+use crate::kernel::debris::folders;
+
+const TITLE: &str = "seekwise settings 1";
+
+/// What is kept of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// The kernel's name of the disk, and which one since the machine started that is.
+    disk: String,
+    sequence: String,
+    /// Which start of the machine.
+    boot: String,
+    /// Whose run it is: the process and when it began.
+    process: String,
+    began: String,
+    changes: Vec<Change>,
+}
+
+/// What became of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    pub disk: String,
+    /// What was done, a sentence each.
+    pub said: Vec<String>,
+    /// Something could not be put back.
+    pub failed: bool,
+}
+
+fn boot(system: &System) -> String {
+    system.text("proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+/// When a process began, in ticks since the machine started: field 22 of its `stat`, the twentieth behind the name.
+fn began(system: &System, process: &str) -> Option<String> {
+    let stat = system.text(&format!("proc/{process}/stat"))?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
+}
+
+impl Kept {
+    pub(super) fn of(node: &Node, changes: Vec<Change>, system: &System) -> Kept {
+        let process = std::process::id().to_string();
+        Kept {
+            disk: node.name.clone(),
+            sequence: node.word("diskseq").unwrap_or_default(),
+            boot: boot(system),
+            began: began(system, &process).unwrap_or_default(),
+            process,
+            changes,
+        }
+    }
+
+    /// Writes it where it can be written; one run a disk.
+    pub(super) fn write(&self, folders: &[PathBuf]) -> Result<PathBuf, String> {
+        let mut why = String::new();
+        for folder in folders {
+            let path = folder.join(format!("{}.settings", self.disk));
+            match fs::create_dir_all(folder).and_then(|()| File::create_new(&path)) {
+                Ok(mut file) => {
+                    let kept = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
+                    return kept.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()));
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    return Err(format!(
+                        "{}: {} is set for another run, or for one that was killed; expected that run to end, or `seekwise restore`",
+                        path.display(),
+                        self.disk
+                    ));
+                }
+                Err(error) => why.push_str(&format!("{}: {error}; ", folder.display())),
+            }
+        }
+        Err(format!("{why}expected a folder that keeps what the settings of {} were", self.disk))
+    }
+
+    /// Changes all of them.
+    pub(super) fn change(&self) -> Result<(), String> {
+        let each = |change: &Change| change.during.as_ref().map_or(Ok(()), |during| write(&change.path, during));
+        self.changes.iter().try_for_each(each)
+    }
+
+    fn text(&self) -> String {
+        let Kept { disk, sequence, boot, process, began, changes } = self;
+        let mut text = format!("{TITLE}\nboot\t{boot}\nprocess\t{process}\t{began}\ndisk\t{disk}\t{sequence}\n");
+        for Change { path, before, during } in changes {
+            let during = during.as_ref().map_or(String::new(), |during| format!("\t{during}"));
+            text.push_str(&format!("set\t{}\t{before}{during}\n", path.display()));
+        }
+        text
+    }
+
+    fn parse(text: &str) -> Option<Kept> {
+        let mut lines = text.lines();
+        if lines.next() != Some(TITLE) {
+            return None;
+        }
+        let mut words = |name: &str| -> Option<Vec<String>> {
+            let mut words = lines.next()?.split('\t').map(str::to_owned);
+            (words.next()? == name).then(|| words.collect())
+        };
+        let ([boot], [process, began], [disk, sequence]) =
+            (words("boot")?.try_into().ok()?, words("process")?.try_into().ok()?, words("disk")?.try_into().ok()?);
+        let change = |line: &str| {
+            let words: Vec<&str> = line.split('\t').collect();
+            let (path, before, during) = match words[..] {
+                ["set", path, before] => (path, before, None),
+                ["set", path, before, during] => (path, before, Some(during.to_owned())),
+                _ => return None,
+            };
+            // Nothing but settings of a device is ever written by what a file says.
+            let fits = Path::new(path).is_absolute() && !path.contains("/../");
+            fits.then(|| Change { path: path.into(), before: before.to_owned(), during })
+        };
+        let changes: Vec<Change> = lines.map(change).collect::<Option<_>>()?;
+        Some(Kept { disk, sequence, boot, process, began, changes })
+    }
+
+    /// Puts all back: what somebody else has changed meanwhile stays.
+    fn put_back(&self) -> (Vec<String>, bool) {
+        let (mut said, mut failed) = (Vec::new(), false);
+        for Change { path, before, during } in &self.changes {
+            let what = path.display();
+            let result = value(path).and_then(|is| match during {
+                _ if is == *before => Ok(None),
+                Some(during) if is != *during => {
+                    Ok(Some(format!("{what} was set to {is} by somebody else, and stays; it was {before} before")))
+                }
+                _ => write(path, before).map(|()| Some(format!("{what} is {before} again; it was {is}"))),
+            });
+            failed |= result.is_err();
+            said.extend(result.unwrap_or_else(Some));
+        }
+        (said, failed)
+    }
+}
+
+fn read(record: &Path) -> Result<Kept, String> {
+    let text = fs::read_to_string(record).map_err(|error| format!("{}: {error}", record.display()))?;
+    Kept::parse(&text).ok_or_else(|| {
+        format!("{}: is not what this version keeps of settings; expected `{TITLE}` and its lines", record.display())
+    })
+}
+
+/// Puts back what a file keeps, and removes it where that succeeds.
+pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
+    let (said, failed) = read(record)?.put_back();
+    if failed {
+        return Err(said.join("; "));
+    }
+    fs::remove_file(record).map_err(|error| format!("{}: {error}", record.display()))?;
+    Ok(said)
+}
+
+/// Puts back what runs that were killed have left; with `dry` it only says what it would.
+pub fn restore(dry: bool) -> Vec<Restored> {
+    restore_in(&folders(), &System::here(), dry)
+}
+
+pub(super) fn restore_in(folders: &[PathBuf], system: &System, dry: bool) -> Vec<Restored> {
+    records(folders).iter().map(|record| restored(record, system, dry)).collect()
+}
+
+/// Whether a file is of this very process.
+pub(super) fn is_own(record: &Path, system: &System) -> bool {
+    let process = std::process::id().to_string();
+    let own = |kept: Kept| kept.boot == boot(system) && began(system, &process) == Some(kept.began);
+    read(record).is_ok_and(|kept| kept.process == process && own(kept))
+}
+
+/// All such files.
+pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    let mut records: Vec<PathBuf> =
+        entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|end| end == "settings")).collect();
+    records.sort();
+    records
+}
+
+fn restored(record: &Path, system: &System, dry: bool) -> Restored {
+    let kept = match read(record) {
+        Ok(kept) => kept,
+        Err(why) => {
+            let disk = record.file_stem().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+            return Restored { disk, said: vec![why], failed: true };
+        }
+    };
+    let disk = kept.disk.clone();
+    if kept.boot == boot(system) && began(system, &kept.process).is_some_and(|began| began == kept.began) {
+        let said = vec![format!("process {} is still at work with it: nothing done", kept.process)];
+        return Restored { disk, said, failed: false };
+    }
+    let now = system.text(&format!("sys/block/{disk}/diskseq")).unwrap_or_default();
+    let same = kept.boot == boot(system) && kept.sequence == now;
+    if dry {
+        let would = |change: &Change| format!("{} would be set to {} again", change.path.display(), change.before);
+        let said =
+            if same { kept.changes.iter().map(would).collect() } else { vec!["the note would be removed".to_owned()] };
+        return Restored { disk, said, failed: false };
+    }
+    if !same {
+        let removed = fs::remove_file(record);
+        let said = vec!["what was set is gone with a restart or the disk: nothing to do".to_owned()];
+        return Restored { disk, said, failed: removed.is_err() };
+    }
+    match put_back(record) {
+        Ok(said) if said.is_empty() => Restored { disk, said: vec!["all is as it was".to_owned()], failed: false },
+        Ok(said) => Restored { disk, said, failed: false },
+        Err(why) => Restored { disk, said: vec![why], failed: true },
+    }
+}

@@ -1,0 +1,234 @@
+//! What the kernel says of block devices, in `/sys` and `/proc`: which one a path names, its partitions, its words. Read
+//! from below a root, so that tests bring a tree of their own. Nothing is written here, and no device is opened.
+//!
+//! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst (3.5 mountinfo).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Where `/sys`, `/proc` and `/dev` are.
+#[derive(Clone, Debug)]
+pub struct System {
+    root: PathBuf,
+}
+
+/// A device's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Number {
+    /// Of its driver.
+    pub major: u32,
+    /// Of the driver's devices.
+    pub minor: u32,
+}
+
+impl Number {
+    /// As `stat` gives it.
+    pub fn of(device: u64) -> Number {
+        Number { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
+    }
+
+    /// Of `8:17`.
+    pub fn parse(text: &str) -> Option<Number> {
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
+    }
+}
+
+/// A block device: a disk, or a partition of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The kernel's name, such as `sda1`.
+    pub name: String,
+    pub number: Number,
+    /// Its folder in `/sys`.
+    folder: PathBuf,
+    /// The partition's number, and the disk's folder, where it is one.
+    part: Option<(String, PathBuf)>,
+}
+
+/// A line of mountinfo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Of its device; several file systems have numbers that are no device's.
+    pub number: Number,
+    /// Where it is.
+    pub point: String,
+    /// What it is.
+    pub kind: String,
+    /// What it is made of.
+    pub source: String,
+    /// Its options and those of its file system.
+    pub options: String,
+}
+
+impl System {
+    /// This machine's.
+    pub fn here() -> System {
+        System { root: PathBuf::from("/") }
+    }
+
+    /// A tree that stands for one.
+    #[cfg(test)]
+    pub fn at(root: &Path) -> System {
+        System { root: root.to_owned() }
+    }
+
+    /// It is this machine's, and programs can be asked for what they know of it.
+    pub fn is_here(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// All processes that there are to see, with their folders.
+    pub fn processes(&self) -> Vec<(u32, PathBuf)> {
+        let entries = fs::read_dir(self.at_root("proc")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
+    }
+
+    fn at_root(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// A file's text without its last line break.
+    pub fn text(&self, path: &str) -> Option<String> {
+        read(&self.at_root(path))
+    }
+
+    /// The device of this number.
+    pub fn node(&self, number: Number) -> Option<Node> {
+        let link = self.at_root(&format!("sys/dev/block/{}:{}", number.major, number.minor));
+        self.node_in(fs::canonicalize(link).ok()?)
+    }
+
+    fn node_in(&self, folder: PathBuf) -> Option<Node> {
+        let name = folder.file_name()?.to_str()?.to_owned();
+        let number = Number::parse(&read(&folder.join("dev"))?)?;
+        let part = read(&folder.join("partition")).and_then(|part| Some((part, folder.parent()?.to_owned())));
+        Some(Node { name, number, folder, part })
+    }
+
+    /// All disks.
+    pub fn disks(&self) -> Vec<Node> {
+        let entries = fs::read_dir(self.at_root("sys/block")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| self.node_in(fs::canonicalize(entry.path()).ok()?)).collect()
+    }
+
+    /// A disk's partitions.
+    pub fn partitions(&self, node: &Node) -> Vec<Node> {
+        let entries = fs::read_dir(&node.folder).into_iter().flatten().flatten();
+        let folders = entries.map(|entry| entry.path()).filter(|path| path.join("partition").is_file());
+        folders.filter_map(|folder| self.node_in(folder)).collect()
+    }
+
+    /// What is mounted.
+    pub fn mounts(&self) -> Vec<Mount> {
+        let text = self.text("proc/self/mountinfo").unwrap_or_default();
+        text.lines().filter_map(mount).collect()
+    }
+
+    /// Where it swaps to.
+    pub fn swaps(&self) -> Vec<PathBuf> {
+        let text = self.text("proc/swaps").unwrap_or_default();
+        let first = |line: &str| Some(PathBuf::from(unescaped(line.split_whitespace().next()?)));
+        text.lines().skip(1).filter_map(first).collect()
+    }
+
+    /// The number of the block device at a path.
+    pub fn number(&self, path: &Path) -> io::Result<Option<Number>> {
+        let meta = fs::metadata(path)?;
+        Ok(meta.file_type().is_block_device().then(|| Number::of(meta.rdev())))
+    }
+}
+
+impl Node {
+    /// A word in its folder, such as `queue/scheduler`; a partition's are its disk's where it has none. Nothing where there is
+    /// none, or an empty one.
+    pub fn word(&self, below: &str) -> Option<String> {
+        self.file(below).and_then(|path| read(&path)).filter(|word| !word.is_empty())
+    }
+
+    /// Its path.
+    pub fn file(&self, below: &str) -> Option<PathBuf> {
+        let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
+        folders.map(|folder| folder.join(below)).find(|path| path.exists())
+    }
+
+    /// Its folder and all above it: the host, the port, the bus.
+    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+        self.folder.ancestors()
+    }
+
+    /// Bytes of a file there.
+    pub fn bytes(&self, below: &str) -> Option<Vec<u8>> {
+        fs::read(self.file(below)?).ok()
+    }
+
+    /// Which partition of its disk it is.
+    pub fn partition(&self) -> Option<&str> {
+        self.part.as_ref().map(|(number, _)| number.as_str())
+    }
+
+    /// Names of the devices that are made of it, and of its disk.
+    pub fn holders(&self) -> Vec<String> {
+        let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
+        let entries = folders.flat_map(|folder| fs::read_dir(folder.join("holders")).into_iter().flatten().flatten());
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn read(path: &Path) -> Option<String> {
+    fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+}
+
+/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+fn mount(line: &str) -> Option<Mount> {
+    let (own, other) = line.split_once(" - ")?;
+    let own: Vec<&str> = own.split(' ').collect();
+    let other: Vec<&str> = other.split(' ').collect();
+    let [_, _, number, _, point, options, ..] = own[..] else { return None };
+    let [kind, source, rest @ ..] = &other[..] else { return None };
+    Some(Mount {
+        number: Number::parse(number)?,
+        point: unescaped(point),
+        kind: (*kind).to_owned(),
+        source: unescaped(source),
+        options: std::iter::once(options).chain(rest.iter().copied()).collect::<Vec<_>>().join(","),
+    })
+}
+
+/// Blanks and the like stand as three octal digits.
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| byte == b'\\') {
+            Some(meant) => (bytes, rest) = (push(bytes, meant), &after[3..]),
+            None => (bytes, rest) = (push(bytes, byte), after),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn push(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
+    bytes.push(byte);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_with_blanks_in_its_names_is_read() {
+        let line = r"36 35 8:17 / /media/my\040disk rw,noatime shared:1 - ext4 /dev/sdb1 rw,errors=continue";
+        let read = mount(line).unwrap();
+        assert_eq!((read.number, &*read.point), (Number { major: 8, minor: 17 }, "/media/my disk"));
+        assert_eq!((&*read.kind, &*read.options), ("ext4", "rw,noatime,rw,errors=continue"));
+        assert_eq!(mount("nonsense"), None);
+        assert_eq!(unescaped(r"a\134b\04"), r"a\b\04");
+    }
+}

@@ -1,0 +1,496 @@
+//! The kernel's ring, and the memory that it reads and writes: the one file with `unsafe` code, behind an interface that
+//! is safe to call. It does not know what a request is for, nor how long one took. Not `IOPOLL`, not `SQPOLL`.
+//!
+//! Why it is sound: the memory and the files belong to the [`Ring`]; whoever wants to see a place of the memory says of
+//! which slot, and gets it only while the kernel has nothing of that slot. A ring that goes away waits until the kernel has
+//! nothing any more, for so long as a disk may take; of what does not come back by then the memory is given up for ever,
+//! which is said. What was pushed and never submitted is never done.
+//!
+//! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
+#![allow(unsafe_code, reason = "the kernel takes addresses; the rest of the crate sees none")]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write as _};
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{EnterFlags, IoUring, opcode, squeue};
+
+/// What memory is aligned to: a page, which suits every device's `O_DIRECT`.
+pub const ALIGNMENT: usize = 4096;
+
+/// Entries of a submission queue, at most: more requests than these go to the kernel in several calls.
+const MOST_ENTRIES: u32 = 4096;
+
+/// How often a ring that goes away waits for the next completion, and how long each time, before it gives up: the kernel
+/// gives a disk's command 30 s (`/sys/block/*/device/timeout`), then ends it itself.
+const PATIENCE: u32 = 30;
+const SLICE: Duration = Duration::from_secs(1);
+
+/// `RWF_SYNC` of pwritev2(2): the write and all metadata are durable before it completes.
+const WHOLE: i32 = 4;
+/// `RWF_DSYNC`: the write and what is needed to read it back.
+const DATA: i32 = 2;
+
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE` of fallocate(2).
+const HOLE: i32 = 1 | 2;
+/// `FALLOC_FL_KEEP_SIZE | FALLOC_FL_ZERO_RANGE`.
+const ZEROES: i32 = 1 | 16;
+
+/// Memory in slots, aligned to pages, zeroed at first.
+pub struct Memory {
+    at: NonNull<u8>,
+    layout: Layout,
+    size: usize,
+}
+
+// SAFETY: it owns what it points to, as a `Box<[u8]>` does, and hands out no second way to it: an address leaves this file
+// only as a slice that borrows it.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// So many slots of `size` bytes, rounded up to whole pages.
+    pub fn new(slots: usize, size: usize) -> Memory {
+        let size = size.max(1).next_multiple_of(ALIGNMENT);
+        let bytes = size.checked_mul(slots.max(1)).expect("checked before");
+        let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("a page is a power of two");
+        // SAFETY: the layout is not empty: a slot at least, of a page at least.
+        let at = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
+        Memory { at, layout, size }
+    }
+
+    /// The bytes of a slot.
+    pub fn slot(&mut self, slot: usize) -> &mut [u8] {
+        let at = self.address(slot, 0, self.size);
+        // SAFETY: `address` has checked that so many bytes from there on lie within the allocation. It was zeroed, so they are
+        // initialised, and `self` is borrowed as a whole for as long as the slice lives.
+        unsafe { std::slice::from_raw_parts_mut(at, self.size) }
+    }
+
+    /// The address of a byte of a slot, of which so many bytes are to be used.
+    fn address(&self, slot: usize, from: usize, bytes: usize) -> *mut u8 {
+        let begins = slot.checked_mul(self.size).filter(|begins| *begins < self.layout.size());
+        let begins = begins.expect("no such slot");
+        assert!(from.checked_add(bytes).is_some_and(|end| end <= self.size), "past the slot");
+        // SAFETY: the allocation holds whole slots, so that all of one lies in it that begins in it; `from` and `bytes` stay
+        // in the slot.
+        unsafe { self.at.as_ptr().add(begins + from) }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and dropped once.
+        unsafe { dealloc(self.at.as_ptr(), self.layout) }
+    }
+}
+
+/// What is asked of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Bytes from it into the slot.
+    Read,
+    /// The slot's bytes to it.
+    Write(Through),
+    /// `fsync`, or `fdatasync` where only data are meant.
+    Sync {
+        /// `fdatasync`.
+        data: bool,
+    },
+    /// A hole; what is read there is zero.
+    Hole,
+    Zeroes,
+}
+
+/// How far a write is on the medium when it completes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Through {
+    /// As far as it comes.
+    #[default]
+    Not,
+    /// With what is needed to read it back (`O_DSYNC`).
+    Data,
+    /// With all metadata (`O_SYNC`).
+    Whole,
+}
+
+/// One thing asked: of a file, a place in it, and a part of the slot.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Which of the ring's files.
+    pub file: usize,
+    /// What.
+    pub ask: Ask,
+    /// First byte in the file.
+    pub offset: u64,
+    /// First byte in the slot.
+    pub from: usize,
+    pub bytes: u64,
+}
+
+/// A ring with its files and its memory.
+pub struct Ring {
+    ring: IoUring,
+    memory: Option<Memory>,
+    /// Kept open.
+    _files: Vec<File>,
+    /// By slot: the kernel has something of it.
+    flying: Vec<bool>,
+    in_flight: usize,
+    /// The memory is known to the kernel (else its pages are looked up for each request).
+    registered: bool,
+}
+
+impl Ring {
+    /// A ring for these files, with so many slots of so many bytes.
+    pub fn new(files: Vec<File>, slots: usize, size: usize) -> io::Result<Ring> {
+        let ring = build(u32::try_from(slots).map_err(|_| ErrorKind::InvalidInput)?)?;
+        let memory = Memory::new(slots, size);
+        let raw: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        ring.submitter().register_files(&raw)?;
+        let whole = libc_iovec(&memory);
+        // SAFETY: the memory stays where it is until the ring is gone: it is freed when the kernel has nothing of it any more,
+        // or never (see `Drop`).
+        let registered = unsafe { ring.submitter().register_buffers(&[whole]) }.is_ok();
+        let flying = vec![false; slots];
+        Ok(Ring { ring, memory: Some(memory), _files: files, flying, in_flight: 0, registered })
+    }
+
+    /// The bytes of a slot of which the kernel has nothing.
+    pub fn slot(&mut self, slot: usize) -> &mut [u8] {
+        assert!(!self.flying[slot], "the kernel has this slot");
+        self.memory.as_mut().expect("there until the ring goes away").slot(slot)
+    }
+
+    /// Requests that the kernel has, or is to be given with the next [`Ring::submit`].
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
+    /// Puts one into the queue, under the slot's number; the kernel sees it at the next [`Ring::submit`].
+    pub fn push(&mut self, slot: usize, entry: &Entry) -> io::Result<()> {
+        assert!(!self.flying[slot], "the kernel has this slot");
+        let made = self.made(slot, entry).user_data(slot as u64);
+        if self.ring.submission().is_full() {
+            self.submit()?;
+        }
+        // SAFETY: what the entry points to is within one slot (`address` has checked it) that nothing else sees until its
+        // completion was reaped, in memory that outlives what the kernel does with it; its file is registered with the ring.
+        unsafe { self.ring.submission().push(&made) }.map_err(|_| ErrorKind::WouldBlock)?;
+        self.flying[slot] = true;
+        self.in_flight += 1;
+        Ok(())
+    }
+
+    fn made(&self, slot: usize, entry: &Entry) -> squeue::Entry {
+        let &Entry { file, ask, offset, from, bytes } = entry;
+        let file = Fixed(file as u32);
+        let memory = self.memory.as_ref().expect("there until the ring goes away");
+        let (at, length) = match ask {
+            Ask::Read | Ask::Write(_) => {
+                let length = u32::try_from(bytes).expect("checked before");
+                (memory.address(slot, from, length as usize), length)
+            }
+            _ => (std::ptr::null_mut(), 0),
+        };
+        let flags = |through| match through {
+            Through::Not => 0,
+            Through::Data => DATA,
+            Through::Whole => WHOLE,
+        };
+        match ask {
+            Ask::Read if self.registered => opcode::ReadFixed::new(file, at, length, 0).offset(offset).build(),
+            Ask::Read => opcode::Read::new(file, at, length).offset(offset).build(),
+            Ask::Write(through) if self.registered => {
+                opcode::WriteFixed::new(file, at, length, 0).offset(offset).rw_flags(flags(through)).build()
+            }
+            Ask::Write(through) => opcode::Write::new(file, at, length).offset(offset).rw_flags(flags(through)).build(),
+            Ask::Sync { data } => {
+                let flags = if data { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
+                opcode::Fsync::new(file).flags(flags).build()
+            }
+            Ask::Hole => opcode::Fallocate::new(file, bytes).offset(offset).mode(HOLE).build(),
+            Ask::Zeroes => opcode::Fallocate::new(file, bytes).offset(offset).mode(ZEROES).build(),
+        }
+    }
+
+    /// Gives the kernel all that was pushed. It does not wait, but for what the kernel does within the call.
+    pub fn submit(&mut self) -> io::Result<()> {
+        while !self.ring.submission().is_empty() {
+            match self.ring.submit() {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // No room for completions, or no memory just now: some must be reaped first.
+                Err(error) if error.kind() == ErrorKind::WouldBlock || is_busy(&error) => {
+                    if !self.ring.completion().is_empty() {
+                        return Ok(());
+                    }
+                    self.wait(Some(Duration::from_millis(1)))?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a completion can be reaped without waiting.
+    pub fn has_completions(&mut self) -> bool {
+        !self.ring.completion().is_empty()
+    }
+
+    /// Returns when there is a completion, or after so long, or when a signal came.
+    pub fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
+        let waited = match longest {
+            None => self.ring.submit_and_wait(1),
+            Some(longest) => {
+                let longest = Timespec::from(longest);
+                self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&longest))
+            }
+        };
+        passed(waited)
+    }
+
+    /// The next completion: its slot, and bytes done or the error's number, negated.
+    pub fn reap(&mut self) -> Option<(usize, i32)> {
+        let done = self.ring.completion().next()?;
+        let slot = done.user_data() as usize;
+        self.flying[slot] = false;
+        self.in_flight -= 1;
+        Some((slot, done.result()))
+    }
+}
+
+/// What the kernel still has of a ring that goes away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Requests that did not come back.
+    pub requests: usize,
+    /// Bytes of memory that nobody uses again: the kernel may still write to them.
+    pub bytes: usize,
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Left { requests, bytes } = self;
+        write!(
+            f,
+            "{requests} of its requests have not come back in {PATIENCE} s; {bytes} bytes of memory stay the kernel's"
+        )
+    }
+}
+
+impl Ring {
+    /// Waits until the kernel has nothing of the memory; where it does not give it back, the memory is given up, for ever.
+    /// What it was never given it does not get. Nothing more is asked of this ring.
+    pub fn settle(&mut self) -> Result<(), Left> {
+        self.settle_within(PATIENCE, SLICE)
+    }
+
+    fn settle_within(&mut self, patience: u32, slice: Duration) -> Result<(), Left> {
+        let mut quiet = 0;
+        while self.memory.is_some() {
+            while self.reap().is_some() {
+                quiet = 0;
+            }
+            let requests = self.in_flight - self.ring.submission().len();
+            if requests == 0 {
+                return Ok(());
+            }
+            if quiet == patience || self.wait_alone(slice).is_err() {
+                let bytes = self.memory.take().map_or(0, |memory| {
+                    let bytes = memory.layout.size();
+                    std::mem::forget(memory);
+                    bytes
+                });
+                return Err(Left { requests, bytes });
+            }
+            quiet += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns when there is a completion, or after so long, or when a signal came. It gives the kernel nothing.
+    fn wait_alone(&mut self, longest: Duration) -> io::Result<()> {
+        let longest = Timespec::from(longest);
+        let arguments = SubmitArgs::new().timespec(&longest);
+        let flags = (EnterFlags::EXT_ARG | EnterFlags::GETEVENTS).bits();
+        // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is (`repr(transparent)`); it
+        // and the time that it points to live until the call returns. No entry is given: `to_submit` is 0.
+        let waited = unsafe { self.ring.submitter().enter(0, 1, flags, Some(&arguments)) };
+        passed(waited)
+    }
+}
+
+impl Drop for Ring {
+    /// What the kernel has of the memory must come back before the memory goes.
+    fn drop(&mut self) {
+        if let Err(left) = self.settle() {
+            // Nobody else is left to say it; who reads it may have gone, too.
+            let _ = writeln!(io::stderr(), "io_uring: {left}");
+        }
+    }
+}
+
+/// A wait that ended without what was waited for has ended all the same.
+fn passed(waited: io::Result<usize>) -> io::Result<()> {
+    match waited {
+        Ok(_) => Ok(()),
+        // ETIME, and EBUSY where completions must be reaped first.
+        Err(error) if error.raw_os_error() == Some(62) || is_busy(&error) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// `EBUSY`.
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(16)
+}
+
+/// All of the memory, as the kernel takes it.
+fn libc_iovec(memory: &Memory) -> nix::libc::iovec {
+    nix::libc::iovec { iov_base: memory.at.as_ptr().cast(), iov_len: memory.layout.size() }
+}
+
+/// The best ring that this kernel has: one thread gives it work, and completions wait until that thread asks for them;
+/// older kernels know less.
+fn build(slots: u32) -> io::Result<IoUring> {
+    let entries = slots.clamp(1, MOST_ENTRIES).next_power_of_two();
+    // As many completions as can be in flight: none is ever dropped.
+    let completions = slots.max(2 * entries).next_power_of_two();
+    let builder = |newest: u32| {
+        let mut builder = IoUring::builder();
+        builder.setup_cqsize(completions).setup_clamp().dontfork();
+        if newest >= 1 {
+            builder.setup_coop_taskrun();
+        }
+        if newest >= 2 {
+            builder.setup_single_issuer().setup_defer_taskrun();
+        }
+        builder.build(entries)
+    };
+    match builder(2) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => builder(1).or_else(|_| builder(0)),
+        built => built,
+    }
+}
+
+/// Whether this kernel lets us have a ring.
+pub fn is_there() -> io::Result<()> {
+    build(1).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A ring over a file of eight pages, each full of its number; nothing where the kernel forbids rings.
+    fn ring(slots: usize) -> Option<Ring> {
+        let mut file = tempfile::tempfile().unwrap();
+        (0..8u8).for_each(|page| file.write_all(&[page; 4096]).unwrap());
+        match Ring::new(vec![file], slots, 8192) {
+            Ok(ring) => Some(ring),
+            Err(error) => {
+                println!("skipped: no io_uring here ({error})");
+                None
+            }
+        }
+    }
+
+    fn all(ring: &mut Ring) -> Vec<(usize, i32)> {
+        ring.submit().unwrap();
+        let mut done = Vec::new();
+        while ring.in_flight() > 0 {
+            match ring.reap() {
+                Some(one) => done.push(one),
+                None => ring.wait(None).unwrap(),
+            }
+        }
+        done.sort_unstable();
+        done
+    }
+
+    #[test]
+    fn what_is_asked_comes_back_under_its_slot() {
+        let Some(mut ring) = ring(3) else { return };
+        let at = |page: u64, bytes| Entry { file: 0, ask: Ask::Read, offset: page * 4096, from: 0, bytes };
+        ring.push(0, &at(5, 4096)).unwrap();
+        ring.push(1, &at(7, 8192)).unwrap();
+        ring.push(2, &at(8, 4096)).unwrap();
+        // All of the first, the half that there is of the second, nothing past the end.
+        assert_eq!(all(&mut ring), [(0, 4096), (1, 4096), (2, 0)]);
+        assert_eq!((ring.slot(0)[0], ring.slot(1)[4095]), (5, 7));
+        ring.slot(2).fill(9);
+        let write = Entry { ask: Ask::Write(Through::Data), ..at(5, 4096) };
+        ring.push(2, &write).unwrap();
+        ring.push(0, &Entry { ask: Ask::Sync { data: true }, bytes: 0, ..write }).unwrap();
+        assert_eq!(all(&mut ring), [(0, 0), (2, 4096)]);
+        ring.push(0, &at(5, 4096)).unwrap();
+        assert_eq!((all(&mut ring), ring.slot(0)[4095]), (vec![(0, 4096)], 9));
+    }
+
+    #[test]
+    fn a_wait_ends_and_a_ring_goes_away_with_work_in_flight() {
+        let Some(mut ring) = ring(2) else { return };
+        ring.wait(Some(Duration::from_millis(1))).unwrap();
+        assert_eq!(ring.reap(), None);
+        let read = Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 };
+        ring.push(1, &read).unwrap();
+        drop(ring);
+    }
+
+    #[test]
+    fn what_was_never_submitted_is_not_done_when_the_ring_goes() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[1; 4096]).unwrap();
+        let Ok(mut ring) = Ring::new(vec![file.try_clone().unwrap()], 2, 4096) else { return };
+        ring.slot(0).fill(9);
+        let write = Entry { file: 0, ask: Ask::Write(Through::Not), offset: 0, from: 0, bytes: 4096 };
+        ring.push(0, &write).unwrap();
+        drop(ring);
+        let mut read = [0; 4096];
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut read, 0).unwrap();
+        assert_eq!(read, [1; 4096]);
+    }
+
+    /// A pipe into which nobody writes: what is asked of it never comes back.
+    #[test]
+    fn what_does_not_come_back_keeps_its_memory_and_no_one_waiting() {
+        let (pipe, writer) = io::pipe().unwrap();
+        let Ok(mut ring) = Ring::new(vec![std::os::fd::OwnedFd::from(pipe).into()], 2, 8192) else { return };
+        let read = Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 };
+        ring.push(0, &read).unwrap();
+        ring.submit().unwrap();
+        ring.push(1, &read).unwrap();
+        let left = ring.settle_within(3, Duration::from_millis(5)).unwrap_err();
+        assert_eq!(left, Left { requests: 1, bytes: 2 * 8192 });
+        assert!(left.to_string().contains("1 of its requests have not come back"), "{left}");
+        assert!(ring.memory.is_none(), "given up, not freed");
+        assert_eq!(ring.settle(), Ok(()), "nothing more to wait for");
+        drop(writer);
+    }
+
+    #[test]
+    #[should_panic(expected = "past the slot")]
+    fn no_sum_leads_past_a_slot() {
+        Memory::new(2, 4096).address(0, usize::MAX - 4095, 4096);
+    }
+
+    #[test]
+    #[should_panic(expected = "no such slot")]
+    fn no_product_leads_past_the_memory() {
+        Memory::new(2, 4096).address(usize::MAX / 4096 + 1, 0, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "the kernel has this slot")]
+    fn a_slot_in_flight_is_not_seen() {
+        let Some(mut ring) = ring(2) else { panic!("the kernel has this slot: skipped") };
+        ring.push(1, &Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 }).unwrap();
+        ring.slot(1);
+    }
+}

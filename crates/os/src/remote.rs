@@ -1,0 +1,165 @@
+//! Places behind a connection: any export of a network block device, and a modelled disk that is served to this program
+//! itself, by the same server and over the same client. What is measured is the way there and back with it.
+
+#[cfg(unix)]
+use std::net::TcpStream;
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use seekwise_model::block::Limits;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_run::outcome::RunError;
+use seekwise_run::place::Place;
+
+#[cfg(unix)]
+use crate::clock::take_precedence;
+use crate::measured::Measured;
+#[cfg(unix)]
+use crate::nbd::Client;
+use crate::real_time::{RealTime, Timed};
+use crate::serve::Uri;
+#[cfg(unix)]
+use crate::serve::alone;
+
+/// Any export.
+#[derive(Debug)]
+pub struct Remote {
+    uri: Uri,
+    limits: Limits,
+}
+
+impl Remote {
+    /// The name of the place.
+    pub const NAME: &'static str = "nbd";
+
+    /// The export at this address, which is asked what it is.
+    pub fn connect(address: &str) -> Result<Remote, String> {
+        let uri = Uri::parse(address)?;
+        let limits = limits(&uri)?;
+        Ok(Remote { uri, limits })
+    }
+
+    /// The same as a place.
+    pub fn at(address: &str) -> Result<Arc<dyn Place>, String> {
+        Ok(Arc::new(Measured(Remote::connect(address)?)))
+    }
+}
+
+#[cfg(unix)]
+fn limits(uri: &Uri) -> Result<Limits, String> {
+    Ok(connect(uri)?.limits())
+}
+
+#[cfg(not(unix))]
+fn limits(_: &Uri) -> Result<Limits, String> {
+    Err("no client of network block devices is there for this system".to_owned())
+}
+
+/// How long a host may take to answer at all.
+#[cfg(unix)]
+const CONNECTS: std::time::Duration = std::time::Duration::from_secs(30);
+
+#[cfg(unix)]
+fn connect(uri: &Uri) -> Result<Client, String> {
+    use crate::serve::Address;
+    let connected = match &uri.address {
+        Address::Unix(path) => UnixStream::connect(path).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
+        Address::Tcp(at) => {
+            TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| Client::connect(Box::new(wire), &uri.export))
+        }
+    };
+    connected.map_err(|error| format!("{uri}: {error}; expected a server of network block devices"))
+}
+
+impl RealTime for Remote {
+    fn name(&self) -> &'static str {
+        Remote::NAME
+    }
+
+    fn called(&self) -> String {
+        format!("{}:{}", Remote::NAME, self.uri)
+    }
+
+    fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Nothing says what is on an export, so it is never overwritten unasked.
+    fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
+        match destroy.map(Uri::parse) {
+            Some(Ok(named)) if named == self.uri => Ok(()),
+            None => Err(format!(
+                "{0}: what is on it would be written over; expected --destroy {0} where all of it may go",
+                self.uri
+            )),
+            Some(named) => Err(format!(
+                "--destroy {}: names another export than {}",
+                named.map_or_else(|why| why, |named| named.to_string()),
+                self.uri
+            )),
+        }
+    }
+
+    #[cfg(unix)]
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        let client = connect(&self.uri).map_err(RunError::Unfit)?;
+        // Until the run is over: its own instants are deadlines too.
+        take_precedence();
+        Ok(Box::new(client))
+    }
+
+    #[cfg(not(unix))]
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        Err(RunError::Unfit(limits(&self.uri).map(drop).unwrap_err()))
+    }
+}
+
+/// A modelled disk, served to this program.
+#[derive(Debug)]
+pub struct Live {
+    stack: Stack,
+}
+
+impl Live {
+    /// The name of the place.
+    pub const NAME: &'static str = "live";
+
+    /// The disk of this stack.
+    pub fn new(stack: Stack) -> Live {
+        Live { stack }
+    }
+
+    /// The same as a place.
+    pub fn of(stack: Stack) -> Arc<dyn Place> {
+        Arc::new(Measured(Live::new(stack)))
+    }
+}
+
+impl RealTime for Live {
+    fn name(&self) -> &'static str {
+        Live::NAME
+    }
+
+    fn called(&self) -> String {
+        format!("{}:{}", Live::NAME, self.stack.profile.name)
+    }
+
+    /// As its client sees them: what is above a disk's connection knows of no queue and no cable.
+    fn limits(&self) -> Limits {
+        Limits { computes: false, ..self.stack.build(Seed(0)).limits(0) }
+    }
+
+    #[cfg(unix)]
+    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+        take_precedence();
+        let served = alone(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
+        Ok(Box::new(served))
+    }
+
+    #[cfg(not(unix))]
+    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+        Err(RunError::Unfit("a modelled disk cannot be served to itself on this system".to_owned()))
+    }
+}

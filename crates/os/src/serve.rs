@@ -1,0 +1,464 @@
+//! A disk as a network block device: a socket where clients come, and are handed to the disk's thread when they have
+//! negotiated; a second socket where orders come (power, settings, status), a line each. Who has come through either is in the `hall`.
+
+#[cfg(target_os = "linux")]
+pub mod fuse;
+mod hall;
+#[cfg(target_os = "linux")]
+mod loops;
+
+use std::io;
+#[cfg(unix)]
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+#[cfg(unix)]
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use rustix::fd::{AsFd, BorrowedFd};
+#[cfg(unix)]
+use seekwise_model::block::{Device, Flags, Op, Request};
+#[cfg(unix)]
+use seekwise_model::flash::{Flash, FlashSpec};
+#[cfg(unix)]
+use seekwise_model::rng::Seed;
+#[cfg(unix)]
+use seekwise_model::stack::Stack;
+#[cfg(unix)]
+use seekwise_model::time::Span;
+
+use self::hall::Hall;
+#[cfg(unix)]
+use self::hall::beside;
+#[cfg(unix)]
+use crate::bytes::Bytes;
+#[cfg(unix)]
+use crate::clock::{Clock, take_precedence};
+#[cfg(unix)]
+use crate::live::ways::{Measured, Probe, there_and_back};
+#[cfg(unix)]
+use crate::live::{Connection, Message};
+use crate::live::{Disk, Inbox, Order, Said, inbox};
+#[cfg(unix)]
+use crate::nbd::Client;
+use crate::nbd::{self, Export, Wire, pair};
+#[cfg(unix)]
+use crate::nbd::{Line, negotiate};
+#[cfg(unix)]
+use crate::real_time::Timed;
+use seekwise_run::receipt::ways::{Counted, Door as Way, Ends};
+use seekwise_run::receipt::{PathCost, Receipt};
+
+/// What a disk is called in a folder of the system's.
+pub const FILE: &str = "disk.img";
+
+/// Where clients come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A socket in the file system, for this user alone.
+    Unix(PathBuf),
+    /// An address of the network.
+    Tcp(SocketAddr),
+}
+
+impl Address {
+    /// Reads `unix:PATH` or `tcp:ADDRESS:PORT`, or says what was expected.
+    pub fn parse(text: &str) -> Result<Address, String> {
+        let expected = || format!("`{text}` is no address; expected unix:PATH or tcp:127.0.0.1:PORT");
+        match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(PathBuf::from(path))),
+            Some(("tcp", address)) => {
+                let address = address.replace("localhost:", "127.0.0.1:");
+                address.parse().map(Address::Tcp).map_err(|_| expected())
+            }
+            _ => Err(expected()),
+        }
+    }
+
+    /// Only programs of this machine can come.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp(address) => address.ip().is_loopback(),
+        }
+    }
+
+    /// As clients name it.
+    pub fn uri(&self) -> String {
+        match self {
+            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
+            Address::Tcp(address) => format!("nbd://{address}"),
+        }
+    }
+}
+
+/// An export of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uri {
+    /// Where it is.
+    pub address: Address,
+    /// What it is called there; most servers have one without a name.
+    pub export: String,
+}
+
+impl Uri {
+    /// Reads `unix:PATH`, `tcp:HOST:PORT` or a URI of this protocol, without `nbd:` or with it, or says what was expected.
+    pub fn parse(text: &str) -> Result<Uri, String> {
+        let expected = || {
+            format!(
+                "`{text}` is no address; expected unix:PATH, tcp:HOST:PORT, nbd://HOST:PORT/EXPORT or \
+                     nbd+unix:///EXPORT?socket=PATH"
+            )
+        };
+        if let Some(rest) = text.strip_prefix("nbd+unix:///") {
+            let (export, path) = rest.split_once("?socket=").filter(|it| !it.1.is_empty()).ok_or_else(expected)?;
+            return Ok(Uri { address: Address::Unix(PathBuf::from(path)), export: export.to_owned() });
+        }
+        if let Some(rest) = text.strip_prefix("nbd:").unwrap_or(text).strip_prefix("//") {
+            let (host, export) = rest.split_once('/').unwrap_or((rest, ""));
+            return Ok(Uri { address: Address::Tcp(socket(host).ok_or_else(expected)?), export: export.to_owned() });
+        }
+        let address = match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Address::Unix(PathBuf::from(path)),
+            Some(("tcp", host)) => Address::Tcp(socket(host).ok_or_else(expected)?),
+            _ => return Err(expected()),
+        };
+        Ok(Uri { address, export: String::new() })
+    }
+}
+
+/// The first address of a host, at the protocol's own port where none is named.
+fn socket(host: &str) -> Option<SocketAddr> {
+    const PORT: u16 = 10809;
+    let of = |at: &dyn Fn() -> io::Result<std::vec::IntoIter<SocketAddr>>| at().ok()?.next();
+    of(&|| host.to_socket_addrs()).or_else(|| of(&|| (host, PORT).to_socket_addrs()))
+}
+
+impl std::fmt::Display for Uri {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.address {
+            Address::Unix(path) => write!(f, "nbd+unix:///{}?socket={}", self.export, path.display()),
+            Address::Tcp(at) if self.export.is_empty() => write!(f, "nbd://{at}"),
+            Address::Tcp(at) => write!(f, "nbd://{at}/{}", self.export),
+        }
+    }
+}
+
+/// Sockets that clients and orders come to, ready for them.
+#[derive(Debug)]
+pub struct Doors {
+    clients: Option<Door>,
+    orders: Option<Door>,
+    address: Option<Address>,
+}
+
+#[derive(Debug)]
+enum Door {
+    #[cfg(unix)]
+    Unix(UnixListener, Place),
+    Tcp(TcpListener),
+}
+
+/// A socket of ours in the file system.
+#[cfg(unix)]
+#[derive(Clone, Debug)]
+struct Place {
+    path: PathBuf,
+    /// Which file it is there.
+    inode: u64,
+}
+
+#[cfg(unix)]
+impl Place {
+    fn of(path: &Path) -> io::Result<Place> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(Place { path: path.to_owned(), inode: std::fs::symlink_metadata(path)?.ino() })
+    }
+
+    /// Takes it away, where nobody has put something else there.
+    fn leave(&self) {
+        if Place::of(&self.path).is_ok_and(|there| there.inode == self.inode) {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Door {
+    fn open(address: &Address) -> io::Result<Door> {
+        match address {
+            Address::Tcp(address) => Ok(Door::Tcp(TcpListener::bind(address)?)),
+            #[cfg(unix)]
+            Address::Unix(path) => Ok(Door::Unix(private(path)?, Place::of(path)?)),
+            #[cfg(not(unix))]
+            Address::Unix(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here")),
+        }
+    }
+
+    /// From now on nobody waits for who comes.
+    fn without_waiting(&self) -> io::Result<()> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(listener, _) => listener.set_nonblocking(true),
+            Door::Tcp(listener) => listener.set_nonblocking(true),
+        }
+    }
+
+    /// Both ends of a connection within this program, of the kind that comes through it.
+    fn alike(&self) -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(..) => pair(),
+            Door::Tcp(_) => nbd::tcp_pair(),
+        }
+    }
+
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(listener, _) => listener.as_fd(),
+            Door::Tcp(listener) => listener.as_fd(),
+        }
+    }
+
+    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+        match self {
+            #[cfg(unix)]
+            Door::Unix(listener, _) => Ok(Box::new(listener.accept()?.0)),
+            Door::Tcp(listener) => Ok(Box::new(listener.accept()?.0)),
+        }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Door::Unix(_, place) = self {
+            place.leave();
+        }
+    }
+}
+
+/// A socket that nobody answers, which a killed server left, gives way. Nothing else does: it is somebody's.
+#[cfg(unix)]
+fn make_way(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !there.file_type().is_socket() {
+        let why = format!("{}: something else is there; expected no file, or a socket that was left", path.display());
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+    }
+    match UnixStream::connect(path) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => std::fs::remove_file(path),
+        _ => Ok(()),
+    }
+}
+
+/// A socket for this user alone (mode 0600), from its first moment on.
+#[cfg(unix)]
+fn private(path: &Path) -> io::Result<UnixListener> {
+    use rustix::fs::Mode;
+    make_way(path)?;
+    let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
+    let listener = UnixListener::bind(path);
+    rustix::process::umask(before);
+    listener
+}
+
+impl Doors {
+    /// Opens `address` for clients and `control` for orders, where they are given.
+    pub fn open(address: Option<&Address>, control: Option<&Path>) -> io::Result<Doors> {
+        let clients = address.map(Door::open).transpose()?;
+        let address = match &clients {
+            Some(Door::Tcp(listener)) => Some(Address::Tcp(listener.local_addr()?)),
+            _ => address.cloned(),
+        };
+        let orders = control.map(|path| Door::open(&Address::Unix(path.to_owned()))).transpose()?;
+        Ok(Doors { clients, orders, address })
+    }
+
+    /// Where clients come; the port is the one that was given.
+    pub fn address(&self) -> Option<&Address> {
+        self.address.as_ref()
+    }
+}
+
+/// Serves `disk` until it is told to stop through what `begin` was handed. Errors are those of the image's file.
+pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
+    let (inbox, mut messages) = inbox()?;
+    let Doors { clients, orders, .. } = doors;
+    let hall = Hall::new([clients, orders], export, inbox.clone(), disk.book())?;
+    let (leash, end) = pair()?;
+    let probe = hall.probe(disk.measured())?;
+    begin(inbox);
+    let open = thread::spawn(move || hall.open(&*end));
+    let receipt = disk.run(&mut messages);
+    // Whoever is in the hall is left, and waits for nothing that is not there any more.
+    drop((messages, leash, probe));
+    let _ = open.join();
+    receipt
+}
+
+/// What the way to a disk costs on this machine now: the same connection, threads and client, and behind them what takes a known
+/// time for each request. Nobody has to be woken from less than a disk's pause, which costs more than from a short one.
+#[cfg(unix)]
+pub fn path_cost() -> io::Result<Option<PathCost>> {
+    /// Reads that are measured, after a few that warm up: a third of a second, and the 99th percentile is the second largest.
+    const READS: usize = 100;
+    const FIRST: usize = 5;
+    /// What each takes: as a disk's fast ones.
+    const PAUSE: Span = Span::from_millis(3);
+    let spec =
+        FlashSpec { sectors: 1 << 20, largest: 8, read: PAUSE, write: PAUSE, read_rate: 1 << 40, write_rate: 1 << 40 };
+    let export = Export::of(&spec.limits(), String::new());
+    let begin = move || Disk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let (mut client, inbox, _) = within(export, begin)?;
+    let clock = Clock::start();
+    let mut took = Vec::new();
+    for stamp in 0..(READS + FIRST) as u64 {
+        let (op, flags) = (Op::Read, Flags::NONE);
+        let read = Request { tag: 0, unit: 0, origin: 0, op, flags, lba: stamp * 8, sectors: 8, stamp };
+        let _ = client.submit(clock.now(), read);
+        let done = loop {
+            if let Some(done) = client.poll_completion() {
+                break done;
+            }
+            Timed::wait(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            client.handle_timeout(clock.now());
+        };
+        took.push(done.finished.since(done.submitted).saturating_sub(PAUSE));
+    }
+    let _ = inbox.send(Message::Stop);
+    took.drain(..FIRST);
+    took.sort_unstable();
+    Ok(Some(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] }))
+}
+
+/// Not measured where there is no client.
+#[cfg(not(unix))]
+pub fn path_cost() -> io::Result<Option<PathCost>> {
+    Ok(None)
+}
+
+/// A modelled disk that is served to this program alone, from now on; its bytes are in memory. The device is the client's
+/// end of the connection.
+#[cfg(unix)]
+pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
+    let export = Export::of(&stack.build(seed).limits(0), stack.profile.name.clone());
+    let (stack, path, measured) = (stack.clone(), path_cost()?, Measured::default());
+    let told = measured.clone();
+    let begin = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path).measuring(told);
+    let (client, inbox, running) = within(export.clone(), begin)?;
+    let mut near = beside(pair()?, &export, &inbox)?;
+    let mut begun = false;
+    let probe = Probe::begin(measured.clone(), Way::Network, move || {
+        // As the run's client has it, beside which this one goes.
+        if !std::mem::replace(&mut begun, true) {
+            take_precedence();
+        }
+        there_and_back(&mut near)
+    });
+    Ok(client.and_then(move |far| {
+        drop(probe);
+        measured.write(|ways| ways.client = Some(Ends { far, near: Counted::from(&ways.network) }));
+        // It may have ended by itself: then it says why.
+        let _ = inbox.send(Message::Stop);
+        running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
+    }))
+}
+
+/// A disk within this program, at work on a thread of its own.
+#[cfg(unix)]
+type Running = thread::JoinHandle<io::Result<Receipt>>;
+
+/// A disk at work within this program, and its only client.
+#[cfg(unix)]
+fn within(export: Export, begin: impl FnOnce() -> Disk + Send + 'static) -> io::Result<(Client, Inbox, Running)> {
+    let (near, far) = pair()?;
+    let (inbox, mut messages) = inbox()?;
+    let running = thread::spawn(move || begin().run(&mut messages));
+    let asked = inbox.clone();
+    thread::spawn(move || welcome(far, export, &asked));
+    Ok((Client::connect(near, "")?, inbox, running))
+}
+
+/// Negotiates with a client within this program, and hands it to the disk. What goes wrong with its connection is its own affair.
+#[cfg(unix)]
+fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
+    let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
+    if wire.without_waiting().is_ok() {
+        // Without a disk it is left.
+        let _ = inbox.send(Message::Client(Box::new(Connection {
+            wire,
+            line: Line::new(export, negotiated),
+            ours: false,
+        })));
+    }
+}
+
+/// What an answer to an order begins with: it was done, or it was refused.
+const ANSWERS: [&str; 2] = ["done: ", "refused: "];
+
+/// Reads an order, or says what was expected.
+fn order(line: &str) -> Result<Order, String> {
+    match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
+        ("cut", "") => Ok(Order::Cut),
+        ("off", "") => Ok(Order::Off),
+        ("on", "") => Ok(Order::On),
+        ("reset", "") => Ok(Order::Reset),
+        ("status", "") => Ok(Order::Status),
+        ("receipt", "") => Ok(Order::Receipt),
+        ("set", setting) => match setting.split_once('=') {
+            Some((key, value)) => Ok(Order::Set(key.trim().to_owned(), value.trim().to_owned())),
+            None => Err(format!("`{setting}` sets nothing; expected set KEY=VALUE")),
+        },
+        _ => Err(format!("`{line}` is no order; expected cut, off, on, reset, status, receipt or set KEY=VALUE")),
+    }
+}
+
+/// Sends an order to a server, and gives its answer. An error where nobody takes orders there.
+#[cfg(unix)]
+pub fn send(control: &Path, order: &str) -> io::Result<Said> {
+    let mut stream = UnixStream::connect(control)?;
+    writeln!(stream, "{order}")?;
+    stream.shutdown(std::net::Shutdown::Write)?;
+    // Whoever listens there may say anything, or nothing.
+    let mut said = Vec::new();
+    let heard = io::Read::read_to_end(&mut stream, &mut said);
+    let text = String::from_utf8_lossy(&said);
+    let [done, refused] = ANSWERS.map(|how| text.trim_end().strip_prefix(how).map(str::to_owned));
+    let nobody =
+        || heard.err().unwrap_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "nobody takes orders there"));
+    done.map(Ok).or(refused.map(Err)).ok_or_else(nobody)
+}
+
+/// Sends an order to a server, and gives its answer.
+#[cfg(not(unix))]
+pub fn send(_: &Path, _: &str) -> io::Result<Said> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_or_refused() {
+        assert_eq!(Address::parse("unix:/tmp/s"), Ok(Address::Unix("/tmp/s".into())));
+        let here = Address::parse("tcp:localhost:10809").unwrap();
+        assert!(here.is_local() && here.uri() == "nbd://127.0.0.1:10809");
+        assert!(!Address::parse("tcp:0.0.0.0:10809").unwrap().is_local());
+        for wrong in ["", "unix:", "tcp:here", "/tmp/s", "tcp:127.0.0.1"] {
+            let said = Address::parse(wrong).unwrap_err();
+            assert_eq!(said, format!("`{wrong}` is no address; expected unix:PATH or tcp:127.0.0.1:PORT"));
+        }
+    }
+
+    #[test]
+    fn orders_are_read_or_refused() {
+        assert_eq!(order("cut "), Ok(Order::Cut));
+        assert_eq!(order("set driver.flush = drop"), Ok(Order::Set("driver.flush".into(), "drop".into())));
+        assert!(order("cut now").unwrap_err().contains("expected cut, off, on"));
+        assert!(order("set x").unwrap_err().contains("expected set KEY=VALUE"));
+    }
+}

@@ -1,0 +1,325 @@
+//! A disk as one file, `disk.img`, in a folder of the system: a loop device makes a kernel's disk of it. Requests come from
+//! the kernel, many at once, and are the same messages that a network's clients send.
+//!
+//! The file has one size for good. Reads of any bytes are answered, by whole sectors below; writes must be of whole sectors,
+//! as a loop device's and all direct ones are.
+
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEmpty,
+    ReplyEntry, ReplyOpen, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::clock::FileTime;
+use crate::live::ways::{Measured, Probe};
+use crate::live::{Asked, Caller, Inbox, Message, Whom};
+use crate::nbd::Export;
+use crate::nbd::wire::{Command, Head, error};
+use crate::serve::FILE;
+use crate::serve::loops::{self, Follows};
+use seekwise_run::receipt::ways::Door;
+
+/// How long the kernel may believe what it was told of the file: it never changes.
+const FOR_GOOD: Duration = Duration::from_secs(3600);
+
+/// The file.
+const INODE: INodeNo = INodeNo(2);
+
+/// Linux's number for zeroing a part of a file (`fallocate(2)`).
+const ZERO_RANGE: i32 = 0x10;
+
+/// An attribute of the file that says nothing, and is asked of the disk's thread as a request is, past the model: what the way costs.
+const WAY: &str = "user.seekwise.way";
+
+/// The folder, as long as it is there.
+pub struct Folder {
+    session: Option<BackgroundSession>,
+    probes: Vec<Probe>,
+}
+
+impl Folder {
+    /// Mounts the export on `folder`. The kernel hands over `background` requests at once.
+    pub fn mount(folder: &Path, export: &Export, background: u16, inbox: Inbox) -> io::Result<Folder> {
+        let mut config = Config::default();
+        config.mount_options = vec![
+            MountOption::FSName(crate::kernel::debris::SOURCE.to_owned()),
+            MountOption::NoSuid,
+            MountOption::NoDev,
+            MountOption::NoExec,
+        ];
+        let (bytes, sector) = (export.bytes, u64::from(export.smallest));
+        let disk = Disk { asks: Asks { inbox, bytes, sector }, background, owner: owner(folder)? };
+        Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
+    }
+
+    /// With a client of our own that goes the way through the file at `folder`; the kernel is asked what a loop device on it took.
+    pub fn measured(mut self, folder: &Path, measured: &Measured) -> Folder {
+        let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
+        let mut follows = Follows::new(&file);
+        let go = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
+        let told = measured.clone();
+        let follow = Probe::every(loops::EVERY, move || follows.look(&told));
+        self.probes = vec![Probe::begin(measured.clone(), Door::File, go), follow];
+        self
+    }
+
+    /// Unmounts it. An error where somebody still has the file open.
+    pub fn unmount(mut self) -> io::Result<()> {
+        self.probes.clear();
+        self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join)
+    }
+}
+
+fn owner(folder: &Path) -> io::Result<(u32, u32)> {
+    use std::os::unix::fs::MetadataExt;
+    let of = std::fs::metadata(folder)?;
+    if !of.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "it is no folder"));
+    }
+    Ok((of.uid(), of.gid()))
+}
+
+/// The longest part of a range that is zeroed in one request.
+const PART: u64 = 1 << 30;
+
+struct Disk {
+    asks: Asks,
+    background: u16,
+    owner: (u32, u32),
+}
+
+/// Asks the disk.
+#[derive(Clone)]
+struct Asks {
+    inbox: Inbox,
+    bytes: u64,
+    sector: u64,
+}
+
+impl Disk {
+    fn attributes(&self, inode: INodeNo) -> FileAttr {
+        let folder = inode == INodeNo::ROOT;
+        let (kind, perm) = if folder { (FileType::Directory, 0o700) } else { (FileType::RegularFile, 0o600) };
+        let size = if folder { 0 } else { self.asks.bytes };
+        let (never, (uid, gid)) = (UNIX_EPOCH, self.owner);
+        FileAttr {
+            ino: inode,
+            size,
+            blocks: size / 512,
+            atime: never,
+            mtime: never,
+            ctime: never,
+            crtime: never,
+            kind,
+            perm,
+            nlink: if folder { 2 } else { 1 },
+            uid,
+            gid,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+}
+
+impl Asks {
+    /// Asks the disk; `answer` has what it says.
+    fn ask(
+        &self,
+        (command, offset, length): (Command, u64, u64),
+        data: Vec<u8>,
+        answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
+    ) {
+        let aligned = (offset | length).is_multiple_of(self.sector);
+        let within = offset.checked_add(length).is_some_and(|end| end <= self.bytes);
+        let length = match u32::try_from(length) {
+            Ok(length) if aligned && within && (length > 0 || command == Command::Flush) => length,
+            _ if aligned && !within => return answer(Err(Errno::ENOSPC)),
+            _ => return answer(Err(Errno::EINVAL)),
+        };
+        let head = Head { command, flags: 0, cookie: 0, offset, length };
+        let caller = Caller::new(move |outcome| {
+            answer(outcome.map_err(|error| match error {
+                error::NO_SPACE => Errno::ENOSPC,
+                error::UNSUPPORTED => Errno::EOPNOTSUPP,
+                _ => Errno::EIO,
+            }));
+        });
+        // Without a disk the reply is an error.
+        let _ = self.inbox.send(Message::Asked(Asked { head, data, whom: Whom::Caller(caller) }));
+    }
+
+    /// Zeroes a range of any length, part by part.
+    fn zero(self, offset: u64, length: u64, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
+        let part = length.min(PART);
+        let rest = self.clone();
+        let answer: Answer = Box::new(answer);
+        self.ask((Command::WriteZeroes, offset, part), Vec::new(), move |outcome| match outcome {
+            Ok(_) if part < length => rest.zero(offset + part, length - part, answer),
+            outcome => answer(outcome),
+        });
+    }
+}
+
+/// Takes an outcome to whoever asked.
+type Answer = Box<dyn FnOnce(Result<Vec<u8>, Errno>) + Send>;
+
+fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
+    move |outcome| match outcome {
+        Ok(_) => reply.ok(),
+        Err(error) => reply.error(error),
+    }
+}
+
+impl Filesystem for Disk {
+    fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // A kernel that takes fewer says how many: it then hands over that many.
+        let _ = config.set_max_background(self.background).map_err(|most| config.set_max_background(most));
+        let _ = config.set_congestion_threshold(self.background).map_err(|most| config.set_congestion_threshold(most));
+        let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
+        Ok(())
+    }
+
+    fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match parent == INodeNo::ROOT && name == FILE {
+            true => reply.entry(&FOR_GOOD, &self.attributes(INODE), Generation(0)),
+            false => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&FOR_GOOD, &self.attributes(inode));
+    }
+
+    /// Only what changes nothing.
+    fn setattr(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        mode: Option<u32>,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        size: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<FileTime>,
+        _: Option<FileHandle>,
+        _: Option<FileTime>,
+        _: Option<FileTime>,
+        _: Option<FileTime>,
+        _: Option<fuser::BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.asks.bytes) {
+            true => reply.error(Errno::EPERM),
+            false => reply.attr(&FOR_GOOD, &self.attributes(inode)),
+        }
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let flags = FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES;
+        reply.opened(FileHandle(0), flags);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let (from, to) = (offset.min(self.asks.bytes), (offset + u64::from(size)).min(self.asks.bytes));
+        if from == to {
+            return reply.data(&[]);
+        }
+        let first = from / self.asks.sector * self.asks.sector;
+        let last = to.next_multiple_of(self.asks.sector).min(self.asks.bytes);
+        let within = (from - first) as usize..(to - first) as usize;
+        self.asks.ask((Command::Read, first, last - first), Vec::new(), move |outcome| match outcome {
+            Ok(data) => reply.data(&data[within]),
+            Err(error) => reply.error(error),
+        });
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let length = data.len();
+        self.asks.ask((Command::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
+            Ok(_) => reply.written(length as u32),
+            Err(error) => reply.error(error),
+        });
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.asks.ask((Command::Flush, 0, 0), Vec::new(), end(reply));
+    }
+
+    /// Closing promises nothing.
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    /// Zeroes are written. Holes are not punched: a drive that knows no trim would have to write them, and nobody asked for
+    /// that.
+    fn fallocate(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        match mode & ZERO_RANGE != 0 {
+            true => self.asks.clone().zero(offset, length, end(reply)),
+            false => reply.error(Errno::EOPNOTSUPP),
+        }
+    }
+
+    /// See [`WAY`].
+    fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, _: u32, reply: ReplyXattr) {
+        if inode != INODE || name != WAY {
+            return reply.error(Errno::NO_XATTR);
+        }
+        let caller = Caller::new(move |outcome| match outcome {
+            Ok(_) => reply.size(0),
+            Err(_) => reply.error(Errno::EIO),
+        });
+        // Without a disk the reply is an error.
+        let _ = self.asks.inbox.send(Message::Nothing(caller));
+    }
+
+    fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        let entries = [
+            (INodeNo::ROOT, FileType::Directory, "."),
+            (INodeNo::ROOT, FileType::Directory, ".."),
+            (INODE, FileType::RegularFile, FILE),
+        ];
+        for (index, (inode, kind, name)) in entries.into_iter().enumerate().skip(offset as usize) {
+            if reply.add(inode, index as u64 + 1, kind, name) {
+                break;
+            }
+        }
+        reply.ok();
+    }
+}

@@ -1,0 +1,395 @@
+//! The hall of a server: who has come and does not belong to the disk yet. One thread has both doors, all clients that have not agreed
+//! upon the export, and all that send orders; it waits for none of them, and what any of them may have here is bounded, in number,
+//! bytes and time. It makes no thread for anybody.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::sync::mpsc::channel;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use seekwise_model::time::{Instant, Span};
+
+use super::{ANSWERS, Door, order};
+use crate::clock::Clock;
+use crate::live::attendance::Book;
+use crate::live::ways::{Measured, Probe, there_and_back};
+use crate::live::{Connection, Inbox, Message};
+use crate::nbd::{Export, Line, Negotiated, Step, Talk, Wire};
+use seekwise_run::receipt::ways::Door as Way;
+
+/// How long a client may take to agree upon the export: a few messages of a few bytes, whatever their pace.
+const AGREES: Span = Span::from_secs(10);
+
+/// Connections that are taken before those that are here are heard again, so that one who comes alone is heard before many
+/// others push him out.
+const AT_ONCE: usize = 16;
+
+/// Connections for orders at once: people and scripts, one order after another.
+const ORDERING: usize = 16;
+
+/// How often one is read from before others are heard: what is left is there at the next turn.
+const READS: usize = 16;
+
+/// The longest order, in bytes: a key and a value.
+const ORDER: usize = 4096;
+
+/// How long no one is let in where the system has nothing left for a new connection.
+const REST: Span = Span::from_millis(100);
+
+/// The hall.
+pub(super) struct Hall {
+    clients: Option<Door>,
+    orders: Option<Door>,
+    export: Export,
+    inbox: Inbox,
+    book: Book,
+    clock: Clock,
+    guests: Vec<Guest>,
+    ordering: Vec<Ordering>,
+    /// Given up for a moment where there is no descriptor for a new connection, so that whoever comes is told so and does not wait.
+    reserve: Option<File>,
+    /// No one is let in until then.
+    rests: Option<Instant>,
+}
+
+/// A client that has not agreed upon the export.
+struct Guest {
+    wire: Box<dyn Wire>,
+    talk: Talk,
+    out: Out,
+    came: Instant,
+}
+
+/// Somebody who sends orders.
+struct Ordering {
+    wire: Box<dyn Wire>,
+    /// What came of the next one.
+    line: Vec<u8>,
+    out: Out,
+    /// Nothing more is heard.
+    ends: bool,
+}
+
+/// What goes out.
+#[derive(Default)]
+struct Out {
+    bytes: Vec<u8>,
+    sent: usize,
+}
+
+impl Out {
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Writes what the other end takes.
+    fn send(&mut self, wire: &mut dyn Wire) -> io::Result<()> {
+        while self.sent < self.bytes.len() {
+            match wire.write(&self.bytes[self.sent..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(bytes) => self.sent += bytes,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        *self = Out::default();
+        Ok(())
+    }
+}
+
+/// What is there of a connection that nobody waits for: nothing yet, or some bytes; none where it has ended.
+fn read(wire: &mut dyn Wire, into: &mut [u8]) -> io::Result<Option<usize>> {
+    match wire.read(into) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Guest {
+    /// Goes on with the talk, until it waits for the other end. What was agreed upon when it is over; errors are those of the connection.
+    fn goes_on(&mut self) -> io::Result<Option<Negotiated>> {
+        let mut piece = [0; 4096];
+        for _ in 0..READS {
+            self.out.send(&mut *self.wire)?;
+            if !self.out.is_empty() {
+                // Who does not read is not heard.
+                return Ok(None);
+            }
+            let wanted = self.talk.wants().min(piece.len());
+            let Some(came) = read(&mut *self.wire, &mut piece[..wanted])? else { return Ok(None) };
+            if came == 0 {
+                return Err(ErrorKind::UnexpectedEof.into());
+            }
+            match self.talk.hear(&piece[..came], &mut self.out.bytes) {
+                Step::On => {}
+                Step::Leaves => {
+                    // It may not wait for this.
+                    let _ = self.out.send(&mut *self.wire);
+                    return Err(ErrorKind::ConnectionAborted.into());
+                }
+                Step::Goes(negotiated) => return Ok(Some(negotiated)),
+            }
+        }
+        self.out.send(&mut *self.wire)?;
+        Ok(None)
+    }
+}
+
+impl Ordering {
+    /// Hears what came, and does it. False when it is over; errors are those of the connection.
+    fn goes_on(&mut self, inbox: &Inbox, book: &Book) -> io::Result<bool> {
+        // No more orders than this has lines are done before others are heard.
+        let mut piece = [0; 256];
+        let mut has_read = false;
+        loop {
+            self.out.send(&mut *self.wire)?;
+            if !self.out.is_empty() || self.ends {
+                return Ok(!self.out.is_empty());
+            }
+            if let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.line.drain(..=end).collect();
+                self.obey(&line, inbox);
+                continue;
+            }
+            if self.line.len() > ORDER {
+                book.write(|book| book.orders_turned_away += 1);
+                self.ends = true;
+                self.say(Err(format!("a line of more than {ORDER} bytes; expected an order")));
+                continue;
+            }
+            if std::mem::replace(&mut has_read, true) {
+                return Ok(true);
+            }
+            match read(&mut *self.wire, &mut piece)? {
+                None => return Ok(true),
+                Some(0) => {
+                    self.ends = true;
+                    let line = std::mem::take(&mut self.line);
+                    if !line.is_empty() {
+                        self.obey(&line, inbox);
+                    }
+                }
+                Some(came) => self.line.extend(&piece[..came]),
+            }
+        }
+    }
+
+    fn obey(&mut self, line: &[u8], inbox: &Inbox) {
+        let said = match order(String::from_utf8_lossy(line).trim_end()) {
+            Err(expected) => Err(expected),
+            Ok(order) => {
+                let (answer, said) = channel();
+                let ended = || Err("it has ended".to_owned());
+                // The disk answers within a turn of its own.
+                inbox
+                    .send(Message::Order(order, answer))
+                    .map_or_else(|_| ended(), |()| said.recv().unwrap_or_else(|_| ended()))
+            }
+        };
+        self.say(said);
+    }
+
+    fn say(&mut self, said: Result<String, String>) {
+        let [done, refused] = ANSWERS;
+        let (how, words) = said.map_or_else(|words| (refused, words), |words| (done, words));
+        self.out.bytes.extend(format!("{how}{words}\n").bytes());
+    }
+}
+
+/// One end of this connection, whose other end the disk has as that of a client of our own.
+pub(super) fn beside(
+    (near, far): (Box<dyn Wire>, Box<dyn Wire>),
+    export: &Export,
+    inbox: &Inbox,
+) -> io::Result<Box<dyn Wire>> {
+    far.without_waiting()?;
+    let line = Line::new(export.clone(), Negotiated::default());
+    let _ = inbox.send(Message::Client(Box::new(Connection { wire: far, line, ours: true })));
+    Ok(near)
+}
+
+impl Hall {
+    /// With these doors.
+    pub(super) fn new(
+        [clients, orders]: [Option<Door>; 2],
+        export: Export,
+        inbox: Inbox,
+        book: Book,
+    ) -> io::Result<Hall> {
+        for door in clients.iter().chain(&orders) {
+            door.without_waiting()?;
+        }
+        let (clock, guests, ordering) = (Clock::start(), Vec::new(), Vec::new());
+        Ok(Hall { clients, orders, export, inbox, book, clock, guests, ordering, reserve: reserve(), rests: None })
+    }
+
+    /// A client of our own that goes the way of those who come, where they can: over a connection of the same kind.
+    pub(super) fn probe(&self, measured: Measured) -> io::Result<Option<Probe>> {
+        let Some(door) = &self.clients else { return Ok(None) };
+        let mut near = beside(door.alike()?, &self.export, &self.inbox)?;
+        Ok(Some(Probe::begin(measured, Way::Network, move || there_and_back(&mut near))))
+    }
+
+    /// Lets in who comes, until the other end of `leash` is gone.
+    pub(super) fn open(mut self, leash: &dyn Wire) {
+        loop {
+            let now = self.clock.now();
+            self.send_away(now);
+            let rests = self.rests.is_some_and(|until| now < until);
+            let Some(ready) = self.wait(leash, rests, now) else { return };
+            let [leashed, clients, orders, rest @ ..] = &ready[..] else { return };
+            if *leashed {
+                return;
+            }
+            let (guests, ordering) = rest.split_at(self.guests.len());
+            self.hear(guests, ordering);
+            for (there, is_client) in [(*clients, true), (*orders, false)] {
+                // Those who come now are heard at the next turn.
+                let mut left = if there { AT_ONCE } else { 0 };
+                while left > 0 && self.let_in(is_client) {
+                    left -= 1;
+                }
+            }
+        }
+    }
+
+    /// Waits until something is to be done: of the leash, both doors, guests and orders, which is ready. Nothing where waiting fails.
+    fn wait(&self, leash: &dyn Wire, rests: bool, now: Instant) -> Option<Vec<bool>> {
+        let mut ways = vec![PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::IN)];
+        for door in [&self.clients, &self.orders] {
+            // Who rests, or has no door, looks at the leash twice.
+            ways.push(match door.as_ref().filter(|_| !rests) {
+                Some(door) => PollFd::from_borrowed_fd(door.as_fd(), PollFlags::IN),
+                None => PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::empty()),
+            });
+        }
+        let wanted = |out: &Out| if out.is_empty() { PollFlags::IN } else { PollFlags::OUT };
+        let guests = self.guests.iter().map(|it| (&it.wire, wanted(&it.out)));
+        for (wire, wanted) in guests.chain(self.ordering.iter().map(|it| (&it.wire, wanted(&it.out)))) {
+            ways.push(PollFd::from_borrowed_fd(wire.as_fd(), wanted));
+        }
+        let expires = self.guests.first().map(|guest| guest.came + AGREES);
+        let next = expires.into_iter().chain(self.rests.filter(|_| rests)).min();
+        let patience = next.map(|next| {
+            let left = next.saturating_since(now) + Span::from_millis(1);
+            Timespec { tv_sec: (left.nanos() / 1_000_000_000) as i64, tv_nsec: (left.nanos() % 1_000_000_000) as _ }
+        });
+        match poll(&mut ways, patience.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Some(ways.iter().map(|way| !way.revents().is_empty()).collect()),
+            Err(_) => None,
+        }
+    }
+
+    /// Goes on with those who are ready.
+    fn hear(&mut self, guests: &[bool], ordering: &[bool]) {
+        let Hall { inbox, book, .. } = self;
+        let mut ready = ordering.iter();
+        self.ordering.retain_mut(|it| {
+            let ready = ready.next().copied().unwrap_or(false);
+            !ready || it.goes_on(inbox, book).unwrap_or(false)
+        });
+        let mut ready = guests.iter();
+        for mut guest in std::mem::take(&mut self.guests) {
+            if !ready.next().copied().unwrap_or(false) {
+                self.guests.push(guest);
+                continue;
+            }
+            match guest.goes_on() {
+                Ok(None) => self.guests.push(guest),
+                // What is wrong with its connection is its own affair.
+                Err(_) => {}
+                Ok(Some(negotiated)) => self.hand_over(guest, negotiated),
+            }
+        }
+    }
+
+    /// A client that has agreed upon the export is the disk's. Without a disk it is left.
+    fn hand_over(&self, guest: Guest, negotiated: Negotiated) {
+        let Guest { wire, talk, out, .. } = guest;
+        let mut line = Line::new(talk.export().clone(), negotiated);
+        line.begin_with(&out.bytes[out.sent..]);
+        let _ = self.inbox.send(Message::Client(Box::new(Connection { wire, line, ours: false })));
+    }
+
+    /// Those who took too long.
+    fn send_away(&mut self, now: Instant) {
+        let before = self.guests.len();
+        self.guests.retain(|guest| now.saturating_since(guest.came) < AGREES);
+        let expired = (before - self.guests.len()) as u64;
+        if expired > 0 {
+            self.book.write(|book| book.expired += expired);
+        }
+    }
+
+    /// Lets one in. False where nobody is there, or no one can be let in now.
+    fn let_in(&mut self, is_client: bool) -> bool {
+        let Some(door) = (if is_client { &self.clients } else { &self.orders }) else { return false };
+        match door.accept() {
+            Ok(wire) => {
+                if wire.without_waiting().is_ok() {
+                    self.receive(wire, is_client);
+                }
+                true
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => false,
+            Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => true,
+            Err(error) => self.runs_short(&error, is_client),
+        }
+    }
+
+    /// There is no descriptor, or no memory of the system's, for a new connection. The guest who has been here longest goes; without one
+    /// the reserve is given up for a moment, and whoever comes is turned away. True where another may be let in.
+    fn runs_short(&mut self, error: &io::Error, is_client: bool) -> bool {
+        let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
+        let descriptors = is(Errno::MFILE) || is(Errno::NFILE);
+        self.book.write(|book| book.without_descriptor += 1);
+        if !self.guests.is_empty() {
+            self.guests.remove(0);
+            self.book.write(|book| book.gave_way += 1);
+            return true;
+        }
+        let door = if is_client { &self.clients } else { &self.orders };
+        if descriptors && self.reserve.take().is_some() {
+            let turned = door.as_ref().is_some_and(|door| door.accept().is_ok());
+            self.reserve = reserve();
+            if turned {
+                self.book.write(|book| book.turned_away += 1);
+                return self.reserve.is_some();
+            }
+        }
+        // To ask again at once would only keep a processor busy.
+        self.rests = Some(self.clock.now() + REST);
+        false
+    }
+
+    /// Somebody has come.
+    fn receive(&mut self, wire: Box<dyn Wire>, is_client: bool) {
+        if !is_client {
+            if self.ordering.len() >= ORDERING {
+                // The one who has been silent for longest.
+                self.ordering.remove(0);
+                self.book.write(|book| book.orders_turned_away += 1);
+            }
+            let ordering = Ordering { wire, line: Vec::new(), out: Out::default(), ends: false };
+            return self.ordering.push(ordering);
+        }
+        self.book.write(|book| book.came += 1);
+        if self.guests.len() >= self.book.read().limit {
+            self.guests.remove(0);
+            self.book.write(|book| book.gave_way += 1);
+        }
+        let (talk, hello) = Talk::new(self.export.clone());
+        let mut guest = Guest { wire, talk, out: Out { bytes: hello, sent: 0 }, came: self.clock.now() };
+        if guest.out.send(&mut *guest.wire).is_ok() {
+            self.guests.push(guest);
+        }
+    }
+}
+
+/// A descriptor that is given up when there is no other.
+fn reserve() -> Option<File> {
+    File::open(if cfg!(windows) { "NUL" } else { "/dev/null" }).ok()
+}

@@ -1,0 +1,79 @@
+//! Loop devices on the file of a disk, as the kernel counts their requests: the other end of the way through the file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use seekwise_model::time::Span;
+
+use crate::live::ways::Measured;
+use seekwise_run::receipt::ways::{Counted, Door, Ends};
+
+/// How often the kernel is asked.
+pub(super) const EVERY: Duration = Duration::from_millis(500);
+
+/// Follows the loop device on a file.
+pub(super) struct Follows {
+    file: PathBuf,
+    /// The device, what the kernel had counted of it when it was first seen, and what had come to the file.
+    since: Option<(PathBuf, Counted, Counted)>,
+}
+
+/// Reads and writes of a block device, from the text of its `stat`: each has four numbers, requests first and milliseconds last
+/// (Linux, `Documentation/block/stat.rst`).
+fn parse(stat: &str) -> Option<Counted> {
+    let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let [reads, _, _, reading, writes, _, _, writing, ..] = numbers[..] else { return None };
+    Some(Counted { requests: reads + writes, took: Span::from_millis(reading + writing) })
+}
+
+impl Follows {
+    pub(super) fn new(file: &Path) -> Follows {
+        Follows { file: file.to_owned(), since: None }
+    }
+
+    /// Looks once; always to go on, for a device may come.
+    pub(super) fn look(&mut self, measured: &Measured) -> bool {
+        let _ = self.looked(measured);
+        true
+    }
+
+    /// Looks once. Nothing where no device is there, or none any more.
+    fn looked(&mut self, measured: &Measured) -> Option<()> {
+        let now = measured.write(|ways| Counted::from(&*ways.of(Door::File)));
+        if self.since.is_none() {
+            self.since = device_on(&self.file).and_then(|device| Some((device.clone(), counted(&device)?, now)));
+        }
+        let (device, first, came) = self.since.as_ref()?;
+        let ends = Ends { far: counted(device)?.since(*first), near: now.since(*came) };
+        measured.write(|ways| ways.device = Some(ends));
+        Some(())
+    }
+}
+
+fn counted(device: &Path) -> Option<Counted> {
+    parse(&fs::read_to_string(device.join("stat")).ok()?)
+}
+
+/// The loop device on this file, as the system's folder of it.
+fn device_on(file: &Path) -> Option<PathBuf> {
+    let devices = fs::read_dir("/sys/block").ok()?.flatten().map(|entry| entry.path());
+    let is_on = |device: &PathBuf| {
+        let backing = fs::read_to_string(device.join("loop/backing_file"));
+        backing.is_ok_and(|path| Path::new(path.trim_end_matches('\n')) == file)
+    };
+    devices.filter(|device| device.join("loop").is_dir()).find(is_on)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_counts_are_read() {
+        let stat = "     100        1      800      250       50        0      400      150        0      300      400        0";
+        let counted = parse(stat).unwrap();
+        assert_eq!(counted, Counted { requests: 150, took: Span::from_millis(400) });
+        assert_eq!(parse("1 2 3"), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! A job whose workers run each on a thread of its own, with a device of its own: what one asks waits for no other's
+//! turn. Each draws what it draws in any place, under its number and the run's seed; the clock is one for all.
+//!
+//! The workers of a stage open their devices, then begin together; the next stage begins when all have ended. A job of one
+//! worker runs on the thread that asks for it. What several count comes to that thread in bundles, so its order is that of
+//! completions within a worker, and not between them.
+
+use std::sync::Barrier;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, ScopedJoinHandle};
+
+use seekwise_model::block::Limits;
+use seekwise_model::engine::fingerprint::Stream;
+use seekwise_model::record::{DriveLog, Record};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::{Job, Tell, Workload};
+use seekwise_run::outcome::{Cost, Outcome, RunError, join, part};
+use seekwise_run::usage::{Thread, Usage};
+use seekwise_run::work::Issuer;
+
+use crate::accounts::{System, of_this_thread};
+use crate::clock::Clock;
+use crate::real_time::{RealTime, crank};
+
+/// Records that a worker hands over at once: the thread that counts is woken so seldom that it costs little.
+const BUNDLE: usize = 1024;
+
+/// Bundles that may wait to be counted, of each worker: when counting falls behind by so much, the worker waits for it.
+const WAITING: usize = 64;
+
+/// What came of one worker.
+struct Ended {
+    source: Workload,
+    end: Instant,
+    failures: u64,
+    stream_hash: u64,
+    issued: u64,
+    stream: Option<Stream>,
+    thread: Thread,
+    troubles: Vec<String>,
+}
+
+/// What is run.
+#[derive(Clone, Copy)]
+pub(crate) struct Doing<'a> {
+    pub(crate) place: &'a dyn RealTime,
+    pub(crate) job: &'a Job,
+    pub(crate) seed: Seed,
+    /// Who is told of each request.
+    pub(crate) tell: Option<&'a Tell>,
+}
+
+/// Runs a job.
+pub(crate) fn run(doing: &Doing<'_>, recorder: &mut impl FnMut(&Record)) -> Result<Outcome<Issuer>, RunError> {
+    let job = doing.job;
+    let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
+    stages.sort_unstable();
+    stages.dedup();
+    let system = System::now();
+    let clock = Clock::start();
+    let mut ended: Vec<(u16, Ended)> = Vec::new();
+    for stage in stages {
+        let workers: Vec<u16> = (0u16..).zip(&job.workers).filter(|(_, it)| it.stage == stage).map(|it| it.0).collect();
+        match workers[..] {
+            [only] => ended.push((only, one(doing, only, &clock, || (), recorder)?)),
+            _ => ended.extend(several(doing, &workers, &clock, recorder)?),
+        }
+    }
+    ended.sort_by_key(|(worker, _)| *worker);
+    let wall = clock.now().since(Instant::ZERO);
+    Ok(together(ended.into_iter().map(|(_, ended)| ended).collect(), wall, &system))
+}
+
+/// Several workers, each on a thread.
+fn several(
+    doing: &Doing<'_>,
+    workers: &[u16],
+    clock: &Clock,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Vec<(u16, Ended)>, RunError> {
+    let gate = Barrier::new(workers.len());
+    let (sender, bundles) = sync_channel::<Vec<Record>>(WAITING * workers.len());
+    thread::scope(|scope| {
+        let spawn = |&worker: &u16| {
+            let (gate, sender) = (&gate, sender.clone());
+            let run = move || {
+                let mut bundle = Bundle { records: Vec::with_capacity(BUNDLE), sender };
+                let ready = || {
+                    gate.wait();
+                };
+                one(doing, worker, clock, ready, &mut |record| bundle.take(record))
+            };
+            (worker, scope.spawn(run))
+        };
+        let running: Vec<(u16, ScopedJoinHandle<'_, _>)> = workers.iter().map(spawn).collect();
+        drop(sender);
+        bundles.iter().flatten().for_each(|record| recorder(&record));
+        let joined = |(worker, handle): (u16, ScopedJoinHandle<'_, Result<Ended, RunError>>)| {
+            let ended = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            ended.map(|ended| (worker, ended))
+        };
+        running.into_iter().map(joined).collect()
+    })
+}
+
+/// Records on their way to whoever counts them.
+struct Bundle {
+    records: Vec<Record>,
+    sender: SyncSender<Vec<Record>>,
+}
+
+impl Bundle {
+    #[inline]
+    fn take(&mut self, record: &Record) {
+        self.records.push(*record);
+        if self.records.len() == BUNDLE {
+            let full = std::mem::replace(&mut self.records, Vec::with_capacity(BUNDLE));
+            // Whoever counts is there until all have ended, or it panicked, and so does the scope.
+            let _ = self.sender.send(full);
+        }
+    }
+}
+
+impl Drop for Bundle {
+    fn drop(&mut self) {
+        let _ = self.sender.send(std::mem::take(&mut self.records));
+    }
+}
+
+/// One worker, on the thread that calls; `ready` returns when it may begin.
+fn one(
+    doing: &Doing<'_>,
+    worker: u16,
+    clock: &Clock,
+    ready: impl FnOnce(),
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Ended, RunError> {
+    let Doing { place, job, seed, tell } = *doing;
+    let device = place.open_for(worker, seed);
+    ready();
+    // Job and place are checked as wholes: what holds of all holds of one.
+    let source = |limits: &Limits| Ok(Workload::alone(job, worker, limits, seed)?.telling(tell.cloned()));
+    let engine = join(device?, source, u64::MAX)?;
+    let (from, began) = (of_this_thread(), clock.now());
+    let engine = crank(engine, clock, recorder)?;
+    let thread = of_this_thread().since(&from, clock.now().since(began));
+    let (outcome, mut device) = part(engine);
+    let troubles = device.troubles();
+    device.end()?;
+    Ok(Ended {
+        source: outcome.source,
+        end: outcome.end,
+        failures: outcome.failures,
+        stream_hash: outcome.stream_hash,
+        issued: outcome.issued,
+        stream: outcome.streams.get(usize::from(worker)).copied(),
+        thread,
+        troubles,
+    })
+}
+
+/// The workers' ends as that of one run. There is no one order of issue: the hash is that of the workers' hashes.
+fn together(ended: Vec<Ended>, wall: Span, system: &System) -> Outcome<Issuer> {
+    let threads: Vec<Thread> = ended.iter().map(|ended| ended.thread).collect();
+    let usage = Usage { threads, system: System::now().since(system) };
+    let stream_hash = match &ended[..] {
+        [only] => only.stream_hash,
+        all => all
+            .iter()
+            .fold(0, |hash: u64, one| (hash.rotate_left(5) ^ one.stream_hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+    };
+    let nothing = Stream { requests: 0, hash: 0 };
+    Outcome {
+        end: ended.iter().map(|ended| ended.end).max().unwrap_or(Instant::ZERO),
+        failures: ended.iter().map(|ended| ended.failures).sum(),
+        stream_hash,
+        issued: ended.iter().map(|ended| ended.issued).sum(),
+        log: DriveLog::default(),
+        cost: Some(Cost { wall, processor: Some(usage.processor()) }),
+        streams: ended.iter().map(|ended| ended.stream.unwrap_or(nothing)).collect(),
+        receipt: None,
+        usage: Some(usage),
+        bench: None,
+        troubles: ended.iter().flat_map(|ended| ended.troubles.iter().cloned()).collect(),
+        source: Issuer::Apart(ended.into_iter().map(|ended| ended.source).collect()),
+    }
+}

@@ -1,0 +1,418 @@
+//! A disk that is served, from a client's side: bytes, flushes, power cuts, what is refused, several connections. Waits on
+//! the clock, as all of the live target does; no time is judged.
+#![cfg(unix)]
+
+mod served;
+
+use std::io::{Read, Write};
+
+use seekwise_model::drive::recovery::Weak;
+use seekwise_model::flash::{Flash, FlashSpec};
+use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::driver::DriverSpec;
+use seekwise_model::queue::{Discipline, Policy};
+use seekwise_model::stack::{Layer, Stack};
+use seekwise_model::time::Span;
+use seekwise_os::bytes::{Bytes, Platters};
+use seekwise_os::live::{Disk, Plan};
+use seekwise_os::nbd::wire::{self, HEAD, error};
+
+use self::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
+
+#[test]
+fn a_cut_loses_what_was_cached_and_nothing_that_was_flushed_or_forced() {
+    let server = Server::of("cut", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0);
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(wire::FUA, 8192, 2, 4096), 0);
+    assert_eq!(client.write(0, 16_384, 3, 4096), 0);
+    assert_eq!(client.read(16_384, 4096), Ok(3), "a read sees what was accepted");
+    let said = server.order("cut");
+    assert!(said.contains("4096 acknowledged bytes were not on the medium"), "{said}");
+    assert_eq!(client.read(0, 4096), Err(error::IO), "the power is gone");
+    assert!(server.order("on").starts_with("power is back"));
+    assert_eq!(client.read(0, 4096), Ok(1));
+    assert_eq!(client.read(8192, 4096), Ok(2));
+    assert_eq!(client.read(16_384, 4096), Ok(0), "acknowledged, and lost");
+    let receipt = server.end();
+    assert_eq!((receipt.cuts, receipt.writes, receipt.flushes), (1, 3, 1));
+}
+
+#[test]
+fn a_drive_without_fua_forces_a_write_by_a_flush() {
+    let mut drive = drive();
+    drive.link.fua = false;
+    let server = Server::of("fua", &drive, None);
+    let mut client = server.client();
+    assert_eq!(client.write(wire::FUA, 0, 7, 65_536), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(client.read(0, 65_536), Ok(7));
+    server.end();
+}
+
+#[test]
+fn a_cut_comes_where_it_was_planned() {
+    let server = Server::of("planned", &drive(), Some(Plan::Flush(2)));
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0);
+    assert_eq!(client.flush(), 0);
+    assert_eq!(client.write(0, 0, 2, 4096), 0);
+    assert_eq!(client.flush(), error::IO);
+    server.order("on");
+    assert_eq!(client.read(0, 4096), Ok(1));
+    assert_eq!(server.end().cuts, 1);
+}
+
+#[test]
+fn a_flush_of_one_connection_covers_the_writes_of_all() {
+    let server = Server::of("several", &drive(), None);
+    let (mut one, mut other) = (server.client(), server.client());
+    assert_eq!(one.write(0, 4096, 9, 4096), 0);
+    assert_eq!(other.flush(), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(one.read(4096, 4096), Ok(9));
+    server.end();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_the_rest_goes_on() {
+    let server = Server::of("refused", &drive(), None);
+    let mut client = server.client();
+    let end = 512 * Stack::bare(drive().profile()).sectors();
+    assert_eq!(client.read(end, 512), Err(error::INVALID));
+    assert_eq!(client.write(0, end - 512, 1, 1024), error::NO_SPACE);
+    assert_eq!(client.write(0, 7, 1, 512), error::INVALID);
+    assert_eq!(client.read(0, 0), Err(error::INVALID));
+    client.send(77, 0, 0, 0, &[]);
+    assert_eq!(client.error(), error::INVALID);
+    assert_eq!(client.write(0, 0, 5, 4096), 0);
+    client.send(WRITE_ZEROES, 0, 0, 2048, &[]);
+    assert_eq!(client.error(), 0);
+    assert_eq!((client.read(0, 2048), client.read(2048, 2048)), (Ok(0), Ok(5)));
+    assert!(server.order("dance").contains("expected cut, off, on, reset"));
+    client.send(DISCONNECT, 0, 0, 0, &[]);
+    assert_eq!(client.stream.read(&mut [0]).unwrap(), 0, "both go");
+    // One who talks nonsense is left, the others are not.
+    let mut rude = server.client();
+    rude.stream.write_all(&[0; HEAD]).unwrap();
+    assert_eq!(rude.stream.read(&mut [0]).unwrap(), 0);
+    assert_eq!(server.client().read(2048, 2048), Ok(5));
+    server.end();
+}
+
+#[test]
+fn a_switched_off_disk_has_written_everything() {
+    let server = Server::of("off", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 4, 16_384), 0);
+    assert!(server.order("off").starts_with("switched off"));
+    let said = server.order("status");
+    assert!(said.contains("power off") && said.contains("; 0 bytes above"), "{said}");
+    server.order("on");
+    assert_eq!(client.read(0, 16_384), Ok(4));
+    server.end();
+}
+
+#[test]
+fn requests_beyond_the_drive_s_depth_wait_their_turn() {
+    let server = Server::of("deep", &drive(), None);
+    let mut client = server.client();
+    for block in 0..64u64 {
+        client.send(WRITE, 0, block * 4096, 4096, &[block as u8; 4096]);
+    }
+    assert!((0..64).all(|_| client.error() == 0));
+    assert!((0..64u64).all(|block| client.read(block * 4096, 4096) == Ok(block as u8)));
+    let receipt = server.end();
+    assert_eq!((receipt.reads, receipt.writes, receipt.failures), (64, 64, 0));
+    assert_eq!(receipt.lateness.count(), 128);
+}
+
+fn array(level: Level, lost: u64) -> Vec<Layer> {
+    vec![Layer::Array(ArraySpec {
+        members: if level == Level::Raid6 { 4 } else { 3 },
+        shares: vec![Share { level, permille: 1000 }],
+        chunk: 16,
+        depth: 32,
+        queue: Discipline::plain(Policy::Fcfs),
+        balance: Balance::First,
+        parity: ParityWrite::Fewest,
+        rebuild_rate: 1 << 27,
+        rebuild_run: 128,
+        lost,
+    })]
+}
+
+#[test]
+fn an_array_keeps_what_was_flushed_and_loses_what_its_drives_held() {
+    for level in [Level::Raid0, Level::Raid1, Level::Raid5] {
+        let server = Server::under("array", &drive(), array(level, 0), None);
+        let mut client = server.client();
+        assert_eq!(client.write(0, 0, 1, 65_536), 0);
+        assert_eq!(client.flush(), 0);
+        assert_eq!(client.write(0, 65_536, 2, 8192), 0);
+        assert_eq!((client.read(0, 65_536), client.read(65_536, 8192)), (Ok(1), Ok(2)));
+        server.order("cut");
+        server.order("on");
+        assert_eq!(client.read(0, 65_536), Ok(1), "{level:?}");
+        assert_eq!(client.read(65_536, 8192), Ok(0), "{level:?}");
+        server.end();
+    }
+}
+
+#[test]
+fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
+    for (level, lost) in [(Level::Raid1, 1), (Level::Raid5, 1), (Level::Raid5, 2), (Level::Raid5, 4), (Level::Raid6, 1)]
+    {
+        // It begins without one, or loses it on the way.
+        for at_first in [true, false] {
+            let server = Server::under("degraded", &drive(), array(level, if at_first { lost } else { 0 }), None);
+            let mut client = server.client();
+            assert_eq!(client.write(0, 0, 1, 65_536), 0);
+            if !at_first {
+                assert!(server.order(&format!("set array.lose={}", lost.trailing_zeros())).contains("from"));
+            }
+            assert_eq!(client.write(wire::FUA, 65_536, 2, 65_536), 0);
+            assert_eq!(client.flush(), 0);
+            let case = format!("{level:?} {lost} {at_first}");
+            assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)), "{case}");
+            let status = server.order("status");
+            assert!(
+                status.contains("; 0 bytes above the medium, 0 of them acknowledged; without drives"),
+                "{case}: {status}"
+            );
+            assert!(server.order("cut").contains("replace the drive and wait"), "{case}");
+            assert!(server.order("off").starts_with("switched off"));
+            server.order("on");
+            assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)), "{case}");
+            server.end();
+        }
+    }
+    let server = Server::under("too-many", &drive(), array(Level::Raid5, 0), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 65_536), 0);
+    server.order("set array.lose=0");
+    server.order("set array.lose=1");
+    assert_eq!(client.read(0, 65_536), Err(error::IO), "two of three are lost");
+    server.end();
+}
+
+#[test]
+fn a_replaced_drive_is_rebuilt_and_the_power_may_fail_again() {
+    let server = Server::under("rebuilt", &drive(), array(Level::Raid5, 0), None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 65_536), 0);
+    server.order("set array.lose=0");
+    assert_eq!(client.write(0, 65_536, 2, 65_536), 0);
+    assert!(server.order("set array.replace=0").contains("from"));
+    while server.order("status").contains("without drives") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        assert_eq!(client.flush(), 0);
+    }
+    assert_eq!(client.write(0, 131_072, 3, 8192), 0);
+    assert!(server.order("cut").starts_with("power cut"));
+    server.order("on");
+    assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)));
+    assert_eq!(client.read(131_072, 8192), Ok(0), "cached, and lost");
+    server.end();
+}
+
+#[test]
+fn a_drive_that_lies_is_found_out_by_a_cut() {
+    for lie in ["honest", "ignores FUA", "acknowledges flushes early"] {
+        let mut drive = drive();
+        drive.faults.ignores_fua = lie == "ignores FUA";
+        drive.faults.early_flush = lie == "acknowledges flushes early";
+        let server = Server::of("lies", &drive, None);
+        let mut client = server.client();
+        assert_eq!(client.write(0, 0, 1, 4096), 0);
+        assert_eq!(client.flush(), 0);
+        let status = server.order("status");
+        server.order("cut");
+        server.order("on");
+        assert_eq!(client.read(0, 4096), Ok(u8::from(lie != "acknowledges flushes early")), "{lie}: {status}");
+        assert_eq!(client.write(wire::FUA, 8192, 2, 4096), 0);
+        server.order("cut");
+        server.order("on");
+        assert_eq!(client.read(8192, 4096), Ok(if lie == "ignores FUA" { 0 } else { 2 }), "{lie}");
+        server.end();
+    }
+}
+
+#[test]
+fn a_weak_place_fails_until_it_is_written_and_only_where_the_drive_gives_up() {
+    for limit in [None, Some(Span::from_millis(20))] {
+        let mut drive = drive();
+        drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 5 }];
+        drive.firmware.recovery_limit = limit;
+        let server = Server::of("weak", &drive, None);
+        let mut client = server.client();
+        // Five tries of 8.3 ms.
+        let read = client.read(32_768, 4096);
+        assert_eq!(read, if limit.is_some() { Err(error::IO) } else { Ok(0) });
+        assert_eq!(client.read(0, 4096), Ok(0), "its neighbours can be read");
+        assert_eq!(client.write(0, 32_768, 9, 4096), 0);
+        assert_eq!(client.flush(), 0);
+        assert_eq!(client.read(32_768, 4096), Ok(9));
+        assert_eq!(server.end().failures, u64::from(limit.is_some()));
+    }
+}
+
+#[test]
+fn a_command_that_takes_too_long_fails_after_its_retries() {
+    let mut drive = drive();
+    drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 1000 }];
+    let driver = DriverSpec { timeout: Some(Span::from_millis(100)), retries: 2, ..DriverSpec::default() };
+    let server = Server::under("timeout", &drive, vec![Layer::Driver(driver)], None);
+    let mut client = server.client();
+    assert_eq!(client.read(0, 4096), Ok(0));
+    assert_eq!(client.read(32_768, 4096), Err(error::IO), "8.3 s, and a tenth of a second is given three times");
+    assert_eq!(client.read(0, 4096), Ok(0), "the drive was reset and goes on");
+    assert_eq!(server.end().failures, 1);
+}
+
+#[test]
+fn a_reset_of_the_link_aborts_what_is_under_way_and_keeps_what_is_cached() {
+    let mut drive = drive();
+    drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 1000 }];
+    let server = Server::of("reset", &drive, None);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 3, 4096), 0);
+    client.send(READ, 0, 32_768, 4096, &[]);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!(server.order("reset").starts_with("the link was reset"));
+    assert_eq!(client.error(), error::IO);
+    assert_eq!(client.read(0, 4096), Ok(3));
+    assert_eq!(client.flush(), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(client.read(0, 4096), Ok(3));
+    server.end();
+}
+
+#[test]
+fn a_client_that_never_reads_and_one_that_dies_hold_nobody_up() {
+    let server = Server::of("deaf", &drive(), None);
+    let deaf = server.client();
+    // More answers than a socket and the server's own bound hold would be 64 MiB; its reader stops asking.
+    let mut sends = deaf.stream.try_clone().unwrap();
+    sends.set_write_timeout(Some(std::time::Duration::from_secs(2))).unwrap();
+    let mut asked = 0;
+    let mut head = wire::REQUEST.to_be_bytes().to_vec();
+    head.extend([0, 0, 0, 0]);
+    head.extend([7; 8]);
+    head.extend(0u64.to_be_bytes());
+    head.extend(4096u32.to_be_bytes());
+    while asked < 100_000 && sends.write_all(&head).is_ok() {
+        asked += 1;
+    }
+    assert!(asked < 100_000, "it is made to wait");
+    let mut other = server.client();
+    assert_eq!((other.write(0, 4096, 6, 4096), other.read(4096, 4096)), (0, Ok(6)));
+    // Killed between a request's head and its data.
+    let mut dying = server.client();
+    dying.stream.write_all(&head[..20]).unwrap();
+    drop(dying);
+    drop((deaf, sends));
+    assert_eq!(other.flush(), 0);
+    server.end();
+}
+
+#[test]
+fn a_client_that_asks_for_more_than_is_held_for_it_gets_all_of_it() {
+    let server = Server::at_once("much");
+    let mut client = server.client();
+    let mut sends = client.stream.try_clone().unwrap();
+    // 256 MiB; 64 are held at once.
+    const READS: usize = 256;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let numbers = [&wire::REQUEST.to_be_bytes()[..], &[0; 4], &[7; 8], &0u64.to_be_bytes()].concat();
+            for _ in 0..READS {
+                sends.write_all(&[&numbers[..], &(1u32 << 20).to_be_bytes()].concat()).unwrap();
+            }
+        });
+        let mut data = vec![0; 1 << 20];
+        for _ in 0..READS {
+            assert_eq!(client.error(), 0);
+            client.stream.read_exact(&mut data).unwrap();
+        }
+    });
+    assert_eq!(server.end().reads, READS as u64);
+}
+
+#[test]
+fn the_way_is_measured_while_clients_are_answered() {
+    let server = Server::of("way", &drive(), None);
+    let mut client = server.client();
+    // A client of the server's own goes it forty times a second, and counts where somebody was answered meanwhile.
+    let told = (0..400).any(|_| {
+        (0..5).for_each(|_| assert_eq!(client.read(0, 4096), Ok(0)));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        server.order("receipt").contains("nbd_beside_share=")
+    });
+    assert!(told);
+    let receipt = server.end();
+    let losses = receipt.losses();
+    assert!(losses.len() == 1 && losses[0].modelled > Span::ZERO && losses[0].added > Span::ZERO, "{losses:?}");
+    assert_eq!((receipt.failures, receipt.attendance.most), (0, 1), "it is no client and asks the model for nothing");
+}
+
+#[test]
+fn zeroes_are_seen_and_cut_as_what_was_written() {
+    let server = Server::of("zeroes", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(wire::FUA, 0, 7, 65_536), 0);
+    client.send(WRITE_ZEROES, 0, 4096, 16_384, &[]);
+    assert_eq!(client.error(), 0);
+    assert_eq!((client.read(0, 4096), client.read(4096, 16_384), client.read(20_480, 4096)), (Ok(7), Ok(0), Ok(7)));
+    server.order("cut");
+    server.order("on");
+    assert_eq!(client.read(4096, 16_384), Ok(7), "acknowledged, and lost: what was there before is there again");
+    for flags in [wire::FUA, wire::FUA | wire::NO_HOLE] {
+        client.send(WRITE_ZEROES, flags, 4096, 8192, &[]);
+        assert_eq!(client.error(), 0);
+    }
+    client.send(WRITE_ZEROES, wire::FAST_ZERO, 0, 4096, &[]);
+    assert_eq!(client.error(), error::UNSUPPORTED, "they take as long as bytes");
+    server.order("cut");
+    server.order("on");
+    assert_eq!((client.read(0, 4096), client.read(4096, 8192), client.read(12_288, 4096)), (Ok(7), Ok(0), Ok(7)));
+    server.end();
+}
+
+#[test]
+fn who_asks_meanwhile_does_not_wait_for_all_of_a_long_request() {
+    // 4 GiB at 1 GiB a second, 32 MiB of which are handed down before others have their turn.
+    let (pause, rate) = (Span::from_micros(100), 1 << 30);
+    let spec =
+        FlashSpec { sectors: 1 << 23, largest: 2048, read: pause, write: pause, read_rate: rate, write_rate: rate };
+    let disk = move || Disk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let server = Server::begin("long", 1 << 32, disk);
+    let (mut one, mut other) = (server.client(), server.client());
+    one.send(WRITE_ZEROES, 0, 0, u32::MAX - 511, &[]);
+    assert!((0..5).all(|_| other.read(0, 512) == Ok(0)));
+    one.stream.set_nonblocking(true).unwrap();
+    let waits = one.stream.read(&mut [0; 16]).unwrap_err();
+    assert_eq!(waits.kind(), std::io::ErrorKind::WouldBlock, "its zeroes take seconds");
+    server.end();
+}
+
+#[test]
+fn what_the_image_cannot_take_is_promised_to_nobody() {
+    let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
+    std::fs::write(&path, [0; 4096]).unwrap();
+    // A file that can only be read stands for a file system that is full.
+    let image = Bytes::on(Platters::File(std::fs::File::open(&path).unwrap()));
+    let server = Server::with("refuses", &drive(), Vec::new(), None, image);
+    let mut client = server.client();
+    assert_eq!(client.write(0, 0, 1, 4096), 0, "it is cached");
+    assert_ne!(client.flush(), 0);
+    let error = server.running.join().unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("the image: "), "{error}");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_dir_all(&server.folder).unwrap();
+}

@@ -1,0 +1,223 @@
+//! What a flush audit asks of a disk, and the instants at which it was answered: overwrites of one block each followed by a
+//! flush, forced writes, scattered blocks and then a flush, flushes beside reads, empty flushes, reads, overwrites of other
+//! places. Nothing is judged here; that is the laboratory's (`lab/audit`).
+//!
+//! Before each overwrite there is a pause of another length. A spindle does not care: whatever was written to one place is
+//! there at one angle, so two such writes end whole revolutions apart, however long the pause was. Anything that takes a
+//! time of its own, be it the same each time, ends later by as much as the pause was longer.
+
+pub mod subject;
+
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::time::{Instant, Span};
+
+/// Bytes of a block: the physical sector of today's disks, and a page.
+pub const BLOCK: u64 = 4096;
+
+/// The area that is written and read, at most: small beside a disk, so that the time of a request is mostly the
+/// spindle's, and larger than a disk's buffer (512 MB at most), so that a read of any place seldom finds it there.
+pub const AREA: u64 = 1 << 30;
+
+/// Overwrites of one block, of each kind. Were their ends at any angle, the mean of their directions would have a length
+/// above 1/2 once in e^(120/4) = 10^13 audits (Rayleigh).
+const OVERWRITES: usize = 120;
+/// The longest pause: more than one revolution of the slowest spindle (5,400 a minute, 11.1 ms), so that ends that do not
+/// wait for the spindle come at all angles.
+const PAUSE: Span = Span::from_millis(16);
+/// Reads of any place, and of one place again and again.
+const READS: usize = 60;
+/// Flushes with nothing to do.
+const EMPTY: usize = 40;
+/// Rounds of blocks all over the area and then a flush, and blocks of each. Thirty-two are more than any order serves in
+/// one revolution.
+const ROUNDS: usize = 10;
+/// Blocks of such a round.
+pub const SCATTERED: usize = 32;
+/// Flushes of four blocks with four reads beside them.
+const BESIDE: usize = 15;
+const TOGETHER: usize = 4;
+
+/// Places beside the first whose angles are compared with its own, and how often each is met. Of twelve angles at random
+/// the mean cosine is above 1/2 once in 150 disks (its standard deviation is 0.2).
+const PLACES: usize = 12;
+const VISITS: usize = 5;
+
+/// What is asked of a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// Read a block.
+    Read,
+    /// Write it.
+    Write,
+    /// Write it so that it is on the medium when the answer comes (FUA, or a write and a flush).
+    Force,
+    Flush,
+}
+
+/// From when it was asked until it was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Took {
+    /// Asked.
+    pub from: Instant,
+    /// Answered.
+    pub to: Instant,
+}
+
+impl Took {
+    /// How long that was.
+    pub fn span(&self) -> Span {
+        self.to.since(self.from)
+    }
+}
+
+/// A disk, or a file on one, in its own time.
+pub trait Subject {
+    /// Blocks that may be written.
+    fn blocks(&self) -> u64;
+    /// Whether a forced write is one command of the disk's (FUA); nothing where that is not known.
+    fn forces(&self) -> Option<bool>;
+    /// What the way there and back takes by itself.
+    fn path(&self) -> Span;
+    /// Does nothing for so long.
+    fn rest(&mut self, span: Span) -> Result<(), String>;
+    /// Asks, and waits for the answer.
+    fn act(&mut self, act: Act, block: u64) -> Result<Took, String>;
+    /// Asks for a flush and reads of these blocks at once. The flush, then the reads.
+    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String>;
+}
+
+/// An overwrite of a block that was there before, and a flush.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overwrite {
+    /// How long nothing was asked before it.
+    pub pause: Span,
+    pub write: Took,
+    pub flush: Took,
+}
+
+/// An overwrite of the first place, and behind it one of another; then both forced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Which of the other places.
+    pub place: usize,
+    pub first: Overwrite,
+    pub other: Overwrite,
+    /// Forced ones of the first, and of the other.
+    pub forced: [Took; 2],
+}
+
+/// Blocks all over the area, and a flush.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// All writes together.
+    pub writes: Span,
+    pub flush: Span,
+}
+
+/// A flush with reads beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    pub flush: Span,
+    /// The slowest of the reads.
+    pub slowest: Span,
+}
+
+/// All that was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Whether forced writes are one command; not always known.
+    pub forces: Option<bool>,
+    /// What the way there and back takes by itself.
+    pub path: Span,
+    /// Reads of any place.
+    pub reads: Vec<Span>,
+    /// Reads of one place again and again: what a command costs that the disk's buffer answers.
+    pub again: Vec<Span>,
+    /// Flushes with nothing to do.
+    pub empty: Vec<Span>,
+    /// Of one block.
+    pub overwrites: Vec<Overwrite>,
+    /// Of one block, forced.
+    pub forced: Vec<Took>,
+    /// Of that block and of others in turn.
+    pub elsewhere: Vec<Elsewhere>,
+    /// All over the area.
+    pub rounds: Vec<Round>,
+    /// Reads beside flushes.
+    pub beside: Vec<Beside>,
+}
+
+/// Asks all of it. `seed` is that of places and pauses.
+pub fn measure(subject: &mut dyn Subject, seed: Seed, far: &mut dyn FnMut(&str)) -> Result<Timings, String> {
+    let blocks = subject.blocks();
+    if blocks < SCATTERED as u64 {
+        return Err(format!("has room for {blocks} blocks of 4 KiB; expected {SCATTERED} at least"));
+    }
+    let mut rng = seed.stream("audit");
+    let mut timings = Timings { forces: subject.forces(), path: subject.path(), ..Timings::default() };
+    far("reads");
+    for _ in 0..READS {
+        timings.reads.push(subject.act(Act::Read, rng.below(blocks))?.span());
+    }
+    let middle = blocks / 2;
+    for _ in 0..READS {
+        timings.again.push(subject.act(Act::Read, middle)?.span());
+    }
+    far("empty flushes");
+    // What was there before is not this audit's.
+    subject.act(Act::Flush, 0)?;
+    for _ in 0..EMPTY {
+        timings.empty.push(subject.act(Act::Flush, 0)?.span());
+    }
+    far("overwrites");
+    for _ in 0..OVERWRITES {
+        timings.overwrites.push(overwrite(subject, &mut rng, middle)?);
+    }
+    far("forced writes");
+    for _ in 0..OVERWRITES {
+        subject.rest(Span::from_nanos(rng.below(PAUSE.nanos())))?;
+        timings.forced.push(subject.act(Act::Force, middle)?);
+    }
+    far("scattered blocks");
+    for _ in 0..ROUNDS {
+        let writes = scatter(subject, &mut || rng.below(blocks), SCATTERED)?;
+        let flush = subject.act(Act::Flush, 0)?.span();
+        timings.rounds.push(Round { writes, flush });
+    }
+    far("flushes beside reads");
+    for _ in 0..BESIDE {
+        scatter(subject, &mut || rng.below(blocks), TOGETHER)?;
+        let reads: Vec<u64> = (0..TOGETHER).map(|_| rng.below(blocks)).collect();
+        let (flush, reads) = subject.beside(&reads)?;
+        let slowest = reads.iter().map(Took::span).max().unwrap_or(Span::ZERO);
+        timings.beside.push(Beside { flush: flush.span(), slowest });
+    }
+    far("overwrites elsewhere");
+    let mut rng = seed.stream("elsewhere");
+    let places: Vec<u64> = (0..PLACES).map(|_| rng.below(blocks)).collect();
+    for _ in 0..VISITS {
+        for (place, &block) in places.iter().enumerate() {
+            let (first, other) = (overwrite(subject, &mut rng, middle)?, overwrite(subject, &mut rng, block)?);
+            let forced = [subject.act(Act::Force, middle)?, subject.act(Act::Force, block)?];
+            timings.elsewhere.push(Elsewhere { place, first, other, forced });
+        }
+    }
+    Ok(timings)
+}
+
+/// A pause, then a block that was there before, and a flush.
+fn overwrite(subject: &mut dyn Subject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
+    let pause = Span::from_nanos(rng.below(PAUSE.nanos()));
+    subject.rest(pause)?;
+    let (write, flush) = (subject.act(Act::Write, block)?, subject.act(Act::Flush, 0)?);
+    Ok(Overwrite { pause, write, flush })
+}
+
+/// Writes so many blocks; how long that took.
+fn scatter(subject: &mut dyn Subject, place: &mut dyn FnMut() -> u64, number: usize) -> Result<Span, String> {
+    let mut span = Span::ZERO;
+    for _ in 0..number {
+        span += subject.act(Act::Write, place())?.span();
+    }
+    Ok(span)
+}

@@ -1,0 +1,163 @@
+//! Devices that an audit asks: how a device is asked and waited for, and a modelled stack in virtual time.
+
+use seekwise_model::block::{Completion, Device, Flags, Op, Request, SECTOR, Status};
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::{Instant, Span};
+
+use super::{AREA, Act, BLOCK, Subject, Took};
+
+/// Sectors of a block.
+const SECTORS: u32 = (BLOCK / SECTOR) as u32;
+
+/// The request that asks for it.
+fn request(act: Act, block: u64, tag: u32, stamp: u64) -> Request {
+    let (op, flags) = match act {
+        Act::Read => (Op::Read, Flags::NONE),
+        Act::Write => (Op::Write, Flags::NONE),
+        Act::Force => (Op::Write, Flags::FUA),
+        Act::Flush => (Op::Flush, Flags::NONE),
+    };
+    let (lba, sectors) = if act == Act::Flush { (0, 0) } else { (block * u64::from(SECTORS), SECTORS) };
+    Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp }
+}
+
+/// An error where it was not done.
+fn done(completion: &Completion) -> Result<Took, String> {
+    match completion.status {
+        Status::Done => Ok(Took { from: completion.submitted, to: completion.finished }),
+        other => Err(format!("a request failed ({other:?})")),
+    }
+}
+
+/// How a device is asked and waited for.
+pub trait Waiting {
+    /// The device that is asked.
+    fn device(&mut self) -> &mut dyn Device;
+    /// The present, in its time.
+    fn now(&self) -> Instant;
+    /// Until something may have come.
+    fn wait(&mut self) -> Result<(), String>;
+    /// The stamp of the next request.
+    fn stamp(&mut self) -> u64;
+}
+
+/// Asks for all of these at once and waits for them; the answers in the order of the questions. What a device has no room
+/// for is asked when something was answered, and has waited since `from`.
+pub fn ask(subject: &mut dyn Waiting, acts: &[(Act, u64)]) -> Result<Vec<Took>, String> {
+    let from = subject.now();
+    let mut answers: Vec<Option<Took>> = vec![None; acts.len()];
+    let mut asked = 0;
+    while answers.iter().any(Option::is_none) {
+        while asked < acts.len() {
+            let (act, block) = acts[asked];
+            let (now, stamp) = (subject.now(), subject.stamp());
+            if subject.device().submit(now, request(act, block, asked as u32, stamp)).is_err() {
+                break;
+            }
+            asked += 1;
+        }
+        let mut came = false;
+        while let Some(completion) = subject.device().poll_completion() {
+            answers[completion.tag as usize] = Some(Took { from, ..done(&completion)? });
+            came = true;
+        }
+        if !came {
+            subject.wait()?;
+        }
+    }
+    Ok(answers.into_iter().flatten().collect())
+}
+
+/// One question, a forced write by two where the disk has no command for it.
+pub fn one(subject: &mut dyn Waiting, act: Act, block: u64) -> Result<Took, String> {
+    if act == Act::Force && !subject.device().limits(0).fua {
+        let write = ask(subject, &[(Act::Write, block)])?[0];
+        let flush = ask(subject, &[(Act::Flush, 0)])?[0];
+        return Ok(Took { from: write.from, to: flush.to });
+    }
+    Ok(ask(subject, &[(act, block)])?[0])
+}
+
+/// A flush and reads of these blocks at once. The flush, then the reads.
+pub fn together(subject: &mut dyn Waiting, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
+    let reads = reads.iter().map(|&block| (Act::Read, block));
+    let acts: Vec<(Act, u64)> = std::iter::once((Act::Flush, 0)).chain(reads).collect();
+    let mut took = ask(subject, &acts)?;
+    let reads = took.split_off(1);
+    Ok((took[0], reads))
+}
+
+/// Blocks of a device of so many sectors that an audit may write.
+pub fn blocks(sectors: u64) -> u64 {
+    (sectors / u64::from(SECTORS)).min(AREA / BLOCK)
+}
+
+/// A modelled stack in virtual time.
+pub struct Modelled {
+    device: Box<dyn Device>,
+    now: Instant,
+    stamp: u64,
+}
+
+impl Modelled {
+    /// As it is when it is switched on.
+    pub fn new(stack: &Stack, seed: Seed) -> Modelled {
+        Modelled { device: stack.build(seed), now: Instant::ZERO, stamp: 0 }
+    }
+}
+
+impl Waiting for Modelled {
+    /// The device that is asked.
+    fn device(&mut self) -> &mut dyn Device {
+        &mut self.device
+    }
+
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn wait(&mut self) -> Result<(), String> {
+        let next = self.device.poll_timeout().ok_or("the model stopped short; please report this stack")?;
+        self.now = next;
+        self.device.handle_timeout(next);
+        Ok(())
+    }
+
+    fn stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+}
+
+impl Subject for Modelled {
+    fn blocks(&self) -> u64 {
+        blocks(self.device.limits(0).sectors)
+    }
+
+    fn forces(&self) -> Option<bool> {
+        Some(self.device.limits(0).fua)
+    }
+
+    fn path(&self) -> Span {
+        Span::ZERO
+    }
+
+    fn rest(&mut self, span: Span) -> Result<(), String> {
+        let until = self.now + span;
+        while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
+            self.device.handle_timeout(next);
+        }
+        self.now = until;
+        self.device.handle_timeout(until);
+        Ok(())
+    }
+
+    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+        one(self, act, block)
+    }
+
+    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
+        together(self, reads)
+    }
+}

@@ -1,0 +1,60 @@
+//! How a worker opens a real file, and what is asked of a place beside its path. Data alone: files are opened elsewhere.
+
+pub use seekwise_formats::fio::Hint;
+
+/// How requests reach the system.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// By the kernel's ring, as many as the depth at once.
+    #[default]
+    Ring,
+    /// One call after another.
+    Calls,
+}
+
+impl Engine {
+    /// Its name, as fio has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine::Ring => "io_uring",
+            Engine::Calls => "psync",
+        }
+    }
+}
+
+/// How a worker opens the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handle {
+    /// How its requests reach the system.
+    pub engine: Engine,
+    /// Past the page cache (`O_DIRECT`).
+    pub direct: bool,
+    /// The file's cached pages are dropped before the first request.
+    pub invalidate: bool,
+    /// Its flushes are `fdatasync`.
+    pub data_only: bool,
+    /// Its durable writes include all metadata (`O_SYNC`).
+    pub whole: bool,
+    /// What the page cache is told of the order of its reads.
+    pub hint: Hint,
+}
+
+/// Past the page cache, by the ring.
+impl Default for Handle {
+    fn default() -> Handle {
+        Handle { engine: Engine::Ring, direct: true, invalidate: true, data_only: true, whole: false, hint: Hint::None }
+    }
+}
+
+/// What is asked of a place beside its path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// A missing file is made with so many bytes.
+    pub layout: Option<u64>,
+    /// The serial number of the device, or the name of the file, whose contents may be destroyed.
+    pub destroy: Option<String>,
+    /// Settings of the disk for the length of a run: keys without `real.`, and values.
+    pub settings: Vec<(String, String)>,
+    /// The disk's serial number is kept as a hash.
+    pub hashed: bool,
+}

@@ -1,0 +1,112 @@
+//! What a run leaves beside its records, and why there was none; how a source is joined to a device for it.
+
+use std::fmt;
+
+use seekwise_model::block::{Device, Limits, Source};
+use seekwise_model::engine::computing::Computing;
+use seekwise_model::engine::fingerprint::{Fingerprint, Stream};
+use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::record::DriveLog;
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::WorkloadError;
+
+use crate::receipt::Receipt;
+use crate::testbed::Bench;
+use crate::usage::Usage;
+
+/// What a run leaves beside its records.
+#[derive(Clone, Debug)]
+pub struct Outcome<S> {
+    /// Who issued.
+    pub source: S,
+    /// The place's time when it ended.
+    pub end: Instant,
+    /// Requests that ended otherwise than done, counted or not.
+    pub failures: u64,
+    /// A hash of all requests in order of issue (operation, place, size): equal streams have equal hashes.
+    pub stream_hash: u64,
+    /// Requests issued.
+    pub issued: u64,
+    /// What the drives did.
+    pub log: DriveLog,
+    /// What the run took of this machine, where that is measured.
+    pub cost: Option<Cost>,
+    /// By worker: a hash of its first requests.
+    pub streams: Vec<Stream>,
+    /// How well the clock kept up with the model, of a modelled disk in real time.
+    pub receipt: Option<Receipt>,
+    /// What it took of the machine by the kernel's accounts, on real files and devices.
+    pub usage: Option<Usage>,
+    /// What went wrong, in words.
+    pub troubles: Vec<String>,
+    /// What a measurement stood on, of a real file or device.
+    pub bench: Option<Bench>,
+}
+
+/// What a run took of the machine that ran it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// On the clock.
+    pub wall: Span,
+    /// Of a processor, where the system tells.
+    pub processor: Option<Span>,
+}
+
+/// Why there was no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The job does not fit what it is to run on.
+    Unfit(String),
+    /// A model stopped short; a bug of ours.
+    Stuck(Stuck),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Unfit(text) => f.write_str(text),
+            RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck:?}); please report this job"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Stuck> for RunError {
+    fn from(stuck: Stuck) -> RunError {
+        RunError::Stuck(stuck)
+    }
+}
+
+impl From<WorkloadError> for RunError {
+    fn from(error: WorkloadError) -> RunError {
+        RunError::Unfit(error.to_string())
+    }
+}
+
+/// A source as every place runs it.
+pub type Issuing<S> = Fingerprint<Computing<S>>;
+
+/// Joins a source to a device; it ends after `most` requests.
+pub fn join<S: Source, D: Device>(
+    device: D,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    most: u64,
+) -> Result<Engine<Issuing<S>, D>, RunError> {
+    let limits = device.limits(0);
+    let source = Computing::new(source(&limits)?, &limits);
+    Ok(Engine::new(Fingerprint::new(source, most), device))
+}
+
+/// What a run left, and its device.
+pub fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outcome<S>, D) {
+    let (end, failures) = (engine.now(), engine.failures());
+    let (source, device) = engine.into_parts();
+    let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
+    let streams = source.streams().to_vec();
+    let source = source.into_source().into_source();
+    let (cost, receipt, usage, troubles, bench) = (None, None, None, Vec::new(), None);
+    let outcome =
+        Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles, bench };
+    (outcome, device)
+}

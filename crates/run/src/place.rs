@@ -1,0 +1,203 @@
+//! Where a run takes place. There are two kinds. [`sim`] runs a modelled stack in virtual time: any number of runs side by side,
+//! each the same every time. All others are [`Place`]s in real time: their figures are measured, and one run at a time has
+//! the machine.
+//!
+//! Places in real time are implemented above this crate, by whoever knows an operating system; a program hands their list
+//! ([`Kind`]) down. Without one, only the simulation is there.
+
+use std::fmt;
+use std::sync::Arc;
+
+use seekwise_model::block::Limits;
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::workload::Tell;
+
+use crate::handle::{Handle, Wanted};
+use crate::outcome::{Outcome, RunError};
+use crate::sim;
+use crate::work::{Issuer, Work};
+
+/// A kind of place in real time.
+#[derive(Debug)]
+pub struct Kind {
+    /// What studies and records call it.
+    pub name: &'static str,
+    /// What `--on` takes.
+    pub form: &'static str,
+    /// What it is, for people.
+    pub about: &'static str,
+    /// What it is made of.
+    pub of: Of,
+}
+
+/// What a place is made of.
+#[derive(Debug)]
+pub enum Of {
+    /// Nothing more.
+    Nothing(fn() -> Arc<dyn Place>),
+    /// A modelled stack.
+    Stack(fn(Stack) -> Arc<dyn Place>),
+    /// An address, or what is wrong with it.
+    Address(fn(&str) -> Made),
+    /// The path of a file, with what is wanted of it; or what is wrong with it.
+    File(fn(&str, &Wanted) -> Made),
+    /// The path of a device, with what is wanted of it; or what is wrong with it.
+    Device(fn(&str, &Wanted) -> Made),
+}
+
+impl Kind {
+    /// What to write in its place: with a colon where something has to follow.
+    pub fn whole(&self) -> &'static str {
+        if matches!(self.of, Of::Address(_) | Of::File(_) | Of::Device(_)) { self.form } else { self.name }
+    }
+}
+
+/// A place that was made, or what is wrong with what it was to be made of.
+pub type Made = Result<Arc<dyn Place>, String>;
+
+/// A place in real time.
+pub trait Place: fmt::Debug + Send + Sync {
+    /// What records call it.
+    fn name(&self) -> &'static str;
+    /// What it is called with all that it is made of.
+    fn called(&self) -> String;
+    /// What it can do.
+    fn limits(&self) -> Limits;
+    /// Runs `work` until it ends, or for `most` requests, handing each counted record to `recorder`. `seed` is that of the
+    /// stack's chance. `tell` is told of each request of a job's workers as it is issued.
+    fn run(
+        &self,
+        work: &Work,
+        most: u64,
+        seed: Seed,
+        tell: Option<&Tell>,
+        recorder: &mut dyn FnMut(&Record),
+    ) -> Result<Outcome<Issuer>, RunError>;
+    /// The same made ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
+    fn fitted(&self, _: &Work, _: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+        Ok(None)
+    }
+    /// Bytes of memory that requests in flight take there.
+    fn memory(&self) -> u64 {
+        0
+    }
+    /// Whether workers open it by handles of their own: a real file or device.
+    fn has_handles(&self) -> bool {
+        false
+    }
+    /// Whether this system lets a handle have a ring of the kernel ([`Engine::Ring`](crate::handle::Engine)), else why not.
+    fn ring(&self) -> Result<(), String> {
+        Ok(())
+    }
+    /// Whether its contents may be overwritten, where `destroy` is the name that the user gave; else why not.
+    fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Where a run takes place.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A modelled stack, in virtual time.
+    Sim(Box<Stack>),
+    /// A place in real time.
+    Measured(Arc<dyn Place>),
+}
+
+impl From<Stack> for Target {
+    fn from(stack: Stack) -> Target {
+        Target::Sim(Box::new(stack))
+    }
+}
+
+/// The kind among `places` that a text names, and what stands behind its colon. A URI of a network block device is
+/// one as it stands.
+pub fn named<'a>(places: &'static [Kind], text: &'a str) -> Option<(&'static Kind, Option<&'a str>)> {
+    let (name, rest) = match text.split_once(':') {
+        Some(("nbd+unix", _)) => ("nbd", Some(text)),
+        Some((name, rest)) => (name, Some(rest)),
+        None => (text, None),
+    };
+    Some((places.iter().find(|kind| kind.name == name)?, rest))
+}
+
+impl Target {
+    /// Its name: its drive's, or its place's with all that it is made of.
+    pub fn name(&self) -> String {
+        match self {
+            Target::Sim(stack) => stack.profile.name.clone(),
+            Target::Measured(place) => place.called(),
+        }
+    }
+
+    /// The name of its place, as records have it.
+    pub fn place(&self) -> &'static str {
+        match self {
+            Target::Sim(_) => sim::NAME,
+            Target::Measured(place) => place.name(),
+        }
+    }
+
+    /// Its figures are measured in real time: one run at a time has the machine.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, Target::Measured(_))
+    }
+
+    /// Whether workers open it by handles of their own: a real file or device.
+    pub fn has_handles(&self) -> bool {
+        matches!(self, Target::Measured(place) if place.has_handles())
+    }
+
+    /// The stack, where it is a modelled one.
+    pub fn stack(&self) -> Option<&Stack> {
+        match self {
+            Target::Sim(stack) => Some(stack),
+            Target::Measured(_) => None,
+        }
+    }
+
+    /// Sectors that a job has.
+    pub fn sectors(&self) -> u64 {
+        match self {
+            Target::Sim(stack) => stack.sectors(),
+            Target::Measured(place) => place.limits().sectors,
+        }
+    }
+
+    /// What a job meets there.
+    pub fn limits(&self) -> Limits {
+        match self {
+            Target::Sim(stack) => stack.build(Seed(0)).limits(0),
+            Target::Measured(place) => place.limits(),
+        }
+    }
+
+    /// Runs `work` until it ends, or for `most` requests, handing each counted record to `recorder`. `seed` is that of the
+    /// stack's chance.
+    pub fn run(
+        &self,
+        work: &Work,
+        most: u64,
+        seed: Seed,
+        recorder: &mut impl FnMut(&Record),
+    ) -> Result<Outcome<Issuer>, RunError> {
+        self.run_telling(work, most, seed, None, recorder)
+    }
+
+    /// As [`Target::run`]; `tell` is told of each request of a job's workers as it is issued.
+    pub fn run_telling(
+        &self,
+        work: &Work,
+        most: u64,
+        seed: Seed,
+        tell: Option<&Tell>,
+        recorder: &mut impl FnMut(&Record),
+    ) -> Result<Outcome<Issuer>, RunError> {
+        match self {
+            Target::Sim(stack) => sim::run(stack, work.logged(seed, tell.cloned()), most, seed, recorder),
+            Target::Measured(place) => place.run(work, most, seed, tell, recorder),
+        }
+    }
+}

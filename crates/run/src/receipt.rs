@@ -1,0 +1,532 @@
+//! How true a session was: how late answers left beside the model's instants, what the way to the disk costs by itself,
+//! when the machine stood still, and whether it was the bottleneck. Nothing is taken off any figure.
+
+pub mod attendance;
+pub mod lateness;
+pub mod ways;
+
+use seekwise_model::record::DriveLog;
+use seekwise_model::time::{Instant, Span};
+
+use self::attendance::Attendance;
+use self::lateness::Lateness;
+use self::ways::{Door, Ends, Way, Ways};
+
+/// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
+/// machine cannot tell from the path there ([`Receipt::late`]).
+pub const BUDGET: Span = Span::from_micros(200);
+
+/// A thread that was to wake up and did so late by more than this was not held up by the path: the machine gave the processor
+/// to others.
+pub const STALL: Span = Span::from_millis(1);
+
+/// The share of answers over the budget from which on the machine was the bottleneck: its own stalls are more than one in a
+/// thousand on a shared one.
+pub const SHARE: f64 = 0.01;
+
+/// The share of the clock for which the disk's thread worked from which on it was the bottleneck: less than a tenth is left
+/// for what comes at once.
+const BUSY: f64 = 0.9;
+
+/// The most that the way to a disk and back may take, in the disk's time: about a tenth of what a hard disk takes for a random
+/// request. At the clock's own speed it is a tenth of that again.
+const PATH: Span = Span::from_millis(1);
+
+/// The share of what a client waits for that may be none of the model's, in the mean, and still the machine kept up: what a
+/// comparison calls practically equal (`docs/statistics.md`).
+pub const LOST: f64 = 0.05;
+
+/// The same of the slowest hundredth, which is of fewer and of a shared machine's worst.
+pub const LOST_SLOW: f64 = 0.1;
+
+/// The least that a disk takes for a request: what answers sooner (`null`) has no time of its own.
+const SOME: Span = Span::from_micros(5);
+
+/// Journeys of our own client from which on its 99th percentile is one.
+const JOURNEYS: u64 = 100;
+
+/// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
+const KEPT: usize = 1 << 16;
+
+/// What the way to a disk and back costs by itself: reads of 4 KiB, one after another, of what takes a known time for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathCost {
+    /// Half of them took no longer.
+    pub p50: Span,
+    /// All but one in a hundred.
+    pub p99: Span,
+}
+
+/// When the machine stood still, by the clock.
+#[derive(Clone, Debug, Default)]
+pub struct Stalls {
+    windows: Vec<(Instant, Instant)>,
+    /// How many.
+    pub count: u64,
+    /// How long in all.
+    pub total: Span,
+    pub longest: Span,
+}
+
+impl Stalls {
+    /// One more.
+    pub fn add(&mut self, from: Instant, to: Instant) {
+        self.count += 1;
+        self.total += to.since(from);
+        self.longest = self.longest.max(to.since(from));
+        if self.windows.len() < KEPT {
+            self.windows.push((from, to));
+        }
+    }
+
+    /// Whether one of them lies between the two instants, in part at least.
+    fn touch(&self, from: Instant, to: Instant) -> bool {
+        let next = self.windows.partition_point(|window| window.1 < from);
+        self.windows.get(next).is_some_and(|window| window.0 <= to)
+    }
+}
+
+/// How many times as fast as the clock the disk's time runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Speed(pub f64);
+
+impl Default for Speed {
+    fn default() -> Speed {
+        Speed(1.0)
+    }
+}
+
+impl Speed {
+    /// What a span of the clock is in the disk's time.
+    pub fn of(self, span: Span) -> Span {
+        Span::from_nanos((span.nanos() as f64 * self.0) as u64)
+    }
+}
+
+/// How well the clock kept up with the model, and what passed.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt {
+    /// Requests answered.
+    pub requests: u64,
+    /// Reads, writes and flushes of them.
+    pub reads: u64,
+    /// See [`Receipt::reads`].
+    pub writes: u64,
+    /// See [`Receipt::reads`].
+    pub flushes: u64,
+    /// Requests that ended with an error.
+    pub failures: u64,
+    /// How late each answer left, by the clock.
+    pub lateness: Lateness,
+    /// Answers later than [`BUDGET`] in the disk's time.
+    pub late: u64,
+    /// How fast that runs.
+    pub speed: Speed,
+    /// Of these, when they were to leave and when they did.
+    pub kept: Vec<(Instant, Instant)>,
+    /// When the machine stood still.
+    pub stalls: Stalls,
+    /// What the way to the disk costs, if it was measured.
+    pub path: Option<PathCost>,
+    /// How long the disk's thread worked, by the clock; the rest it waited.
+    pub worked: Span,
+    /// What the ways to it cost while it was at work.
+    pub ways: Ways,
+    /// Who came, and who was sent away.
+    pub attendance: Attendance,
+    /// Writes that were refused, for there was no memory for them; and the most bytes that were held.
+    pub refused_for_memory: u64,
+    /// See [`Receipt::refused_for_memory`].
+    pub held_most: u64,
+    /// Power failures.
+    pub cuts: u64,
+    /// Acknowledged bytes that were not on the platters when the last of them came.
+    pub at_risk_bytes: u64,
+    /// Seconds of the clock.
+    pub seconds: f64,
+    /// What the drives did.
+    pub log: DriveLog,
+    /// The system let the disk's thread run before all ordinary ones.
+    pub precedence: bool,
+}
+
+impl Receipt {
+    /// An answer that was to leave at `due` left at `left`, by the clock.
+    pub fn answered(&mut self, due: Instant, left: Instant) {
+        let late = left.saturating_since(due);
+        self.lateness.add(late);
+        if self.speed.of(late) > BUDGET {
+            self.late += 1;
+            if self.kept.len() < KEPT {
+                self.kept.push((due, left));
+            }
+        }
+    }
+
+    /// Lateness without the answers that were late over a stall; and how many of these are over the budget.
+    pub fn outside_stalls(&self) -> (Lateness, u64) {
+        let (mut lateness, mut late) = (self.lateness.clone(), self.late);
+        for (due, left) in self.kept.iter().filter(|(due, left)| self.stalls.touch(*due, *left)) {
+            lateness.take_off(left.since(*due));
+            late -= 1;
+        }
+        (lateness, late)
+    }
+
+    /// What of a client's waiting is none of the model's, through each door that reads or writes came through.
+    pub fn losses(&self) -> Vec<Loss> {
+        let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
+        let of = |(door, way): (Door, &Way)| {
+            let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
+            let slow = |of: &Lateness| of.quantile(0.99);
+            let slow = match way.path.count() {
+                0..JOURNEYS => None,
+                _ => slow(&way.modelled)
+                    .zip(slow(&way.path))
+                    .zip(slow(&way.late))
+                    .map(|((model, path), late)| (model, path + late)),
+            };
+            let (ends, other) = match door {
+                Door::Network => (self.ways.client, Witness::Client),
+                Door::File => (self.ways.device, Witness::Kernel),
+            };
+            let (by, added) = match ends.filter(Ends::is_alone) {
+                Some(ends) => (other, ends.added()),
+                None => (Witness::Probe, way.path.mean()? + late),
+            };
+            Some(Loss { door, by, modelled, added, slow })
+        };
+        doors.into_iter().filter_map(of).collect()
+    }
+
+    /// Answers over the budget, of all.
+    pub fn late_share(&self) -> f64 {
+        self.late as f64 / self.lateness.count().max(1) as f64
+    }
+
+    /// The share of the clock for which the disk's thread worked.
+    pub fn busy(&self) -> f64 {
+        (self.worked.nanos() as f64 / 1e9 / self.seconds.max(1e-9)).min(1.0)
+    }
+
+    /// Why the machine and not the model's disk held its clients up, if it did.
+    pub fn bottleneck(&self) -> Option<String> {
+        let (outside, late) = self.outside_stalls();
+        let share = late as f64 / outside.count().max(1) as f64;
+        let busy = (self.busy() > BUSY).then(|| {
+            format!(
+                "the disk's thread worked for {:.0} % of the time, so the model had to wait for it",
+                100.0 * self.busy()
+            )
+        });
+        let slow = (share > SHARE).then(|| {
+            format!(
+                "{:.1} % of the answers left over 200 us of the disk's time late though the machine did not stand still",
+                100.0 * share
+            )
+        });
+        let stood = (self.late_share() > SHARE).then(|| {
+            format!(
+                "{:.1} % of the answers left over 200 us of the disk's time late, most of them where it stood still",
+                100.0 * self.late_share()
+            )
+        });
+        let far = self.path.map(|path| self.speed.of(path.p50)).filter(|&path| path > PATH).map(|path| {
+            format!(
+                "the way there and back takes {:.1} ms of the disk's time, at this speed",
+                path.nanos() as f64 / 1e6
+            )
+        });
+        let lost = self.losses().iter().find_map(Loss::words);
+        busy.or(far).or(lost).or(slow).or(stood)
+    }
+
+    /// Of a disk with doors: who came, and what it held, by name.
+    pub fn at_the_doors(&self) -> Vec<(&'static str, f64)> {
+        let memory =
+            [("refused_for_memory", self.refused_for_memory as f64), ("held_most_bytes", self.held_most as f64)];
+        self.attendance.figures().into_iter().chain(memory).collect()
+    }
+
+    /// All figures of time by name; in microseconds.
+    pub fn figures(&self) -> Vec<(&'static str, f64)> {
+        let micros = |span: Span| span.nanos() as f64 / 1e3;
+        let (outside, late_outside) = self.outside_stalls();
+        let mut figures = vec![
+            ("seconds", self.seconds),
+            ("requests", self.requests as f64),
+            ("reads", self.reads as f64),
+            ("writes", self.writes as f64),
+            ("flushes", self.flushes as f64),
+            ("failures", self.failures as f64),
+            ("power_cuts", self.cuts as f64),
+            ("at_risk_bytes", self.at_risk_bytes as f64),
+            ("late_max_us", micros(self.lateness.latest())),
+            ("over_200_us", self.late as f64),
+            ("over_200_us_outside_stalls", late_outside as f64),
+            ("stalls", self.stalls.count as f64),
+            ("stalled_us", micros(self.stalls.total)),
+            ("longest_stall_us", micros(self.stalls.longest)),
+            ("busy_share", self.busy()),
+        ];
+        let shares = [
+            ("late_p50_us", "late_p50_us_outside_stalls", 0.5),
+            ("late_p99_us", "late_p99_us_outside_stalls", 0.99),
+            ("late_p99_9_us", "late_p99_9_us_outside_stalls", 0.999),
+        ];
+        for (all, without, share) in shares {
+            figures.extend(self.lateness.quantile(share).map(|span| (all, micros(span))));
+            figures.extend(outside.quantile(share).map(|span| (without, micros(span))));
+        }
+        for loss in self.losses() {
+            figures.extend(loss.figures());
+        }
+        if let Some(PathCost { p50, p99 }) = self.path {
+            figures.extend([("path_p50_us", micros(p50)), ("path_p99_us", micros(p99))]);
+        }
+        figures
+    }
+}
+
+/// Who says what requests took at the other end of a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// A client of our own, which goes the way beside those who use it.
+    Probe,
+    /// The kernel, of a loop device on the file.
+    Kernel,
+    /// The client itself: a run in this program.
+    Client,
+}
+
+/// What a client waits for beside the model, through a door; by the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Which.
+    pub door: Door,
+    /// Who says so.
+    pub by: Witness,
+    /// The model's mean response.
+    pub modelled: Span,
+    /// What comes to that in the mean.
+    pub added: Span,
+    /// The same of the 99th percentiles, where enough was measured.
+    pub slow: Option<(Span, Span)>,
+}
+
+impl Loss {
+    /// What of a client's mean response is none of the model's.
+    pub fn share(&self) -> f64 {
+        share(self.modelled, self.added)
+    }
+
+    /// The same of its 99th percentile.
+    pub fn slow_share(&self) -> Option<f64> {
+        self.slow.map(|(modelled, added)| share(modelled, added))
+    }
+
+    /// What it is called in figures.
+    fn name(&self) -> &'static str {
+        if self.door == Door::Network { "nbd" } else { "file" }
+    }
+
+    /// Why the machine did not keep up; nothing where it did, or there is no disk to keep up with.
+    fn words(&self) -> Option<String> {
+        if self.modelled < SOME {
+            return None;
+        }
+        let way = match (self.door, self.by) {
+            (Door::Network, _) => "over its connection",
+            (Door::File, Witness::Kernel) => "through the loop device, as the kernel counts it",
+            (Door::File, _) => "through the file",
+        };
+        let micros = |span: Span| span.nanos() / 1000;
+        let told = |share: f64, which: &str, modelled: Span, added: Span| {
+            let (share, modelled, added) = (100.0 * share, micros(modelled), micros(added));
+            format!(
+                "{share:.0} % of a client's {which} {way}, is none of the model's ({modelled} us and {added} us beside it)"
+            )
+        };
+        if self.share() > LOST {
+            return Some(told(self.share(), "mean response", self.modelled, self.added));
+        }
+        let (modelled, added) = self.slow.filter(|_| self.slow_share() > Some(LOST_SLOW))?;
+        Some(told(share(modelled, added), "99th percentile", modelled, added))
+    }
+
+    /// What was measured, in a sentence.
+    pub fn sentence(&self) -> String {
+        let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
+        let way = if self.door == Door::Network { "connection" } else { "file" };
+        let by = match self.by {
+            Witness::Probe => "",
+            Witness::Kernel => ", by the kernel's count of the loop device",
+            Witness::Client => ", by the run's own clock",
+        };
+        let slow = self.slow.map_or(String::new(), |(modelled, added)| {
+            format!("; in the slowest hundredth {} us and {} us", micros(modelled), micros(added))
+        });
+        format!(
+            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the \
+             {way}{by}: {:.1} % of what a client waits for{slow}.",
+            micros(self.modelled),
+            micros(self.added),
+            100.0 * self.share()
+        )
+    }
+
+    fn figures(&self) -> Vec<(&'static str, f64)> {
+        let micros = |span: Span| span.nanos() as f64 / 1e3;
+        let names = match self.name() {
+            "nbd" => [
+                "nbd_modelled_mean_us",
+                "nbd_beside_mean_us",
+                "nbd_beside_share",
+                "nbd_modelled_p99_us",
+                "nbd_beside_p99_us",
+            ],
+            _ => [
+                "file_modelled_mean_us",
+                "file_beside_mean_us",
+                "file_beside_share",
+                "file_modelled_p99_us",
+                "file_beside_p99_us",
+            ],
+        };
+        let mut figures = vec![micros(self.modelled), micros(self.added), self.share()];
+        figures.extend(self.slow.into_iter().flat_map(|(modelled, added)| [micros(modelled), micros(added)]));
+        names.into_iter().zip(figures).collect()
+    }
+}
+
+fn share(modelled: Span, added: Span) -> f64 {
+    added.nanos() as f64 / (modelled + added).nanos().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ways::Counted;
+    use super::*;
+
+    fn at(micros: u64) -> Instant {
+        Instant::ZERO + Span::from_micros(micros)
+    }
+
+    #[test]
+    fn quantiles_are_an_eighth_above_at_most() {
+        let mut lateness = Lateness::default();
+        assert_eq!(lateness.quantile(0.5), None);
+        for micros in 1..=1000 {
+            lateness.add(Span::from_micros(micros));
+        }
+        for (share, true_us) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1000.0)] {
+            let told = lateness.quantile(share).unwrap().nanos() as f64 / 1e3;
+            assert!((true_us..=true_us * 1.125).contains(&told), "{share}: {told}");
+        }
+        assert_eq!(lateness.latest(), Span::from_millis(1));
+        let mut none = Lateness::default();
+        none.add(Span::ZERO);
+        assert_eq!(none.quantile(1.0), Some(Span::ZERO));
+    }
+
+    #[test]
+    fn what_was_late_over_a_stall_is_told_apart_and_not_hidden() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        for request in 0..100u64 {
+            receipt.answered(at(request * 1000), at(request * 1000 + 20));
+        }
+        assert_eq!(receipt.bottleneck(), None);
+        receipt.answered(at(200_000), at(205_000));
+        receipt.answered(at(300_000), at(300_300));
+        receipt.stalls.add(at(201_000), at(204_900));
+        let (outside, late) = receipt.outside_stalls();
+        assert_eq!((receipt.late, late, outside.count(), receipt.lateness.count()), (2, 1, 101, 102));
+        assert_eq!(
+            (receipt.lateness.latest(), receipt.stalls.longest),
+            (Span::from_millis(5), Span::from_micros(3900))
+        );
+        assert!(receipt.bottleneck().unwrap().contains("where it stood still"));
+        receipt.answered(at(400_000), at(400_300));
+        assert!(receipt.bottleneck().unwrap().contains("did not stand still"));
+        receipt.worked = Span::from_millis(950);
+        assert!(receipt.bottleneck().unwrap().contains("worked for 95 %"));
+    }
+
+    #[test]
+    fn what_clients_wait_for_beside_the_model_is_judged_by_mean_and_tail() {
+        let receipt = |modelled: u64, path: [u64; 2]| {
+            let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+            for request in 0..200 {
+                let way = receipt.ways.of(Door::Network);
+                way.modelled.add(Span::from_micros(modelled));
+                way.late.add(Span::ZERO);
+                way.path.add(Span::from_micros(path[usize::from(request % 20 == 0)]));
+            }
+            receipt
+        };
+        assert_eq!(receipt(8000, [60, 60]).bottleneck(), None);
+        assert_eq!(receipt(8000, [60, 600]).bottleneck(), None);
+        let why = receipt(100, [30, 30]).bottleneck().unwrap();
+        assert_eq!(
+            why,
+            "23 % of a client's mean response over its connection, is none of the model's (100 us and 30 us beside it)"
+        );
+        let why = receipt(8000, [60, 3000]).bottleneck().unwrap();
+        assert!(why.contains("of a client's 99th percentile over its connection"), "{why}");
+        let figures = receipt(100, [25, 25]).figures();
+        let figure = |name: &str| figures.iter().find(|it| it.0 == name).unwrap().1;
+        assert_eq!((figure("nbd_modelled_mean_us"), figure("nbd_beside_share")), (100.0, 0.2));
+    }
+
+    #[test]
+    fn the_kernels_count_stands_for_a_loop_device_that_is_alone_on_the_file() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        let way = receipt.ways.of(Door::File);
+        (0..100).for_each(|_| way.modelled.add(Span::from_micros(200)));
+        (0..100).for_each(|_| way.late.add(Span::ZERO));
+        way.path.add(Span::from_micros(2));
+        assert_eq!(receipt.bottleneck(), None);
+        let counted = |requests, micros| Counted { requests, took: Span::from_micros(micros) };
+        receipt.ways.device = Some(Ends { far: counted(100, 30_000), near: counted(100, 20_000) });
+        let why = receipt.bottleneck().unwrap();
+        assert!(why.starts_with("33 % of a client's mean response through the loop device, as the kernel"), "{why}");
+        receipt.ways.device = Some(Ends { far: counted(50, 30_000), near: counted(100, 20_000) });
+        assert_eq!(receipt.bottleneck(), None, "others used the file too");
+    }
+
+    #[test]
+    fn what_a_runs_own_client_waited_for_counts_and_not_what_a_probe_found() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        let way = receipt.ways.of(Door::Network);
+        (0..100).for_each(|_| way.modelled.add(Span::from_micros(1000)));
+        (0..100).for_each(|_| way.late.add(Span::ZERO));
+        (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
+        assert_eq!(receipt.bottleneck(), None);
+        let counted = |micros: u64| Counted { requests: 100, took: Span::from_micros(100 * micros) };
+        receipt.ways.client = Some(Ends { far: counted(1250), near: counted(1000) });
+        let why = receipt.bottleneck().unwrap();
+        assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
+        let [loss] = receipt.losses()[..] else { panic!() };
+        assert_eq!((loss.by, loss.added), (Witness::Client, Span::from_micros(250)));
+        assert!(
+            loss.sentence().contains("and 250 us beside it on the way through the connection, by the run's own clock")
+        );
+        receipt.ways.client = Some(Ends { far: counted(1030), near: counted(1000) });
+        assert_eq!(receipt.bottleneck(), None);
+    }
+
+    #[test]
+    fn at_another_speed_lateness_counts_in_the_disks_time() {
+        let path = Some(PathCost { p50: Span::from_micros(65), p99: Span::from_micros(90) });
+        let at_speed = |speed: f64| {
+            let mut receipt = Receipt { seconds: 1.0, path, speed: Speed(speed), ..Receipt::default() };
+            (0..100).for_each(|request| receipt.answered(at(request * 1000), at(request * 1000 + 30)));
+            receipt
+        };
+        assert_eq!((at_speed(0.1).late, at_speed(1.0).late, at_speed(10.0).late), (0, 0, 100));
+        assert_eq!(at_speed(1.0).bottleneck(), None);
+        assert!(at_speed(10.0).bottleneck().unwrap().contains("100.0 % of the answers"));
+        let why = at_speed(100.0).bottleneck().unwrap();
+        assert_eq!(why, "the way there and back takes 6.5 ms of the disk's time, at this speed");
+    }
+}

@@ -1,0 +1,80 @@
+//! How late things were, by size.
+
+use seekwise_model::time::Span;
+
+/// Parts of each power of two that lateness is told apart by: an eighth is 12.5 %.
+const PARTS: u32 = 8;
+
+/// Lateness (or other spans) by size, in nanoseconds: quantiles are at most 12.5 % above what they stand for.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    latest: Span,
+    total: Span,
+}
+
+impl Default for Lateness {
+    fn default() -> Lateness {
+        Lateness { counts: vec![0; 64 * PARTS as usize], latest: Span::ZERO, total: Span::ZERO }
+    }
+}
+
+impl Lateness {
+    fn bucket(nanos: u64) -> usize {
+        let power = nanos.max(u64::from(PARTS)).ilog2();
+        let part = (nanos >> (power - PARTS.ilog2())) % u64::from(PARTS);
+        (power * PARTS) as usize + part as usize
+    }
+
+    /// The first size beyond a bucket.
+    fn edge(bucket: usize) -> u64 {
+        let (power, part) = (bucket as u32 / PARTS, bucket as u64 % u64::from(PARTS));
+        let step = 1u64 << (power - PARTS.ilog2());
+        (1u64 << power).saturating_add(step.saturating_mul(part + 1))
+    }
+
+    /// One more.
+    pub fn add(&mut self, late: Span) {
+        self.counts[Lateness::bucket(late.nanos())] += 1;
+        self.latest = self.latest.max(late);
+        self.total += late;
+    }
+
+    /// Takes one off again.
+    pub fn take_off(&mut self, late: Span) {
+        self.counts[Lateness::bucket(late.nanos())] -= 1;
+        self.total = self.total.saturating_sub(late);
+    }
+
+    /// The lateness that so large a share of answers does not exceed; nothing without answers.
+    pub fn quantile(&self, share: f64) -> Option<Span> {
+        let all: u64 = self.counts.iter().sum();
+        let wanted = ((all as f64 * share).ceil() as u64).max(1);
+        let mut seen = 0;
+        let bucket = self.counts.iter().position(|count| {
+            seen += count;
+            seen >= wanted
+        })?;
+        Some(Span::from_nanos(Lateness::edge(bucket)).min(self.latest))
+    }
+
+    /// The latest.
+    pub fn latest(&self) -> Span {
+        self.latest
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// All of them together.
+    pub fn total(&self) -> Span {
+        self.total
+    }
+
+    /// Their mean; nothing without any.
+    pub fn mean(&self) -> Option<Span> {
+        self.total.nanos().checked_div(self.count()).map(Span::from_nanos)
+    }
+}

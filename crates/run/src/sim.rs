@@ -1,0 +1,131 @@
+//! Runs a source on a modelled stack in virtual time: jumps from timeout to timeout.
+
+pub mod follow;
+
+use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
+use seekwise_model::engine::Engine;
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::{Change, POWER, Stack};
+use seekwise_model::time::Instant;
+use seekwise_model::witness::{Watched, Witness};
+
+use crate::outcome::{Outcome, RunError, join, part};
+
+/// The place's name in records.
+pub const NAME: &str = "sim";
+
+/// Runs `source` on `stack` until it ends, or for `most` requests, handing each counted record to `recorder`. The
+/// platters' phases at time 0 are drawn from `seed`.
+pub fn run<S: Source>(
+    stack: &Stack,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    most: u64,
+    seed: Seed,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome<S>, RunError> {
+    // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
+    match stack.is_bare() {
+        true => run_on(stack.drive(seed, 0), source, &[], most, recorder),
+        false => run_on(stack.build(seed), source, &stack.changes, most, recorder),
+    }
+}
+
+fn run_on<S: Source>(
+    device: impl Device,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    changes: &[Change],
+    most: u64,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<Outcome<S>, RunError> {
+    let mut engine = join(device, source, most)?;
+    run_engine(&mut engine, changes, recorder)?;
+    Ok(part(engine).0)
+}
+
+/// Until the source is over, with what changes on the way.
+fn run_engine<S: Source, D: Device>(
+    engine: &mut Engine<S, D>,
+    changes: &[Change],
+    record: &mut impl FnMut(&Record),
+) -> Result<(), RunError> {
+    for change in changes {
+        engine.run(change.at, record)?;
+        if engine.is_over() {
+            break;
+        }
+        apply(engine.device_mut(), change, change.at)?;
+    }
+    Ok(engine.run(Instant::FAR, record)?)
+}
+
+/// Changes a setting of `device` at `now`.
+fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), RunError> {
+    let Change { key, value, .. } = change;
+    let wrong = |what: &str| RunError::Unfit(format!("`{key}` = `{value}` during a run: {what}"));
+    let control = match (key.as_str(), value.as_str()) {
+        (POWER, "cut") => Control::PowerCut,
+        (POWER, "off") => Control::PowerOff,
+        (POWER, "on") => Control::PowerOn,
+        (POWER, "reset") => Control::Reset,
+        _ => Control::Set { key, value },
+    };
+    device.control(now, &control).map_err(|error| wrong(why(error, key)))
+}
+
+/// What is said of a key that nobody below knows, or that stands still while there is work.
+pub const UNCHANGEABLE: &str = "no layer of the stack can change it";
+/// What is said of a value that its key does not take.
+pub const UNFIT: &str = "the value does not fit";
+
+/// Why a device refused a control, in words; `key` is what was to be set, if it was that.
+pub fn why(error: ControlError, key: &str) -> &'static str {
+    match (error, key) {
+        (ControlError::UnknownKey, _) => UNCHANGEABLE,
+        (ControlError::BadValue, "array.lose") => "the value does not fit; expected the number of a drive of the array",
+        (ControlError::BadValue, "array.replace") => {
+            "the value does not fit; expected the number of a drive that is lost, and no rebuild under way"
+        }
+        (ControlError::BadValue, _) => UNFIT,
+        (ControlError::UnknownTag | ControlError::PoweredOff, _) => "not in this state",
+    }
+}
+
+/// Whether the layers of `stack` can change what it asks them to change.
+pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), RunError> {
+    let mut device = stack.build(seed);
+    stack.changes.iter().try_for_each(|change| apply(&mut device, change, Instant::ZERO))
+}
+
+/// How a run that is watched ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The device goes on by itself for as long as the witness wants.
+    Linger,
+    /// The power is switched off in order, and what the layers make of that takes its course.
+    PowerOff,
+}
+
+/// Runs `source` on `stack` until it ends, and the device on as `ending` says; `witness` sees every request, completion
+/// and landing. Answers when the last thing happened that the ending is about, beside the outcome.
+pub fn witness<S: Source>(
+    stack: &Stack,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    seed: Seed,
+    ending: Ending,
+    witness: &mut impl Witness,
+) -> Result<(Outcome<S>, Instant), RunError> {
+    let device = Watched::new(stack.build(seed), witness);
+    let mut engine = join(device, source, u64::MAX)?;
+    engine.source_mut().watch();
+    run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
+    let (outcome, mut device) = part(engine);
+    let last = match ending {
+        Ending::Linger => {
+            device.linger(outcome.end);
+            outcome.end
+        }
+        Ending::PowerOff => device.power_off(outcome.end).expect("every device can be switched off"),
+    };
+    Ok((outcome, last))
+}

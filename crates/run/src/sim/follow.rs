@@ -1,0 +1,59 @@
+//! The first requests of a run that count, and what the arms did meanwhile: the same run as any other with that seed,
+//! ended when enough is known.
+
+use seekwise_model::block::{Limits, Source};
+use seekwise_model::drive::movement::{Movement, Movements};
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::{Instant, Span};
+
+use super::apply;
+use crate::outcome::{RunError, join};
+
+/// How often is asked whether enough is known: often enough that little is run in vain, and seldom beside the requests
+/// of a drive, each of which takes a millisecond or more where the arm moves.
+const STEP: Span = Span::from_nanos(10_000_000);
+
+/// Movements kept before anything counts: the last of them end when the first requests do.
+const BEFORE: usize = 1024;
+
+/// What was followed.
+#[derive(Clone, Debug, Default)]
+pub struct Followed {
+    /// The requests, in the order in which they completed.
+    pub records: Vec<Record>,
+    /// The movements, in the order in which they ended.
+    pub movements: Vec<Movement>,
+}
+
+/// Runs `source` on `stack` until `most` counted requests are done, or as many requests were issued as `bound` allows.
+pub fn follow<S: Source>(
+    stack: &Stack,
+    source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    seed: Seed,
+    most: usize,
+    bound: u64,
+) -> Result<Followed, RunError> {
+    let told = Movements::default();
+    let mut engine = join(stack.build_told(seed, &told), source, bound)?;
+    let mut records: Vec<Record> = Vec::new();
+    let mut changes = stack.changes.iter().peekable();
+    let mut at = Instant::ZERO;
+    while !engine.is_over() && records.len() < most && at < Instant::FAR {
+        // Where nothing is to happen for longer than a step, none is taken.
+        let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
+        at = changes.peek().map_or(Instant::FAR, |change| change.at).min(step);
+        engine.run(at, &mut |record| records.push(*record))?;
+        while let Some(change) = changes.next_if(|change| change.at <= at) {
+            apply(engine.device_mut(), change, at)?;
+        }
+        let mut told = told.borrow_mut();
+        if records.is_empty() && told.len() > BEFORE {
+            let spare = told.len() - BEFORE;
+            told.drain(..spare);
+        }
+    }
+    records.truncate(most);
+    Ok(Followed { records, movements: told.take() })
+}

@@ -1,0 +1,181 @@
+//! What a measurement stood on, as data: the device, its settings, the file system, the kernel and the machine. A place takes
+//! it before a run and after it, so that a change in between is found ([`changed`]).
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// What a measurement stood on. What the system does not tell is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Bench {
+    /// The disk, or the partition of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<Device>,
+    /// The file system that the path lies in; none of a device.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<FileSystem>,
+    /// The kernel's release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
+    /// How the processor's clock is chosen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub governor: Option<String>,
+    /// Processes at work or waiting for a disk, a mean over the last minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Memory that programs could have, in MiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub free_memory_mib: Option<u64>,
+}
+
+/// A block device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Device {
+    /// The kernel's name.
+    pub name: String,
+    /// Maker's name of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Its serial number, or a hash of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub firmware: Option<String>,
+    /// How long it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Bytes of a sector, as it is addressed and as it is written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logical_sector: Option<u64>,
+    /// The same on its medium.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub physical_sector: Option<u64>,
+    /// What the kernel believes of its write cache: `write back` is flushed, `write through` is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_cache: Option<String>,
+    /// It has a command for forced writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fua: Option<bool>,
+    /// The kernel's scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// Bytes a second that its link carries, of a SATA disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link: Option<u64>,
+    /// Commands that it takes at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_depth: Option<u64>,
+    /// Requests that the kernel keeps for it at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<u64>,
+    /// It turns, as it says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rotational: Option<bool>,
+    /// `none`, `host-aware` or `host-managed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zones: Option<String>,
+}
+
+/// A file system.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileSystem {
+    /// What it is.
+    pub kind: String,
+    /// What it is made of.
+    pub source: String,
+    /// Where it is mounted.
+    pub point: String,
+    /// With which options.
+    pub options: String,
+}
+
+impl Device {
+    fn words(&self) -> String {
+        let word = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
+        let zones = word(&self.zones).filter(|zones| zones != "none");
+        let facts = [
+            word(&self.model),
+            word(&self.serial),
+            self.bytes.map(|bytes| format!("{:.1} GB", bytes as f64 / 1e9)),
+            self.logical_sector.zip(self.physical_sector).map(|(as_asked, real)| format!("sectors {as_asked}/{real}")),
+            self.rotational.map(|turns| if turns { "rotating" } else { "not rotating" }.to_owned()),
+            word(&self.write_cache).map(|cache| format!("cache {cache}")),
+            self.fua.map(|fua| if fua { "FUA" } else { "no FUA" }.to_owned()),
+            word(&self.scheduler).map(|scheduler| format!("scheduler {scheduler}")),
+            self.link.map(|rate| format!("link {} MB/s", rate / 1_000_000)),
+            self.queue_depth.map(|depth| format!("depth {depth}")),
+            zones.map(|zones| format!("{zones} zones")),
+        ];
+        let facts: Vec<String> = facts.into_iter().flatten().collect();
+        if facts.is_empty() { self.name.clone() } else { format!("{}: {}", self.name, facts.join(", ")) }
+    }
+}
+
+impl Bench {
+    /// The same with a hash in place of the serial number: equal disks stay equal, and which one it is stays at home.
+    pub fn hashed(mut self) -> Bench {
+        if let Some(serial) = self.device.as_mut().and_then(|device| device.serial.as_mut()) {
+            let hash = Sha256::digest(serial.as_bytes());
+            // As many digits as tell all disks of the world apart.
+            let digits: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            *serial = format!("sha256:{digits}");
+        }
+        self
+    }
+
+    /// In one line.
+    pub fn words(&self) -> String {
+        let device = self.device.as_ref().map(Device::words);
+        let file = self.file_system.as_ref().map(|it| format!("{} on {} ({})", it.kind, it.point, it.options));
+        let kernel = self.kernel.as_ref().map(|release| format!("kernel {release}"));
+        let governor = self.governor.as_ref().map(|name| format!("governor {name}"));
+        let load = self.load.map(|load| format!("load {load}"));
+        let free = self.free_memory_mib.map(|mib| format!("{mib} MiB free"));
+        let facts = [device, file, kernel, governor, load, free];
+        facts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    /// All that is to be the same before and after, in words. Load and free memory are not: a run changes them itself.
+    fn facts(&self) -> Vec<(&'static str, Option<String>)> {
+        let device = self.device.clone().unwrap_or_default();
+        let file = self.file_system.clone().unwrap_or_default();
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let switch = |on: Option<bool>| on.map(|on| if on { "yes" } else { "no" }.to_owned());
+        vec![
+            ("device", self.device.as_ref().map(|device| device.name.clone())),
+            ("model", device.model),
+            ("serial number", device.serial),
+            ("firmware", device.firmware),
+            ("bytes", number(device.bytes)),
+            ("logical sector", number(device.logical_sector)),
+            ("physical sector", number(device.physical_sector)),
+            ("write cache", device.write_cache),
+            ("FUA", switch(device.fua)),
+            ("scheduler", device.scheduler),
+            ("link's bytes a second", number(device.link)),
+            ("queue depth", number(device.queue_depth)),
+            ("requests at once", number(device.requests)),
+            ("rotational", switch(device.rotational)),
+            ("zones", device.zones),
+            ("file system", self.file_system.as_ref().map(|file| file.kind.clone())),
+            ("mounted from", self.file_system.as_ref().map(|_| file.source)),
+            ("mount options", self.file_system.as_ref().map(|_| file.options)),
+            ("kernel", self.kernel.clone()),
+            ("governor", self.governor.clone()),
+        ]
+    }
+}
+
+/// What changed during a run, a sentence each.
+pub fn changed(before: &Bench, after: &Bench) -> Vec<String> {
+    let told = |fact: Option<String>| fact.map_or("not known".to_owned(), |fact| format!("`{fact}`"));
+    let pairs = before.facts().into_iter().zip(after.facts());
+    let differing = pairs.filter(|(before, after)| before.1 != after.1);
+    differing
+        .map(|((what, before), (_, after))| {
+            format!("{what} changed during the run: it was {}, and is {}", told(before), told(after))
+        })
+        .collect()
+}

@@ -1,0 +1,111 @@
+//! What a run took of the machine, as data: processor time of the threads that issued, of the whole system, and what the
+//! disks below did. A place in real time fills it from the kernel's accounts.
+
+use seekwise_model::time::Span;
+
+/// What a thread had of the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Processor time in the program.
+    pub user: Span,
+    /// Processor time in the kernel, on its behalf.
+    pub system: Span,
+    /// Times that it was taken off a processor, willingly or not.
+    pub switches: u64,
+    /// Page faults that read from a disk.
+    pub major: u64,
+    /// Page faults that did not.
+    pub minor: u64,
+    /// On the clock.
+    pub wall: Span,
+}
+
+impl Thread {
+    /// What came between `from` and this, which took `wall`.
+    pub fn since(&self, from: &Thread, wall: Span) -> Thread {
+        Thread {
+            user: self.user.saturating_sub(from.user),
+            system: self.system.saturating_sub(from.system),
+            switches: self.switches - from.switches,
+            major: self.major - from.major,
+            minor: self.minor - from.minor,
+            wall,
+        }
+    }
+
+    /// Processor time of both kinds.
+    pub fn processor(&self) -> Span {
+        self.user + self.system
+    }
+}
+
+/// What the whole system did during a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Whole {
+    /// Share of all processors that worked, by whomever.
+    pub busy: f64,
+    /// Processors.
+    pub cores: u32,
+    /// Disks that did something.
+    pub disks: Vec<Disk>,
+}
+
+/// What a disk did during a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// The kernel's name.
+    pub name: String,
+    /// Requests: reads, writes.
+    pub ios: [u64; 2],
+    /// Joined to others before: reads, writes.
+    pub merges: [u64; 2],
+    /// Of 512 bytes: read, written.
+    pub sectors: [u64; 2],
+    /// Milliseconds that requests took together: reads, writes.
+    pub ticks: [u64; 2],
+    /// Milliseconds in which anything was under way.
+    pub busy_ms: u64,
+    /// Milliseconds weighted by what was under way.
+    pub queue_ms: u64,
+}
+
+/// What a run took of the machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// By worker; one for what has no workers.
+    pub threads: Vec<Thread>,
+    /// The whole system.
+    pub system: Whole,
+}
+
+impl Usage {
+    /// Processor time of all threads that issued.
+    pub fn processor(&self) -> Span {
+        self.threads.iter().fold(Span::ZERO, |sum, thread| sum + thread.processor())
+    }
+
+    /// Threads that hardly ever waited: what they issued to had to wait for them.
+    pub fn saturated(&self) -> usize {
+        /// Share of the time from which on a thread is called always busy (inferred: what is left is taken by waits that
+        /// nobody asked for).
+        const ALWAYS: f64 = 0.95;
+        let busy = |thread: &&Thread| {
+            let wall = thread.wall.nanos() as f64;
+            wall > 0.0 && thread.processor().nanos() as f64 > ALWAYS * wall
+        };
+        self.threads.iter().filter(busy).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_never_waits_is_found() {
+        let wall = Span::from_millis(100);
+        let thread = |busy: u64| Thread { user: Span::from_millis(busy), wall, ..Thread::default() };
+        let usage = Usage { threads: vec![thread(97), thread(50), Thread::default()], system: Whole::default() };
+        assert_eq!((usage.saturated(), usage.processor()), (1, Span::from_millis(147)));
+    }
+}

@@ -1,0 +1,296 @@
+//! What a run does: a job of workers, above a page cache or not, a scene of programs, a recorded session, or a
+//! trace. Whoever runs it need not know which.
+
+pub mod trace;
+
+use std::sync::Arc;
+
+use seekwise_model::block::{Completion, Counted, Limits, Next, Op, Source};
+use seekwise_model::files::buffered::{Buffered, BufferedSpec};
+use seekwise_model::files::note::Notes;
+use seekwise_model::files::scene::{Closing, Operation, Scene, SceneSpec, Trouble, Unfit};
+use seekwise_model::files::system::Reads;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::recorded::{Compared, Play, Session};
+use seekwise_model::workload::{Direction, Job, Pattern, Rate, Tell, Window, Worker, Workload};
+
+use self::trace::{Achieved, Playing, TraceSpec};
+use crate::outcome::RunError;
+
+/// What is done.
+#[derive(Clone, Debug)]
+pub enum Work {
+    /// Workers that issue requests.
+    Job(Job),
+    /// Workers above a page cache.
+    Cached(Box<(Job, BufferedSpec)>),
+    /// Programs on volumes.
+    Scene(Box<SceneSpec>),
+    /// What was recorded of a disk that was served.
+    Session(Arc<Session>),
+    /// A recorded trace, read while it is played.
+    Trace(TraceSpec),
+}
+
+impl From<Job> for Work {
+    fn from(job: Job) -> Work {
+        Work::Job(job)
+    }
+}
+
+/// The rates of the directions in which a worker issues.
+pub fn rates(worker: &Worker) -> impl Iterator<Item = Option<Rate>> {
+    let used = match &worker.pattern {
+        Pattern::Fio(fio) => match fio.direction {
+            Direction::Read => [true, false, false],
+            Direction::Write => [false, true, false],
+            Direction::Trim => [false, false, true],
+            Direction::Mixed => [true, true, false],
+            Direction::TrimWrite => [false, true, true],
+        },
+        Pattern::Iometer(_) => [true; 3],
+    };
+    worker.pace.rate.into_iter().zip(used).filter(|(_, used)| *used).map(|(rate, _)| rate)
+}
+
+/// What the requests of a scene are counted under that no program waits for.
+const SYSTEM: &str = "system";
+
+impl Work {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        match self {
+            Work::Job(job) => &job.name,
+            Work::Cached(cached) => &cached.0.name,
+            Work::Scene(scene) => &scene.name,
+            Work::Session(session) => &session.name,
+            Work::Trace(trace) => &trace.name,
+        }
+    }
+
+    /// The workers; scenes, sessions and traces have none.
+    pub fn workers(&self) -> &[Worker] {
+        match self {
+            Work::Job(job) => &job.workers,
+            Work::Cached(cached) => &cached.0.workers,
+            Work::Scene(_) | Work::Session(_) | Work::Trace(_) => &[],
+        }
+    }
+
+    /// The scene, where it is one.
+    pub fn scene(&self) -> Option<&SceneSpec> {
+        match self {
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => None,
+            Work::Scene(scene) => Some(scene),
+        }
+    }
+
+    /// Whether it may write, trim or zero anything.
+    pub fn writes(&self) -> bool {
+        match self {
+            Work::Job(_) | Work::Cached(_) => self.workers().iter().any(|worker| match &worker.pattern {
+                Pattern::Fio(fio) => fio.direction != Direction::Read,
+                Pattern::Iometer(iometer) => iometer.spec.lines.iter().any(|line| line.reads < 100 || line.reply > 0),
+            }),
+            // A volume is written when it is opened.
+            Work::Scene(_) => true,
+            Work::Session(session) => session.entries.iter().any(|entry| !matches!(entry.op, Op::Read | Op::Flush)),
+            Work::Trace(trace) => trace.writes + trace.trims > 0,
+        }
+    }
+
+    /// By worker, or by program and last the system: the group that it is counted in.
+    pub fn groups(&self) -> Vec<u16> {
+        match self {
+            Work::Job(_) | Work::Cached(_) => self.workers().iter().map(|worker| worker.group as u16).collect(),
+            Work::Scene(scene) => (0..=scene.programs.len() as u16).collect(),
+            Work::Session(_) | Work::Trace(_) => vec![0],
+        }
+    }
+
+    /// By worker, or by program and last the system: whether its requests are due at instants of their own, by a rate or
+    /// a record of them, whatever the device does.
+    pub fn due(&self) -> Vec<bool> {
+        match self {
+            Work::Job(_) | Work::Cached(_) => {
+                self.workers().iter().map(|worker| rates(worker).any(|rate| rate.is_some())).collect()
+            }
+            Work::Scene(scene) => vec![false; scene.programs.len() + 1],
+            Work::Session(_) => vec![true],
+            Work::Trace(trace) => vec![trace.is_open()],
+        }
+    }
+
+    /// By group: the name of its first worker, or of its program.
+    pub fn names(&self) -> Vec<String> {
+        match self {
+            Work::Job(_) | Work::Cached(_) => {
+                let workers = self.workers();
+                let groups = workers.iter().map(|worker| worker.group).max().map_or(0, |last| last + 1);
+                let first = |group| workers.iter().find(|worker| worker.group == group);
+                (0..groups).map(|group| first(group).map_or(String::new(), |worker| worker.name.clone())).collect()
+            }
+            Work::Scene(scene) => {
+                let programs = scene.programs.iter().map(|program| program.name.clone());
+                programs.chain([SYSTEM.to_owned()]).collect()
+            }
+            Work::Session(_) | Work::Trace(_) => vec![self.name().to_owned()],
+        }
+    }
+
+    /// The source of its requests, once it is known what it runs on.
+    pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        self.logged(seed, None)
+    }
+
+    /// The same, telling of each request of a job's workers.
+    pub fn logged(&self, seed: Seed, tell: Option<Tell>) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        move |limits| match self {
+            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.telling(tell))),
+            Work::Cached(cached) => {
+                let (job, spec) = &**cached;
+                let workload = Workload::new(job, limits, seed)?.telling(tell);
+                Ok(Issuer::Buffered(Box::new(Buffered::new(workload, spec, limits))))
+            }
+            Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
+            Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source(limits)?))),
+            Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
+        }
+    }
+
+    /// The same for a judge of power cuts: a scene tells what it does, and closes like this.
+    pub fn telling(
+        &self,
+        seed: Seed,
+        notes: Notes,
+        closing: Closing,
+    ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        move |limits| match self {
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => self.source(seed)(limits),
+            Work::Scene(scene) => made(Scene::telling(scene, limits, seed, notes).map(|scene| scene.closing(closing))),
+        }
+    }
+}
+
+fn made(scene: Result<Scene, Unfit>) -> Result<Issuer, RunError> {
+    match scene {
+        Ok(made) => Ok(Issuer::Scene(Box::new(made))),
+        Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
+    }
+}
+
+/// Whoever issues the requests of some work.
+pub enum Issuer {
+    /// Of a job.
+    Workload(Workload),
+    /// Of a job above a page cache.
+    Buffered(Box<Buffered<Workload>>),
+    Scene(Box<Scene>),
+    /// Of a recorded session.
+    Play(Play),
+    /// Of a job whose workers ran apart, in their order.
+    Apart(Vec<Workload>),
+    Trace(Box<Playing>),
+}
+
+impl Issuer {
+    /// By worker or program: the time for which it counts, in a run that ended at `end`. The system counts until the
+    /// last program's end.
+    pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
+        match self {
+            Issuer::Workload(workload) => workload.windows(end),
+            Issuer::Buffered(buffered) => buffered.source().windows(end),
+            Issuer::Play(_) | Issuer::Trace(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
+            Issuer::Apart(workers) => workers.iter().flat_map(|worker| worker.windows(end)).collect(),
+            Issuer::Scene(scene) => {
+                let window = |(from, until)| Window { from, until };
+                let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
+                let until = windows.iter().flatten().map(|window| window.until).max().unwrap_or(end);
+                windows.push(Some(Window { from: Instant::ZERO, until }));
+                windows
+            }
+        }
+    }
+
+    /// What was read through a page cache; nothing where there is none.
+    pub fn reads(&self) -> Option<Reads> {
+        let reads = match self {
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) | Issuer::Trace(_) => return None,
+            Issuer::Buffered(buffered) => buffered.reads(),
+            Issuer::Scene(scene) => scene.system().reads(),
+        };
+        (reads.asked > 0).then_some(reads)
+    }
+
+    /// What programs did.
+    pub fn operations(&self) -> &[Operation] {
+        match self {
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => &[],
+            Issuer::Scene(scene) => scene.operations(),
+        }
+    }
+
+    /// Programs that did not come to their end, by their places.
+    pub fn troubles(&self) -> Vec<(usize, Trouble)> {
+        match self {
+            Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => {
+                Vec::new()
+            }
+            Issuer::Scene(scene) => scene.troubles().collect(),
+        }
+    }
+
+    /// Of a recorded session: how it ended beside the recording.
+    pub fn compared(&self) -> Option<Compared> {
+        if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
+    }
+
+    /// Of a trace: how it was played.
+    pub fn achieved(&self) -> Option<Achieved> {
+        if let Issuer::Trace(playing) = self { Some(playing.achieved()) } else { None }
+    }
+
+    /// Why it issued less than there is: a trace that cannot be read to its end any more.
+    pub fn fault(&self) -> Option<String> {
+        if let Issuer::Trace(playing) = self { playing.fault() } else { None }
+    }
+}
+
+impl Source for Issuer {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        match self {
+            Issuer::Workload(workload) => workload.next(now),
+            Issuer::Buffered(buffered) => buffered.next(now),
+            Issuer::Scene(scene) => scene.next(now),
+            Issuer::Play(play) => play.next(now),
+            Issuer::Trace(playing) => playing.next(now),
+            // What ran apart has run.
+            Issuer::Apart(_) => Next::Done,
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        match self {
+            Issuer::Workload(workload) => workload.complete(now, completion),
+            Issuer::Buffered(buffered) => buffered.complete(now, completion),
+            Issuer::Scene(scene) => scene.complete(now, completion),
+            Issuer::Play(play) => play.complete(now, completion),
+            Issuer::Trace(playing) => playing.complete(now, completion),
+            Issuer::Apart(_) => Counted::Out,
+        }
+    }
+
+    fn refused(&mut self, now: Instant) {
+        match self {
+            Issuer::Workload(workload) => workload.refused(now),
+            Issuer::Buffered(buffered) => buffered.refused(now),
+            Issuer::Scene(scene) => scene.refused(now),
+            Issuer::Play(play) => play.refused(now),
+            Issuer::Trace(playing) => playing.refused(now),
+            Issuer::Apart(_) => {}
+        }
+    }
+}

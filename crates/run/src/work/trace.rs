@@ -1,0 +1,130 @@
+//! A recorded trace as work: opened anew for each run, read while it is played, and how near to their places in time its
+//! requests were issued. Opens no file itself: whoever loads a trace lends an opener.
+
+use std::fmt;
+use std::sync::Arc;
+
+use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
+use seekwise_model::time::{Instant, Span};
+use seekwise_model::workload::trace::{How, Loop, Played, Row, Trace};
+
+use crate::outcome::RunError;
+use crate::receipt::lateness::Lateness;
+
+/// Where the rows of a trace come from.
+pub trait Feed: Send {
+    /// The next, in the order of their instants.
+    fn row(&mut self) -> Option<Row>;
+    /// Why there are no more, where that is not their end.
+    fn fault(&self) -> Option<String>;
+    /// Rows that were put elsewhere than they were recorded, and of these those that were cut or pushed to fit.
+    fn moved(&self) -> (u64, u64);
+}
+
+/// Opens a trace for a run.
+pub type Open = dyn Fn() -> Result<Box<dyn Feed>, String> + Send + Sync;
+
+/// A trace to be played.
+#[derive(Clone)]
+pub struct TraceSpec {
+    /// Its name, for reports.
+    pub name: String,
+    /// How it is played.
+    pub how: How,
+    /// Requests in it.
+    pub requests: u64,
+    /// Of these, writes.
+    pub writes: u64,
+    /// And trims.
+    pub trims: u64,
+    /// From the first to the last, as they were recorded.
+    pub span: Span,
+    /// Opens it.
+    pub open: Arc<Open>,
+}
+
+impl fmt::Debug for TraceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TraceSpec { name, how, requests, span, .. } = self;
+        f.debug_struct("TraceSpec").field("name", name).field("how", how).field("of", &(requests, span)).finish()
+    }
+}
+
+impl TraceSpec {
+    /// Whether its requests are due at their recorded instants, whatever the device does.
+    pub fn is_open(&self) -> bool {
+        self.how.mode == Loop::Open
+    }
+
+    /// Its source, on a device with these limits.
+    pub fn source(&self, limits: &Limits) -> Result<Playing, RunError> {
+        let feed = (self.open)().map_err(RunError::Unfit)?;
+        Ok(Playing { trace: Trace::new(Rows(feed), self.how, limits.fua), lateness: Lateness::default() })
+    }
+}
+
+/// A feed as the model wants it.
+struct Rows(Box<dyn Feed>);
+
+impl Iterator for Rows {
+    type Item = Row;
+
+    #[inline]
+    fn next(&mut self) -> Option<Row> {
+        self.0.row()
+    }
+}
+
+/// A trace being played.
+pub struct Playing {
+    trace: Trace<Rows>,
+    lateness: Lateness,
+}
+
+/// How a trace was played.
+#[derive(Clone, Debug)]
+pub struct Achieved {
+    /// What has become of it.
+    pub played: Played,
+    /// How far from their places in time requests were issued ([`Trace::off`]).
+    pub off: Lateness,
+    /// Requests that were put elsewhere than they were recorded.
+    pub moved: u64,
+    /// Of these, those that were pushed to fit.
+    pub clipped: u64,
+}
+
+impl Playing {
+    /// How it was played so far.
+    pub fn achieved(&self) -> Achieved {
+        let (moved, clipped) = self.trace.rows().0.moved();
+        Achieved { played: self.trace.played(), off: self.lateness.clone(), moved, clipped }
+    }
+
+    /// Why it was not read to its end.
+    pub fn fault(&self) -> Option<String> {
+        self.trace.rows().0.fault()
+    }
+}
+
+impl Source for Playing {
+    #[inline]
+    fn next(&mut self, now: Instant) -> Next {
+        let issued = self.trace.played().issued;
+        let next = self.trace.next(now);
+        // A flush that follows a write is no row of the trace.
+        if self.trace.played().issued > issued {
+            self.lateness.add(self.trace.off());
+        }
+        next
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        self.trace.complete(now, completion)
+    }
+
+    fn refused(&mut self, now: Instant) {
+        self.trace.refused(now);
+    }
+}

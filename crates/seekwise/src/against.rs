@@ -1,0 +1,183 @@
+//! A prediction against a measurement: the same work predicted on a modelled drive and measured on a real file or device, figure by
+//! figure, with their distributions and how far these are apart.
+
+use std::collections::BTreeSet;
+use std::slice::from_ref;
+
+use seekwise_lab::plan::Prepared;
+use seekwise_lab::run::{RunRecord, View, measure, pooled};
+use seekwise_lab::stats::demerit::of_histograms;
+use seekwise_lab::stats::response::Response;
+use seekwise_lab::stats::{Histogram, Interval, mean_interval};
+use seekwise_lab::study::record;
+use seekwise_model::block::SECTOR;
+use seekwise_model::rng::Seed;
+use serde_json::{Value, json};
+
+use crate::bounds::{Bounds, Plan};
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::reading;
+use crate::setup::{Setup, once, prepare};
+use crate::study::warn;
+
+/// Bytes of the largest logical sector that a drive has: both sides have whole ones.
+const BLOCK: u64 = 4096;
+
+/// Share of wrong intervals that is borne, as everywhere (docs/statistics.md).
+const ALPHA: f64 = 0.05;
+
+/// A figure of a run.
+pub type Figure = (&'static str, fn(&View) -> f64);
+
+/// The figures that are held against one another.
+pub const FIGURES: [Figure; 7] = [
+    ("requests/s", |view| view.iops),
+    ("MB/s", |view| view.bytes_per_s / 1e6),
+    ("mean ms", |view| view.mean_ms()),
+    ("p50 ms", |view| view.response_ms.map_or(0.0, |times| times.p50)),
+    ("p90 ms", |view| view.response_ms.map_or(0.0, |times| times.p90)),
+    ("p99 ms", |view| view.response_ms.map_or(0.0, |times| times.p99)),
+    ("p99.9 ms", |view| view.response_ms.map_or(0.0, |times| times.p99_9)),
+];
+
+/// A measurement and its prediction.
+#[derive(Clone, Debug)]
+pub struct Prediction {
+    /// The drive that it was predicted on.
+    pub drive: String,
+    /// Runs on the modelled drive.
+    pub predictions: Vec<RunRecord>,
+    /// Runs on the real file or device.
+    pub measurements: Vec<RunRecord>,
+}
+
+/// Predicts `setup` on `drive`, then measures it, in so many runs each.
+pub fn against(
+    setup: &Setup,
+    drive: &str,
+    runs: u32,
+    bounds: &Bounds,
+    observer: &dyn Observer,
+) -> Result<Prediction, Error> {
+    let [measured, predicted] = sides(setup, drive)?;
+    warn(measured.warnings.iter().chain(&predicted.warnings));
+    for side in [&measured, &predicted] {
+        let runs = u64::from(runs);
+        bounds.admit(&Plan { cells: from_ref(side), runs, cuts: 0, times: 1, threads: 1, seed: setup.seed })?;
+    }
+    observer.begin(Some(2 * u64::from(runs)), 0, "runs");
+    let mut count = 0;
+    let mut run = |side: &Prepared| -> Result<Vec<RunRecord>, Error> {
+        let one = |index| {
+            let seed = Seed(setup.seed).run(index).0;
+            let made = record(side, &measure(&side.target, &side.job, seed, |_| {})?, seed);
+            count += 1;
+            observer.at(count);
+            if observer.is_cancelled() { Err(Error::cancelled()) } else { Ok(made) }
+        };
+        (0..u64::from(runs)).map(one).collect()
+    };
+    // What is computed first stands beside nothing that is measured.
+    let (predictions, measurements) = (run(&predicted)?, run(&measured)?);
+    let prediction = Prediction { drive: drive.to_owned(), predictions, measurements };
+    prediction.check()?;
+    Ok(prediction)
+}
+
+/// What is measured and what is predicted: the same job in the same space.
+fn sides(setup: &Setup, drive: &str) -> Result<[Prepared; 2], Error> {
+    let with = |target: &str, keep: &dyn Fn(&str) -> bool, destroy: Option<String>| Setup {
+        target: target.to_owned(),
+        set: setup.set.iter().filter(|(key, _)| keep(key)).cloned().collect(),
+        destroy,
+        ..setup.clone()
+    };
+    once(&setup.set)?;
+    let inputs = reading::inputs();
+    let is_real = |key: &str| key.starts_with("real.");
+    let is_jobs = |key: &str| key.starts_with("job.");
+    let mut measured = with(&setup.target, &|key| is_real(key) || is_jobs(key), setup.destroy.clone()).cell()?;
+    let mut predicted = with(drive, &|key| !is_real(key), None).cell()?;
+    let found = prepare(&measured, &inputs)?;
+    if !found.target.is_measured() {
+        return Err(Error::new(format!(
+            "--against {drive}: {} is not measured; expected --on file:PATH, device:PATH or another place in real time",
+            setup.target
+        )));
+    }
+    if !setup.set.iter().any(|(key, _)| key == "job.span") {
+        let space = found.target.sectors() * SECTOR / BLOCK * BLOCK;
+        for cell in [&mut measured, &mut predicted] {
+            cell.settings.push(("job.span".to_owned(), space.to_string()));
+        }
+    }
+    let predicted = prepare(&predicted, &inputs)?;
+    if predicted.target.is_measured() {
+        return Err(Error::new(format!("--against {drive}: is no modelled disk; expected a drive or a stack file")));
+    }
+    Ok([prepare(&measured, &inputs)?, predicted])
+}
+
+/// Mean over runs, with its interval where the runs give one.
+pub fn over(runs: &[RunRecord], figure: fn(&View) -> f64) -> Interval {
+    let values: Vec<f64> = runs.iter().map(|run| figure(&run.all)).collect();
+    let estimate = values.iter().sum::<f64>() / values.len() as f64;
+    mean_interval(&values, ALPHA).unwrap_or(Interval { estimate, low: estimate, high: estimate })
+}
+
+impl Prediction {
+    fn check(&self) -> Result<(), Error> {
+        for (name, runs) in [("predicted", &self.predictions), ("measured", &self.measurements)] {
+            if let Some(run) = runs.iter().find(|run| run.all.ios == 0) {
+                let said: String = run.warnings.iter().map(|warning| format!("; {warning}")).collect();
+                return Err(Error::new(format!("a {name} run did no reads or writes{said}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether both sides drew the same first requests, run by run and worker by worker.
+    pub fn same_requests(&self) -> bool {
+        let pairs = self.predictions.iter().zip(&self.measurements);
+        pairs.into_iter().all(|(predicted, measured)| predicted.streams == measured.streams)
+    }
+
+    /// The distributions of all runs: predicted, measured.
+    pub fn pooled(&self) -> [Histogram; 2] {
+        [&self.predictions, &self.measurements].map(|runs| pooled(&runs.iter().collect::<Vec<_>>()))
+    }
+
+    /// How far the two distributions are apart, in ms and in percent of the measured mean.
+    pub fn demerit(&self) -> (f64, f64) {
+        let [predicted, measured] = self.pooled();
+        let ms = of_histograms(&predicted, &measured);
+        let mean = measured.mean().unwrap_or(0.0) / 1e6;
+        (ms, if mean > 0.0 { 100.0 * ms / mean } else { 0.0 })
+    }
+
+    /// What the runs say of themselves, each once.
+    pub fn warnings(&self) -> BTreeSet<&String> {
+        self.predictions.iter().chain(&self.measurements).flat_map(|run| &run.warnings).collect()
+    }
+
+    /// All in one value.
+    pub fn json(&self) -> Value {
+        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
+        let figures: serde_json::Map<String, Value> = FIGURES
+            .iter()
+            .map(|(name, figure)| {
+                let (predicted, measured) = (over(&self.predictions, *figure), over(&self.measurements, *figure));
+                let value = json!({"predicted": interval(predicted), "measured": interval(measured),
+                                   "ratio": measured.estimate / predicted.estimate});
+                ((*name).to_owned(), value)
+            })
+            .collect();
+        let (demerit_ms, demerit_percent) = self.demerit();
+        let pools = self.pooled().map(|pool| Response::of(&pool));
+        json!({"against": self.drive, "runs": self.measurements.len(), "figures": figures,
+               "response_ms": {"predicted": pools[0], "measured": pools[1]},
+               "demerit_ms": demerit_ms, "demerit_percent": demerit_percent, "same_requests": self.same_requests(),
+               "predicted": self.predictions, "measured": self.measurements, "warnings": self.warnings()})
+    }
+}

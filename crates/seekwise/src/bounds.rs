@@ -1,0 +1,156 @@
+//! What a command may ask of the machine: memory, refused before the first run; wall time, told where it is long.
+
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+use seekwise_lab::demand;
+use seekwise_lab::plan::Prepared;
+use seekwise_lab::study::is_measured;
+use seekwise_os::clock::Clock;
+
+use crate::error::Error;
+
+/// Memory where the system does not say how much there is.
+const UNKNOWN: u64 = 4 << 30;
+
+/// From this many seconds on a forecast is told.
+const LONG: f64 = 10.0;
+
+/// From this many on it is a warning.
+const VERY_LONG: f64 = 3600.0;
+
+/// Below so many virtual seconds, or requests, nothing takes long; no probe is made. A core simulates some 100,000
+/// requests a second (`seekwise bench`), and drives of the field serve a few hundred.
+const SHORT: (f64, f64) = (1800.0, 1e6);
+
+/// Cells of a study that are probed for the forecast.
+const PROBED: usize = 20;
+
+/// The bounds of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Bytes.
+    memory: u64,
+    /// It was given, not a quarter of the machine's.
+    given: bool,
+}
+
+/// What a command is about to run.
+pub struct Plan<'a> {
+    /// What each cell runs.
+    pub cells: &'a [Prepared],
+    /// Runs of each cell.
+    pub runs: u64,
+    /// Cuts of a run.
+    pub cuts: u32,
+    /// How often a run's work is done, with what is judged of it.
+    pub times: u64,
+    /// Cores; 0: all.
+    pub threads: usize,
+    /// The seed of the probes.
+    pub seed: u64,
+}
+
+impl Bounds {
+    /// `given` bytes, else a quarter of the machine's.
+    pub fn new(given: Option<u64>) -> Bounds {
+        let memory = given.unwrap_or_else(|| machine().map_or(UNKNOWN, |bytes| bytes / 4));
+        Bounds { memory, given: given.is_some() }
+    }
+
+    /// Bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// Answers the number of cores on which `plan` keeps within the memory; says it where the plan takes long. An error
+    /// where not even one run at a time fits.
+    pub fn admit(&self, plan: &Plan<'_>) -> Result<usize, Error> {
+        let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
+        let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
+        let measured = is_measured(plan.cells);
+        if measured && plan.threads > 1 {
+            log::info!("runs that are measured come one after another, whatever --threads says");
+        }
+        let wanted = match plan.threads {
+            _ if measured => 1,
+            0 => available_parallelism().map_or(1, NonZero::get),
+            threads => threads,
+        };
+        let cores = wanted.min(usize::try_from(runs).unwrap_or(usize::MAX)).max(1);
+        let fits = |cores: &usize| demand::of_plan(most, *cores as u64, runs) <= self.memory;
+        let Some(within) = (1..=cores).rev().find(fits) else {
+            return Err(Error::new(self.refusal(demand::of_plan(most, 1, runs))));
+        };
+        if within < cores {
+            log::info!("on {within} of {cores} cores, so as to keep within {} of memory", size(self.memory));
+        }
+        self.warn_of_time(plan, runs, within)?;
+        Ok(if within < cores { within } else { plan.threads })
+    }
+
+    fn refusal(&self, bytes: u64) -> String {
+        let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory sets another" };
+        format!("this may take up to {} of memory; the limit is {} ({whose})", size(bytes), size(self.memory))
+    }
+
+    fn warn_of_time(&self, plan: &Plan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
+        let times = plan.runs as f64 * plan.times as f64;
+        let short = |cell: &Prepared| {
+            let (seconds, requests) = demand::extent(&cell.job);
+            let share = |of: Option<f64>, most: f64| of.map_or(f64::INFINITY, |of| of / most);
+            share(seconds, SHORT.0).min(share(requests.map(|all| all as f64), SHORT.1))
+        };
+        if plan.cells.iter().map(short).sum::<f64>() * times / (cores as f64) < 1.0 {
+            return Ok(());
+        }
+        let seconds = forecast(plan)? / cores as f64;
+        if seconds > LONG {
+            let how = if seconds > VERY_LONG { log::Level::Warn } else { log::Level::Info };
+            let what = if runs == 1 { "1 run will".to_owned() } else { format!("{runs} runs will") };
+            log::log!(
+                how,
+                "{what} take about {} here, as their first requests do; a shorter runtime or fewer runs bound it, and \
+                 it can be stopped at any time",
+                wall(seconds)
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
+pub fn forecast(plan: &Plan<'_>) -> Result<f64, Error> {
+    let step = plan.cells.len().div_ceil(PROBED);
+    let (mut took, clock) = (Vec::new(), Clock::start());
+    for cell in plan.cells.iter().step_by(step.max(1)) {
+        took.push(demand::forecast(&cell.target, &cell.job, plan.seed, &|| clock.seconds())?);
+    }
+    let mean = took.iter().sum::<f64>() / took.len().max(1) as f64;
+    Ok(mean * plan.runs as f64 * plan.times as f64 * plan.cells.len() as f64)
+}
+
+/// A length of time in words.
+pub fn wall(seconds: f64) -> String {
+    match seconds {
+        ..90.0 => format!("{seconds:.0} s"),
+        ..5400.0 => format!("{:.0} min", seconds / 60.0),
+        _ => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+/// Bytes in words.
+fn size(bytes: u64) -> String {
+    match bytes as f64 {
+        bytes if bytes >= 1e18 => "more than 10^18 bytes".to_owned(),
+        bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
+        bytes => format!("{:.1} MB", bytes / 1e6),
+    }
+}
+
+/// The machine's memory, where the system says so.
+fn machine() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}

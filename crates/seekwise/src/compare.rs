@@ -1,0 +1,331 @@
+//! A job on two or more values of one setting, on the same random numbers or in turn: a verdict on each metric asked for, with
+//! its cause.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::slice::from_ref;
+
+use seekwise_formats::metric::Metric;
+use seekwise_formats::study::{Compare, Study};
+use seekwise_lab::finding::{Beside, Evidence, Finding};
+use seekwise_lab::made::{MadeFrom, differences};
+use seekwise_lab::run::RunRecord;
+use seekwise_lab::stats::{Interval, Judgement};
+use serde_json::{Value, json};
+
+use crate::bounds::Bounds;
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::planned::{self, Opened};
+use crate::setup::{Setup, once};
+use crate::shell::quoted;
+use crate::study::{Options, Studied, again, finished, ran, something};
+use crate::unfinished::scratch;
+
+/// What is compared.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// The job, the target, and what is set on all sides.
+    pub setup: Setup,
+    /// The setting that varies.
+    pub key: String,
+    /// Its values, two or more; the first is the base.
+    pub values: Vec<String>,
+    /// What is judged; empty for what suits the job.
+    pub metrics: Vec<Metric>,
+    /// Runs a side.
+    pub runs: u32,
+}
+
+/// Runs of a side where nobody says how many.
+pub const RUNS: u32 = 10;
+
+impl Comparison {
+    /// Of two or more values of a setting, with ten runs a side.
+    ///
+    /// ```
+    /// use seekwise::Setup;
+    /// use seekwise::compare::Comparison;
+    ///
+    /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with("job.depth", 32).with_runtime("2 s");
+    /// let compared = Comparison::new(setup, "drive.firmware.depth", ["1", "32"]).run(&())?;
+    /// assert!(compared.answer().findings[0].judgement.as_ref().unwrap().ratio.estimate > 1.5);
+    /// # Ok::<(), seekwise::Error>(())
+    /// ```
+    pub fn new<V: Into<String>>(
+        setup: Setup,
+        key: impl Into<String>,
+        values: impl IntoIterator<Item = V>,
+    ) -> Comparison {
+        let values = values.into_iter().map(Into::into).collect();
+        Comparison { setup, key: key.into(), values, metrics: Vec::new(), runs: RUNS }
+    }
+
+    /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
+    pub fn run(&self, observer: &dyn Observer) -> Result<Compared, Error> {
+        self.run_within(Bounds::new(None), observer)
+    }
+
+    /// The same within other bounds.
+    pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<Compared, Error> {
+        let folder = scratch()?;
+        let (planned, records) = ran(self.open(&Options { bounds, ..Options::into(folder.path()) })?, observer)?;
+        self.compared(planned.study, planned.made, records, None)
+    }
+
+    /// The same; results and a page go to the folder of `options`.
+    pub fn run_into(&self, options: &Options<'_>, observer: &dyn Observer) -> Result<Compared, Error> {
+        let Studied { study, made, records, page } = finished(self.open(options)?, options.folder, observer)?;
+        self.compared(study, made, records, Some(page))
+    }
+
+    fn open(&self, options: &Options<'_>) -> Result<Opened, Error> {
+        once(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
+        let text = self.study()?;
+        let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
+        options.opening().open("command line", &text, plan)
+    }
+
+    fn compared(
+        &self,
+        study: Study,
+        made: MadeFrom,
+        records: Vec<RunRecord>,
+        page: Option<PathBuf>,
+    ) -> Result<Compared, Error> {
+        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
+        let compared = Compared { key, values, runs, study, made, records, page };
+        let answer = compared.answer();
+        something(&answer.evidence)?;
+        answer.check()?;
+        Ok(compared)
+    }
+
+    /// The command that compares the same again.
+    pub fn command(&self, kept: Option<&Path>) -> String {
+        if let Some(folder) = kept {
+            return again(folder);
+        }
+        let metrics: Vec<String> = self.metrics.iter().map(|metric| format!(" --metric '{metric}'")).collect();
+        let vary = quoted(&format!("{}={}", self.key, self.values.join(",")));
+        let (words, seed) = (self.setup.words(), self.setup.seed);
+        format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}", metrics.concat(), self.runs)
+    }
+
+    /// The comparison as a study: it is run, kept and reported as one.
+    fn study(&self) -> Result<String, Error> {
+        let (key, values) = (self.key.as_str(), &self.values[..]);
+        if values.len() < 2 {
+            return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
+        }
+        let text = |value: &str| toml::Value::String(value.to_owned());
+        let factor = toml::Table::from_iter([
+            ("name".to_owned(), text(key)),
+            ("key".to_owned(), text(key)),
+            ("levels".to_owned(), toml::Value::Array(values.iter().map(|value| text(value)).collect())),
+        ]);
+        let base = values[0].as_str();
+        // Without a metric the study says which: of scenes another than of jobs.
+        let mut metrics: Vec<Option<&Metric>> = Vec::new();
+        for metric in &self.metrics {
+            if !metrics.contains(&Some(metric)) {
+                metrics.push(Some(metric));
+            }
+        }
+        if metrics.is_empty() {
+            metrics.push(None);
+        }
+        let compare = |metric: Option<&Metric>, value: &str| {
+            let what =
+                metric.filter(|metric| **metric != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
+            let mut compare = toml::Table::from_iter([
+                ("name".to_owned(), text(&format!("{key} from {base} to {value}{what}"))),
+                ("factor".to_owned(), text(key)),
+                ("from".to_owned(), text(base)),
+                ("to".to_owned(), text(value)),
+                ("headline".to_owned(), toml::Value::Boolean(true)),
+            ]);
+            compare.extend(metric.map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
+            toml::Value::Table(compare)
+        };
+        let compares =
+            metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(*metric, value))).collect();
+        let job = self.setup.title();
+        let question = match values {
+            [base, other] => {
+                format!("Is {job} faster with {key} = {other} than with {key} = {base}?")
+            }
+            _ => format!("With which {key} is {job} fastest?"),
+        };
+        let study = [
+            ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
+            ("compare".to_owned(), toml::Value::Array(compares)),
+        ];
+        let text = self.setup.study(question, self.runs, study)?;
+        toml::from_str::<Study>(&text).map_err(|error| Error::new(error.message()))?;
+        Ok(text)
+    }
+}
+
+/// What came of a comparison. Cell n of its study is the n-th value.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// The setting that varied.
+    pub key: String,
+    pub values: Vec<String>,
+    /// Runs a side.
+    pub runs: u32,
+    /// The comparison as a study.
+    pub study: Study,
+    /// What made its results.
+    pub made: MadeFrom,
+    /// All records, in the plan's order.
+    pub records: Vec<RunRecord>,
+    /// The page, where results were kept.
+    pub page: Option<PathBuf>,
+}
+
+impl Compared {
+    /// What the records say.
+    pub fn answer(&self) -> Answer<'_> {
+        let evidence = Evidence::new(&self.study, &self.made, &self.records);
+        let findings = evidence.findings().0;
+        Answer { key: &self.key, values: &self.values, runs: self.runs, evidence, findings }
+    }
+}
+
+/// What the records of a comparison say.
+pub struct Answer<'a> {
+    /// The setting that varied.
+    pub key: &'a str,
+    pub values: &'a [String],
+    /// Runs a side.
+    pub runs: u32,
+    /// The records by cell.
+    pub evidence: Evidence<'a>,
+    /// For each metric, each value but the first against the first.
+    pub findings: Vec<Finding>,
+}
+
+impl Answer<'_> {
+    /// Whether a comparison was refused.
+    pub fn is_refused(&self) -> bool {
+        self.findings.iter().any(|finding| finding.refused.is_some())
+    }
+
+    /// What a finding judges.
+    pub fn metric(&self, finding: &Finding) -> &Metric {
+        self.evidence.study.compare[finding.compare].metric()
+    }
+
+    /// What is judged.
+    pub fn metrics(&self) -> Vec<&Metric> {
+        let compares = &self.evidence.study.compare;
+        compares.iter().step_by(self.values.len() - 1).map(Compare::metric).collect()
+    }
+
+    /// Whether every metric has a value on every side.
+    fn check(&self) -> Result<(), Error> {
+        for metric in self.metrics() {
+            let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
+            if let Some(cell) = missing {
+                let side = format!("{}={}", self.key, self.values[cell]);
+                return Err(Error::new(format!("--metric {metric}: a run with {side} has none to judge")));
+            }
+        }
+        let unjudged = self.findings.iter().find(|finding| finding.judgement.is_none());
+        match unjudged {
+            Some(finding) => Err(Error::new(format!(
+                "--metric {}: a run came to 0, which no ratio can be made of",
+                self.metric(finding)
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// A side's name.
+    pub fn side(&self, cell: usize) -> String {
+        format!("{}={}", self.key, self.values[cell])
+    }
+
+    /// The settings in which the sides of a finding differ.
+    pub fn differs(&self, finding: &Finding) -> Vec<String> {
+        differences(self.evidence.made.settings(finding.from), self.evidence.made.settings(finding.to))
+    }
+
+    /// The mean of a metric on a side. Panics where a run has none: an answer is checked before it is handed out.
+    pub fn mean_of(&self, cell: usize, metric: &Metric) -> Interval {
+        self.evidence.mean_of(cell, metric).expect("checked before")
+    }
+
+    /// All in one value. The keys of the first comparison stand at the top too.
+    pub fn json(&self) -> Value {
+        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
+        let side = |cell: usize| {
+            let iops = self.evidence.mean(cell, |run| run.all.iops);
+            let mean = self.evidence.mean(cell, |run| run.all.mean_ms());
+            let metrics = self.metrics().into_iter();
+            let metrics: serde_json::Map<String, Value> =
+                metrics.map(|metric| (metric.to_string(), interval(self.mean_of(cell, metric)))).collect();
+            json!({"name": self.side(cell), "iops": interval(iops), "metrics": metrics,
+                   "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
+        };
+        let comparison = |finding: &Finding| {
+            let judgement = judged(finding);
+            let metric = self.metric(finding);
+            let verdict =
+                finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
+            json!({
+                "metric": metric.to_string(), "title": metric.title(),
+                "unit": metric.unit(), "better": metric.better(),
+                "from": self.side(finding.from), "to": self.side(finding.to),
+                "ratio": interval(judgement.ratio), "verdict": verdict, "refused": finding.refused,
+                "p": judgement.p, "p_adjusted": judgement.p_holm,
+                "cause": finding.cause,
+                "beside": finding.beside.iter().map(beside).collect::<Vec<_>>(),
+                "too_few_requests": finding.thin,
+                "differs": self.differs(finding),
+            })
+        };
+        let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
+        let mut value = comparisons.first().cloned().unwrap_or_default();
+        value["sides"] = (0..self.values.len()).map(side).collect();
+        value["runs"] = self.runs.into();
+        let doubts = self.doubts();
+        if !doubts.is_empty() {
+            value["doubts"] = doubts.into();
+        }
+        value["comparisons"] = comparisons.into();
+        value
+    }
+
+    /// What measured runs say of themselves, in how many of a side's.
+    pub fn doubts(&self) -> Vec<String> {
+        let mut doubts = Vec::new();
+        for cell in 0..self.values.len() {
+            let runs = self.evidence.runs(cell);
+            let known = &self.evidence.made.warnings;
+            let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
+            // Figures differ from run to run; what is said before them does not.
+            let kind = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
+            let said: Vec<BTreeSet<String>> =
+                runs.iter().map(|run| own(run).filter(|it| !known.contains(it)).map(kind).collect()).collect();
+            for doubt in said.iter().flatten().collect::<BTreeSet<_>>() {
+                let count = said.iter().filter(|run| run.contains(doubt)).count();
+                doubts.push(format!("Note: {}: {doubt}, in {count} of {} runs.", self.side(cell), runs.len()));
+            }
+        }
+        doubts
+    }
+}
+
+/// The judgement of a finding. Panics where there is none: an answer is checked before it is handed out.
+pub fn judged(finding: &Finding) -> &Judgement {
+    finding.judgement.as_ref().expect("checked before")
+}
+
+fn beside(beside: &Beside) -> Value {
+    let Interval { estimate, low, high } = beside.ratio;
+    json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
+           "worse": beside.worse, "text": beside.text()})
+}

@@ -1,0 +1,63 @@
+//! How long a comparison will take, without running it: each side is simulated once on a modelled drive, in the space of the file
+//! or device that is to be measured. Nothing is opened for writing, and nothing is made.
+
+use seekwise_lab::run::measure;
+use seekwise_model::rng::Seed;
+use seekwise_os::places::PLACES;
+use seekwise_os::real::length;
+use seekwise_run::handle::Wanted;
+use seekwise_run::place::{self, Of};
+
+use crate::compare::Comparison;
+use crate::error::Error;
+use crate::reading::spoken;
+use crate::setup::Setup;
+
+/// How long it will take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DryRun {
+    /// By value: seconds of a run.
+    pub seconds: Vec<f64>,
+    /// Bytes of the file or device that is to be measured; nothing where it is a modelled disk.
+    pub space: Option<u64>,
+}
+
+/// Simulates each side once; measured sides on `drive`.
+pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
+    let Comparison { setup, key, values, .. } = comparison;
+    let space = space(setup)?;
+    let mut seconds = Vec::new();
+    for value in values {
+        let mut set: Vec<(String, String)> = setup.set.clone();
+        set.push((key.clone(), value.clone()));
+        set.retain(|(key, _)| !key.starts_with("real."));
+        if let Some(bytes) = space.filter(|_| !set.iter().any(|(key, _)| key == "job.span")) {
+            set.push(("job.span".to_owned(), bytes.to_string()));
+        }
+        let target = if space.is_some() { drive.to_owned() } else { setup.target.clone() };
+        let prepared = Setup { target, set, destroy: None, ..setup.clone() }.prepare()?;
+        if prepared.target.is_measured() {
+            return Err(Error::new(format!("--dry-run: {} is no modelled disk; expected a drive", spoken(drive))));
+        }
+        let seed = Seed(setup.seed).run(0).0;
+        seconds.push(measure(&prepared.target, &prepared.job, seed, |_| {})?.end().nanos() as f64 / 1e9);
+    }
+    Ok(DryRun { seconds, space })
+}
+
+fn space(setup: &Setup) -> Result<Option<u64>, Error> {
+    match place::named(PLACES, &setup.target) {
+        Some((kind, Some(path))) if matches!(kind.of, Of::File(_) | Of::Device(_)) => {
+            let layout = setup.set.iter().find(|(key, _)| key == "real.layout");
+            let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::size(value));
+            let wanted = Wanted { layout: bytes, ..Wanted::default() };
+            let bytes = length(path, matches!(kind.of, Of::Device(_)), &wanted).map_err(Error::new)?;
+            Ok(Some(bytes / 4096 * 4096))
+        }
+        Some(_) => Err(Error::new(format!(
+            "--dry-run: how long {} takes is not known; expected a file, a device or a modelled disk",
+            setup.target
+        ))),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,166 @@
+//! A run in fio's JSON, so that tools that read fio read ours. What virtual time has no counterpart for (processor,
+//! page faults, submission latency, disks below) is 0 or nothing but on a real file or device; the clock times are 0, so
+//! that equal runs give equal bytes.
+
+use std::collections::BTreeMap;
+
+use seekwise_formats::fio::Given;
+use seekwise_formats::fio_json::{
+    self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, Samples,
+};
+use seekwise_lab::jobs::Origin;
+use seekwise_lab::plan::Prepared;
+use seekwise_lab::run::Measured;
+use seekwise_lab::run::real::{Latencies, Real};
+use seekwise_lab::stats::{Histogram, Kind, Summary};
+use seekwise_model::workload::Worker;
+use seekwise_run::usage::{Disk, Thread};
+
+/// The document.
+pub fn write(prepared: &Prepared, measured: &Measured) -> String {
+    let workers = prepared.job.workers();
+    let mut jobs = Vec::new();
+    for group in 0..measured.run.groups() {
+        if let Some(first) = workers.iter().position(|worker| worker.group as usize == group) {
+            jobs.push(job(prepared, measured, group, first));
+        }
+    }
+    let global_options = match &prepared.origin {
+        Origin::Fio(file) => options(file.global_options()),
+        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) | Origin::Trace(_) => BTreeMap::new(),
+    };
+    fio_json::write(&FioOutput {
+        generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
+        global_options,
+        jobs,
+        disk_util: measured.real.as_ref().map_or(Vec::new(), disks),
+        ..FioOutput::default()
+    })
+}
+
+fn options(given: &[Given]) -> BTreeMap<String, String> {
+    given.iter().map(|given| (given.name.clone(), given.value.clone())).collect()
+}
+
+fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> JobResult {
+    let workers = prepared.job.workers();
+    let latencies = |kind: Kind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
+    let direction = |kind| direction(&measured.run.group_kind(group, kind), latencies(kind));
+    let threads = measured.real.as_ref().map_or(&[][..], |real| &real.usage.threads);
+    let of_group = threads.iter().zip(workers).filter(|(_, worker)| worker.group as usize == group);
+    let spent = spent(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
+    let all = measured.run.group_all(group);
+    let (name, group_id, mut options) = match &prepared.origin {
+        Origin::Fio(file) => {
+            let origin = file.origins()[first];
+            let section = &file.sections()[origin.section];
+            (section.name.clone(), u64::from(origin.group_id), options(&section.options))
+        }
+        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) | Origin::Trace(_) => {
+            (workers[first].name.clone(), group as u64, BTreeMap::new())
+        }
+    };
+    let clones = workers.iter().filter(|worker| worker.group as usize == group).count();
+    if !matches!(prepared.origin, Origin::Fio(_)) {
+        options.extend(described(&workers[first], clones, &all));
+    }
+    let runtime_ms = all.elapsed.nanos() / 1_000_000;
+    JobResult {
+        name,
+        group: group_id,
+        elapsed_s: runtime_ms.div_ceil(1000),
+        options,
+        read: direction(Kind::Read),
+        write: direction(Kind::Write),
+        trim: direction(Kind::Trim),
+        sync_ios: measured.run.group_kind(group, Kind::Flush).tally.ios(),
+        sync_latency: latency(measured.run.group_kind(group, Kind::Flush).tally.responses()),
+        runtime_ms,
+        iodepth_level: depth_level(workers[first].depth),
+        latency: LatencyBuckets::of(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
+        latency_depth: u64::from(workers[first].depth),
+        latency_percentile: 100.0,
+        ..spent
+    }
+}
+
+/// What the threads of a job had of the machine: percents of the time that they ran, as fio counts them.
+fn spent(threads: &[Thread]) -> JobResult {
+    let sum = |of: fn(&Thread) -> u64| threads.iter().map(of).sum::<u64>();
+    let wall = sum(|thread| thread.wall.nanos());
+    let percent = |part: u64| if wall > 0 { 100.0 * part as f64 / wall as f64 } else { 0.0 };
+    JobResult {
+        usr_cpu: percent(sum(|thread| thread.user.nanos())),
+        sys_cpu: percent(sum(|thread| thread.system.nanos())),
+        context_switches: sum(|thread| thread.switches),
+        major_faults: sum(|thread| thread.major),
+        minor_faults: sum(|thread| thread.minor),
+        ..JobResult::default()
+    }
+}
+
+/// What the disks below did meanwhile, whoever asked them.
+fn disks(real: &Real) -> Vec<DiskUtil> {
+    let wall = real.usage.threads.iter().map(|thread| thread.wall.nanos()).max().unwrap_or(0) as f64 / 1e6;
+    let disk = |disk: &Disk| DiskUtil {
+        name: disk.name.clone(),
+        ios: disk.ios,
+        sectors: disk.sectors,
+        merges: disk.merges,
+        ticks: disk.ticks,
+        in_queue: disk.queue_ms,
+        util: if wall > 0.0 { (100.0 * disk.busy_ms as f64 / wall).min(100.0) } else { 0.0 },
+    };
+    real.usage.system.disks.iter().map(disk).collect()
+}
+
+/// fio options that say what a pattern did, where no fio job file stands behind it.
+fn described(worker: &Worker, clones: usize, all: &Summary) -> BTreeMap<String, String> {
+    let mean = all.tally.bytes().checked_div(all.tally.ios()).unwrap_or(0);
+    let texts = [("iodepth", worker.depth.to_string()), ("numjobs", clones.to_string()), ("bs", mean.to_string())];
+    texts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// A closed loop keeps its depth: all requests stand in the one bucket.
+fn depth_level(depth: u32) -> [f64; 7] {
+    let mut level = [0.0; 7];
+    level[(depth.max(1).ilog2() as usize).min(6)] = 100.0;
+    level
+}
+
+fn direction(summary: &Summary, latencies: Option<&Latencies>) -> DirectionResult {
+    let tally = &summary.tally;
+    let plain = DirectionResult::new(tally.ios(), tally.bytes(), summary.elapsed.nanos());
+    let response = latency(tally.responses());
+    let (slat, clat, lat) = match latencies {
+        Some(of) => (latency(&of.submission), latency(&of.completion), latency(&of.total)),
+        None => (LatencySummary::default(), response.clone(), response),
+    };
+    let bare = |of: LatencySummary| LatencySummary { percentiles: Vec::new(), bins: Vec::new(), ..of };
+    let lat = LatencySummary { percentiles: Vec::new(), ..lat };
+    // One sample, the whole run: the run keeps no shorter intervals.
+    let sampled = |value: f64| if tally.ios() > 0 { Samples::of(&[value]) } else { Samples::default() };
+    DirectionResult {
+        bandwidth_samples: sampled(summary.bytes_per_s()),
+        iops_samples: sampled(summary.iops()),
+        bandwidth_percent: if tally.ios() > 0 { 100.0 } else { 0.0 },
+        slat: bare(slat),
+        clat,
+        lat,
+        ..plain
+    }
+}
+
+fn latency(histogram: &Histogram) -> LatencySummary {
+    let nanos = |span: Option<seekwise_model::time::Span>| span.map_or(0, |span| span.nanos());
+    let percentile = |p: f64| (p, nanos(histogram.quantile(p / 100.0)));
+    LatencySummary {
+        min: nanos(histogram.min()),
+        max: nanos(histogram.max()),
+        mean: histogram.mean().unwrap_or(0.0),
+        stddev: histogram.deviation().unwrap_or(0.0),
+        n: histogram.count(),
+        percentiles: if histogram.count() > 0 { PERCENTILES.map(percentile).to_vec() } else { Vec::new() },
+        bins: histogram.buckets().map(|(edge, count)| (edge.nanos(), count)).collect(),
+    }
+}

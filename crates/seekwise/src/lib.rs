@@ -1,0 +1,73 @@
+//! Seekwise, a laboratory for hard-disk stacks, as a library.
+//!
+//! Everything that the program `seekwise` does with a simulated or a real disk is here as typed values, without a terminal:
+//! progress and cancelling come through an [`Observer`], faults are [`Error`]s made of diagnostics, results are values that
+//! serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
+//!
+//! ```
+//! use seekwise::{Setup, run};
+//!
+//! let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with("job.depth", 4).with_runtime("5 s");
+//! let result = run::run(&setup, &())?;
+//! println!("{:.0} requests/s", result.record.all.iops);
+//! # Ok::<(), seekwise::Error>(())
+//! ```
+//!
+//! | room | what it is |
+//! |---|---|
+//! | [`error`](mod@error) | why something could not be done |
+//! | [`unfinished`] | what a program that ends at once would leave half done |
+//! | [`whole`] | files, whole or not at all |
+//! | [`shell`] | words of a command |
+//! | [`observer`] | progress and cancelling |
+//! | [`reading`] | files, standard input and pipes as texts and traces |
+//! | [`setup`] | a job on a target with settings |
+//! | [`bounds`] | memory that a plan may take; how long it takes |
+//! | [`results`] | result folders |
+//! | [`planned`] | a study with its plan, and results opened for it |
+//! | [`study`] | runs a study, and makes its page |
+//! | [`run`] | one run |
+//! | [`values`] | values of a setting, as a list or ranges |
+//! | [`compare`](mod@compare) | a job on two or more values of one setting |
+//! | [`against`] | a prediction against a measurement |
+//! | [`dry_run`](mod@dry_run) | how long a comparison will take |
+//! | [`power_cut`] | what power cuts would lose |
+//! | [`validate`](mod@validate) | a measured trace against a modelled drive |
+//! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
+//! | [`journal`] | what a fit has tried |
+//! | [`fit`](mod@fit) | a profile from what was measured |
+//! | `logging` | the log of a run, where this build can write one |
+//! | `request_log` (feature `parquet`) | every request as Parquet |
+//! | [`fio_output`] | a run as fio's JSON |
+
+pub mod against;
+pub mod bounds;
+pub mod claims;
+pub mod compare;
+pub mod dry_run;
+pub mod error;
+pub mod fio_output;
+pub mod fit;
+mod iolog;
+pub mod journal;
+mod logging;
+pub mod observer;
+pub mod planned;
+pub mod power_cut;
+pub mod reading;
+#[cfg(feature = "parquet")]
+pub mod request_log;
+pub mod results;
+pub mod run;
+pub mod setup;
+pub mod shell;
+pub mod study;
+pub mod unfinished;
+pub mod validate;
+pub mod values;
+pub mod whole;
+
+pub use self::bounds::Bounds;
+pub use self::error::Error;
+pub use self::observer::Observer;
+pub use self::setup::Setup;

@@ -1,0 +1,73 @@
+//! The log of all requests, where one is wanted and this build can write it.
+
+use std::path::Path;
+
+use seekwise_model::record::Record;
+
+use crate::error::Error;
+#[cfg(feature = "parquet")]
+use crate::reading::spoken;
+#[cfg(feature = "parquet")]
+use crate::request_log::{Log, Of};
+#[cfg(feature = "parquet")]
+use crate::whole::admit;
+
+/// The log of all requests, where one is wanted.
+#[cfg(feature = "parquet")]
+pub struct RequestLog {
+    log: Option<Log>,
+    failure: Option<Error>,
+}
+
+#[cfg(feature = "parquet")]
+impl RequestLog {
+    /// Begins the log at `path`; without one, nothing is logged.
+    pub fn create(
+        (job, target): (&str, &str),
+        seed: u64,
+        path: Option<&Path>,
+        force: bool,
+        measured: bool,
+    ) -> Result<RequestLog, Error> {
+        let Some(path) = path else { return Ok(RequestLog { log: None, failure: None }) };
+        admit(path, force)?;
+        let log = Log::create(path, &Of { job: spoken(job), target: spoken(target), seed, measured })?;
+        Ok(RequestLog { log: Some(log), failure: None })
+    }
+
+    /// Logs a request.
+    #[inline]
+    pub fn take(&mut self, record: &Record) {
+        if let (Some(log), None) = (&mut self.log, &self.failure) {
+            self.failure = log.take(record).err();
+        }
+    }
+
+    /// The log is complete; an error where a request could not be logged.
+    pub fn finish(self) -> Result<(), Error> {
+        self.failure.map_or(Ok(()), Err)?;
+        self.log.map_or(Ok(()), Log::finish)
+    }
+}
+
+/// None: the feature `parquet` is off.
+#[cfg(not(feature = "parquet"))]
+pub struct RequestLog;
+
+#[cfg(not(feature = "parquet"))]
+impl RequestLog {
+    pub fn create(_: (&str, &str), _: u64, path: Option<&Path>, _: bool, _: bool) -> Result<RequestLog, Error> {
+        match path {
+            Some(_) => Err(Error::new("a log of requests needs the feature `parquet`, which this build is without")),
+            None => Ok(RequestLog),
+        }
+    }
+
+    /// Logs nothing.
+    pub fn take(&mut self, _: &Record) {}
+
+    /// There is nothing to complete.
+    pub fn finish(self) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! A study with its plan, and results opened for it: planned from today's files, or from what a result folder keeps.
+//! No folder is touched for a plan that its bounds refuse.
+
+use std::path::Path;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::study::{Study, parse, placed};
+use seekwise_lab::inputs::{Inputs, difference};
+use seekwise_lab::made::{MadeFrom, Program};
+use seekwise_lab::plan::draw::Draw;
+use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::run::RunRecord;
+use seekwise_os::places::PLACES;
+
+use crate::bounds::{Bounds, Plan};
+use crate::error::Error;
+use crate::reading;
+use crate::results::{self, Kept, Results};
+
+/// A study with its plan.
+pub struct Planned {
+    /// Its text, as stored beside its results.
+    pub text: String,
+    pub study: Study,
+    /// What its cells run.
+    pub prepared: Vec<Prepared>,
+    /// What makes its results.
+    pub made: MadeFrom,
+}
+
+/// Where results go, and what making them may take.
+pub struct Opening<'a> {
+    /// The result folder.
+    pub folder: &'a Path,
+    /// On from what the folder holds.
+    pub resume: bool,
+    /// Instead of what the folder holds.
+    pub force: bool,
+    /// What the runs may ask of the machine.
+    pub bounds: &'a Bounds,
+    /// Cores; 0: all.
+    pub threads: usize,
+}
+
+/// A plan with results opened for it.
+pub struct Opened {
+    /// The plan.
+    pub planned: Planned,
+    pub results: Results,
+    /// The runs that they hold already.
+    pub done: Vec<RunRecord>,
+    /// Cores on which it keeps within its bounds; 0: all.
+    pub threads: usize,
+}
+
+impl Opening<'_> {
+    /// Opens results for the study `text`: with `resume`, on from what the folder holds, which must have been made of
+    /// the same; else for what `plan` makes.
+    pub fn open(&self, name: &str, text: &str, plan: impl FnOnce() -> Result<Planned, Error>) -> Result<Opened, Error> {
+        let folder = self.folder;
+        if !(self.resume && results::holds(folder)) {
+            return self.begin(plan()?);
+        }
+        let kept = results::kept(folder)?;
+        let changed = |what: &str, lines: &str| {
+            let head = format!("{}: cannot go on, for {what}; use another --out", folder.display());
+            Err(Error::new(format!("{head}\n{lines}")))
+        };
+        if kept.study != text {
+            return changed("it holds the results of another study", &difference(name, &kept.study, text));
+        }
+        let changes = kept.made.inputs.changes(&reading::text);
+        if !changes.differ.is_empty() {
+            return changed("what made its results has changed since", &changes.differ.join("\n"));
+        }
+        for gone in changes.gone {
+            log::info!("{gone}; going on with the text kept in {}", folder.display());
+        }
+        self.go_on(kept)
+    }
+
+    /// Opens results for what the folder `of` keeps: in another folder anew, in itself to go on.
+    pub fn of_folder(&self, of: &Path) -> Result<Opened, Error> {
+        let kept = results::kept(of)?;
+        if self.resume && same_place(of, self.folder) {
+            return self.go_on(kept);
+        }
+        if self.resume && results::holds(self.folder) {
+            return Err(Error::new("--resume with a result folder goes on in that folder: --out must name it too"));
+        }
+        let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
+        let hashes = |made: &MadeFrom| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
+        if before.program != planned.made.program {
+            let than = if hashes(&before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
+            log::warn!("made by {}; this is {}{than}", before.program, planned.made.program);
+        }
+        self.begin(planned)
+    }
+
+    fn begin(&self, planned: Planned) -> Result<Opened, Error> {
+        let threads = self.admit(&planned)?;
+        let results = Results::begin(self.folder, &planned.text, &planned.made, self.force)?;
+        Ok(Opened { planned, results, done: Vec::new(), threads })
+    }
+
+    /// Goes on with what the folder holds, from what it keeps.
+    fn go_on(&self, kept: Kept) -> Result<Opened, Error> {
+        let folder = self.folder;
+        let made = kept.made.clone();
+        if made.program != Program::this() {
+            let (before, this) = (&made.program, Program::this());
+            let why = format!("its results were made by {before}, and this is {this}");
+            return Err(Error::new(format!("{}: cannot go on, for {why}; use another --out", folder.display())));
+        }
+        let planned = plan_kept(folder, kept.clone())?;
+        if planned.made != made {
+            return Err(Error::new(format!("{}: its made-from.json does not fit what it keeps", folder.display())));
+        }
+        let threads = self.admit(&planned)?;
+        let (results, done) = Results::go_on(folder, &kept)?;
+        Ok(Opened { planned, results, done, threads })
+    }
+
+    /// Whether a plan keeps within the bounds, and on how many cores.
+    fn admit(&self, planned: &Planned) -> Result<usize, Error> {
+        self.bounds.admit(&extent(&planned.study, &planned.prepared, self.threads))
+    }
+}
+
+/// What `cells` of a study are about to run.
+pub fn extent<'a>(study: &Study, cells: &'a [Prepared], threads: usize) -> Plan<'a> {
+    let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
+    // Cuts run a job twice more, each orderly power-off once.
+    let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
+    Plan { cells, runs, cuts, times, threads, seed: study.seed }
+}
+
+fn same_place(a: &Path, b: &Path) -> bool {
+    a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
+}
+
+/// Prepares what `folder` keeps, from the texts that it keeps.
+fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Planned, Error> {
+    let name = folder.join("study.toml").display().to_string();
+    let study = parse(&name, &text)?;
+    let cells = made.cells.into_iter().map(|made| made.cell).collect();
+    let mut planned =
+        prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(reading::parts).with_places(PLACES))?;
+    planned.made.seeds = made.seeds;
+    Ok(planned)
+}
+
+/// Reads and prepares a study's file as it is now; faults name its lines.
+pub fn plan_file(name: &str, text: &str) -> Result<Planned, Error> {
+    let placed = |fault| placed(name, text, fault);
+    plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
+}
+
+/// Reads and prepares a study with every figure that is inferred as `draw` has it.
+pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Error> {
+    let study = parse(name, text)?;
+    let inputs = reading::inputs();
+    let cells = plan::cells(&study);
+    let cells = cells.iter().map(|cell| draw.of_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+    Ok(prepare(name, text.to_owned(), study, cells, &inputs)?)
+}
+
+/// Reads and prepares a study as it is now.
+pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
+    let study = parse(name, &text)?;
+    let cells = plan::cells(&study);
+    prepare(name, text, study, cells, &reading::inputs())
+}
+
+/// Prepares these cells of a study; what cannot be run or judged is told here.
+pub fn prepare(
+    name: &str,
+    text: String,
+    mut study: Study,
+    cells: Vec<Cell>,
+    inputs: &Inputs<'_>,
+) -> Result<Planned, Vec<Diagnostic>> {
+    let prepared = cells.iter().map(|cell| plan::prepare(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
+    seekwise_lab::study::check(name, &study, &prepared)?;
+    let made = MadeFrom::new(&text, &study, &cells, &prepared, inputs.taken());
+    seekwise_lab::study::judge(&mut study, &made);
+    Ok(Planned { text, study, prepared, made })
+}

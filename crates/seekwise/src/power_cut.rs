@@ -1,0 +1,113 @@
+//! What power cuts of a job's run would lose.
+
+use std::slice::from_ref;
+
+pub use seekwise_lab::cut::When;
+use seekwise_lab::cut::{Report, judge, judged, modelled};
+use seekwise_lab::made::Program;
+use seekwise_lab::plan::Prepared;
+use seekwise_model::stack::Stack;
+use seekwise_model::time::Instant;
+use serde_json::Value;
+
+use crate::bounds::{Bounds, Plan};
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::reading::spoken;
+use crate::setup::Setup;
+
+/// What cuts of a run lose.
+pub struct PowerCut {
+    /// What was run.
+    pub prepared: Prepared,
+    /// When it was cut.
+    pub when: When,
+    /// What was lost.
+    pub report: Report,
+}
+
+/// Runs the job of `setup` on its modelled stack and works out what cuts lose.
+///
+/// ```
+/// use seekwise::power_cut::{When, power_cut};
+/// use seekwise::{Bounds, Setup};
+///
+/// let setup = Setup::new("random-write", "barracuda-7200.7").with_runtime("2 s");
+/// let cut = power_cut(&setup, When::Random(20), &Bounds::new(None), &())?;
+/// assert!(cut.report.acknowledged_lost.writes > 0, "a write cache is lost");
+/// assert!(cut.report.promise_kept, "and nobody flushed");
+/// # Ok::<(), seekwise::Error>(())
+/// ```
+pub fn power_cut(setup: &Setup, when: When, bounds: &Bounds, observer: &dyn Observer) -> Result<PowerCut, Error> {
+    let prepared = setup.prepare()?;
+    crate::study::warn(&prepared.warnings);
+    let stack = modelled(&prepared.target).map_err(Error::new)?;
+    judged(stack, &prepared.job).map_err(Error::new)?;
+    // At random instants the job runs twice: once to learn how long it is.
+    let (runs, times, threads, cuts) = match when {
+        When::Random(cuts) => (1, 2, 1, cuts),
+        When::At(ref instants) => (1, 1, 1, instants.len() as u32),
+        When::After { cuts, .. } | When::Off(cuts) => (u64::from(cuts), 1, 0, cuts),
+    };
+    let cells = from_ref(&prepared);
+    let cuts = if runs == 1 { cuts } else { 1 };
+    bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: setup.seed })?;
+    let unit = if runs == 1 { "requests" } else { "runs" };
+    observer.begin(None, 0, unit);
+    let report = judge(stack, &prepared.job, setup.seed, &when, &|done, of| {
+        if of.is_some() {
+            observer.begin(of, done, unit);
+        }
+        observer.at(done);
+    })?;
+    something(&when, &report)?;
+    Ok(PowerCut { prepared, when, report })
+}
+
+impl PowerCut {
+    /// The modelled stack that was cut.
+    pub fn stack(&self) -> &Stack {
+        self.prepared.target.stack().expect("only a modelled stack is cut")
+    }
+
+    /// All in one value.
+    pub fn json(&self, setup: &Setup) -> Value {
+        let mut value = serde_json::to_value(&self.report).expect("a report has no keys but strings");
+        value["target"] = spoken(&setup.target).into();
+        value["job"] = spoken(&setup.job).into();
+        value["seed"] = setup.seed.into();
+        value["instants"] = instants(&self.when).into();
+        value["warnings"] = self.prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
+        value["cell_hash"] = self.prepared.hash.as_str().into();
+        let Program { version, build } = Program::this();
+        (value["version"], value["build"]) = (version.into(), build.into());
+        value
+    }
+}
+
+/// An error where there was nothing to cut: no write in the whole of the run, or no run at the instant.
+fn something(when: &When, report: &Report) -> Result<(), Error> {
+    if let When::At(instants) = when {
+        let end = report.elapsed_s;
+        let seconds = |at: &Instant| at.nanos() as f64 / 1e9;
+        if let Some(late) = instants.iter().find(|at| seconds(at) > end) {
+            let late = seconds(late);
+            let other = "expected an instant of the run; --after cuts once it has ended";
+            return Err(Error::new(format!("--at {late} s: the run ended at {end:.3} s; {other}")));
+        }
+    }
+    match report.writes {
+        0 => Err(Error::new("no write was acknowledged in the whole of the run: a power cut has nothing to lose")),
+        _ => Ok(()),
+    }
+}
+
+/// How the instants were chosen, in a word for programs.
+fn instants(when: &When) -> &'static str {
+    match when {
+        When::Random(_) => "random",
+        When::At(_) => "given",
+        When::After { .. } => "after",
+        When::Off(_) => "shutdown",
+    }
+}

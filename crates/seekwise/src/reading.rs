@@ -1,0 +1,190 @@
+//! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; what can be
+//! read only once is kept ([`once`]).
+
+mod once;
+
+use std::fs;
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
+
+use seekwise_formats::recording;
+use seekwise_formats::scene::Scene;
+use seekwise_formats::trace::{HEAD, Part, unpacked};
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::trace;
+use seekwise_os::places::PLACES;
+
+use crate::error::Error;
+
+/// The name of standard input.
+pub const STANDARD_INPUT: &str = "-";
+
+/// A file's name as a title has it.
+pub fn spoken(name: &str) -> &str {
+    if name == STANDARD_INPUT { "standard input" } else { name }
+}
+
+/// Two things that a command reads cannot both be on standard input.
+pub fn one_standard_input(names: &[&str]) -> Result<(), Error> {
+    match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Error::new("-: standard input can be read for one of them only; expected a file for the other")),
+    }
+}
+
+/// The text of a file. Bytes that are no UTF-8 are read as Latin-1, as old Windows tools wrote them; a file with a
+/// zero byte is no text.
+pub fn text(path: &str) -> io::Result<String> {
+    if Path::new(path).is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
+    }
+    let bytes = if once::is_once(path)? { short(path)? } else { fs::read(path)? };
+    if bytes.contains(&0) {
+        return Err(io::Error::new(ErrorKind::InvalidData, "it holds zero bytes; expected a text file"));
+    }
+    Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
+}
+
+/// What came of something that can be read only once, where it can be a text.
+fn short(name: &str) -> io::Result<Vec<u8>> {
+    match once::kept(name)? {
+        once::Kept::Memory(bytes) => Ok(bytes.to_vec()),
+        once::Kept::File(_) => {
+            let why = "it is too long for a job, a scene or a stack, and no trace that is known";
+            Err(io::Error::new(ErrorKind::InvalidData, why))
+        }
+    }
+}
+
+/// What a plan is read from: files, and traces that are opened and not read whole.
+pub fn inputs() -> Inputs<'static> {
+    Inputs::today(&text).opening(parts).with_places(PLACES)
+}
+
+/// A trace's parts, opened and unpacked: the file, or of blktrace's files, one for each processor, all that lie beside it.
+pub fn parts(path: &str) -> io::Result<Vec<Part>> {
+    if Path::new(path).is_dir() {
+        return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
+    }
+    if once::is_once(path)? {
+        return Ok(vec![(spoken(path).to_owned(), unpacked(once::kept(path)?.reader())?)]);
+    }
+    let open = |path: String| -> io::Result<Part> {
+        let input = unpacked(Box::new(fs::File::open(&path)?))?;
+        Ok((path, input))
+    };
+    processors(path).into_iter().map(open).collect()
+}
+
+/// The files of all processors where `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.
+fn processors(path: &str) -> Vec<String> {
+    let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((stem, _)) = path.rsplit_once(".blktrace.").filter(|(_, rest)| number(rest)) else {
+        return vec![path.to_owned()];
+    };
+    let folder = Path::new(stem).parent().filter(|folder| !folder.as_os_str().is_empty());
+    let listed = fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let name = Path::new(stem).file_name().unwrap_or_default().to_string_lossy();
+    let head = format!("{name}.blktrace.");
+    let names = listed.into_iter().flatten().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut beside: Vec<u32> =
+        names.filter_map(|name| name.strip_prefix(&head).filter(|rest| number(rest))?.parse().ok()).collect();
+    beside.sort_unstable();
+    if beside.is_empty() {
+        vec![path.to_owned()]
+    } else {
+        beside.iter().map(|it| format!("{stem}.blktrace.{it}")).collect()
+    }
+}
+
+/// Whether a file is a trace that no memory has to hold.
+pub fn is_trace(path: &str) -> bool {
+    let head = |(_, part): Part| {
+        let mut head = Vec::new();
+        part.take(HEAD).read_to_end(&mut head).map(|_| head)
+    };
+    let first = parts(path).ok().and_then(|parts| parts.into_iter().next());
+    first.and_then(|part| head(part).ok()).is_some_and(|head| trace::looks_like(&head))
+}
+
+/// The text of a file that must be there, and hold something.
+pub fn read(path: &str) -> Result<String, Error> {
+    text(path).and_then(something).map_err(|error| unreadable(path, &error))
+}
+
+fn something(text: String) -> io::Result<String> {
+    match text.trim().is_empty() {
+        true => Err(io::Error::new(ErrorKind::InvalidData, "it is empty")),
+        false => Ok(text),
+    }
+}
+
+/// The text of a file that may not be there: `None` only when nothing of that name exists.
+pub fn find(path: &str) -> Result<Option<String>, Error> {
+    match text(path).and_then(something) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(path, &error)),
+        Ok(text) => Ok(Some(text)),
+    }
+}
+
+fn unreadable(path: &str, error: &io::Error) -> Error {
+    Error::new(format!("{path}: cannot be read: {error}"))
+}
+
+/// What a file is, as far as its own words tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A fio job file, an Iometer configuration, a scene, a recorded session or a trace.
+    Job,
+    Study,
+    Stack,
+    /// A drive's profile.
+    Profile,
+    /// A measured trace.
+    Trace,
+}
+
+impl Kind {
+    /// The kind of `text`; nothing where it might be any.
+    pub fn of(text: &str) -> Option<Kind> {
+        let lines = || text.lines().map(str::trim_start);
+        let sets = |keys: &[&str]| {
+            let key = |line: &str| line.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim_end()));
+            lines().any(key)
+        };
+        let opens = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
+        match () {
+            () if Scene::looks_like(text) || recording::looks_like(text) => Some(Kind::Job),
+            () if opens(&["[geometry"]) => Some(Kind::Profile),
+            () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(Kind::Study),
+            () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(Kind::Trace),
+            () if sets(&["rw", "readwrite", "ioengine"]) || opens(&["'ACCESS SPECIFICATIONS"]) => Some(Kind::Job),
+            () if sets(&["drive"]) => Some(Kind::Stack),
+            () => None,
+        }
+    }
+
+    /// What it is, and what is done with it.
+    fn words(self, name: &str) -> (&'static str, String) {
+        match self {
+            Kind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
+            Kind::Study => ("a study", format!("`seekwise study {name}` runs it")),
+            Kind::Stack => ("a stack", format!("`--on {name}` runs a job on it")),
+            Kind::Profile => ("a drive's profile", format!("`--on {name}` runs a job on it")),
+            Kind::Trace => ("a trace", format!("`seekwise validate {name} --drive DRIVE` plays it")),
+        }
+    }
+}
+
+/// An error where a file is of another kind than is wanted: its reader would find every line of it wrong.
+pub fn expect(name: &str, text: &str, wanted: &[Kind]) -> Result<(), Error> {
+    match Kind::of(text).filter(|kind| !wanted.contains(kind)) {
+        None => Ok(()),
+        Some(kind) => {
+            let (what, does) = kind.words(name);
+            let wanted: Vec<&str> = wanted.iter().map(|kind| kind.words(name).0).collect();
+            Err(Error::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
+        }
+    }
+}

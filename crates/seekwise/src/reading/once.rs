@@ -1,0 +1,138 @@
+//! What can be read only once: standard input, and pipes by their names, as a shell makes them of `<(command)`. A plan asks
+//! for a text again, and a trace is read twice, so what comes is kept: in memory as far as that is little, beyond in a
+//! temporary file that has no name and goes away with the program, however that ends.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Read, Write};
+use std::sync::{Arc, Mutex};
+
+use super::{STANDARD_INPUT, spoken};
+
+/// Bytes that are kept in memory: no text of a job, a scene or a stack is nearly as long, and a trace gains nothing by it.
+const IN_MEMORY: u64 = 8 << 20;
+
+/// What came, to be read as often as is wanted.
+#[derive(Clone)]
+pub enum Kept {
+    Memory(Arc<[u8]>),
+    File(Arc<File>),
+}
+
+impl Kept {
+    /// From its beginning.
+    pub fn reader(&self) -> Box<dyn Read + Send> {
+        match self {
+            Kept::Memory(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
+            Kept::File(file) => Box::new(Again { file: Arc::clone(file), at: 0 }),
+        }
+    }
+}
+
+/// A file that others read too, from a place of its own.
+struct Again {
+    file: Arc<File>,
+    at: u64,
+}
+
+impl Read for Again {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        #[cfg(unix)]
+        let read = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
+        #[cfg(windows)]
+        let read = std::os::windows::fs::FileExt::seek_read(&*self.file, buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// What is kept of a name, or why nothing is.
+type Known = Result<Kept, (ErrorKind, String)>;
+
+/// By name.
+static KEPT: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
+
+/// Whether what is called so can be read only once.
+pub fn is_once(name: &str) -> io::Result<bool> {
+    Ok(name == STANDARD_INPUT || is_pipe(name)?)
+}
+
+#[cfg(unix)]
+fn is_pipe(path: &str) -> io::Result<bool> {
+    use std::os::unix::fs::FileTypeExt;
+    Ok(std::fs::metadata(path)?.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: &str) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// All that comes there, read when it is first asked for.
+pub fn kept(name: &str) -> io::Result<Kept> {
+    let mut all = KEPT.lock().expect("nothing panics while it reads");
+    let known = all.entry(name.to_owned()).or_insert_with(|| read(name).map_err(|why| (why.kind(), why.to_string())));
+    known.clone().map_err(|(kind, why)| io::Error::new(kind, why))
+}
+
+fn read(name: &str) -> io::Result<Kept> {
+    if name != STANDARD_INPUT {
+        return keep(File::open(name)?, name);
+    }
+    if io::stdin().is_terminal() {
+        log::info!("reading standard input, until Ctrl-D");
+    }
+    keep(io::stdin().lock(), name)
+}
+
+fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
+    let mut bytes = Vec::new();
+    input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 <= IN_MEMORY {
+        return Ok(Kept::Memory(bytes.into()));
+    }
+    let folder = std::env::temp_dir();
+    log::info!(
+        "a trace is read more than once: what comes on {} is kept in a temporary file in {}",
+        spoken(name),
+        folder.display()
+    );
+    let file = tempfile::tempfile_in(&folder).and_then(|mut file| {
+        file.write_all(&bytes)?;
+        io::copy(&mut input, &mut file)?;
+        Ok(file)
+    });
+    let file = file.map_err(|why| {
+        let expected = "expected room there, or another folder in TMPDIR";
+        io::Error::new(why.kind(), format!("keeping it in {}: {why}; {expected}", folder.display()))
+    })?;
+    Ok(Kept::File(Arc::new(file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_again(kept: &Kept) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        kept.reader().read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn what_came_is_read_as_often_as_is_wanted() {
+        let short = keep(&b"abc"[..], "x").unwrap();
+        assert!(matches!(short, Kept::Memory(_)));
+        let bytes: Vec<u8> = (0..IN_MEMORY + 70_000).map(|i| ((i * 31) >> 7) as u8).collect();
+        let long = keep(&bytes[..], "x").unwrap();
+        assert!(matches!(long, Kept::File(_)));
+        // Two readers at once, each from its own place.
+        let mut beside = long.reader();
+        let mut first = [0; 100];
+        beside.read_exact(&mut first).unwrap();
+        assert!(read_again(&long) == bytes && read_again(&long) == bytes && first[..] == bytes[..100]);
+        beside.read_exact(&mut first).unwrap();
+        assert!(first[..] == bytes[100..200]);
+        assert_eq!((read_again(&short), read_again(&short)), (b"abc".to_vec(), b"abc".to_vec()));
+    }
+}

@@ -1,0 +1,184 @@
+//! Every counted request as Parquet: one row a request, times in nanoseconds of the place's time, parts as columns.
+//!
+//! What each column holds stands in the file itself, as key-value metadata: `column.NAME` is its unit and its meaning
+//! (`parquet-cli meta`, DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what
+//! made the file. Written as all files are ([`crate::whole`]).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::Int64Type;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+use seekwise_lab::made::Program;
+use seekwise_model::block::{Op, Status};
+use seekwise_model::record::{Part, Record};
+
+use crate::error::Error;
+use crate::whole::Output;
+
+/// Rows held back and written together: 18 columns of them are 19 MB.
+const ROWS: usize = 131_072;
+
+/// Columns before the parts: name, unit and meaning; the unit of an instant is said by the place's clock.
+const COLUMNS: [(&str, &str); 9] = [
+    ("worker", "number; the worker of the job that issued the request, from 0"),
+    ("op", "code; 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim, 5 compute"),
+    ("status", "code; 0 done, 1 failed"),
+    ("lba", "blocks of 512 bytes; the first block, counted from the beginning of what the job runs on"),
+    ("sectors", "blocks of 512 bytes; how many of them, from the first"),
+    ("intended_ns", "when the request was due; without a pace, when it was issued"),
+    ("issued_ns", "when it was issued: its response time runs from here"),
+    ("submitted_ns", "when the device took it"),
+    ("finished_ns", "when it was done"),
+];
+
+/// What holds for the parts together.
+const PARTS: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
+
+/// What a part of the response is.
+const fn meaning(part: Part) -> &'static str {
+    match part {
+        Part::Processor => "waiting for the host's processor, and work on it",
+        Part::Driver => "waiting in the host's driver, before the drive or the controller took the request",
+        Part::Flush => {
+            "waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium"
+        }
+        Part::Controller => "the controller's own cost, and waiting for its channel",
+        Part::Queue => "waiting in the drive's queue",
+        Part::Overhead => "the drive's command overhead",
+        Part::Seek => "movement of the arm, or a switch of heads",
+        Part::Settle => "extra settling before a write",
+        Part::Rotation => "waiting for the wanted sectors to come under the head",
+        Part::Transfer => "the wanted sectors passing under the head",
+        Part::Cache => "waiting for a segment of the drive's buffer, or for a read-ahead in progress",
+        Part::Link => "moving data over the interface",
+    }
+}
+
+/// The columns, each with its unit and meaning.
+fn columns(measured: bool) -> Vec<(String, String)> {
+    let clock = if measured { "ns of the wall clock" } else { "ns of virtual time" };
+    let own = COLUMNS.map(|(name, meaning)| match name.ends_with("_ns") {
+        true => (name.to_owned(), format!("{clock}; {meaning}")),
+        false => (name.to_owned(), meaning.to_owned()),
+    });
+    let part =
+        |part: Part| (format!("{}_ns", part.name()), format!("{clock}; part of the response: {}", meaning(part)));
+    own.into_iter().chain(Part::ALL.map(part)).collect()
+}
+
+/// What a log is of.
+pub struct Of<'a> {
+    /// What ran.
+    pub job: &'a str,
+    /// What it ran on.
+    pub target: &'a str,
+    pub seed: u64,
+    /// Its times are measured, not virtual.
+    pub measured: bool,
+}
+
+impl Of<'_> {
+    /// What the file says of itself.
+    fn metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
+        let own = [
+            ("program", Program::this().to_string()),
+            ("job", self.job.to_owned()),
+            ("target", self.target.to_owned()),
+            ("seed", self.seed.to_string()),
+            ("parts", PARTS.to_owned()),
+        ];
+        let own = own.map(|(key, value)| KeyValue::new(key.to_owned(), value)).into_iter();
+        own.chain(columns.iter().map(|(name, words)| KeyValue::new(format!("column.{name}"), words.clone()))).collect()
+    }
+}
+
+/// An open log.
+pub struct Log {
+    path: PathBuf,
+    writer: SerializedFileWriter<Output>,
+    columns: Vec<Vec<i64>>,
+}
+
+impl Log {
+    /// Begins a log that is to be `path`.
+    pub fn create(path: &Path, of: &Of<'_>) -> Result<Log, Error> {
+        let columns = columns(of.measured);
+        let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
+        let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
+        let file = Output::create(path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_key_value_metadata(Some(of.metadata(&columns)))
+            .build();
+        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
+        let writer = writer.map_err(|error| failed(path, &error))?;
+        Ok(Log { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); columns.len()] })
+    }
+
+    /// Adds a request.
+    pub fn take(&mut self, record: &Record) -> Result<(), Error> {
+        let (request, completion) = (&record.request, &record.completion);
+        let op = match request.op {
+            Op::Read => 0,
+            Op::Write => 1,
+            Op::WriteZeroes => 2,
+            Op::Flush => 3,
+            Op::Trim => 4,
+            Op::Compute => 5,
+        };
+        let row = [
+            u64::from(record.worker),
+            op,
+            u64::from(completion.status != Status::Done),
+            request.lba,
+            u64::from(request.sectors),
+            record.intended.nanos(),
+            record.issued.nanos(),
+            completion.submitted.nanos(),
+            completion.finished.nanos(),
+        ];
+        let parts = Part::ALL.into_iter().map(|part| completion.parts.get(part).nanos());
+        for (column, value) in self.columns.iter_mut().zip(row.into_iter().chain(parts)) {
+            column.push(value as i64);
+        }
+        if self.columns[0].len() == ROWS { self.write_rows() } else { Ok(()) }
+    }
+
+    fn write_rows(&mut self) -> Result<(), Error> {
+        let Log { path, writer, columns, .. } = self;
+        let mut write = || -> Result<(), ParquetError> {
+            let mut group = writer.next_row_group()?;
+            for column in columns.iter_mut() {
+                if let Some(mut out) = group.next_column()? {
+                    out.typed::<Int64Type>().write_batch(column, None, None)?;
+                    out.close()?;
+                }
+                column.clear();
+            }
+            group.close().map(|_| ())
+        };
+        write().map_err(|error| failed(path, &error))
+    }
+
+    /// Completes the file and puts it in its place.
+    pub fn finish(mut self) -> Result<(), Error> {
+        if !self.columns[0].is_empty() {
+            self.write_rows()?;
+        }
+        let file = self.writer.into_inner().map_err(|error| failed(&self.path, &error))?;
+        file.finish().map_err(|error| Error::new(format!("{}: {error}", self.path.display())))
+    }
+}
+
+fn failed(path: &Path, error: &ParquetError) -> Error {
+    match error {
+        ParquetError::External(why) => Error::new(format!("{}: {why}", path.display())),
+        _ => Error::new(format!("{}: {error}", path.display())),
+    }
+}

@@ -1,0 +1,337 @@
+//! A result folder: what made the results, written once before the first run, and one JSON line a run. Complete after
+//! each run, in the plan's order whatever the number of cores; a killed study goes on where it stopped.
+//!
+//! ```text
+//! out/study.toml       the study, byte for byte
+//! out/made-from.json   the program, all texts that were read, all settings of each cell, the seeds
+//! out/sums.txt         a sum of each line of these two
+//! out/results.jsonl    one line a run, in the plan's order; each names the hash of its cell, and ends in its own sum
+//! out/report.html      made from these
+//! ```
+//!
+//! Nothing else is read to make the report again or to go on: a folder can be carried anywhere. A review's folder holds
+//! `study.toml` (the review), `made-from.json` (the hash of what made each part), their `sums.txt`, `report.html`, and a result
+//! folder for each part.
+//!
+//! What is read is held against its sums, and a record's figures against one another. A folder of an earlier version has no
+//! sums: it opens with a warning.
+
+mod sums;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use seekwise_lab::made::MadeFrom;
+use seekwise_lab::made::parts::MadeOfParts;
+use seekwise_lab::run::RunRecord;
+
+use crate::error::Error;
+use crate::shell::quoted;
+use crate::unfinished::hold;
+use crate::whole::write_whole;
+use sums::SUMS;
+
+const STUDY: &str = "study.toml";
+const MADE: &str = "made-from.json";
+const LINES: &str = "results.jsonl";
+
+/// The page.
+pub const PAGE: &str = "report.html";
+
+/// An open result folder.
+pub struct Results {
+    path: PathBuf,
+    lines: File,
+}
+
+/// What a folder says of its results.
+#[derive(Clone)]
+pub struct Kept {
+    /// The study's text.
+    pub study: String,
+    /// What made them.
+    pub made: MadeFrom,
+    /// Its files have sums.
+    pub sealed: bool,
+}
+
+/// Why a folder could not be used.
+#[derive(Debug)]
+pub enum FolderError {
+    /// The folder or a file in it could not be read or written.
+    Io(PathBuf, io::Error),
+    /// The folder holds results already, and going on was not asked for.
+    Holds(PathBuf),
+    /// A file lies where one of a result folder is to be, and the folder is none of ours.
+    Foreign(PathBuf),
+    /// The folder does not say what made its results.
+    Unknown(PathBuf),
+    /// A file does not fit the others.
+    Unfit(PathBuf, String),
+    /// A line is not the record that the plan has there.
+    Line(PathBuf, usize, String),
+    /// A line is not as it was written.
+    Changed(PathBuf, usize, String),
+}
+
+impl From<FolderError> for Error {
+    fn from(error: FolderError) -> Error {
+        Error::new(error)
+    }
+}
+
+impl std::fmt::Display for FolderError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FolderError::Io(path, error) => write!(f, "{}: {error}", path.display()),
+            FolderError::Holds(path) => write!(
+                f,
+                "{}: holds results already; --force replaces them, another --out leaves them, `seekwise study {} \
+                 --resume` goes on with them",
+                path.display(),
+                quoted(&path.to_string_lossy())
+            ),
+            FolderError::Foreign(path) => write!(
+                f,
+                "{}: is there, beside no {MADE} that says that Seekwise wrote it, and is not replaced; use another --out",
+                path.display()
+            ),
+            FolderError::Unknown(path) => write!(
+                f,
+                "{}: has no {MADE} and no {STUDY}, so that nothing says what made its results; run the study again, \
+                 into another folder",
+                path.display()
+            ),
+            FolderError::Unfit(path, why) => write!(f, "{}: {why}", path.display()),
+            FolderError::Line(path, line, error) => write!(
+                f,
+                "{}:{line}: {error}. Without this line and those after it, --resume makes the rest again",
+                path.display()
+            ),
+            FolderError::Changed(path, line, why) => {
+                write!(f, "{}:{line}: {why}. Run the study again, into another folder", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for FolderError {}
+
+fn io_error(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |error| FolderError::Io(path, error)
+}
+
+/// Whether a folder holds results.
+pub fn holds(folder: &Path) -> bool {
+    folder.join(LINES).exists()
+}
+
+/// Whether a folder says what made its results.
+pub fn says(folder: &Path) -> bool {
+    folder.join(MADE).exists()
+}
+
+/// What a folder says of its results.
+pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
+    if folder.is_file() {
+        return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
+    }
+    fs::read_dir(folder).map_err(io_error(folder))?;
+    let read = |name: &str| {
+        let path = folder.join(name);
+        fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => FolderError::Unknown(folder.to_owned()),
+            _ => FolderError::Io(path, error),
+        })
+    };
+    let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
+    let (study, made) = (read(STUDY)?, read(MADE)?);
+    let sealed = checked(folder, &study, &made)?;
+    let made: MadeFrom = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
+    made.check(&study).map_err(unfit)?;
+    Ok(Kept { study, made, sealed })
+}
+
+/// Holds the two texts against their sums; a folder without sums is told.
+fn checked(folder: &Path, study: &str, made: &str) -> Result<bool, FolderError> {
+    let sealed = sums::check(folder, &[(STUDY, study), (MADE, made)])?;
+    if !sealed {
+        log::warn!(
+            "{} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
+            folder.display()
+        );
+    }
+    Ok(sealed)
+}
+
+/// What a folder says of a review's results.
+pub struct KeptReview {
+    /// The review's text.
+    pub text: String,
+    /// What made its parts.
+    pub made: MadeOfParts,
+}
+
+/// What a folder says of a review's results; nothing where it is a study's. Each part must be what the review was made of.
+pub fn kept_review(folder: &Path) -> Result<Option<KeptReview>, FolderError> {
+    let (path, of_study) = (folder.join(MADE), folder.join(STUDY));
+    let made = fs::read_to_string(&path).map_err(io_error(&path))?;
+    let bytes = made;
+    let Ok(made) = serde_json::from_str::<MadeOfParts>(&bytes) else { return Ok(None) };
+    let text = fs::read_to_string(&of_study).map_err(io_error(&of_study))?;
+    checked(folder, &text, &bytes)?;
+    made.check(&text).map_err(|why| FolderError::Unfit(path.clone(), why))?;
+    for (place, part) in made.parts.iter().enumerate() {
+        made.fits(place, &kept(&folder.join(&part.folder))?.made)
+            .map_err(|why| FolderError::Unfit(path.clone(), why))?;
+    }
+    Ok(Some(KeptReview { text, made }))
+}
+
+/// Whether a folder says that it holds the parts of a review.
+fn is_review(folder: &Path) -> bool {
+    fs::read_to_string(folder.join(MADE)).is_ok_and(|made| serde_json::from_str::<MadeOfParts>(&made).is_ok())
+}
+
+/// Whether a review's results may go to `folder`: with `resume`, on from those of the same review; with `force`, instead
+/// of what it holds.
+pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
+    if !says(folder) || holds(folder) {
+        return free(folder, text, force);
+    }
+    let there = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
+    match (resume, force) {
+        (_, true) => Ok(()),
+        (true, _) if there == text => Ok(()),
+        (true, _) => {
+            let why = "cannot go on, for it holds the results of another study; use another --out".to_owned();
+            Err(FolderError::Unfit(folder.to_owned(), why))
+        }
+        _ => Err(FolderError::Holds(folder.to_owned())),
+    }
+}
+
+/// Writes a review, and what made its parts, beside them.
+pub fn say_review(folder: &Path, text: &str, made: &MadeOfParts) -> Result<(), FolderError> {
+    write_kept(folder, text, &made.text())
+}
+
+/// Writes a study or review, what made its results, and then their sums; results come behind them. Sums of what was there go
+/// first: a program that is killed on the way leaves none that fit nothing.
+fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
+    remove(&folder.join(SUMS))?;
+    for (name, text) in [(STUDY, study), (MADE, made)] {
+        let path = folder.join(name);
+        write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
+    }
+    sums::write(folder, &[(STUDY, study), (MADE, made)])
+}
+
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> Result<(), FolderError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FolderError::Io(path.to_owned(), error)),
+        _ => Ok(()),
+    }
+}
+
+impl Results {
+    /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already give way only by `force`,
+    /// and what Seekwise did not write never.
+    pub fn begin(folder: &Path, study: &str, made: &MadeFrom, force: bool) -> Result<Results, FolderError> {
+        free(folder, study, force)?;
+        let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be made: {error}"));
+        fs::create_dir_all(folder).map_err(unmade)?;
+        write_kept(folder, study, &made.text())?;
+        Results::append_to(folder)
+    }
+
+    /// Goes on in a folder that says this of its results: hands back the runs that are there. What was being written when
+    /// a run was killed is cut off, to be made again.
+    pub fn go_on(folder: &Path, kept: &Kept) -> Result<(Results, Vec<RunRecord>), FolderError> {
+        let path = folder.join(LINES);
+        let bytes = fs::read(&path).map_err(io_error(&path))?;
+        let done = parse(&path, whole(&bytes), kept)?;
+        hold().count(done.len() as u64);
+        if whole(&bytes).len() < bytes.len() {
+            write_whole(&path, whole(&bytes)).map_err(io_error(&path))?;
+        }
+        Ok((Results::append_to(folder)?, done))
+    }
+
+    fn append_to(folder: &Path) -> Result<Results, FolderError> {
+        let path = folder.join(LINES);
+        let lines = OpenOptions::new().create(true).append(true).open(&path).map_err(io_error(&path))?;
+        Ok(Results { path, lines })
+    }
+
+    /// Appends a run; it is on its way to the disk when this returns.
+    pub fn append(&mut self, record: &RunRecord) -> Result<(), FolderError> {
+        let line = line_of(record);
+        let mut now = hold();
+        self.lines.write_all(line.as_bytes()).map_err(io_error(&self.path))?;
+        now.count(1);
+        Ok(())
+    }
+}
+
+/// Makes room for results in `folder`: those that it holds are removed, with `force`.
+fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
+    if folder.exists() && !folder.is_dir() {
+        return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a folder".to_owned()));
+    }
+    if !says(folder) {
+        // The study itself may lie there.
+        let same = fs::read(folder.join(STUDY)).is_ok_and(|there| there == study.as_bytes());
+        let files = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same));
+        let there = files.map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok());
+        return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
+    }
+    if !holds(folder) && !is_review(folder) {
+        return Ok(());
+    }
+    if !force {
+        return Err(FolderError::Holds(folder.to_owned()));
+    }
+    let lines =
+        if holds(folder) { fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))? } else { Vec::new() };
+    let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    log::info!("the results in {} ({runs}) are replaced", folder.display());
+    let _now = hold();
+    [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
+}
+
+fn line_of(record: &RunRecord) -> String {
+    sums::sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
+}
+
+/// The lines that have their end.
+fn whole(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)]
+}
+
+/// The records of a folder that says this of them, each held against the plan, its sum, and its own figures; a last line
+/// without its end is left out.
+pub fn records(folder: &Path, kept: &Kept) -> Result<Vec<RunRecord>, FolderError> {
+    let path = folder.join(LINES);
+    let bytes = fs::read(&path).map_err(io_error(&path))?;
+    parse(&path, whole(&bytes), kept)
+}
+
+fn parse(path: &Path, whole: &[u8], kept: &Kept) -> Result<Vec<RunRecord>, FolderError> {
+    let order = kept.made.order();
+    let record = |index: usize, line: &[u8]| {
+        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        kept.made.fits(&order, index, &record)?;
+        record.check()?;
+        sums::check_record(text, kept.sealed).map(|()| record)
+    };
+    let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
+    lines
+        .map(|(index, line)| record(index, line).map_err(|why| FolderError::Line(path.to_owned(), index + 1, why)))
+        .collect()
+}

@@ -1,0 +1,112 @@
+//! Sums of what a result folder keeps, line by line: a line that was changed after it was written is found and named.
+//!
+//! `sums.txt` has a line for each line of the texts beside it: `FILE:LINE SUM`. A record carries its own, as its last field,
+//! for it is written when its run is over. A sum is the first 16 digits of a SHA-256. It finds accidents and edits by
+//! hand. It is no signature: who changes a line can write its sum anew.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use seekwise_lab::digest::sha256;
+
+use super::FolderError;
+use crate::whole::write_whole;
+
+/// The file of sums.
+pub const SUMS: &str = "sums.txt";
+
+/// What stands between a record and its sum.
+const FIELD: &str = ",\"sum\":\"";
+
+/// What stands behind the sum.
+const END: &str = "\"}";
+
+fn sum(bytes: &[u8]) -> String {
+    let mut all = sha256(bytes);
+    all.truncate(16);
+    all
+}
+
+/// The lines of `sums.txt` for a text.
+fn of_text<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
+    let line = move |(index, line): (usize, &str)| format!("{name}:{} {}\n", index + 1, sum(line.as_bytes()));
+    text.split_inclusive('\n').enumerate().map(line)
+}
+
+/// Writes the sums of these texts, which lie in `folder` under these names.
+pub fn write(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
+    let sums: String = texts.iter().flat_map(|(name, text)| of_text(name, text)).collect();
+    let path = folder.join(SUMS);
+    write_whole(&path, sums.as_bytes()).map_err(|error| FolderError::Io(path, error))
+}
+
+/// Holds these texts, which lie in `folder` under these names, against their sums. Answers whether there are any: a folder of
+/// an earlier version has none.
+pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
+    let path = folder.join(SUMS);
+    let kept = match fs::read_to_string(&path) {
+        Ok(kept) => kept,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(FolderError::Io(path, error)),
+    };
+    let mut sums = kept.split_inclusive('\n').enumerate();
+    let changed = |name: &str, line: usize, why: String| Err(FolderError::Changed(folder.join(name), line, why));
+    for (name, text) in texts {
+        let mut last = 0;
+        for (index, expected) in of_text(name, text).enumerate() {
+            last = index + 1;
+            let Some((at, found)) = sums.next() else {
+                return changed(name, last, format!("{SUMS} ends before this line's sum"));
+            };
+            if found == expected {
+                continue;
+            }
+            let place = format!("{name}:{last} ");
+            let (found, expected) = (found.trim_end(), expected.trim_end());
+            let Some(kept) = found.strip_prefix(&place) else {
+                let why =
+                    format!("`{found}`; expected the sum of {name}:{last}: a line there or here was added or removed");
+                return changed(SUMS, at + 1, why);
+            };
+            let made = expected.strip_prefix(&place).unwrap_or(expected);
+            let why =
+                format!("this line was changed after it was written: its sum is {made}, {SUMS}:{} says {kept}", at + 1);
+            return changed(name, last, why);
+        }
+        // No line of it may be missing at its end.
+        let mut rest = sums.clone();
+        if let Some((at, next)) = rest.next()
+            && next.starts_with(&format!("{name}:"))
+        {
+            return changed(name, last + 1, format!("a line is missing whose sum is {SUMS}:{}", at + 1));
+        }
+    }
+    match sums.next() {
+        Some((at, more)) => changed(SUMS, at + 1, format!("`{}` is the sum of no line", more.trim_end())),
+        None => Ok(true),
+    }
+}
+
+/// A record's line with its sum.
+pub fn sealed(record: &str) -> String {
+    match record.strip_suffix('}') {
+        Some(open) => format!("{open}{FIELD}{}{END}\n", sum(record.as_bytes())),
+        None => format!("{record}\n"),
+    }
+}
+
+/// Holds a record's line against its sum; where the folder has none, a line may be without.
+pub fn check_record(line: &str, must: bool) -> Result<(), String> {
+    let bare = line.trim_end_matches('\n');
+    let parts = bare.strip_suffix(END).and_then(|rest| rest.rsplit_once(FIELD));
+    let Some((open, kept)) = parts else {
+        let why = "it does not end in its `sum`: this line was changed after it was written".to_owned();
+        return if must { Err(why) } else { Ok(()) };
+    };
+    let made = sum(format!("{open}}}").as_bytes());
+    match made == kept {
+        true => Ok(()),
+        false => Err(format!("`sum`: this line was changed after it was written: its sum is {made}; expected {kept}")),
+    }
+}

@@ -1,0 +1,215 @@
+//! One run of a job on a target: its record, and what else is wanted of it.
+
+use std::path::{Path, PathBuf};
+use std::slice::from_ref;
+
+use seekwise_formats::study::{Study, parse};
+use seekwise_lab::certificate::certificate;
+use seekwise_lab::demand::extent;
+use seekwise_lab::inputs::Taken;
+use seekwise_lab::jobs::WRITE_IOLOG;
+use seekwise_lab::made::MadeFrom;
+use seekwise_lab::plan::{Cell, Prepared};
+use seekwise_lab::run::{Measured, RunRecord, measure_telling};
+use seekwise_model::record::Record;
+use seekwise_run::work::Work;
+
+use crate::bounds::{Bounds, Plan};
+use crate::error::Error;
+use crate::iolog::{self, Iologs};
+use crate::logging::RequestLog;
+use crate::observer::Observer;
+use crate::reading::{self, spoken};
+use crate::results::Results;
+use crate::setup::{Setup, prepare};
+use crate::study::write_report;
+
+/// What is wanted of a run beside its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Every request goes to this Parquet file; it needs the feature `parquet`.
+    pub log: Option<&'a Path>,
+    /// Results and a page go to this folder.
+    pub out: Option<&'a Path>,
+    /// Replaces what is there.
+    pub force: bool,
+    /// What the run may ask of the machine.
+    pub bounds: Bounds,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { log: None, out: None, force: false, bounds: Bounds::new(None) }
+    }
+}
+
+/// What came of a run.
+pub struct RunResult {
+    /// The record: all figures, as `results.jsonl` has them.
+    pub record: RunRecord,
+    /// What was run, with its settings.
+    pub prepared: Prepared,
+    /// The statistics behind the record.
+    pub measured: Measured,
+    /// The page, where results were kept.
+    pub page: Option<PathBuf>,
+}
+
+/// Runs a job on a target once.
+///
+/// ```
+/// use seekwise::{Setup, run};
+///
+/// let result = run::run(&Setup::new("random-read", "exos-x18").with_runtime("2 s"), &())?;
+/// assert!(result.record.all.ios > 0);
+/// # Ok::<(), seekwise::Error>(())
+/// ```
+pub fn run(setup: &Setup, observer: &dyn Observer) -> Result<RunResult, Error> {
+    Runnable::new(setup)?.run(&Options::default(), observer, &mut |_| {})
+}
+
+/// A run that is prepared: what it will be can be looked at first.
+#[derive(Debug)]
+pub struct Runnable<'a> {
+    setup: &'a Setup,
+    cell: Cell,
+    taken: Taken,
+    /// What will run.
+    pub prepared: Prepared,
+}
+
+impl<'a> Runnable<'a> {
+    /// Reads and builds all that the run is made of.
+    pub fn new(setup: &'a Setup) -> Result<Runnable<'a>, Error> {
+        let (cell, inputs) = (setup.cell()?, reading::inputs());
+        let mut prepared = prepare(&cell, &inputs)?;
+        // Here they are written.
+        prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
+        Ok(Runnable { setup, cell, taken: inputs.taken(), prepared })
+    }
+
+    /// Runs it; `watch` sees each counted request.
+    pub fn run(
+        self,
+        options: &Options<'_>,
+        observer: &dyn Observer,
+        watch: &mut dyn FnMut(&Record),
+    ) -> Result<RunResult, Error> {
+        let Runnable { setup, cell, taken, prepared } = self;
+        let seed = setup.seed;
+        let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
+        options.bounds.admit(&plan)?;
+        iolog::admit_all(&prepared.logs, options.force)?;
+        let mut log = RequestLog::create(
+            (&setup.job, &setup.target),
+            seed,
+            options.log,
+            options.force,
+            prepared.target.is_measured(),
+        )?;
+        let kept = options.out.map(|out| Folder::begin(setup, options, cell, &prepared, taken, out)).transpose()?;
+        let iologs = Iologs::create(&prepared.logs)?;
+        let tell = iologs.tell();
+        let mut progress = Progress::begin(&prepared, observer);
+        let measured = measure_telling(&prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
+            progress.take(record);
+            watch(record);
+            log.take(record);
+        })?;
+        drop(tell);
+        log.finish()?;
+        something(&measured, &prepared.job)?;
+        iologs.finish()?;
+        let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
+        let record = measured.record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
+        let record = RunRecord { cell_hash: prepared.hash.clone(), trace: certificate(&prepared, &measured), ..record };
+        let page = kept.map(|kept| kept.finish(&prepared, &measured)).transpose()?;
+        Ok(RunResult { record, prepared, measured, page })
+    }
+}
+
+/// An error where a run has no figures.
+fn something(measured: &Measured, job: &Work) -> Result<(), Error> {
+    let Measured { issued, failures, .. } = measured;
+    if measured.run.all().tally.ios() > 0 || measured.operations.values().any(|operation| operation.count > 0) {
+        return Ok(());
+    }
+    let trouble: String = measured.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
+    Err(Error::new(match (*issued, *failures) {
+        (0, _) if matches!(job, Work::Scene(_)) => format!(
+            "the scene's programs asked the drive for nothing, so there is nothing to say{trouble}; expected files that \
+             they find: `files` of a volume (volume.NAME.files), or of a program that brings its own"
+        ),
+        (0, _) => format!("the job issued no request, so there is nothing to say{trouble}"),
+        (issued, failures) if failures >= issued => format!("all {issued} requests failed{trouble}"),
+        (issued, failures) => format!(
+            "no request was counted: {issued} were issued, {failures} failed, and none that was done is a read or write \
+             after the ramp; expected a longer run time, or a shorter ramp{trouble}"
+        ),
+    }))
+}
+
+/// Requests from one word of progress to the next.
+const STEP: u64 = 1 << 14;
+
+/// How far a run is: by its place's time where its end is known, else by requests.
+struct Progress<'a> {
+    observer: &'a dyn Observer,
+    by_time: bool,
+    count: u64,
+}
+
+impl<'a> Progress<'a> {
+    fn begin(prepared: &Prepared, observer: &'a dyn Observer) -> Progress<'a> {
+        let (seconds, requests) = extent(&prepared.job);
+        let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
+        match seconds {
+            Some(seconds) => observer.begin(Some(seconds.ceil() as u64), 0, unit),
+            None => observer.begin(requests, 0, "requests"),
+        }
+        Progress { observer, by_time: seconds.is_some(), count: 0 }
+    }
+
+    fn take(&mut self, record: &Record) {
+        self.count += 1;
+        if self.count.is_multiple_of(STEP) {
+            let seconds = record.completion.finished.nanos() / 1_000_000_000;
+            self.observer.at(if self.by_time { seconds } else { self.count });
+        }
+    }
+}
+
+/// The folder that a run is kept in: that of a study of one cell and one run.
+struct Folder<'a> {
+    folder: &'a Path,
+    study: Study,
+    made: MadeFrom,
+    results: Results,
+}
+
+impl<'a> Folder<'a> {
+    fn begin(
+        setup: &Setup,
+        options: &Options<'_>,
+        cell: Cell,
+        prepared: &Prepared,
+        taken: Taken,
+        folder: &'a Path,
+    ) -> Result<Folder<'a>, Error> {
+        let text = setup.study(format!("How fast is {}?", setup.title()), 1, [])?;
+        let study = parse("command line", &text)?;
+        let prepared = from_ref(prepared);
+        seekwise_lab::study::check("command line", &study, prepared)?;
+        let mut made = MadeFrom::new(&text, &study, &[cell], prepared, taken);
+        // The run of a study has a seed of its own, drawn from the study's; this one is asked for.
+        made.seeds = vec![setup.seed];
+        let results = Results::begin(folder, &text, &made, options.force)?;
+        Ok(Folder { folder, study, made, results })
+    }
+
+    fn finish(mut self, prepared: &Prepared, measured: &Measured) -> Result<PathBuf, Error> {
+        let record = seekwise_lab::study::record(prepared, measured, self.made.seeds[0]);
+        self.results.append(&record)?;
+        write_report(&self.study, &self.made, &[record], self.folder)
+    }
+}

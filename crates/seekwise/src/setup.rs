@@ -1,0 +1,276 @@
+//! What is run on what: a job, a target, and settings on top, as users name them; as a cell of a plan, and as the study that
+//! results are kept of.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::{built_in, catalogue, jobs};
+use seekwise_model::stack::Stack;
+use seekwise_os::places::PLACES;
+use seekwise_run::place::{self, Of};
+
+use crate::error::Error;
+use crate::reading::{self, Kind};
+use crate::shell::quoted;
+
+/// The key of a trace's format.
+const FORMAT: &str = "trace.format";
+
+/// A job on a target, with settings on top.
+///
+/// ```
+/// use seekwise::Setup;
+///
+/// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with("job.depth", "4").with_runtime("2 s");
+/// assert_eq!(setup.words(), "random-read --on barracuda-7200.7-ncq --set job.depth=4 --runtime '2 s'");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Setup {
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
+    pub job: String,
+    /// A drive, a stack file, or a place in real time such as `file:PATH`.
+    pub target: String,
+    /// Dotted keys of the stack or the job, and values.
+    pub set: Vec<(String, String)>,
+    /// The seed of all chance.
+    pub seed: u64,
+    /// How long each worker runs (`60 s`), whatever the job says.
+    pub runtime: Option<String>,
+    /// The serial number, name or address of what may be overwritten.
+    pub destroy: Option<String>,
+    /// The format of a trace, where it is not the one that it looks like.
+    pub trace_format: Option<String>,
+}
+
+impl Setup {
+    /// A job on a target, with seed 1.
+    pub fn new(job: impl Into<String>, target: impl Into<String>) -> Setup {
+        let (job, target) = (job.into(), target.into());
+        Setup { job, target, set: Vec::new(), seed: 1, runtime: None, destroy: None, trace_format: None }
+    }
+
+    /// With a dotted key of the stack or the job set.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl ToString) -> Setup {
+        self.set.push((key.into(), value.to_string()));
+        self
+    }
+
+    /// With another seed.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Setup {
+        Setup { seed, ..self }
+    }
+
+    /// With each worker running this long, such as `10 s`.
+    #[must_use]
+    pub fn with_runtime(self, runtime: impl Into<String>) -> Setup {
+        Setup { runtime: Some(runtime.into()), ..self }
+    }
+
+    /// With what may be overwritten, by its serial number, name or address.
+    #[must_use]
+    pub fn with_destroy(self, name: impl Into<String>) -> Setup {
+        Setup { destroy: Some(name.into()), ..self }
+    }
+
+    /// As a study's cell has it.
+    pub fn cell(&self) -> Result<Cell, Error> {
+        reading::one_standard_input(&[&self.job, &self.target])?;
+        is_job(&self.job)?;
+        let target = target(&self.target)?;
+        once(&self.set)?;
+        self.free(&target)?;
+        let mut settings = vec![("job".to_owned(), self.job.clone())];
+        settings.extend(target);
+        if let Some(runtime) = &self.runtime {
+            settings.push(("job.runtime".to_owned(), runtime.clone()));
+        }
+        settings.extend(self.destroy_key()?);
+        if let Some(format) = &self.trace_format {
+            settings.push((FORMAT.to_owned(), format.clone()));
+        }
+        settings.extend(self.set.iter().cloned());
+        Ok(Cell { levels: Vec::new(), settings })
+    }
+
+    /// Builds what it runs.
+    pub fn prepare(&self) -> Result<Prepared, Error> {
+        prepare(&self.cell()?, &reading::inputs())
+    }
+
+    /// The key that `--destroy` stands for.
+    fn destroy_key(&self) -> Result<Option<(String, String)>, Error> {
+        let Some(name) = &self.destroy else { return Ok(None) };
+        if self.set.iter().any(|(key, _)| key == plan::DESTROY) {
+            return Err(Error::new(format!(
+                "--destroy {name}: --set {} says it too; expected one of the two",
+                plan::DESTROY
+            )));
+        }
+        match place::named(PLACES, &self.target) {
+            Some((place::Kind { of: Of::File(_) | Of::Device(_) | Of::Address(_), .. }, _)) => {
+                Ok(Some((plan::DESTROY.to_owned(), name.clone())))
+            }
+            _ => Err(Error::new(format!(
+                "--destroy {name}: {} holds nothing that could be destroyed; expected file:PATH, device:PATH or nbd:ADDRESS",
+                self.target
+            ))),
+        }
+    }
+
+    /// An error where `--set` says what another argument says.
+    fn free(&self, target: &[(String, String)]) -> Result<(), Error> {
+        let drive = target.iter().any(|(key, _)| key == "drive");
+        for (key, value) in &self.set {
+            let said = match key.as_str() {
+                "job" => "the argument before --on names the job",
+                "stack" => "--on names the stack",
+                plan::PLACE => "--on names the place",
+                "drive" if drive => "--on names the drive",
+                "job.runtime" if self.runtime.is_some() => "--runtime says how long it runs",
+                FORMAT if self.trace_format.is_some() => "--trace-format names the format",
+                _ => continue,
+            };
+            return Err(Error::new(format!("--set {key}={value}: {said}; expected one of the two")));
+        }
+        Ok(())
+    }
+
+    /// What a run of it is called.
+    pub fn title(&self) -> String {
+        format!("{} on {}", reading::spoken(&self.job), reading::spoken(&self.target))
+    }
+
+    /// `JOB --on TARGET --set …`, as a shell takes it.
+    pub fn words(&self) -> String {
+        let mut words = vec![self.job.clone(), "--on".to_owned(), self.target.clone()];
+        for (key, value) in &self.set {
+            words.extend(["--set".to_owned(), format!("{key}={value}")]);
+        }
+        if let Some(runtime) = &self.runtime {
+            words.extend(["--runtime".to_owned(), runtime.clone()]);
+        }
+        if let Some(name) = &self.destroy {
+            words.extend(["--destroy".to_owned(), name.clone()]);
+        }
+        if let Some(format) = &self.trace_format {
+            words.extend(["--trace-format".to_owned(), format.clone()]);
+        }
+        words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The text of a study of it, with what stands under all of its cells, and `more` keys.
+    pub(crate) fn study(
+        &self,
+        question: String,
+        runs: u32,
+        more: impl IntoIterator<Item = (String, toml::Value)>,
+    ) -> Result<String, Error> {
+        let text = |value: &str| toml::Value::String(value.to_owned());
+        let (mut stack, mut study) = (toml::Table::new(), toml::Table::new());
+        for (key, value) in self.cell()?.settings {
+            match key.as_str() {
+                "job" => study.insert(key, text(&value)),
+                "job.runtime" => study.insert("runtime".to_owned(), text(&value)),
+                _ => stack.insert(key, text(&value)),
+            };
+        }
+        study.extend([
+            ("title".to_owned(), toml::Value::String(self.title())),
+            ("question".to_owned(), toml::Value::String(question)),
+            ("runs".to_owned(), toml::Value::Integer(i64::from(runs))),
+            ("stack".to_owned(), toml::Value::Table(stack)),
+        ]);
+        study.extend(more);
+        // TOML's own numbers end at 2^63; a reader of 64 bits takes more.
+        Ok(format!("seed = {}\n{}", self.seed, toml::to_string(&study).map_err(Error::new)?))
+    }
+}
+
+/// Builds what a cell runs.
+pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Error> {
+    Ok(plan::prepare("command line", cell, inputs)?)
+}
+
+/// The modelled stack that a target names, without a job, and what its reader has to say.
+pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnostic>), Error> {
+    once(set)?;
+    let mut settings = target(name)?;
+    if settings.iter().any(|(key, _)| key == plan::PLACE) {
+        return Err(Error::new(format!("{name}: is no modelled disk; expected a drive or a stack file")));
+    }
+    if let Some((key, _)) = set.iter().find(|(key, _)| key.starts_with("job.")) {
+        return Err(Error::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
+    }
+    settings.extend(set.iter().cloned());
+    // Any job will do: what it is laid out on is asked for.
+    settings.push(("job".to_owned(), "random-read".to_owned()));
+    let prepared = prepare(&Cell { levels: Vec::new(), settings }, &reading::inputs())?;
+    let stack = prepared.target.stack().expect("a modelled stack").clone();
+    Ok((stack, prepared.warnings))
+}
+
+/// An error where something is set of what has no stack.
+pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
+    match set.first() {
+        None => Ok(()),
+        Some((key, _)) => {
+            Err(Error::new(format!("--set {key}: there is no modelled stack; expected none with `null`")))
+        }
+    }
+}
+
+/// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
+fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
+    if let Some((kind, rest)) = place::named(PLACES, name) {
+        return match (&kind.of, rest) {
+            (Of::Stack(_), Some(stack)) => {
+                let mut settings = target(stack)?;
+                if settings.iter().any(|(key, _)| key == plan::PLACE) {
+                    return Err(Error::new(format!("{name}: `{stack}` is no modelled disk; expected {}", kind.form)));
+                }
+                settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
+                Ok(settings)
+            }
+            (Of::Nothing(_), None) | (Of::Address(_) | Of::File(_) | Of::Device(_), Some(_)) => {
+                Ok(vec![(plan::PLACE.to_owned(), name.to_owned())])
+            }
+            _ => Err(Error::new(format!("{name}: expected {}", kind.form))),
+        };
+    }
+    if catalogue::text(name).is_some() {
+        return Ok(vec![("drive".to_owned(), name.to_owned())]);
+    }
+    let text = match name.ends_with(".toml") || name == reading::STANDARD_INPUT {
+        true => Some(reading::read(name)?),
+        false => reading::find(name)?,
+    };
+    // What is no file is a drive that there is not, and is told so.
+    let Some(text) = text else { return Ok(vec![("drive".to_owned(), name.to_owned())]) };
+    reading::expect(name, &text, &[Kind::Stack, Kind::Profile])?;
+    // A profile describes a drive's geometry; a stack names a drive. Both are TOML.
+    let key = if Kind::of(&text) == Some(Kind::Profile) { "drive" } else { "stack" };
+    Ok(vec![(key.to_owned(), name.to_owned())])
+}
+
+/// An error where a job's name is that of a file of another kind.
+fn is_job(name: &str) -> Result<(), Error> {
+    let built_in = built_in::text(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name);
+    if built_in || reading::is_trace(name) {
+        return Ok(());
+    }
+    match reading::text(name) {
+        Ok(text) => reading::expect(name, &text, &[Kind::Job]),
+        _ => Ok(()),
+    }
+}
+
+/// An error where a key is set twice: one of the two would count for nothing.
+pub fn once(set: &[(String, String)]) -> Result<(), Error> {
+    let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
+    match set.iter().enumerate().find(twice) {
+        Some((_, (key, value))) => Err(Error::new(format!("--set {key}={value}: `{key}` is set twice; expected once"))),
+        None => Ok(()),
+    }
+}

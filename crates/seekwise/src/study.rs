@@ -1,0 +1,322 @@
+//! Studies: a plan's runs kept as they end, and the page made of them. Of a review, all its studies ([`review`]).
+
+pub mod review;
+
+use std::path::{Path, PathBuf};
+
+use seekwise_formats::study::review::Review;
+use seekwise_formats::study::{Compare, Study};
+use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
+use seekwise_lab::compose::{self, Material};
+use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
+use seekwise_lab::made::{Made, MadeFrom};
+use seekwise_lab::report;
+use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
+use seekwise_lab::study::Earlier;
+use serde_json::json;
+
+use crate::bounds::Bounds;
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::planned::{self, Opened, Opening, Planned};
+use crate::reading::{self, Kind};
+use crate::results::{self, PAGE, Results};
+use crate::shell::quoted;
+use crate::whole::write_whole;
+
+/// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
+const COMMAND: &str = "seekwise study . --out again";
+
+/// Where the results of a study go, and what making them may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The result folder.
+    pub folder: &'a Path,
+    /// On from what the folder holds.
+    pub resume: bool,
+    /// Instead of what the folder holds.
+    pub force: bool,
+    /// What the runs may ask of the machine.
+    pub bounds: Bounds,
+    /// Cores; 0: all.
+    pub threads: usize,
+}
+
+impl<'a> Options<'a> {
+    /// Into this folder, on all cores, within a quarter of the machine's memory.
+    pub fn into(folder: &'a Path) -> Options<'a> {
+        Options { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0 }
+    }
+
+    pub(crate) fn opening(&self) -> Opening<'_> {
+        let &Options { folder, resume, force, ref bounds, threads } = self;
+        Opening { folder, resume, force, bounds, threads }
+    }
+}
+
+/// A study that was run.
+#[derive(Debug)]
+pub struct Studied {
+    pub study: Study,
+    /// What made its results.
+    pub made: MadeFrom,
+    /// Its records, in the plan's order.
+    pub records: Vec<RunRecord>,
+    pub page: PathBuf,
+}
+
+impl Studied {
+    /// What its records say.
+    pub fn evidence(&self) -> Evidence<'_> {
+        Evidence::new(&self.study, &self.made, &self.records)
+    }
+
+    /// What came out, as one value.
+    pub fn summary(&self) -> serde_json::Value {
+        summary(&self.evidence(), &self.page)
+    }
+
+    /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
+    pub fn is_refused(&self) -> bool {
+        refused(&self.evidence())
+    }
+}
+
+/// What came of a study or of a review.
+#[derive(Debug)]
+pub enum Outcome {
+    Study(Box<Studied>),
+    /// Of a review, part by part.
+    Review(review::Reviewed),
+}
+
+/// A study or a review whose results are opened: what it will be can be looked at first.
+pub enum Begun {
+    Study(Box<Opened>),
+    Review(review::Begun),
+}
+
+/// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
+pub fn study(name: &str, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
+    open(name, options)?.finish(options, observer)
+}
+
+/// Plans a study or a review and opens its results.
+pub fn open(name: &str, options: &Options<'_>) -> Result<Begun, Error> {
+    let folder = Path::new(name);
+    let opening = options.opening();
+    if results::says(folder) {
+        return match results::kept_review(folder)? {
+            Some(kept) => review::Begun::open(&kept.text, name, Some(folder), options).map(Begun::Review),
+            None => Ok(Begun::Study(Box::new(opening.of_folder(folder)?))),
+        };
+    }
+    let (name, text) = named(name)?;
+    if Review::looks_like(&text) {
+        return review::Begun::open(&text, &name, None, options).map(Begun::Review);
+    }
+    Ok(Begun::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text))?)))
+}
+
+impl Begun {
+    /// Runs what is not done, and makes the page.
+    pub fn finish(self, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
+        match self {
+            Begun::Study(opened) => {
+                finished(*opened, options.folder, observer).map(|studied| Outcome::Study(Box::new(studied)))
+            }
+            Begun::Review(begun) => begun.finish(options, observer).map(Outcome::Review),
+        }
+    }
+}
+
+/// Runs what is not done of an opened study.
+pub fn ran(opened: Opened, observer: &dyn Observer) -> Result<(Planned, Vec<RunRecord>), Error> {
+    let Opened { planned, results, done, threads } = opened;
+    warn(&planned.made.warnings);
+    let mut count = done.len() as u64;
+    observer.begin(Some(runs(&planned)), count, "runs");
+    let records = run(&planned, &Earlier::default(), results, done, threads, observer, &mut || {
+        count += 1;
+        observer.at(count);
+    })?;
+    Ok((planned, records))
+}
+
+/// The same, and its page.
+pub fn finished(opened: Opened, folder: &Path, observer: &dyn Observer) -> Result<Studied, Error> {
+    let (Planned { study, made, .. }, records) = ran(opened, observer)?;
+    let page = write_report(&study, &made, &records, folder)?;
+    let studied = Studied { study, made, records, page };
+    something(&studied.evidence())?;
+    Ok(studied)
+}
+
+/// What a result folder of a study keeps, and its page made again from that.
+pub fn again_from(folder: &Path) -> Result<Studied, Error> {
+    let kept = results::kept(folder)?;
+    let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
+    seekwise_lab::study::judge(&mut study, &kept.made);
+    warn(&kept.made.warnings);
+    let records = results::records(folder, &kept)?;
+    let page = write_report(&study, &kept.made, &records, folder)?;
+    let studied = Studied { study, made: kept.made, records, page };
+    something(&studied.evidence())?;
+    Ok(studied)
+}
+
+/// Says warnings, each once.
+pub(crate) fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
+    let mut said = std::collections::BTreeSet::new();
+    for warning in warnings {
+        let text = warning.to_string();
+        if said.insert(text.clone()) {
+            log::warn!("{text}");
+        }
+    }
+}
+
+/// The command that runs again what is kept in `folder`.
+pub fn again(folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    let folder = folder.trim_end_matches('/');
+    format!("seekwise study {} --out {}", quoted(folder), quoted(&format!("{folder}-again")))
+}
+
+/// Runs of a plan.
+pub fn runs(planned: &Planned) -> u64 {
+    planned.prepared.len() as u64 * u64::from(planned.study.runs)
+}
+
+/// A study or a review by the name of a built-in one, or of a file: its name and its text.
+pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
+    let known = || REVIEWS.iter().chain(BUILT_IN);
+    if let Some((name, text)) = known().find(|(known, _)| *known == name) {
+        return Ok(((*name).to_owned(), (*text).to_owned()));
+    }
+    match reading::find(name)? {
+        Some(text) => {
+            reading::expect(name, &text, &[Kind::Study])?;
+            Ok((name.to_owned(), text))
+        }
+        None => {
+            let near = seekwise_formats::diagnostic::nearest(name, known().map(|(name, _)| *name));
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            Err(Error::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
+        }
+    }
+}
+
+/// Runs what is not done, and was not run `earlier`, appending each run to `results`; `ran` hears of each. Answers all records in
+/// the plan's order, or that the observer cancelled: what is complete then is in the folder.
+pub fn run(
+    planned: &Planned,
+    earlier: &Earlier,
+    mut results: Results,
+    mut records: Vec<RunRecord>,
+    threads: usize,
+    observer: &dyn Observer,
+    ran: &mut (dyn FnMut() + Send),
+) -> Result<Vec<RunRecord>, Error> {
+    let mut failure = None;
+    let Planned { study, prepared, made, .. } = planned;
+    seekwise_lab::study::execute(study, prepared, made, earlier, records.len(), threads, |result| {
+        let kept = result.map_err(Error::from).and_then(|record| {
+            results.append(&record)?;
+            Ok(record)
+        });
+        match kept {
+            Ok(record) => {
+                ran();
+                records.push(record);
+                if observer.is_cancelled() {
+                    failure = Some(Error::cancelled());
+                }
+            }
+            Err(error) => failure = Some(error),
+        }
+        failure.is_none()
+    });
+    failure.map_or(Ok(records), Err)
+}
+
+/// Writes the report into `folder` and answers its path.
+pub fn write_report(study: &Study, made: &MadeFrom, records: &[RunRecord], folder: &Path) -> Result<PathBuf, Error> {
+    let material = Material { study, made, records, command: COMMAND };
+    write_page(folder, &report::html(&compose::report(&material)))
+}
+
+/// Writes a page into `folder` and answers its path.
+pub(crate) fn write_page(folder: &Path, page: &str) -> Result<PathBuf, Error> {
+    let path = folder.join(PAGE);
+    write_whole(&path, page.as_bytes()).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+    Ok(path)
+}
+
+/// Whether a headline may not be drawn: a failure of the study, where a claim that does not come out is an answer.
+pub(crate) fn refused(evidence: &Evidence<'_>) -> bool {
+    let refused = |overall: &Overall| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
+    evidence.findings().1.iter().any(refused)
+}
+
+/// An error where no run of any cell has a counted request; a warning for each cell that has none.
+pub fn something(evidence: &Evidence<'_>) -> Result<(), Error> {
+    let empty = |cell: &usize| {
+        let runs = evidence.runs(*cell);
+        !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
+    };
+    let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.runs(*cell).is_empty()).count();
+    let empty: Vec<usize> = (0..evidence.made.cells.len()).filter(empty).collect();
+    if ran > 0 && empty.len() == ran {
+        return Err(Error::new("no run counted a request: nothing was answered; are the jobs long enough?"));
+    }
+    for cell in empty {
+        log::warn!("no request was counted at {}", evidence.made.cells[cell].cell.levels.join(", "));
+    }
+    Ok(())
+}
+
+pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
+    let (findings, overall) = evidence.findings();
+    let compares = &evidence.study.compare;
+    let said = |judgement: &Option<seekwise_lab::stats::Judgement>| match judgement {
+        Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
+                          "verdict": j.verdict.to_string(), "p_adjusted": j.p_holm}),
+        None => json!(null),
+    };
+    let comparisons: Vec<_> = overall
+        .iter()
+        .map(|o| {
+            let cells = findings.iter().filter(|f| f.compare == o.compare);
+            let beside = |f: &Finding| f.beside.iter().map(Beside::text).collect::<Vec<_>>();
+            let cells: Vec<_> = cells
+                .map(|f| json!({"cell": f.cell, "result": said(&f.judgement), "cause": f.cause, "beside": beside(f)}))
+                .collect();
+            let Compare { name, .. } = &compares[o.compare];
+            let metric = compares[o.compare].metric();
+            json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
+                   "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
+        })
+        .collect();
+    let claims: Vec<_> = evidence
+        .claims()
+        .iter()
+        .map(|c| {
+            json!({"id": c.claim.id, "class": c.claim.class.letter(), "condition": c.claim.condition,
+                   "figure": c.figure(), "reproduced": c.reproduced(), "mechanism": c.claim.mechanism})
+        })
+        .collect();
+    let mut summary =
+        json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": path});
+    let groups = |(index, cell): (usize, &Made)| {
+        let groups = by_group(evidence.runs(index));
+        let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
+        (!groups.is_empty())
+            .then(|| json!({"levels": cell.cell.levels, "groups": groups.iter().map(said).collect::<Vec<_>>()}))
+    };
+    let groups: Vec<_> = evidence.made.cells.iter().enumerate().filter_map(groups).collect();
+    if !groups.is_empty() {
+        summary["groups"] = groups.into();
+    }
+    summary
+}

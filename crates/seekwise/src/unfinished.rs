@@ -1,0 +1,59 @@
+//! What a program that ends at once would leave unfinished: files that are not in their place yet, temporary folders. Whoever
+//! ends the process (a signal handler, say) takes [`hold`] first, removes what it lists, and exits while it holds it: then no
+//! line and no file is half written.
+//!
+//! It is the process's, so it is the library's one variable that all of it shares.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::Error;
+
+/// What is unfinished, and how many records are on their way to the disk.
+#[derive(Debug)]
+pub struct Unfinished {
+    paths: Vec<PathBuf>,
+    records: u64,
+}
+
+static UNFINISHED: Mutex<Unfinished> = Mutex::new(Unfinished { paths: Vec::new(), records: 0 });
+
+/// Nothing is written until what is handed back is dropped.
+pub fn hold() -> MutexGuard<'static, Unfinished> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Unfinished {
+    /// A file or a folder that is to be removed.
+    pub fn remove(&mut self, path: &Path) {
+        self.paths.push(path.to_owned());
+    }
+
+    /// It is gone, or is to stay.
+    pub fn leave(&mut self, path: &Path) {
+        self.paths.retain(|other| other != path);
+    }
+
+    /// So many records more are kept.
+    pub fn count(&mut self, records: u64) {
+        self.records += records;
+    }
+
+    /// Records that were kept by this process, in all its folders.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Files and folders that are to be removed.
+    pub fn paths(&self) -> &[PathBuf] {
+        &self.paths
+    }
+}
+
+/// A folder that goes away with what is handed back; it is listed as unfinished meanwhile.
+pub fn scratch() -> Result<tempfile::TempDir, Error> {
+    let folder = tempfile::tempdir();
+    let folder = folder.map_err(|error| Error::new(format!("a temporary folder cannot be made: {error}")))?;
+    hold().remove(folder.path());
+    Ok(folder)
+}

@@ -1,0 +1,85 @@
+//! A measured trace against a modelled drive: means, demerit, distributions.
+
+use std::path::Path;
+
+use seekwise_formats::profile::{self, DriveFile};
+use seekwise_formats::trace::measured;
+use seekwise_lab::catalogue;
+use seekwise_lab::validate::{self, Samples, Validation};
+use seekwise_model::rng::Seed;
+pub use seekwise_model::workload::replay::Timing;
+
+use crate::error::Error;
+use crate::logging::RequestLog;
+use crate::observer::Observer;
+use crate::reading::{self, Kind};
+use crate::setup::once;
+use crate::study::warn;
+
+/// Which trace is played on which drive.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// The drive: a name, or a profile file.
+    pub drive: &'a str,
+    /// Dotted keys of the drive, and values.
+    pub set: &'a [(String, String)],
+    /// When requests are issued: by the recorded pauses, or by the recorded instants.
+    pub timing: Timing,
+    /// The seed of the platters' phase.
+    pub seed: u64,
+    /// Every request goes to this Parquet file; it needs the feature `parquet`.
+    pub log: Option<&'a Path>,
+    /// Replaces what is there.
+    pub force: bool,
+}
+
+/// What came of it.
+pub struct Validated {
+    /// The drive, with what is set.
+    pub drive: DriveFile,
+    /// Measured and simulated times, request by request.
+    pub samples: Samples,
+    /// How far they are apart.
+    pub errors: Validation,
+}
+
+/// Plays the measured trace at `trace` on a modelled drive.
+pub fn validate(trace: &str, options: &Options<'_>, observer: &dyn Observer) -> Result<Validated, Error> {
+    reading::one_standard_input(&[trace, options.drive])?;
+    once(options.set)?;
+    let text = reading::read(trace)?;
+    reading::expect(trace, &text, &[Kind::Trace])?;
+    let rows = measured::parse(trace, &text)?;
+    warn(&rows.warnings);
+    let drive = drive(options.drive, options.set)?;
+    let profile = drive.profile()?;
+    // Said before a log is begun.
+    validate::fits(trace, &rows, &profile)?;
+    let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
+    observer.begin(Some(rows.rows.len() as u64), 0, "requests");
+    let mut count = 0;
+    let samples = validate::play(trace, &rows, &profile, options.timing, Seed(options.seed), &mut |record| {
+        count += 1;
+        observer.at(count);
+        log.take(record);
+    })?;
+    log.finish()?;
+    let errors = samples.errors();
+    Ok(Validated { drive, samples, errors })
+}
+
+/// A drive of the catalogue or of a profile file, with `--set` on top.
+pub fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
+    let mut drive = match (catalogue::text(name), reading::find(name)?) {
+        (None, Some(text)) => {
+            reading::expect(name, &text, &[Kind::Profile])?;
+            profile::parse(name, &text)?
+        }
+        _ => catalogue::load(name)?,
+    };
+    for (key, value) in set {
+        drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
+    }
+    warn(drive.warnings());
+    Ok(drive)
+}

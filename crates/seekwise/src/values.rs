@@ -1,0 +1,90 @@
+//! The values that `--vary` names: a list, and ranges of whole numbers in it.
+
+use crate::error::Error;
+
+/// The most values that a range may stand for: each is a cell with all its runs.
+const MOST: usize = 1000;
+
+/// The values in order: `A,B,C` as they stand; `1..32` doubled from the first as far as the last; `1..9:2` in steps of
+/// two. Ends that are no whole numbers make no range: they are a value as it stands, such as a path.
+pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
+    let fault = |why: String| Error::new(format!("--vary {key}={text}: {why}"));
+    let mut values: Vec<String> = Vec::new();
+    for word in text.split(',').map(str::trim) {
+        let more = match range(word) {
+            Some((first, last, step)) => spread(first, last, step).map_err(fault)?,
+            None => vec![word.to_owned()],
+        };
+        if let Some(twice) = more.iter().find(|value| values.contains(value)) {
+            return Err(fault(format!("`{twice}` is there twice; expected values that differ")));
+        }
+        values.extend(more);
+    }
+    match values.len() {
+        0 | 1 => Err(fault(format!("expected two values or more, as in --vary {key}=A,B or {key}=1..32"))),
+        _ => Ok(values),
+    }
+}
+
+/// `first..last` or `first..last:step`.
+fn range(word: &str) -> Option<(u64, u64, Option<u64>)> {
+    let (first, rest) = word.split_once("..")?;
+    let (last, step) = match rest.split_once(':') {
+        Some((last, step)) => (last, Some(step.parse().ok()?)),
+        None => (rest, None),
+    };
+    Some((first.parse().ok()?, last.parse().ok()?, step))
+}
+
+fn spread(first: u64, last: u64, step: Option<u64>) -> Result<Vec<String>, String> {
+    if first >= last {
+        return Err(format!("the range {first}..{last} does not rise"));
+    }
+    let next = |value: &u64| match step {
+        Some(step) => value.checked_add(step),
+        None => value.checked_mul(2),
+    };
+    match (first, step) {
+        (0, None) => return Err(format!("0 cannot be doubled; expected 1..{last}, or steps as in 0..{last}:1")),
+        (_, Some(0)) => return Err("a step of 0 leads nowhere".to_owned()),
+        _ => {}
+    }
+    let all = std::iter::successors(Some(first), next).take_while(|value| *value <= last);
+    let values: Vec<String> = all.take(MOST + 1).map(|value| value.to_string()).collect();
+    match values.len() > MOST {
+        true => Err(format!("the range has more than {MOST} values")),
+        false => Ok(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<String>, String> {
+        of("k", text).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn lists_and_ranges() {
+        let values = |text: &str| read(text).unwrap().join(" ");
+        assert_eq!(values("1, 8"), "1 8");
+        assert_eq!(values("1..32"), "1 2 4 8 16 32");
+        assert_eq!(values("3..20"), "3 6 12");
+        assert_eq!(values("1..9:2"), "1 3 5 7 9");
+        assert_eq!(values("0,1..4,100"), "0 1 2 4 100");
+        assert_eq!(values("../a.toml,../b.toml"), "../a.toml ../b.toml");
+    }
+
+    #[test]
+    fn what_is_no_list_of_values_is_said() {
+        let said = |text: &str| read(text).unwrap_err();
+        assert!(said("8").contains("--vary k=8: expected two values or more"), "{}", said("8"));
+        assert!(said("8,8").contains("`8` is there twice"));
+        assert!(said("1..4,2").contains("`2` is there twice"));
+        assert!(said("8..1").contains("does not rise"));
+        assert!(said("0..8").contains("0 cannot be doubled; expected 1..8, or steps as in 0..8:1"));
+        assert!(said("1..8:0").contains("a step of 0"));
+        assert!(said("1..99999999:1").contains("more than 1000 values"));
+    }
+}

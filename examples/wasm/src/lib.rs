@@ -1,0 +1,52 @@
+//! The laboratory as WebAssembly, without glue: a module with one exported function, `cell(n)`, that plans and runs the n-th of
+//! fifty cells and answers a hash of its record. `tests/equal.rs` compares all fifty with the same code run natively.
+
+use std::io::ErrorKind;
+
+use seekwise_lab::digest::sha256;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan::{Cell, prepare};
+use seekwise_lab::run::measure;
+use seekwise_lab::study::record;
+
+/// How many cells there are.
+pub const CELLS: u32 = 50;
+
+const DRIVES: [&str; 5] =
+    ["barracuda-7200.7-ncq", "cheetah-15k.4", "atlas-10k-v-300", "exos-x18", "travelstar-5k250-160"];
+
+const JOBS: [&str; 5] = ["random-read", "file-server", "oltp-4k", "flushed-writes", "copy"];
+
+/// The settings of the n-th cell: each job on each drive, once as it is and once below a driver that sorts, on two drives of a mirror.
+fn settings(n: u32) -> Vec<(String, String)> {
+    let n = n as usize % CELLS as usize;
+    let (drive, job, above) = (DRIVES[n % 5], JOBS[n / 5 % 5], n / 25 == 1);
+    let mut settings = vec![("drive", drive), ("job", job), ("job.runtime", "5s")];
+    if above {
+        settings.extend([("driver.queue.policy", "look"), ("array", "raid-1"), ("array.drives", "2")]);
+    }
+    settings.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// A hash of the record of the n-th cell, or of the fault that it is.
+pub fn hash(n: u32) -> u64 {
+    let text = run(n).unwrap_or_else(|fault| fault);
+    u64::from_str_radix(&sha256(text.as_bytes())[..16], 16).expect("digits of a hash")
+}
+
+/// The record of the n-th cell as JSON, or what is wrong with it.
+pub fn run(n: u32) -> Result<String, String> {
+    let nothing = |_: &str| Err(ErrorKind::NotFound.into());
+    let cell = Cell { levels: Vec::new(), settings: settings(n) };
+    let prepared = prepare("example", &cell, &Inputs::today(&nothing)).map_err(|faults| format!("{faults:?}"))?;
+    let seed = 1 + u64::from(n);
+    let measured = measure(&prepared.target, &prepared.job, seed, |_| {}).map_err(|error| error.to_string())?;
+    serde_json::to_string(&record(&prepared, &measured, seed)).map_err(|error| error.to_string())
+}
+
+/// What a page calls.
+#[allow(unsafe_code, reason = "the name is this module's own")]
+#[unsafe(no_mangle)]
+pub extern "C" fn cell(n: u32) -> u64 {
+    hash(n)
+}

@@ -1,0 +1,55 @@
+//! The same cells natively and as WebAssembly in node: equal to the bit.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use seekwise_example_wasm::{CELLS, hash, run};
+
+/// Instantiates a module without imports and prints the hash of each cell.
+const SCRIPT: &str = "const { cell } = new WebAssembly.Instance(new WebAssembly.Module(require('fs').readFileSync(process.argv[1]))).exports;
+for (let n = 0; n < Number(process.argv[2]); n++) console.log(BigInt.asUintN(64, cell(n)).toString());";
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+fn works(program: &str, words: &[&str]) -> bool {
+    Command::new(program).args(words).output().is_ok_and(|output| output.status.success())
+}
+
+/// The module, built in a folder of its own: the lock of the build that runs this test is taken.
+fn module() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wasm");
+    let words = ["build", "--package", env!("CARGO_PKG_NAME"), "--lib", "--target", TARGET, "--locked", "--release"];
+    let mut cargo = Command::new(env!("CARGO"));
+    // Without the profile's last step, which takes minutes and changes no result.
+    cargo
+        .args(words)
+        .env("CARGO_TARGET_DIR", &folder)
+        .env("CARGO_PROFILE_RELEASE_LTO", "off")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+    let status = cargo.status().expect("cargo starts");
+    assert!(status.success(), "the laboratory builds for {TARGET}");
+    folder.join(TARGET).join("release/seekwise_example_wasm.wasm")
+}
+
+#[test]
+fn fifty_cells_are_equal_natively_and_as_webassembly() {
+    for n in 0..CELLS {
+        run(n).unwrap_or_else(|fault| panic!("cell {n}: {fault}"));
+    }
+    let has_target = works("rustc", &["--print", "target-libdir", "--target", TARGET])
+        && Command::new("rustc")
+            .args(["--print", "target-libdir", "--target", TARGET])
+            .output()
+            .is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists());
+    if !has_target || !works("node", &["--version"]) {
+        println!("skipped: needs `rustup target add {TARGET}` and node");
+        return;
+    }
+    let module = module();
+    let output = Command::new("node").arg("-e").arg(SCRIPT).arg(&module).arg(CELLS.to_string()).output();
+    let output = output.expect("node starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let found: Vec<u64> = String::from_utf8_lossy(&output.stdout).lines().map(|line| line.parse().unwrap()).collect();
+    let native: Vec<u64> = (0..CELLS).map(hash).collect();
+    assert_eq!(found, native);
+}
