@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use seekwise_formats::diagnostic::nearest;
+use seekwise_formats::spelling::nearest;
 
 use crate::exit::Failure;
 use crate::output::shown;

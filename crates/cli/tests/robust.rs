@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::dotted::{flatten, plain};
-use seekwise_formats::profile::figure::{Figure, Kind};
+use seekwise_formats::figure::{Figure, Kind};
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::hosts;
 use seekwise_formats::study::{Study, parse};

@@ -4,7 +4,7 @@
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-use crate::diagnostic::nearest;
+use crate::spelling::nearest;
 
 /// Something that one side of a comparison may have otherwise than the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

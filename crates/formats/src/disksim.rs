@@ -7,6 +7,7 @@
 //! | [`syntax`] | the language: words, blocks, lists, sources |
 //! | `fields` | a block's values by key, unknown keys found out |
 //! | `layout`, `layout_g4` | layout generations 1 and 4 as zones and holes |
+//! | `slots` | holes, and how many blocks are left, of both generations |
 //! | `seek` | all forms of seek curves as points |
 //! | `behaviour` | buffer, firmware, overheads, bus; and what is left over |
 //! | `write` | the profile's text |
@@ -18,13 +19,16 @@ mod fields;
 mod layout;
 mod layout_g4;
 mod seek;
+mod slots;
 pub mod syntax;
 mod write;
 
-use self::fields::Fields;
-use self::syntax::{Block, Files, Load, Setup};
 use crate::diagnostic::Diagnostic;
 use crate::profile;
+use crate::spelling::nearest;
+use fields::Fields;
+use syntax::{Block, Errors, Files, Load, Setup};
+pub use write::Left;
 
 /// What an import came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,23 +42,6 @@ pub struct Import {
     /// What is contradictory or unknown in the parameters, and what was made of it.
     pub warnings: Vec<Diagnostic>,
 }
-
-/// A parameter that the model has no counterpart for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    /// Its key.
-    pub key: String,
-    /// Its value.
-    pub value: String,
-    /// File and line.
-    pub place: String,
-    /// What it would do, or why it does nothing here.
-    pub why: String,
-    /// True when it would change something.
-    pub active: bool,
-}
-
-type Errors = Vec<Diagnostic>;
 
 /// Imports the drive `wanted`, or the only one, from the set-up in `text`; `load` gives the files it sources. `name` is
 /// the profile's name.
@@ -148,7 +135,7 @@ fn no_drive(file: &str, blocks: &[Block]) -> Diagnostic {
     if part("disksim_simpledisk") {
         return fault.expected("a `disksim_disk`: a `disksim_simpledisk` has no mechanics");
     }
-    let near = kinds().find(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some());
+    let near = kinds().find(|kind| nearest(kind, ["disksim_disk"]).is_some());
     Diagnostic { nearest: near.map(|_| "disksim_disk".to_owned()), key: near.map(str::to_owned), ..fault }
 }
 

@@ -4,15 +4,13 @@
 //! Keys of figures stand beside what reads them (`profile/keys`, `stack/keys`); here are those of jobs and studies, which
 //! are read otherwise.
 
-use std::sync::LazyLock;
-
 use serde::Serialize;
 
-use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, endings, is_same, meant, nearest};
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::keys::KEYS;
+use crate::diagnostic::Diagnostic;
+use crate::figure::{Accepts, Plain};
 use crate::scene;
-use crate::stack::{self, KINDS, hosts, unnumbered};
+pub use crate::stack::JOB;
+use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, unnumbered};
 use crate::trace::keys::KEYS as TRACE;
 
 /// A layer, or another part of what is asked for, and its keys.
@@ -47,53 +45,6 @@ pub struct Entry {
 
 /// What holds without a key that nothing else says.
 const MUST: &str = "must be there";
-
-/// A key that is no figure: its name, what it takes, what holds without it (nothing: it must be there), what it says.
-type Plain = (&'static str, &'static str, &'static str, &'static str);
-
-/// Keys of the stack as a whole.
-const STACK: &[Plain] = &[
-    (
-        "place",
-        "sim, or a place in real time (`seekwise --version` names them)",
-        "sim",
-        "where a study's cells run: on a modelled stack, or elsewhere, where no other key of a stack has a meaning",
-    ),
-    ("stack", "the path of a stack file", "none", "a stack file to begin with, in a study or beside a drive"),
-    (
-        "order",
-        "a list of layers",
-        "as listed here",
-        "the layers from the program's side down; a second one of a kind is `driver-2`, with keys of its own",
-    ),
-    (
-        "at.TIME.KEY",
-        "a value of KEY",
-        "nothing changes",
-        "what KEY is from TIME on (`at.10 s.driver.flush`). KEY is one of driver.depth, driver.flush, \
-         driver.write_through, driver.power_off, accelerator.flush, drive.cache.write_back, array.lose, array.replace",
-    ),
-];
-
-/// Keys of a job. Those of fio's own files are fio's.
-pub const JOB: &[Plain] = &[
-    (
-        "job",
-        "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace",
-        "",
-        "what is done (`seekwise patterns`)",
-    ),
-    ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
-    ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
-    ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),
-    (
-        "job.span",
-        "a size such as 10g, in powers of 1024",
-        "the whole target",
-        "bytes from its beginning that the job has",
-    ),
-    ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
-];
 
 /// Keys of a real file or device: how a job has it, whatever the job says.
 pub const REAL: &[Plain] = &[
@@ -240,14 +191,9 @@ pub fn sections() -> Vec<Section> {
     layers.chain([layer("drive", MUST, "the drive")]).chain(others).collect()
 }
 
-/// The names of the ready-made layers, with their layers. Errors ask for them again and again.
-static READY: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
-    let hosts = hosts().expect("the ready-made layers are part of the program and load");
-    hosts.into_iter().map(|host| (host.layer, host.name)).collect()
-});
-
 fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Section {
-    let names: Vec<&str> = READY.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
+    let names: Vec<&str> =
+        VOCABULARY.ready.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
     let takes = match name {
         "drive" => "the name of a drive (`seekwise drives`), or a profile's path".to_owned(),
         _ => format!("none, {}", names.join(", ")),
@@ -306,11 +252,6 @@ fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
     Entry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
-/// The keys of the figures of a layer of this name.
-pub(crate) fn keys_of(layer: &str) -> &'static [Key] {
-    KINDS.iter().find(|kind| kind.name == unnumbered(layer)).map_or(KEYS, |kind| kind.keys)
-}
-
 /// What the figure called `key` takes, in a stack or in a scene.
 fn accepts(key: &str) -> Option<Accepts> {
     let (root, below) = key.split_once('.')?;
@@ -346,90 +287,9 @@ pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     }
 }
 
-/// All dotted keys of a stack's figures, each with its key.
-fn figures() -> impl Iterator<Item = (String, &'static Key)> {
-    stack::layers().flat_map(|layer| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key)))
-}
-
-/// What is to say of a key that a stack or a job does not have: the key that was meant, whichever layer's it is; or the
-/// setting, where the word is a value.
+/// An error about a key that neither a stack nor a job has: it suggests the key or the setting that was meant.
 pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
-    let figures: Vec<(String, &Key)> = figures().collect();
-    let names = figures.iter().map(|(name, _)| name.as_str());
-    let whole = stack::layers().chain(["order"]).chain(JOB.iter().chain(&TRACE).map(|plain| plain.0));
-    let names: Vec<&str> = names.chain(whole.map(|name| -> &str { name })).collect();
-    let also = figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
-    let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
-    let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
-    let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
-    if let Some(name) = meant(key, names.iter().copied()) {
-        return one(name.to_owned());
-    }
-    let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
-    for found in [endings, also, values(key)] {
-        match &found[..] {
-            [] => {}
-            [only] if !caution(only).is_empty() => {
-                return one(only.clone()).expected(format!("KEY=VALUE{}", caution(only)));
-            }
-            [only] => return one(only.clone()),
-            several => return wrong.expected(format!("one of {}", several.join(", "))),
-        }
-    }
-    wrong.nearest_to(key, names).limited(key)
-}
-
-/// What else to say where this word or setting is offered: people call SATA's modes by their generation.
-pub(crate) fn caution(offered: &str) -> &'static str {
-    match offered.trim_start_matches("controller.mode=").starts_with("sata-") {
-        true => " (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6)",
-        false => "",
-    }
-}
-
-/// The key that goes by this word, where there is one.
-pub(crate) fn meant_by(word: &str) -> Option<String> {
-    let names: Vec<String> = figures().map(|(name, _)| name).collect();
-    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
-    meant(word, names.iter().map(String::as_str)).filter(|_| is_word).map(str::to_owned)
-}
-
-/// The settings that have `word` for their value, whichever layer's they are: `driver=linux-mq-deadline`.
-fn values(word: &str) -> Vec<String> {
-    let setting = |key: &str, value: &str| format!("{key}={value}");
-    if let Some(found) = meant(word, READY.iter().map(|ready| ready.1.as_str())) {
-        let layers = READY.iter().filter(|ready| ready.1 == found);
-        return layers.map(|(layer, name)| setting(layer, name)).collect();
-    }
-    let words = figures().flat_map(|(path, key)| key.accepts.words().map(move |word| (path.clone(), word)));
-    words.filter(|(_, known)| is_same(known, word)).map(|(path, known)| setting(&path, known)).collect()
-}
-
-/// The word or setting that was meant by `word`, which stands where one of `known` is expected. A word that another
-/// key or layer has is rather that than a misspelling of one that does something else.
-pub(crate) fn value_meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let known: Vec<&str> = known.into_iter().collect();
-    if let Some(found) = meant(word, known.iter().copied()) {
-        return Some(found.to_owned());
-    }
-    match &values(word)[..] {
-        [] => nearest(word, known).map(str::to_owned),
-        [only] => Some(only.clone()),
-        _ => None,
-    }
-}
-
-impl Accepts {
-    /// What it takes, for a table.
-    pub fn range(&self) -> String {
-        match self {
-            Accepts::Whole(low, high) => format!("{low} to {high}"),
-            Accepts::Number(low, high) => format!("{low} to {high}"),
-            Accepts::Flag => "on, off".to_owned(),
-            Accepts::Word(words) => words.join(", "),
-            rows => rows.to_string(),
-        }
-    }
+    VOCABULARY.unknown(file, line, key)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! | [`duration`] | lengths of time |
 //! | [`ext4`] | the layout of an ext4 file system: what each block is there for |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
+//! | [`figure`] | figures: values with unit, kind and source, by key |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
@@ -21,6 +22,7 @@
 //! | [`recording`] | recorded sessions of a disk that was served |
 //! | [`scene`] | scenes: programs on volumes |
 //! | [`signature`] | what the first and last bytes of a disk say it is used for |
+//! | [`spelling`] | which known word an unknown one was meant to be |
 //! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
 //! | [`trace`] | measured traces |
@@ -32,6 +34,7 @@ pub mod dotted;
 pub mod duration;
 pub mod expression;
 pub mod ext4;
+pub mod figure;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
@@ -44,6 +47,7 @@ pub mod recipe;
 pub mod recording;
 pub mod scene;
 pub mod signature;
+pub mod spelling;
 pub mod stack;
 pub mod study;
 pub mod trace;

@@ -1,7 +1,7 @@
 //! Words that people look for and that stand for nothing here, each with what there is to say of it: known limits of the
 //! model. Errors about unknown keys, drives, jobs and values point to it. A table of `docs/model.md` is held to this one.
 
-use crate::diagnostic::is_same;
+use crate::spelling::is_same;
 
 /// A known limit.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use crate::diagnostic::nearest;
+use crate::spelling::nearest;
 
 /// What is compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,9 +16,8 @@ use std::sync::LazyLock;
 
 use toml::de::DeTable;
 
-use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Key, Reader};
-use crate::profile::in_order;
+use crate::diagnostic::{Diagnostic, in_order};
+use crate::figure::{Figure, Key, NO_WORDS, Reader};
 pub(crate) use engines::{ENGINES, Engine, Volumes, files};
 
 /// A program as its file describes it.
@@ -95,7 +94,7 @@ pub(crate) fn keys() -> &'static [Key] {
 
 /// Reads a program's file.
 fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text);
+    let mut reader = Reader::new(file, text, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
@@ -138,7 +137,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::figures::Figures;
+    use crate::figure::Figures;
 
     #[test]
     fn every_program_loads_under_its_files_name_and_builds() {

@@ -20,10 +20,9 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted;
-use crate::profile::figure::Reader;
-use crate::profile::in_order;
+use crate::figure::{NO_WORDS, Reader};
 
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,7 +77,7 @@ pub fn recipes() -> &'static [Recipe] {
 
 /// Reads a file of recipes: one for each variant, in order.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text);
+    let mut reader = Reader::new(file, text, &NO_WORDS);
     let table = reader.table();
     let (mut base, mut all) = (Recipe::default(), Vec::new());
     let mut variants = Vec::new();

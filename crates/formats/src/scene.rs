@@ -41,12 +41,10 @@ use seekwise_model::time::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Key, Kind, Reader, join};
-use crate::profile::figures::Figures;
-use crate::profile::{Given, in_order, setting};
+use crate::diagnostic::{Diagnostic, in_order};
+use crate::figure::{Figure, Figures, Given, Key, Kind, Reader, join, setting};
 use crate::program::{self, ENGINES, Engine, ProgramFile, Volumes};
-use crate::stack::{Setting, recorded};
+use crate::stack::{Setting, VOCABULARY, recorded};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
 use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
@@ -138,7 +136,7 @@ impl Scene {
 
     /// Reads a scene; `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
-        let mut reader = Reader::new(file, text);
+        let mut reader = Reader::new(file, text, &VOCABULARY);
         let table = reader.table();
         let mut scene = Scene::empty(file);
         for (name, value) in &table {
@@ -199,7 +197,7 @@ impl Scene {
             return Ok(());
         }
         let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
-        match setting(keys, &layer, below, text)? {
+        match setting(keys, &layer, below, text, &VOCABULARY)? {
             Given::Figure(figure) => {
                 part.figures.retain(|known| known.key != figure.key);
                 part.figures.push(figure);

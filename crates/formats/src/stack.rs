@@ -36,7 +36,9 @@ mod channel;
 mod controller;
 mod driver;
 mod hosts;
+mod keys;
 mod kind;
+mod kinds;
 mod modes;
 mod processor;
 mod scsi;
@@ -48,51 +50,18 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::concern::Concern;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted::flatten;
 use crate::duration::Duration;
-use crate::keys::{keys_of, unknown, value_meant};
-use crate::profile::figure::{Accepts, Figure, Kind as Origin, Reader, join, switch};
-use crate::profile::figures::Figures;
-use crate::profile::{self, DriveFile, Given, in_order, setting};
+use crate::figure::{Accepts, Figure, Figures, Given, Kind as Origin, Reader, join, setting, switch};
+use crate::profile::{self, DriveFile};
 pub use hosts::{Host, hosts};
-use kind::{Beside, Kind};
-
-/// The layers above a drive, from the program's side down.
-pub(crate) static KINDS: [&Kind; 8] = [
-    &processor::PROCESSOR,
-    &accelerator::ACCELERATOR,
-    &driver::DRIVER,
-    &array::ARRAY,
-    &bus::BUS,
-    &channel::CHANNEL,
-    &scsi::SCSI,
-    &controller::CONTROLLER,
-];
-
-/// The layers of a stack, from the program's side down; the last is the drive.
-pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
-    KINDS.iter().map(|kind| kind.name).chain(["drive"])
-}
-
-/// What a difference in a setting of a layer above the drive is credited to, where the key has no concern of its own.
-pub fn concern_of(layer: &str) -> Option<Concern> {
-    kind_of(layer).map(|kind| kind.concern)
-}
-
-/// The kind of a layer of this name: `driver` and `driver-2` are drivers.
-fn kind_of(name: &str) -> Option<&'static Kind> {
-    KINDS.into_iter().find(|kind| kind.name == unnumbered(name))
-}
-
-/// The name without the number of a second or later layer of a kind.
-pub fn unnumbered(name: &str) -> &str {
-    match name.rsplit_once('-') {
-        Some((kind, number)) if number.parse().is_ok_and(|number: u32| number > 1) => kind,
-        _ => name,
-    }
-}
+pub use keys::JOB;
+pub(crate) use keys::{STACK, VOCABULARY};
+use kind::Beside;
+use kinds::kind_of;
+pub(crate) use kinds::{KINDS, keys_of};
+pub use kinds::{concern_of, layers, unnumbered};
 
 /// A stack as asked for, not built yet.
 #[derive(Clone, Debug)]
@@ -190,7 +159,7 @@ impl Stack {
 
     /// Reads a stack file; `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<Stack, Vec<Diagnostic>> {
-        let mut reader = Reader::new(file, text);
+        let mut reader = Reader::new(file, text, &VOCABULARY);
         let table = reader.table();
         let mut stack = Stack::named_drive("");
         stack.file = file.to_owned();
@@ -203,7 +172,7 @@ impl Stack {
                     let read = read_layer(&mut reader, layer, line, value);
                     stack.layer_mut(layer).into_iter().for_each(|asked| *asked = read.clone());
                 }
-                other => reader.errors.push(unknown(file, line, other)),
+                other => reader.errors.push(VOCABULARY.unknown(file, line, other)),
             }
         }
         if stack.drive().is_empty() {
@@ -291,7 +260,7 @@ impl Stack {
         }
         let (name, below) = key.split_once('.').unwrap_or((key, "name"));
         let Some(layer) = self.layer_mut(name) else {
-            let mut wrong = unknown("--set", 0, key);
+            let mut wrong = VOCABULARY.unknown("--set", 0, key);
             wrong
                 .expected
                 .get_or_insert("a key of a layer of the stack, or of the job (see `seekwise keys`)".to_owned());
@@ -301,7 +270,7 @@ impl Stack {
             (layer.name, layer.line) = (text.trim_matches('"').to_owned(), 0);
             return Ok(());
         }
-        match setting(keys_of(name), name, below, text)? {
+        match setting(keys_of(name), name, below, text, &VOCABULARY)? {
             Given::Figure(figure) => {
                 layer.left_out.retain(|key| *key != figure.key);
                 put(&mut layer.figures, figure);
@@ -452,7 +421,7 @@ impl Stack {
                 let wrong = Diagnostic::at(&self.file, asked.line, format!("no {} `{}`", kind.name, asked.name));
                 let wrong = wrong.key(&asked.layer).expected(format!("none or one of {}", known.join(", ")));
                 return Err(vec![
-                    Diagnostic { nearest: value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
+                    Diagnostic { nearest: VOCABULARY.value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
                 ]);
             }
         };
@@ -517,7 +486,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
                 error.nearest = error.nearest.take().map(|near| if is_key(&near) { join(layer, &near) } else { near });
                 let word = error.key.as_deref().and_then(|key| key.strip_prefix(layer)?.strip_prefix('.'));
                 if let (None, "unknown key", Some(word)) = (&error.nearest, error.message.as_str(), word) {
-                    let found = unknown("", 0, word);
+                    let found = VOCABULARY.unknown("", 0, word);
                     (error.nearest, error.expected) = (found.nearest, error.expected.take().or(found.expected));
                 }
             }

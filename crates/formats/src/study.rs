@@ -30,8 +30,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::concern::{self, Concern};
-use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
+use crate::diagnostic::{Diagnostic, is_plain, is_text};
 use crate::expression::Expression;
+use crate::spelling::nearest;
 use crate::stack::keys;
 
 use crate::dotted::{flatten, plain};

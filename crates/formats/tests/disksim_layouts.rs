@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use seekwise_formats::disksim;
-use seekwise_formats::profile::{self, DriveFile, figure::Value};
+use seekwise_formats::figure::Value;
+use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured as trace;
 use seekwise_model::drive::geometry::{Extent, Geometry};
 use seekwise_model::drive::mechanics::Arm;

@@ -9,7 +9,7 @@
 
 use std::path::Path;
 
-use seekwise_formats::diagnostic::nearest;
+use seekwise_formats::spelling::nearest;
 use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};

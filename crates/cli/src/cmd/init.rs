@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use seekwise_formats::figure::{Figure, Value};
 use seekwise_formats::keys::{Entry, Section, sections};
-use seekwise_formats::profile::figure::{Figure, Value};
 use seekwise_formats::stack::{Stack, hosts, layers};
 use seekwise_lab::catalogue::sketch::{Datasheet, nearest, sketch};
 use seekwise_lab::{catalogue, jobs};

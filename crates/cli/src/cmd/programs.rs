@@ -1,7 +1,7 @@
 //! `seekwise programs`: the programs of scenes; of one, its figures with their sources.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::figure::Figure;
+use seekwise_formats::figure::Figure;
 use seekwise_formats::program::{self, ProgramFile};
 use serde_json::{Value, json};
 

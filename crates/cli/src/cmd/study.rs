@@ -94,7 +94,7 @@ fn named(name: &str) -> Result<(String, String), Failure> {
             Ok((name.to_owned(), text))
         }
         None => {
-            let near = seekwise_formats::diagnostic::nearest(name, known().map(|(name, _)| *name));
+            let near = seekwise_formats::spelling::nearest(name, known().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             Err(Failure::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
         }

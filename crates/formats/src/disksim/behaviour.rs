@@ -1,8 +1,7 @@
 //! Buffer, firmware, overheads and bus of a `disksim_disk`, and all that the model has no counterpart for.
 
-use super::Errors;
 use super::fields::Fields;
-use super::syntax::{At, Block};
+use super::syntax::{At, Block, Errors};
 use super::write::Text;
 
 /// Keys of a `disksim_disk`.
@@ -162,7 +161,7 @@ fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     text.section("firmware.destage");
     text.inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
     text.leave(
-        &fields,
+        fields.block,
         key,
         !exact && depth > 1,
         "a form of shortest positioning time with its own weights; ours is the plain one",
@@ -235,7 +234,7 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
     let mark = disk.number_or("High (read) water mark", 0.0, 1.0, 0.0)?;
     let percent = if by_request { (100.0 * mark).round() } else { 0.0 };
     text.given("buffer_full_percent", percent, disk.at("High (read) water mark"), "High (read) water mark");
-    text.leave(disk, "Set watermark by reqsize", !by_request && mark > 0.0, "ours is a share of the request");
+    text.leave(disk.block, "Set watermark by reqsize", !by_request && mark > 0.0, "ours is a share of the request");
     text.inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
     text.inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
     let slow = slow_start(buses);
@@ -297,7 +296,7 @@ fn left_over(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     for &(key, quiet, why) in LEFT {
         let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
         let active = !quiet.is_empty() && !quiet.contains(&value);
-        text.leave(disk, key, active, why);
+        text.leave(disk.block, key, active, why);
     }
     Ok(())
 }

@@ -1,8 +1,7 @@
 //! A block's values by key: numbers in range, words, lists and blocks, with errors that name the place; and the keys
 //! that the block should not have.
 
-use super::Errors;
-use super::syntax::{At, Block, Entry, Value, short};
+use super::syntax::{At, Block, Entry, Errors, Value, short, shown};
 use super::write::Text;
 use crate::diagnostic::Diagnostic;
 
@@ -112,14 +111,4 @@ impl<'a> Fields<'a> {
 /// A value that will not do.
 pub(super) fn wrong(at: &At, key: &str, value: &Value, expected: &str) -> Diagnostic {
     at.says(format!("{} will not do", shown(value))).key(key).expected(expected)
-}
-
-/// A value in a few words.
-pub(super) fn shown(value: &Value) -> String {
-    match value {
-        Value::Number(_, text) => short(text).to_owned(),
-        Value::Word(word) => format!("`{}`", short(word)),
-        Value::List(values) => format!("a list of {}", values.len()),
-        Value::Block(block) => format!("a block `{}`", short(&block.kind)),
-    }
 }

@@ -23,11 +23,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::Errors;
-use super::fields::{Fields, shown};
-use super::syntax::{Block, Value};
+use super::fields::Fields;
+use super::slots::{Hole, MOST_CYLINDERS, sectors, written};
+use super::syntax::{Errors, Value, shown};
 use super::write::{Text, share};
-use crate::diagnostic::Diagnostic;
 
 const GENERATION_1: &[&str] =
     &["LBN-to-PBN mapping scheme", "Sparing scheme used", "Rangesize for sparing", "Skew units", "Zones"];
@@ -45,12 +44,6 @@ const ZONE: &[&str] = &[
     "slips",
     "defects",
 ];
-
-/// A hole: first slot, slots, and how many times again each so many slots further.
-pub(super) type Hole = [u64; 4];
-
-/// More cylinders than any drive has.
-pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
 
 /// Writes the geometry; answers how many cylinders there are.
 pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors> {
@@ -74,36 +67,8 @@ pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors>
         }
     };
     let why = if end == cylinders { "the layout says it" } else { &format!("the layout has {end}, and counts") };
-    text.leave(model, "Number of cylinders", end != cylinders, why);
+    text.leave(model.block, "Number of cylinders", end != cylinders, why);
     Ok(end as u32)
-}
-
-/// Writes how many blocks the drive has: as many as its layout holds, whatever it claims.
-pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut Text) -> Result<(), Errors> {
-    let key = "Block count";
-    let claims = match model.block.get(key) {
-        Some(_) => Some(model.whole(key, 0, 1 << 40)?),
-        None => None,
-    };
-    let holds = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
-    if claims == Some(holds) && holds > 0 {
-        text.given("sectors", holds, model.at(key), key);
-        return Ok(());
-    }
-    let (at, layout) = (model.at("Layout Model"), "Layout Model");
-    if holds == 0 {
-        return Err(vec![at.says("its zones hold no block besides spares and slips").key(layout)]);
-    }
-    let claims = claims.map_or("no number of".to_owned(), |claims| claims.to_string());
-    let message = format!("{claims} blocks, but its zones without spares and slips hold {holds}, which count");
-    text.warn(model.at(key).says(message).key(key));
-    text.given(
-        "sectors",
-        holds,
-        at,
-        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
-    );
-    Ok(())
 }
 
 /// One zone's figures.
@@ -203,7 +168,7 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
         let rows: Vec<String> = laid.remaps.iter().map(|(own, lives)| format!("[{own}, {lives}]")).collect();
         text.rows("geometry.remaps", &rows, &entry.at, "defects");
     }
-    text.leave(fields, "Rangesize for sparing", false, "taken into the holes");
+    text.leave(fields.block, "Rangesize for sparing", false, "taken into the holes");
     Ok(laid.cylinders)
 }
 
@@ -226,10 +191,15 @@ fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> R
     laid.cylinders = zone.last + 1;
     laid.slots += tracks * zone.spt;
     if !rules.scheme.spares && zone.spares > 0 {
-        text.leave(fields, "Number of spares", false, "this sparing scheme has none, or all behind the last block");
+        text.leave(
+            fields.block,
+            "Number of spares",
+            false,
+            "this sparing scheme has none, or all behind the last block",
+        );
     }
     if !rules.scheme.slips && !zone.slips.is_empty() {
-        text.leave(fields, "slips", false, "this sparing scheme has none");
+        text.leave(fields.block, "slips", false, "this sparing scheme has none");
     }
     Ok(())
 }
@@ -251,13 +221,6 @@ fn revolutions(fields: &Fields<'_>, otherwise: bool) -> Result<bool, Errors> {
 
 fn shifted(hole: &Hole, by: u64) -> Hole {
     [hole[0] + by, hole[1], hole[2], hole[3]]
-}
-
-pub(super) fn written(hole: &Hole) -> String {
-    match hole {
-        [first, slots, _, 0] => format!("[{first}, {slots}]"),
-        [first, slots, period, times] => format!("[{first}, {slots}, {period}, {times}]"),
-    }
 }
 
 fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
@@ -528,39 +491,6 @@ fn front(fields: &Fields<'_>, zone: &Zone, holes: &mut Vec<Hole>, slots: u64) ->
     *holes = vec![[0, front, 0, 0]];
     holes.extend(behind);
     Ok(())
-}
-
-/// Holes alike and equally far apart as one with a count.
-pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
-    let mut found: Vec<Hole> = Vec::new();
-    for &(first, length) in holes {
-        if let Some(last) = found.last_mut() {
-            let end = last[0] + last[2] * last[3];
-            let step = first - end;
-            if last[1] == length && (last[3] == 0 || last[2] == step) {
-                (last[2], last[3]) = (step, last[3] + 1);
-                continue;
-            }
-        }
-        found.push([first, length, 0, 0]);
-    }
-    // A pair is no row of them: written out, it reads more easily.
-    found
-        .iter()
-        .flat_map(|hole| if hole[3] == 1 { vec![single(hole, 0), single(hole, 1)] } else { vec![*hole] })
-        .collect()
-}
-
-fn single(hole: &Hole, time: u64) -> Hole {
-    [hole[0] + time * hole[2], hole[1], 0, 0]
-}
-
-/// A block's list that must be there.
-pub(super) fn list<'a>(block: &'a Block, key: &str) -> Result<&'a [Value], Diagnostic> {
-    match block.get(key).map(|entry| &entry.value) {
-        Some(Value::List(values)) => Ok(values),
-        _ => Err(block.at.says("it lacks a list").key(key)),
-    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@
 //! First blocks and slips count slots: all that the rows hold, the slipped ones included. A run with cylinders below zero
 //! begins at its highest; its turn still counts in the order of blocks.
 
-use super::Errors;
 use super::fields::Fields;
-use super::layout::{self, list, repeated, written};
-use super::syntax::{Block, Value};
+use super::slots::{MOST_CYLINDERS, list, repeated, sectors, written};
+use super::syntax::{Block, Errors, Value};
 use super::write::{Text, share};
 use crate::diagnostic::Diagnostic;
 
@@ -63,7 +62,7 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
     for row in outermost {
         let runs = band(block, &indices, row, 0, &mut used).map_err(one)?;
         let end = row.cylinder + row.all_cylinders;
-        if row.cylinder < next || row.all_cylinders < 0 || end > layout::MOST_CYLINDERS as i64 {
+        if row.cylinder < next || row.all_cylinders < 0 || end > MOST_CYLINDERS as i64 {
             let message =
                 format!("cylinders from {} to {end} overlap those before, or are more than a drive has", row.cylinder);
             return Err(one(block.at.says(message).key("IDX")));
@@ -74,7 +73,7 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
     let at = &block.at;
     let slots = outermost.last().map_or(0, |row| row.first + row.blocks * row.times);
     let slips = slips(block, slots, text).map_err(one)?;
-    layout::sectors(model, slots, &repeated(&slips), text)?;
+    sectors(model, slots, &repeated(&slips), text)?;
     text.given("order", "\"cylinder\"", at, "its index names each run of tracks");
     text.inferred("track_skew", 0.0, "each run has its own");
     text.inferred("head_skew", 0.0, "each run has its own");

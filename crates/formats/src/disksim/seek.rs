@@ -3,12 +3,13 @@
 //! Rules of the mechanical model that ours shares: a head switch and a seek overlap, the longer counts; writing adds its
 //! settling to a seek or a head switch.
 
-use super::Errors;
 use super::fields::Fields;
-use super::syntax::{At, Files};
+use super::syntax::{At, Errors, Files};
 use super::write::Text;
 
 mod table;
+
+use table::{LONGEST, round};
 
 const MECHANICS: &[&str] = &[
     "Access time type",
@@ -29,9 +30,6 @@ const MECHANICS: &[&str] = &[
 
 /// Seeks are sampled at each of the first so many distances, then at steps of a fortieth.
 const EACH: u32 = 40;
-
-/// Longer than any seek, in milliseconds.
-const LONGEST: f64 = 1000.0;
 
 /// Distances and times in milliseconds, of reads and perhaps of writes.
 struct Curves {
@@ -85,19 +83,19 @@ fn rows(points: &[(u32, f64)]) -> Vec<String> {
 fn left_over(fields: &Fields<'_>, text: &mut Text) {
     let error = fields.number_or("Percent error in rpms", -100.0, 100.0, 0.0).unwrap_or(0.0);
     text.leave(
-        fields,
+        fields.block,
         "Percent error in rpms",
         error != 0.0,
         "a drive may turn this much off its speed; ours keeps it",
     );
     let kept = fields.word("Access time type").is_ok_and(|word| word.0 == "trackSwitchPlusRotation");
-    text.leave(fields, "Access time type", !kept, "track switch, then rotation: the one way our arm moves");
-    text.leave(fields, "Constant access time", !kept, "a fixed time instead of the mechanism");
+    text.leave(fields.block, "Access time type", !kept, "track switch, then rotation: the one way our arm moves");
+    text.leave(fields.block, "Constant access time", !kept, "a fixed time instead of the mechanism");
     for key in ["Single cylinder seek time", "Average seek time", "Full strobe seek time"] {
         let used =
             matches!(fields.word("Seek type"), Ok((form, _)) if !["extracted", "hpl", "hplplus10"].contains(&form));
         if !used {
-            text.leave(fields, key, false, "the seek curve is given otherwise");
+            text.leave(fields.block, key, false, "the seek curve is given otherwise");
         }
     }
 }
@@ -203,11 +201,6 @@ fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Cur
         read.push((last, round(time(last))));
     }
     Curves { read, write: Vec::new(), from }
-}
-
-/// To whole nanoseconds.
-fn round(ms: f64) -> f64 {
-    (ms * 1e6).round() / 1e6
 }
 
 /// A table in a file of its own; what is lacking at its ends is added.

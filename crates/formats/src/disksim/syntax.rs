@@ -13,6 +13,9 @@ use crate::diagnostic::Diagnostic;
 /// Blocks in blocks, and files that source files, are not deeper than this.
 const DEEPEST: usize = 24;
 
+/// All that is wrong with the parameters.
+pub(super) type Errors = Vec<Diagnostic>;
+
 /// Where something stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct At {
@@ -400,4 +403,14 @@ fn hexadecimal(text: &str) -> Option<f64> {
 /// The beginning of what may be long.
 pub(super) fn short(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
+}
+
+/// A value in a few words.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(_, text) => short(text).to_owned(),
+        Value::Word(word) => format!("`{}`", short(word)),
+        Value::List(values) => format!("a list of {}", values.len()),
+        Value::Block(block) => format!("a block `{}`", short(&block.kind)),
+    }
 }

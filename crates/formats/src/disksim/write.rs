@@ -2,10 +2,23 @@
 
 use std::fmt::Write;
 
-use super::Left;
-use super::fields::{Fields, shown};
-use super::syntax::At;
+use super::syntax::{At, Block, shown};
 use crate::diagnostic::Diagnostic;
+
+/// A parameter that the model has no counterpart for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// File and line.
+    pub place: String,
+    /// What it would do, or why it does nothing here.
+    pub why: String,
+    /// True when it would change something.
+    pub active: bool,
+}
 
 /// A profile being written, what is left over, and what there is to say about the parameters.
 pub(super) struct Text {
@@ -55,8 +68,8 @@ impl Text {
     }
 
     /// Notes a parameter that the model has no counterpart for; one that is missing is nothing.
-    pub(super) fn leave(&mut self, fields: &Fields<'_>, key: &str, active: bool, why: &str) {
-        let Some(entry) = fields.block.get(key) else { return };
+    pub(super) fn leave(&mut self, block: &Block, key: &str, active: bool, why: &str) {
+        let Some(entry) = block.get(key) else { return };
         let value = shown(&entry.value);
         let (key, why) = (key.to_owned(), why.to_owned());
         self.left.push(Left { key, value, place: place(&entry.at), why, active });

@@ -2,9 +2,9 @@
 
 use seekwise_model::record::Part as Spent;
 
-use super::{Axis, Expression, Fault, Function, Node, Part, Reduction};
-use crate::diagnostic::nearest;
+use super::tree::{Axis, Expression, Fault, Function, Node, Part, Reduction};
 use crate::metric::Metric;
+use crate::spelling::nearest;
 use crate::stack;
 
 /// Requests that are counted together.

@@ -1,8 +1,8 @@
 //! Text to tree: words, then recursive descent. A fault names its place; nothing is computed.
 
 use super::names::resolve;
-use super::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
-use crate::diagnostic::nearest;
+use super::tree::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
+use crate::spelling::nearest;
 
 /// Brackets within brackets; deeper ones are refused, so that no text can use up the stack.
 const DEEPEST: usize = 40;

@@ -5,8 +5,10 @@
 use seekwise_model::workload::Distribution;
 
 use super::number::{self, Parsed};
-use super::settings::Split;
 use super::value::Fault;
+
+/// `bssplit` of one direction: size and percent.
+pub(super) type Split = Vec<(u64, u8)>;
 
 /// Entries of one `bssplit`, at most, as in fio.
 const MOST_SPLITS: usize = 64;

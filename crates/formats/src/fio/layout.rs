@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use seekwise_model::workload::Region;
 
-use super::JobFile;
+use super::job_file::JobFile;
 use super::number::Amount;
 use super::settings::Settings;
 use crate::diagnostic::Diagnostic;
@@ -317,17 +317,5 @@ impl Settings {
             (None, Some((low, _))) => low,
             (None, None) => self.bs[direction],
         }
-    }
-}
-
-impl JobFile {
-    /// A diagnostic about an option of a section: at the option, or at the section's header when it is not given.
-    pub(super) fn at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
-        let section = &self.sections[section];
-        let (file, line) = match section.settings.place(key) {
-            Some((file, line)) => (file.as_str(), *line),
-            None => (self.file.as_str(), section.line),
-        };
-        Diagnostic::at(file, line, format!("job {}: {}", section.name, message.into())).key(key)
     }
 }

@@ -3,12 +3,40 @@
 //! It does not know the options. Source: fio's parser: a line is cut at the first `;` and then at the first `#`,
 //! wherever they stand; an included file holds options only; `${VAR}` is empty when unset.
 
-use super::options;
-use super::{Context, Given, arithmetic};
+use super::given::Expanded;
+use super::{arithmetic, options};
 use crate::diagnostic::Diagnostic;
 
 /// Includes within includes; fio has no limit and loops for ever on a file that includes itself.
 const DEEPEST_INCLUDE: usize = 16;
+
+/// What a job file may refer to outside itself.
+pub struct Context<'a> {
+    /// The value of an environment variable.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file named by `include`, or why it cannot be read. The path is tried first beside the including
+    /// file, then as it stands.
+    pub include: &'a dyn Fn(&str) -> Result<String, String>,
+    /// `$pagesize`, bytes.
+    pub page_size: u64,
+    /// `$mb_memory`, mebibytes.
+    pub memory_mb: u64,
+    /// `$ncpus`.
+    pub processors: u64,
+}
+
+impl Context<'_> {
+    /// No variables, no files to include, 4 KiB pages, 1 GiB of memory and one processor.
+    pub fn bare() -> Context<'static> {
+        Context {
+            environment: &|_| None,
+            include: &|_| Err("there are no files to include here".to_owned()),
+            page_size: 4096,
+            memory_mb: 1024,
+            processors: 1,
+        }
+    }
+}
 
 /// A section and its lines, those of included files among them.
 pub(super) struct RawSection {
@@ -31,30 +59,6 @@ pub(super) struct RawLine {
     pub(super) text: String,
     /// File and line.
     pub(super) place: (String, usize),
-}
-
-/// An option after variables were put in.
-#[derive(Clone, Debug)]
-pub(super) struct Expanded {
-    /// Canonical name where known, else as written.
-    pub(super) name: String,
-    /// `None`: no `=`.
-    pub(super) value: Option<String>,
-    /// Variables that were not set.
-    pub(super) unset: Vec<String>,
-    pub(super) place: (String, usize),
-}
-
-impl Expanded {
-    pub(super) fn given(self) -> Given {
-        let (file, line) = self.place;
-        Given { name: self.name, value: self.value.unwrap_or_default(), file, line }
-    }
-
-    /// A diagnostic at this option.
-    pub(super) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::at(&self.place.0, self.place.1, message).key(&self.name)
-    }
 }
 
 /// The text before a comment, without outer blanks.

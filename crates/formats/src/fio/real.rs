@@ -3,38 +3,12 @@
 
 use seekwise_model::workload::Job;
 
+use super::build;
 use super::engines::Runs;
-use super::{Given, JobFile, build};
+use super::given::Given;
+use super::job_file::{JobFile, Section};
+use super::opened::Opened;
 use crate::diagnostic::Diagnostic;
-
-/// How a worker has the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// One call after another (`psync`), not by io_uring.
-    pub calls: bool,
-    /// Past the page cache.
-    pub direct: bool,
-    /// What the page cache holds of the file is given up before.
-    pub invalidate: bool,
-    /// Its flushes are `fdatasync`.
-    pub data_only: bool,
-    /// `sync=sync`: its writes are durable with all metadata.
-    pub whole: bool,
-    /// What the page cache is told of the order of reads.
-    pub hint: Hint,
-}
-
-/// `fadvise_hint`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hint {
-    /// Nothing.
-    #[default]
-    None,
-    /// At random: nothing is read ahead.
-    Random,
-    /// One behind another: twice as much as usual is.
-    Sequential,
-}
 
 /// Options that change what is measured on a real file, and that nothing is done about: why, and the values that ask for
 /// nothing.
@@ -126,7 +100,7 @@ impl JobFile {
 
     /// What goes by io_uring that asks for another way of several at once.
     fn by_ring(&self) -> Option<Diagnostic> {
-        let other = |section: &&super::Section| {
+        let other = |section: &&Section| {
             section.settings.engine().runs == Runs::Asynchronous && section.settings.engine != "io_uring"
         };
         let section = self.sections.iter().find(other)?;
@@ -148,7 +122,7 @@ fn refusal(given: &Given) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{Context, parse};
+    use crate::fio::{Context, Hint, parse};
 
     fn job(text: &str) -> Result<(Vec<Opened>, Vec<String>), String> {
         let file = parse("j.fio", text, &Context::bare()).map_err(|faults| faults[0].to_string())?;

@@ -8,16 +8,13 @@ use std::collections::BTreeMap;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process, Syncs, Think};
 
-use super::draw;
+use super::draw::{self, Split};
 use super::engines::{self, Engine, Runs};
-use super::lines::Expanded;
+use super::given::Expanded;
 use super::number::{self, Amount};
+use super::opened::Hint;
 use super::options::{self, Fate};
-use super::real::Hint;
 use super::value::{self, Fault, Kind, Value};
-
-/// `bssplit` of one direction: size and percent.
-pub(super) type Split = Vec<(u64, u8)>;
 
 /// All that shapes a job.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 //!
 //! It does not know what an option means. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
 
-use super::lines::Expanded;
+use super::given::Expanded;
 use super::number::{self, Amount};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
+use crate::spelling::nearest;
 
 /// What an option takes.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, Samples};
+use super::output::{
+    DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, Samples,
+};
 use crate::diagnostic::Diagnostic;
 
 /// Stands for the file's name in diagnostics; callers that know it put it there.

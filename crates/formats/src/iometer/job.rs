@@ -11,7 +11,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{self, AccessSpec, IometerPattern, Job, Pace, Pattern, Region};
 
-use super::icf::{Assignment, Config, Cycling, Spawn, TestType, Worker};
+use super::config::{Assignment, Config, Cycling, Spawn, TestType, Worker};
 use super::lines::LONGEST_WORD;
 use super::standard;
 use crate::diagnostic::Diagnostic;

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec};
 
-use super::icf::{Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker};
+use super::config::{
+    Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker,
+};
 use super::lines::{LONGEST_WORD, Line, Lines, fields, known_keys};
 use crate::diagnostic::Diagnostic;
 

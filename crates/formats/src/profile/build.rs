@@ -12,11 +12,11 @@ use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
-use super::figure::{Band, RunRow, Value, ZoneRow};
-use super::figures::Figures;
+use super::drive_file::DriveFile;
 use super::keys::KEYS;
-use super::{DriveFile, seek};
+use super::seek;
 use crate::diagnostic::Diagnostic;
+use crate::figure::{Band, Figures, RunRow, Value, ZoneRow, span};
 
 type Errors = Vec<Diagnostic>;
 
@@ -509,11 +509,6 @@ impl<'a> Drive<'a> {
         };
         Diagnostic::at(self.file, self.line(key), message).key(key)
     }
-}
-
-/// Milliseconds to the model's nanoseconds.
-pub(crate) fn span(ms: f64) -> Span {
-    Span::from_nanos((ms * 1e6).round() as u64)
 }
 
 /// A queue's discipline from its figures; 0 is none.

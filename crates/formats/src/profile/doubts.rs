@@ -12,9 +12,9 @@
 //! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
 //! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
 
-use super::DriveFile;
-use super::figure::{Figure, Kind, Value, ZoneRow};
+use super::drive_file::DriveFile;
 use crate::diagnostic::Diagnostic;
+use crate::figure::{Figure, Kind, Value, ZoneRow};
 
 /// Share by which the zones may hold more than the drive offers.
 pub const SPARE: f64 = 0.02;
@@ -55,7 +55,7 @@ fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
     let cylinders = u64::from(row.cylinders);
     match &row.band {
         Some(band) => {
-            let run = |run: &super::figure::RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
+            let run = |run: &crate::figure::RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
             let bands = cylinders / u64::from(band.cylinders.max(1));
             band.runs.iter().try_fold(0u64, |sum, it| sum.checked_add(run(it)))?.checked_mul(bands)
         }

@@ -9,7 +9,7 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::figure::{KINDS, Kind, Reader};
+use crate::figure::{KINDS, Kind, Reader};
 
 /// The names of all cases, in the order of the table.
 pub const CASES: [&str; 44] = [

@@ -1,8 +1,13 @@
 //! The keys of a drive profile: unit, range, whether it must be there, what it says. Each stands here once; the reader,
 //! `--set`, `seekwise keys`, the catalogue's table, the guide and the errors all go by this list.
 
-use super::figure::Accepts::{Flag, Holes, Number, Pairs, Places, Points, Whole, Word, Zones};
-use super::figure::{Accepts, Key};
+use std::sync::LazyLock;
+
+use crate::figure::Accepts::{Flag, Holes, Number, Pairs, Places, Points, Whole, Word, Zones};
+use crate::figure::{Accepts, Key, Vocabulary};
+
+/// What errors about a profile may suggest.
+pub(crate) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::of_layer("drive", KEYS));
 
 /// The orders a queue can have.
 pub const POLICIES: Accepts = Word(&["fcfs", "sstf", "look", "clook", "sptf"]);

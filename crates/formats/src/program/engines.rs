@@ -7,8 +7,7 @@ use seekwise_model::files::program::{
 };
 use seekwise_model::time::Span;
 
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
 /// An engine.
 pub(crate) struct Engine {

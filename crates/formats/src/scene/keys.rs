@@ -1,7 +1,6 @@
 //! The keys of scenes.
 
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 use crate::program;
 
 /// What the keys of a scene begin with.

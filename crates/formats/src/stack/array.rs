@@ -6,9 +6,8 @@ use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
+use crate::figure::{Accepts, Figures, Key};
 use crate::profile::discipline;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
 
 /// The layer.
 pub(super) static ARRAY: Kind = Kind {

@@ -1,8 +1,8 @@
 //! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
 
-use super::KINDS;
+use super::kinds::KINDS;
 use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Reader};
+use crate::figure::{Figure, NO_WORDS, Reader};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
@@ -19,7 +19,7 @@ pub struct Host {
 
 /// All ready-made layers.
 pub fn hosts() -> Result<Vec<Host>, Vec<Diagnostic>> {
-    let mut reader = Reader::new("hosts.toml", HOSTS);
+    let mut reader = Reader::new("hosts.toml", HOSTS, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);

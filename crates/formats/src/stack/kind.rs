@@ -6,8 +6,7 @@ use seekwise_model::drive::profile::Profile;
 use seekwise_model::stack::Layer;
 
 use crate::concern::Concern;
-use crate::profile::figure::{Figure, Key, Kind as Origin, Value};
-use crate::profile::figures::Figures;
+use crate::figure::{Figure, Figures, Key, Kind as Origin, Value};
 
 /// A kind of layer.
 pub(crate) struct Kind {

@@ -5,9 +5,7 @@ use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
-use crate::profile::span;
+use crate::figure::{Accepts, Figures, Key, span};
 
 /// The layer.
 pub(super) static PROCESSOR: Kind = Kind {

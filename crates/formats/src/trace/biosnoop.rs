@@ -7,7 +7,8 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, decimal, sectors, whole};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// Instants are relative, and the first request may have begun before them: this much is added to all.

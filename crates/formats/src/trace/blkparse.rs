@@ -7,8 +7,9 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, blanks, sectors, shown, whole};
+use super::format::{Event, Format};
 use super::pairing::Pairing;
-use super::{Event, Format, Parse, Raw, Sink};
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// Every action that blkparse prints.

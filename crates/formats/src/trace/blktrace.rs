@@ -17,8 +17,9 @@ use std::io::{BufRead, Read};
 use seekwise_model::block::{Op, SECTOR};
 
 use super::fields::Line;
+use super::format::Event;
 use super::pairing::Pairing;
-use super::{Event, Raw, Rows, Sink};
+use super::sink::{Raw, Rows, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// The magic without its version.

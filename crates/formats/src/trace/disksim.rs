@@ -7,7 +7,8 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, blanks, hexadecimal};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// Bit 0 of the flags.

@@ -10,7 +10,8 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, blanks, commas, shown, whole};
-use super::{Parse, Raw, Sink, Wait};
+use super::format::Wait;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// What begins the first line of version 2 and 3.

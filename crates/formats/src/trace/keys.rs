@@ -2,7 +2,8 @@
 
 use seekwise_model::workload::trace::{Loop, Speed};
 
-use super::{Event, FORMATS, Reading, TIMES, WINDOW, Wait};
+use super::fields::TIMES;
+use super::format::{Event, FORMATS, Reading, WINDOW, Wait};
 use crate::diagnostic::Diagnostic;
 
 /// What the keys begin with.

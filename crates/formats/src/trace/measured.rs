@@ -12,14 +12,16 @@
 //! plus response and think time, a think time the gap between a completion and the next arrival (none where the next
 //! came before the completion).
 
-use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Row;
 
-use self::columns::Columns;
 use crate::diagnostic::Diagnostic;
 
 mod columns;
+mod row;
+
+use columns::Columns;
+use row::{LATEST_MS, LONGEST_MS, Place, Raw};
 
 /// A measured trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,23 +38,6 @@ pub struct Trace {
 
 /// How DiskSim's form says that the drive was seen to take a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
-
-/// No drive takes longer: a minute, in milliseconds, is a slip of units.
-const LONGEST_MS: f64 = 60_000.0;
-
-/// The longest trace by its own clock: a year, in milliseconds.
-const LATEST_MS: f64 = 366.0 * 86_400_000.0;
-
-/// A request before what can be derived is.
-struct Raw {
-    op: Op,
-    lba: u64,
-    sectors: u32,
-    measured: Span,
-    think: Option<Span>,
-    arrival: Option<Span>,
-    line: usize,
-}
 
 /// Reads a trace of either form.
 pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
@@ -166,60 +151,10 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
     Ok(trace)
 }
 
-/// Where a word stands.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    file: &'a str,
-    line: usize,
-}
-
-impl Place<'_> {
-    fn op(&self, word: &str) -> Result<Op, Diagnostic> {
-        match word {
-            "R" | "r" => Ok(Op::Read),
-            "W" | "w" => Ok(Op::Write),
-            _ if word.eq_ignore_ascii_case("read") => Ok(Op::Read),
-            _ if word.eq_ignore_ascii_case("write") => Ok(Op::Write),
-            _ => Err(self.fault("op", word, "R or W")),
-        }
-    }
-
-    fn lba(&self, word: &str) -> Result<u64, Diagnostic> {
-        let lba = word.parse().ok().filter(|&lba: &u64| lba < 1 << 48);
-        lba.ok_or_else(|| self.fault("lba", word, "a block number below 2^48"))
-    }
-
-    fn sectors(&self, word: &str) -> Result<u32, Diagnostic> {
-        let sectors = word.parse().ok().filter(|sectors| (1..=65_536).contains(sectors));
-        sectors.ok_or_else(|| self.fault("sectors", word, "a whole number from 1 to 65536"))
-    }
-
-    /// Bytes as blocks.
-    fn blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
-        let whole = word.parse().ok().filter(|given: &u64| given.is_multiple_of(bytes)).map(|given| given / bytes);
-        whole.ok_or_else(|| self.fault(key, word, &format!("a multiple of {bytes} bytes")))
-    }
-
-    /// A time in `unit` milliseconds, at most `limit` milliseconds.
-    fn time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
-        let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
-        let fault = || self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit)));
-        let ms = ms.ok_or_else(fault)?;
-        Ok(Span::from_nanos((ms * 1e6).round() as u64))
-    }
-
-    fn fault(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
-        let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
-    }
-}
-
-fn name(unit: f64) -> &'static str {
-    columns::UNITS.into_iter().find(|known| known.1 == unit).map_or("ms", |known| known.0)
-}
-
 #[cfg(test)]
 mod tests {
+    use seekwise_model::block::Op;
+
     use super::*;
 
     const CSV: &str = "op,lba,extra,sectors,measured_response_ms,think_ms\nR,100,x,8,5.25,10\n\nW,7,x,1,0.5,0\n";

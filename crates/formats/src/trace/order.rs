@@ -3,7 +3,7 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::Raw;
+use super::sink::Raw;
 use crate::diagnostic::Diagnostic;
 
 /// A window of requests.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Raw, Sink};
+use super::sink::{Raw, Sink};
 
 /// Requests that may wait for their completions: more are not under way on any device, beyond what was lost from a trace.
 const MOST: usize = 1 << 16;

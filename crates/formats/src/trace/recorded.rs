@@ -2,7 +2,7 @@
 //! disk meanwhile (power, settings) is passed over and counted; the recording whole is read by [`crate::recording`].
 
 use super::fields::Line;
-use super::{Parse, Raw, Sink};
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 

@@ -2,7 +2,8 @@
 //! enough, so that a file with a slip in its first line is told what is wrong with the line, and not that it is no trace.
 
 use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
-use super::{FORMATS, Format, biosnoop, blktrace, iolog};
+use super::format::{FORMATS, Format};
+use super::{biosnoop, blktrace, iolog};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 

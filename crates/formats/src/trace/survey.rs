@@ -7,7 +7,10 @@ use std::collections::BTreeSet;
 use seekwise_model::block::{Op, SECTOR};
 use seekwise_model::time::Span;
 
-use super::{Entry, Format, Met, Part, Reading, TIMES, Wait, iolog, name_of, open};
+use super::fields::{TIMES, name_of};
+use super::format::{Event, Format, Reading, Wait};
+use super::iolog;
+use super::reader::{Entry, Met, Part, open};
 use crate::diagnostic::Diagnostic;
 
 /// Sectors of a stretch, the unit in which a trace's space is moved: 1 MiB, longer than nearly every request, so that what was
@@ -188,9 +191,7 @@ fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnost
     let kernel = matches!(format, Format::Blktrace | Format::Blkparse);
     let fixed = kernel || format == Format::Recording;
     match reading {
-        Reading { event: super::Event::Issued, .. } if !kernel => {
-            fault("trace.event", "it of blktrace and blkparse alone")
-        }
+        Reading { event: Event::Issued, .. } if !kernel => fault("trace.event", "it of blktrace and blkparse alone"),
         Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it of fio's iolog alone"),
         Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time: it is fixed"),
         Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address: it is fixed"),
@@ -305,8 +306,8 @@ impl Survey {
             }
             _ if matches!(self.format, Format::Blktrace | Format::Blkparse) && self.met.passed_over > 0 => {
                 let (event, other) = match reading.event {
-                    super::Event::Queued => ('Q', "issued"),
-                    super::Event::Issued => ('D', "queued"),
+                    Event::Queued => ('Q', "issued"),
+                    Event::Issued => ('D', "queued"),
                 };
                 let why = format!("none of its {} records is a request's event {event}", self.met.passed_over);
                 let fault = Diagnostic::at(file, 0, why).key("trace.event");

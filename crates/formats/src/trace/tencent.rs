@@ -5,7 +5,8 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, commas};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// Requests of one second, or whatever unit is said, beyond which it is no second: 64 MB of them.

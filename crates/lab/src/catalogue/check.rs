@@ -1,7 +1,7 @@
 //! What the model's drive does, against what its datasheet or a measurement says. A figure that the model does not
 //! meet is named as such in the profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
-use seekwise_formats::profile::figure::Kind;
+use seekwise_formats::figure::Kind;
 use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;

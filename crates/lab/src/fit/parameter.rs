@@ -4,8 +4,8 @@
 //! Ranges stand in [`super::ranges`]. Looks at no data: what the data feel is for the search to find out.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::figure::{Figure, Kind, Value};
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::{Figure, Kind, Value};
 use serde::Serialize;
 
 use super::ranges::{self, Range};

@@ -1,8 +1,8 @@
 //! A fitted profile as text: the one that was given, comments and order as they were, with the figures that moved in place.
 //! Each says that it was fitted, to what, between which values it lies, and what it was before.
 
+use seekwise_formats::figure::Value;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
 use super::Fitted;

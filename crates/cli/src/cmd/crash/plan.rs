@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::diagnostic::{Diagnostic, nearest};
+use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::recipe::{self, Recipe};
+use seekwise_formats::spelling::nearest;
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_targets::kernel::debris::FOLDER;

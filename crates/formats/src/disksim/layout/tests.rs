@@ -3,8 +3,9 @@
 //! The drive: 2 surfaces, 5 slots a track, 3 cylinders. A drawing has a line a track, in the order of cylinders and heads:
 //! the number of the block in each slot, or a dot.
 
-use super::super::syntax;
+use super::super::syntax::{self, Block};
 use super::*;
+use crate::diagnostic::Diagnostic;
 use crate::profile::{self, tests::SMALL};
 use seekwise_model::drive::geometry::Geometry;
 

@@ -5,11 +5,12 @@
 //! As the reference program, this goes on where a line is no seek. Distances are put in order; of one that is there twice
 //! the first counts.
 
-use super::super::Errors;
-use super::super::fields::wrong;
-use super::super::syntax::{At, Value, short};
-use super::super::write::Text;
-use super::{LONGEST, round};
+use crate::disksim::fields::wrong;
+use crate::disksim::syntax::{At, Errors, Value, short};
+use crate::disksim::write::Text;
+
+/// Longer than any seek, in milliseconds.
+pub(super) const LONGEST: f64 = 1000.0;
 
 /// One distance.
 #[derive(Clone, Copy)]
@@ -124,4 +125,9 @@ pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f
 /// Milliseconds a cylinder from one point to another.
 fn slope(from: (u32, f64), to: (u32, f64)) -> f64 {
     if to.0 > from.0 { (to.1 - from.1) / f64::from(to.0 - from.0) } else { 0.0 }
+}
+
+/// To whole nanoseconds.
+pub(super) fn round(ms: f64) -> f64 {
+    (ms * 1e6).round() / 1e6
 }

@@ -4,11 +4,8 @@
 //! `Response (us)`). What is not called as in our own form is read with a warning that says as what. A time whose unit is
 //! not in its name is refused: nobody could tell.
 
-use super::{LATEST_MS, LONGEST_MS, Place, Raw};
+use super::row::{LATEST_MS, LONGEST_MS, Place, Raw, UNITS};
 use crate::diagnostic::Diagnostic;
-
-/// Names of units of time, and milliseconds.
-pub(super) const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];
 
 /// A column that traces carry for their readers: how the drive was seen to take the request.
 const NOTED: &str = "cache_tag";

@@ -2,8 +2,8 @@
 //! capacity; how many of them a surface has from the bits of the track, for makers kept the shape of a bit much the same as it
 //! shrank: twice the sectors a track, twice the tracks.
 
+use seekwise_formats::figure::{Value as Figure, ZoneRow};
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::{Value as Figure, ZoneRow};
 use seekwise_model::block::SECTOR;
 use toml_edit::{Array, InlineTable, Value};
 

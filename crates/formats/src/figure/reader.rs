@@ -1,268 +1,22 @@
-//! One figure of a profile or a host: a value with its unit, its kind and its source, from TOML or from the command
-//! line. What keys there are is `keys`; what a figure means is `build`.
-//!
-//! ```toml
-//! rpm = { value = 7200, datasheet = "product manual, p. 12" }
-//! ```
+//! Reads figures from TOML or from the command line.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::key::{Accepts, Key};
+use super::value::{Band, Figure, KINDS, Kind, RunRow, Value, ZoneRow};
+use super::vocabulary::{NO_WORDS, Vocabulary};
 use crate::diagnostic::Diagnostic;
-
-/// Where a figure comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Someone measured it on such a drive.
-    Measured,
-    /// Its maker states it.
-    Datasheet,
-    /// It follows from something else; the source says how.
-    Inferred,
-    /// It was fitted to measurements of such a drive (`seekwise fit`); the source says to which, and what it was before.
-    Fitted,
-    /// The user set it; the source says where.
-    Set,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Measured => "measured",
-            Kind::Datasheet => "datasheet",
-            Kind::Inferred => "inferred",
-            Kind::Fitted => "fitted",
-            Kind::Set => "set",
-        })
-    }
-}
-
-/// The words for a kind.
-pub(super) const KINDS: [(&str, Kind); 4] = [
-    ("measured", Kind::Measured),
-    ("datasheet", Kind::Datasheet),
-    ("inferred", Kind::Inferred),
-    ("fitted", Kind::Fitted),
-];
-
-/// What a key takes; bounds are inclusive.
-#[derive(Clone, Copy, Debug)]
-pub enum Accepts {
-    /// A whole number.
-    Whole(u64, u64),
-    /// A number.
-    Number(f64, f64),
-    /// A switch: on or off, true or false, yes or no, 1 or 0.
-    Flag,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// Rows `{ first, cylinders, spt }` and what else a zone may say.
-    Zones,
-    /// Rows `[first slot, slots]` or `[first slot, slots, period, times more]`.
-    Holes,
-    /// Pairs `[slot, slot in a hole]`.
-    Pairs,
-    /// Pairs `[cylinders, ms]`.
-    Points,
-    /// Rows `[first block, blocks, tries]`.
-    Places,
-}
-
-impl Accepts {
-    /// The words it takes, where it takes words.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let words: &[&str] = if let Accepts::Word(words) = *self { words } else { &[] };
-        words.iter().copied()
-    }
-
-    /// What is wrong with a `word` that it does not take, with what it takes and the word that was meant.
-    pub(crate) fn refuses(&self, word: &str, wrong: Diagnostic) -> Diagnostic {
-        let is_word = matches!(self, Accepts::Word(_));
-        let nearest = match is_word {
-            true => crate::keys::value_meant(word, self.words()),
-            // A word where a number is expected may be a key of its own: `segments=adaptive`.
-            false => crate::keys::meant_by(word),
-        };
-        let caution = nearest.as_deref().map_or("", crate::keys::caution);
-        let refused = Diagnostic { nearest, ..wrong.expected(format!("{self}{caution}")) };
-        if is_word { refused.limited(word) } else { refused }
-    }
-}
-
-impl fmt::Display for Accepts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Accepts::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
-            Accepts::Number(low, high) => write!(f, "a number from {low} to {high}"),
-            Accepts::Flag => f.write_str("on or off (or true, false, yes, no, 1, 0)"),
-            Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
-            Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
-            Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
-            Accepts::Pairs => f.write_str("pairs [slot, slot in a hole]"),
-            Accepts::Points => f.write_str("pairs [cylinders, ms]"),
-            Accepts::Places => f.write_str("rows [first block, blocks, tries]"),
-        }
-    }
-}
-
-/// A known key.
-#[derive(Clone, Copy, Debug)]
-pub struct Key {
-    /// Dotted, below its layer: `cache.segments`.
-    pub path: &'static str,
-    /// Unit of the value; empty for counts and words.
-    pub unit: &'static str,
-    /// What it takes.
-    pub accepts: Accepts,
-    /// Must be there.
-    pub required: bool,
-    /// What holds where it is left out; empty where it must be there.
-    pub otherwise: &'static str,
-    /// What it says, in a clause.
-    pub meaning: &'static str,
-    /// Other words by which people look for it.
-    pub also: &'static [&'static str],
-}
-
-impl Key {
-    /// One that must be there.
-    pub const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
-        Key { path, unit, accepts, required: true, otherwise: "", meaning, also: &[] }
-    }
-
-    /// One that may be left out; `otherwise` then holds.
-    pub const fn may(
-        path: &'static str,
-        unit: &'static str,
-        accepts: Accepts,
-        otherwise: &'static str,
-        meaning: &'static str,
-    ) -> Key {
-        Key { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
-    }
-
-    /// The same key, to be found by these words too.
-    pub const fn also(self, also: &'static [&'static str]) -> Key {
-        Key { also, ..self }
-    }
-}
-
-/// Neighbouring cylinders laid out alike.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ZoneRow {
-    /// Line in the file, 0 from the command line.
-    pub line: usize,
-    /// First cylinder.
-    pub first: u32,
-    /// Cylinders.
-    pub cylinders: u32,
-    /// Sectors a track: one for all heads, or one a head; none with `runs`.
-    pub spt: Vec<u32>,
-    /// Cylinders before it that hold nothing.
-    pub gap: u32,
-    /// Skews of its own, as shares of a revolution: between cylinders, between heads.
-    pub skews: Option<(f64, f64)>,
-    /// Where its first sector lies, as a share of a revolution, wherever the zone before would go on.
-    pub offset: Option<f64>,
-    /// Its tracks one run after another, where no rule gives them.
-    pub band: Option<Band>,
-}
-
-/// A zone's tracks written out: equal bands, each a list of runs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Band {
-    /// Cylinders of a band.
-    pub cylinders: u32,
-    /// From one band's first sector to the next one's, as a share of a revolution.
-    pub skew: f64,
-    /// The runs.
-    pub runs: Vec<RunRow>,
-}
-
-/// Tracks of one surface on neighbouring cylinders.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunRow {
-    /// The surface.
-    pub head: u8,
-    /// Cylinder of the first track, from the band's first.
-    pub first: u32,
-    /// Tracks; below zero they run towards lower cylinders.
-    pub tracks: i32,
-    /// Sectors on each.
-    pub spt: u32,
-    /// Where the first sector lies, from the band's first, and each track's from the one before: shares of a revolution.
-    pub angle: (f64, f64),
-}
-
-/// The value of a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A whole number.
-    Whole(u64),
-    /// A number.
-    Number(f64),
-    /// Yes or no.
-    Flag(bool),
-    /// A word.
-    Word(String),
-    /// Zones.
-    Zones(Vec<ZoneRow>),
-    /// Points of a seek curve: cylinders and milliseconds.
-    Points(Vec<(u32, f64)>),
-    /// Stretches of slots without blocks: first slot, slots, and how many times again each so many slots further.
-    Holes(Vec<[u64; 4]>),
-    /// Slots and the slots that their blocks live in.
-    Pairs(Vec<(u64, u64)>),
-    /// Places that are hard to read: first block, blocks, tries beyond the first.
-    Places(Vec<(u64, u32, u32)>),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Whole(n) => write!(f, "{n}"),
-            Value::Number(n) => write!(f, "{n}"),
-            Value::Flag(flag) => write!(f, "{flag}"),
-            Value::Word(word) => f.write_str(word),
-            Value::Zones(rows) => write!(f, "{} zones", rows.len()),
-            Value::Points(points) => write!(f, "{} points", points.len()),
-            Value::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
-            Value::Pairs(pairs) => write!(f, "{} pairs", pairs.len()),
-            Value::Places(places) => write!(f, "{} places", places.len()),
-        }
-    }
-}
-
-/// A value with its origin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Dotted key below its layer.
-    pub key: &'static str,
-    /// The value.
-    pub value: Value,
-    /// Its unit; empty for counts and words.
-    pub unit: &'static str,
-    /// Where from.
-    pub kind: Kind,
-    /// Citation or derivation.
-    pub source: String,
-    /// Why the model does not meet it (checks only).
-    pub misses: Option<String>,
-    /// Of a fitted number: between which values it lies, by what it was fitted to.
-    pub interval: Option<(f64, f64)>,
-    /// Line in its file, 0 from the command line.
-    pub line: usize,
-}
+use crate::spelling::nearest;
 
 /// Reads figures out of one TOML text and gathers what is wrong with it.
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
+    /// What errors may suggest.
+    vocabulary: &'static Vocabulary,
     /// Where each line starts: a profile asks for the lines of all its figures.
     lines: Vec<usize>,
     /// Short names for long citations: `@name` in a source.
@@ -272,9 +26,9 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str, vocabulary: &'static Vocabulary) -> Reader<'a> {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Reader { file, text, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
+        Reader { file, text, vocabulary, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
     }
 
     /// The document's table; syntax errors go to `errors`.
@@ -377,7 +131,8 @@ impl<'a> Reader<'a> {
             }),
             Err((at, found)) => {
                 let wrong = Diagnostic::at(self.file, at, found).key(key.path);
-                self.errors.push(key.accepts.refuses(entry.value.get_ref().as_str().unwrap_or(""), wrong));
+                let word = entry.value.get_ref().as_str().unwrap_or("");
+                self.errors.push(self.vocabulary.refused(&key.accepts, word, wrong));
                 None
             }
         }
@@ -440,7 +195,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Puts citations in place of their `@names`.
-    pub(super) fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
+    pub(crate) fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
         let mut full = String::new();
         let mut rest = text;
         while let Some(at) = rest.find('@') {
@@ -530,7 +285,7 @@ impl<'a> Reader<'a> {
                         .ok_or(wrong("`spt` is not a count above 0, nor one a head"))?;
                 }
                 other => {
-                    let known = strsim_nearest(other);
+                    let known = suggestion(other);
                     return Err(wrong(&format!("unknown key `{other}` in a zone{known}")));
                 }
             }
@@ -602,8 +357,8 @@ impl<'a> Reader<'a> {
 const ZONE: [&str; 10] =
     ["first", "cylinders", "spt", "gap", "offset", "track_skew", "head_skew", "band", "band_skew", "runs"];
 
-fn strsim_nearest(word: &str) -> String {
-    crate::diagnostic::nearest(word, ZONE).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
+fn suggestion(word: &str) -> String {
+    nearest(word, ZONE).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
 }
 
 fn runs(value: &DeValue<'_>) -> Option<Vec<RunRow>> {
@@ -652,7 +407,7 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
         return flag.map(Value::Flag).ok_or_else(|| format!("`{text}` is not a switch"));
     }
     if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places = accepts {
-        let reader = Reader::new("--set", text);
+        let reader = Reader::new("--set", text, &NO_WORDS);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return reader.value(accepts, &value).map_err(|(_, found)| found);
     }

@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use seekwise_model::time::Span;
 
-use super::figure::{Figure, Key, Value, switch};
-use super::span;
+use super::key::Key;
+use super::reader::switch;
+use super::value::{Figure, Value};
 
 /// Figures, each of one of `keys`. Required ones are there: the reader saw to it.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ impl<'a> Figures<'a> {
     }
 
     fn key(&self, path: &str) -> &'static Key {
-        self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is no key"))
+        self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is not a key"))
     }
 
     /// The figure, where there is one.
@@ -134,29 +135,43 @@ impl<'a> Figures<'a> {
     }
 }
 
+/// Milliseconds in the model's nanoseconds.
+pub(crate) fn span(ms: f64) -> Span {
+    Span::from_nanos((ms * 1e6).round() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::keys::KEYS;
+    use crate::figure::Accepts;
+
+    static KEYS: &[Key] = &[
+        Key::may("segments", "", Accepts::Whole(1, 4096), "4096", ""),
+        Key::may("window", "", Accepts::Whole(0, 65_536), "0, all", ""),
+        Key::may("adaptive", "", Accepts::Flag, "off", ""),
+        Key::may("long_writes", "", Accepts::Word(&["several", "wrap"]), "several", ""),
+        Key::may("least_ms", "ms", Accepts::Number(0.0, 1e4), "0", ""),
+        Key::may("limit_ms", "ms", Accepts::Number(0.0, 1e6), "until it succeeds", ""),
+    ];
 
     #[test]
     fn what_holds_without_a_figure_stands_in_its_key() {
         let none = Figures::of(KEYS, &[]);
-        assert_eq!((none.whole("cache.max_segments"), none.count("firmware.queue.window")), (4096, 0));
-        assert!(!none.flag("cache.adaptive"));
-        assert_eq!((none.word("cache.long_writes"), none.span("mechanics.least_write_ms")), ("several", Span::ZERO));
-        assert_eq!(none.may_span("firmware.recovery_limit_ms"), None);
+        assert_eq!((none.whole("segments"), none.count("window")), (4096, 0));
+        assert!(!none.flag("adaptive"));
+        assert_eq!((none.word("long_writes"), none.span("least_ms")), ("several", Span::ZERO));
+        assert_eq!(none.may_span("limit_ms"), None);
     }
 
     #[test]
-    #[should_panic(expected = "`cache.segmnts` is no key")]
+    #[should_panic(expected = "`segmnts` is not a key")]
     fn a_key_that_is_none_is_not_passed_over() {
-        Figures::of(KEYS, &[]).whole("cache.segmnts");
+        Figures::of(KEYS, &[]).whole("segmnts");
     }
 
     #[test]
     #[should_panic(expected = "has no value of its own")]
     fn a_key_without_a_value_of_its_own_is_not_nought() {
-        Figures::of(KEYS, &[]).number("firmware.queue.max_wait_ms");
+        Figures::of(KEYS, &[]).number("limit_ms");
     }
 }

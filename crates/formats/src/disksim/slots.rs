@@ -1,0 +1,81 @@
+//! Slots without blocks, and how many blocks are left: what layouts of both generations write alike.
+
+use super::fields::Fields;
+use super::syntax::{Block, Errors, Value};
+use super::write::Text;
+use crate::diagnostic::Diagnostic;
+
+/// A hole: first slot, slots, and how many times again each so many slots further.
+pub(super) type Hole = [u64; 4];
+
+/// More cylinders than any drive has.
+pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
+
+/// Writes how many blocks the drive has: as many as its layout holds, whatever it claims.
+pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut Text) -> Result<(), Errors> {
+    let key = "Block count";
+    let claims = match model.block.get(key) {
+        Some(_) => Some(model.whole(key, 0, 1 << 40)?),
+        None => None,
+    };
+    let holds = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
+    if claims == Some(holds) && holds > 0 {
+        text.given("sectors", holds, model.at(key), key);
+        return Ok(());
+    }
+    let (at, layout) = (model.at("Layout Model"), "Layout Model");
+    if holds == 0 {
+        return Err(vec![at.says("its zones hold no block besides spares and slips").key(layout)]);
+    }
+    let claims = claims.map_or("no number of".to_owned(), |claims| claims.to_string());
+    let message = format!("{claims} blocks, but its zones without spares and slips hold {holds}, which count");
+    text.warn(model.at(key).says(message).key(key));
+    text.given(
+        "sectors",
+        holds,
+        at,
+        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
+    );
+    Ok(())
+}
+
+/// A hole as the profile has it.
+pub(super) fn written(hole: &Hole) -> String {
+    match hole {
+        [first, slots, _, 0] => format!("[{first}, {slots}]"),
+        [first, slots, period, times] => format!("[{first}, {slots}, {period}, {times}]"),
+    }
+}
+
+/// Holes alike and equally far apart as one with a count.
+pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
+    let mut found: Vec<Hole> = Vec::new();
+    for &(first, length) in holes {
+        if let Some(last) = found.last_mut() {
+            let end = last[0] + last[2] * last[3];
+            let step = first - end;
+            if last[1] == length && (last[3] == 0 || last[2] == step) {
+                (last[2], last[3]) = (step, last[3] + 1);
+                continue;
+            }
+        }
+        found.push([first, length, 0, 0]);
+    }
+    // A pair is no row of them: written out, it reads more easily.
+    found
+        .iter()
+        .flat_map(|hole| if hole[3] == 1 { vec![single(hole, 0), single(hole, 1)] } else { vec![*hole] })
+        .collect()
+}
+
+fn single(hole: &Hole, time: u64) -> Hole {
+    [hole[0] + time * hole[2], hole[1], 0, 0]
+}
+
+/// A block's list that must be there.
+pub(super) fn list<'a>(block: &'a Block, key: &str) -> Result<&'a [Value], Diagnostic> {
+    match block.get(key).map(|entry| &entry.value) {
+        Some(Value::List(values)) => Ok(values),
+        _ => Err(block.at.says("it lacks a list").key(key)),
+    }
+}
