@@ -111,7 +111,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "foo.bar=1"],
-        "error: --set: `foo.bar`: unknown key; expected a key of a layer of the stack, or of the job (see `seekwise keys`)",
+        "error: --set: `foo.bar`: unknown key; expected a key of a stack layer or of the job (see `seekwise keys`)",
     );
     run_refused(
         &["--set", "job.dpth=4"],
@@ -119,7 +119,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "job.depth=deep"],
-        "error: command line: `job.depth`: `deep` does not fit; expected a queue depth from 1 to 65535",
+        "error: command line: `job.depth`: `deep` is invalid; expected a queue depth from 1 to 65535",
     );
     run_refused(
         &["--set", "drive.cache.write_back=maybe"],
@@ -127,11 +127,11 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "drive.firmware.depth=2.5"],
-        "error: --set: `drive.firmware.depth`: is a float; expected a whole number from 1 to 256",
+        "error: --set: `drive.firmware.depth`: has type float; expected a whole number from 1 to 256",
     );
     run_refused(
         &["--set", "drive.firmware.queue.policy=stpf"],
-        "error: --set: `drive.firmware.queue.policy`: `stpf` is not known; expected one of fcfs, sstf, look, clook, sptf; did you mean `sptf`?",
+        "error: --set: `drive.firmware.queue.policy`: unknown word `stpf`; expected one of fcfs, sstf, look, clook, sptf; did you mean `sptf`?",
     );
     run_refused(
         &["--set", "drive.cache.segments"],
@@ -139,7 +139,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--runtime", "soon"],
-        "error: command line: `job.runtime`: `soon` does not fit; expected a length of time such as 30 s, 10 m or 500 ms",
+        "error: command line: `job.runtime`: `soon` is invalid; expected a duration such as 30 s, 10 m or 500 ms",
     );
     run_refused(
         &["--seed", "-1"],
@@ -274,7 +274,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=1,deep"]].concat(),
-        "error: command line: `job.depth`: `deep` does not fit; expected a queue depth from 1 to 65535",
+        "error: command line: `job.depth`: `deep` is invalid; expected a queue depth from 1 to 65535",
     );
     refused(
         &[],
@@ -294,7 +294,7 @@ fn a_study_with_a_slip() {
     );
     study(
         &STUDY.replace("runs = 2", "runs = 'two'"),
-        "error: s.toml:3: `runs`: is the string \"two\"; expected a whole number, not below 0",
+        "error: s.toml:3: `runs`: is the string \"two\"; expected a whole number from 0",
     );
     study(
         &STUDY.replace("'1 s'", "'1 sec'"),
@@ -306,7 +306,7 @@ fn a_study_with_a_slip() {
     );
     study(
         &STUDY.replace("[1, 8]", "[1, 'deep']"),
-        "error: s.toml:10: `job.depth`: `deep` does not fit; expected a queue depth from 1 to 65535",
+        "error: s.toml:10: `job.depth`: `deep` is invalid; expected a queue depth from 1 to 65535",
     );
     study(
         &STUDY.replace("barracuda-7200.7-ncq", "barracuda"),

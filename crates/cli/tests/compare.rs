@@ -133,7 +133,7 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
         let all = wanted.iter().all(|wanted| said.err.contains(wanted));
         assert!(all, "{more:?}: {}", said.err);
     };
-    refused(&["--metric", "maen"], &["`maen` is no metric; expected iops, ", "did you mean `mean`?"]);
+    refused(&["--metric", "maen"], &["unknown metric `maen`; expected iops, ", "did you mean `mean`?"]);
     refused(
         &["--metric", "job:lgo.p99"],
         &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"],
@@ -178,7 +178,7 @@ fn a_key_that_may_be_left_out_is_varied_with_none() {
     assert_eq!(iops(0), iops(1), "without it the depth is the job's own, which is 1: {value}");
     let none = compare("random-read", &["--vary", "drive.cache.segments=none,16"]);
     assert_eq!(none.code, 2);
-    assert!(none.err.contains("`none` does not fit; expected a whole number from 0 to 4096\n"), "{}", none.err);
+    assert!(none.err.contains("`none` is invalid; expected a whole number from 0 to 4096\n"), "{}", none.err);
     let word = compare("random-read", &["--vary", "drive.cache.segments=16,adaptive"]);
     assert!(word.err.contains("did you mean `drive.cache.adaptive`?"), "{}", word.err);
     let wrong = compare("random-read", &["--vary", "array.lose=nobody,2", "--set", "array=raid-6"]);

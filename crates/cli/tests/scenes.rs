@@ -117,7 +117,7 @@ fn what_a_scene_does_not_have_is_an_error() {
         (["s.toml", "program.copy.blok_kib=64"], "did you mean `program.copy.block_kib`?"),
         (["s.toml", "program.cpy.block_kib=64"], "the scene has no program `cpy`; expected copy"),
         (["s.toml", "job.depth=4"], "`job.depth`: a scene has no workers"),
-        (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: no such cluster; expected a power of two"),
+        (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: invalid cluster size; expected a power of two"),
         (["random-read", "program.copy.block_kib=64"], "is no scene"),
     ] {
         let said = seekwise(folder.path(), &["run", args[0], "--on", DRIVE, "--set", args[1]]);

@@ -143,10 +143,10 @@ fn slips_are_told_before_anything_runs() {
     };
     for (more, expected) in [
         (&["--set", "trace.sped=2"][..], "`trace.sped`: unknown key; expected trace.format, trace.loop"),
-        (&["--set", "trace.speed=0"], "`trace.speed`: `0` does not fit; expected 0.001 to 1000"),
+        (&["--set", "trace.speed=0"], "`trace.speed`: `0` is invalid; expected 0.001 to 1000"),
         (
             &["--set", "trace.event=issued"],
-            "`trace.event`: MSR Cambridge has no such thing; expected it of blktrace and blkparse alone",
+            "`trace.event`: MSR Cambridge has no such setting; expected it only with blktrace and blkparse",
         ),
         (
             &["--set", "job.depth=4"],
@@ -157,14 +157,14 @@ fn slips_are_told_before_anything_runs() {
             "`job.ramp`: a trace has no workers; expected job.runtime, job.depth, job.span, or a key of the trace",
         ),
         (&["--set", "trace.loop=closed", "--set", "trace.speed=2"], "`trace.speed`: a closed loop goes by no instants"),
-        (&["--set", "trace.device=src1,0"], "`trace.device`: no request is one of `src1,0`; expected usr,0"),
+        (&["--set", "trace.device=src1,0"], "`trace.device`: no request belongs to `src1,0`; expected usr,0"),
         (&["--set", "job.env.X=1"], "the job has no variable `X`"),
         (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is no scene"),
         (
             &["--set", "trace.time=s"],
-            "t.csv:1: `Timestamp`: `128166372003061629` will not do; expected a time in seconds, below 584 years",
+            "t.csv:1: `Timestamp`: `128166372003061629` is invalid; expected a time in seconds, below 584 years",
         ),
-        (&["--trace-format", "spc"], "t.csv:1: `Opcode`: `Write` will not do; expected R or W"),
+        (&["--trace-format", "spc"], "t.csv:1: `Opcode`: `Write` is invalid; expected R or W"),
         (&["--trace-format", "msr", "--set", "trace.format=msr"], "--trace-format names the format"),
         (
             &["--set", "job.span=500m"],

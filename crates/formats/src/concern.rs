@@ -156,17 +156,20 @@ pub fn credited(concerns: &[Concern]) -> String {
 pub(crate) fn credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Concern>>, D::Error> {
     let words = || Concern::words().collect::<Vec<_>>().join(", ");
     let toml::Value::Array(list) = toml::Value::deserialize(deserializer)? else {
-        return Err(D::Error::custom(format!("`credit` is no list of concerns; expected one or more of {}", words())));
+        return Err(D::Error::custom(format!(
+            "`credit` is not a list of concerns; expected one or more of {}",
+            words()
+        )));
     };
     let concern = |value: &toml::Value| {
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let near = nearest(&word, Concern::words()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        Concern::named(&word).ok_or(format!("`{word}` is no concern; expected one or more of {}{near}", words()))
+        Concern::named(&word).ok_or(format!("unknown concern `{word}`; expected one or more of {}{near}", words()))
     };
     let mut concerns = list.iter().map(concern).collect::<Result<Vec<_>, _>>().map_err(D::Error::custom)?;
     concerns.dedup();
     match concerns.is_empty() {
-        true => Err(D::Error::custom(format!("`credit` names nothing; expected one or more of {}", words()))),
+        true => Err(D::Error::custom(format!("`credit` is empty; expected one or more of {}", words()))),
         false => Ok(Some(concerns)),
     }
 }

@@ -102,7 +102,7 @@ fn choose<'a>(
     let names = || disks.iter().map(|disk| disk.name.as_str());
     if let Some(wanted) = wanted {
         let found = disks.iter().find(|disk| disk.name == wanted).copied();
-        let fault = || Diagnostic::at(file, 0, "no such drive in it").key(wanted);
+        let fault = || Diagnostic::at(file, 0, "the file has no such drive").key(wanted);
         return found
             .ok_or_else(|| vec![fault().expected(names().collect::<Vec<_>>().join(", ")).nearest_to(wanted, names())]);
     }
@@ -112,14 +112,14 @@ fn choose<'a>(
         [disk] => Ok(disk),
         _ if in_use().count() == 1 => {
             let disk = in_use().next().expect("there is one");
-            let message = format!("there are {} drives: the one that is instantiated counts", disks.len());
+            let message = format!("the file has {} drives; using the one that is instantiated", disks.len());
             warnings.push(disk.at.says(message).key(&disk.name));
             Ok(disk)
         }
         _ => {
             let all: Vec<&str> = names().collect();
-            let fault = Diagnostic::at(file, 0, format!("there are {} drives in it", disks.len()));
-            Err(vec![fault.expected(format!("--drive with one of {}", all.join(", ")))])
+            let fault = Diagnostic::at(file, 0, format!("the file has {} drives", disks.len()));
+            Err(vec![fault.expected(format!("--drive and one of {}", all.join(", ")))])
         }
     }
 }
@@ -127,13 +127,14 @@ fn choose<'a>(
 /// What a file without a drive should have held.
 fn no_drive(file: &str, blocks: &[Block]) -> Diagnostic {
     let kinds = || blocks.iter().map(|block| block.kind.as_str());
-    let fault = Diagnostic::at(file, 0, "there is no drive in it").expected("a block `disksim_disk NAME { … }`");
+    let fault = Diagnostic::at(file, 0, "the file has no drive").expected("a block `disksim_disk NAME { … }`");
     let part = |kind: &str| kinds().any(|found| found == kind);
     if part("dm_disk") {
-        return fault.expected("the file that sources it (.diskspecs or .parv): this one is a drive's mechanics alone");
+        return fault
+            .expected("the file that sources it (.diskspecs or .parv); this one holds only a drive's mechanics");
     }
     if part("disksim_simpledisk") {
-        return fault.expected("a `disksim_disk`: a `disksim_simpledisk` has no mechanics");
+        return fault.expected("a `disksim_disk`; a `disksim_simpledisk` has no mechanics");
     }
     let near = kinds().find(|kind| nearest(kind, ["disksim_disk"]).is_some());
     Diagnostic { nearest: near.map(|_| "disksim_disk".to_owned()), key: near.map(str::to_owned), ..fault }

@@ -15,7 +15,7 @@ pub struct Limit {
 /// All of them.
 pub const LIMITS: &[Limit] = &[
     Limit {
-        says: "solid-state drives are not modelled; a flash stick of flat times may stand beside a drive (docs/scenes.md)",
+        says: "solid-state drives are not modelled; a scene may have a flash stick with fixed times beside the drive (docs/scenes.md)",
         words: &["ssd", "nvme", "solid state drive", "optane", "emmc", "ufs", "sshd", "hybrid drive"],
     },
     Limit {
@@ -23,18 +23,18 @@ pub const LIMITS: &[Limit] = &[
         words: &["smr", "shingled", "host managed", "drive managed", "zbc", "zac", "hm-smr", "dm-smr"],
     },
     Limit {
-        says: "a drive has one actuator here",
+        says: "drives with more than one actuator are not modelled",
         words: &["actuator", "actuators", "multi actuator", "dual actuator", "mach2"],
     },
     Limit {
-        says: "file systems are FAT32, NTFS and ext4, in scenes (docs/files.md); others are not modelled",
+        says: "FAT32, NTFS and ext4 are modelled, in scenes (docs/files.md); other file systems are not",
         words: &[
             "xfs", "btrfs", "zfs", "f2fs", "ext2", "ext3", "exfat", "hfs", "apfs", "refs", "reiserfs", "jfs",
             "bcachefs", "ufs2",
         ],
     },
     Limit {
-        says: "arrays are linear, raid-0, raid-1, raid-10, raid-5 and raid-6; other levels are not modelled",
+        says: "arrays can be linear, raid-0, raid-1, raid-10, raid-5 or raid-6; other levels are not modelled",
         words: &[
             "raid-z",
             "raid-z1",
@@ -56,11 +56,11 @@ pub const LIMITS: &[Limit] = &[
         words: &["write hole", "raid write hole"],
     },
     Limit {
-        says: "what arrays remember for a resync (write-intent bitmaps, journals) is not modelled",
+        says: "write-intent bitmaps and journals of arrays are not modelled",
         words: &["write intent bitmap", "write intent", "bitmap", "raid journal", "ppl"],
     },
     Limit {
-        says: "ciphers, volume managers and caches on other drives are not modelled",
+        says: "encryption, compression, volume managers and caches on other drives are not modelled",
         words: &[
             "lvm",
             "luks",
@@ -86,7 +86,7 @@ pub const LIMITS: &[Limit] = &[
         words: &["temperature", "vibration", "acoustic", "aam", "noise", "rotational vibration"],
     },
     Limit {
-        says: "background scans and defects that come while a drive runs are not modelled; `drive.faults.weak` has weak places",
+        says: "background scans and defects that appear during a run are not modelled; `drive.faults.weak` sets weak sectors",
         words: &["scrub", "patrol read", "background scan", "media scan", "grown defects", "pending sectors", "smart"],
     },
     Limit {

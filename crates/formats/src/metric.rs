@@ -277,7 +277,7 @@ impl Metric {
         let words: Vec<String> = Metric::words().collect();
         let near = nearest(word, words.iter().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        format!("`{word}` is no metric; expected {EXPECTED}{near}")
+        format!("unknown metric `{word}`; expected {EXPECTED}{near}")
     }
 }
 
@@ -309,10 +309,10 @@ impl FromStr for Metric {
         let figure = Figure::named(rest).filter(|figure| !figure.is_whole());
         let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown(word))?;
         match metric {
-            Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: a flush has no bytes")),
-            Metric { whose: Whose::Flush, figure } if figure.since_due().is_some() => {
-                Err(format!("`{word}`: a flush is due when what came before it is done, at no instant of its own"))
-            }
+            Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: flushes have no bytes")),
+            Metric { whose: Whose::Flush, figure } if figure.since_due().is_some() => Err(format!(
+                "`{word}`: a flush has no due time of its own; it is due when the requests before it are done"
+            )),
             metric => Ok(metric),
         }
     }
@@ -410,10 +410,10 @@ mod tests {
         let said = |word: &str| word.parse::<Metric>().unwrap_err();
         assert!(said("iosp").ends_with("did you mean `iops`?"), "{}", said("iosp"));
         assert!(said("reed.p99").ends_with("did you mean `read.p99`?"), "{}", said("reed.p99"));
-        assert!(said("read.cpu").starts_with("`read.cpu` is no metric; expected iops, "));
-        assert!(said("flush.MB/s").contains("a flush has no bytes"));
-        assert!(said("job:.p99").contains("is no metric"));
-        assert!(said("operations.copy.bytes_per_s").contains("is no metric"));
+        assert!(said("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
+        assert!(said("flush.MB/s").contains("flushes have no bytes"));
+        assert!(said("job:.p99").contains("unknown metric"));
+        assert!(said("operations.copy.bytes_per_s").contains("unknown metric"));
     }
 
     #[test]

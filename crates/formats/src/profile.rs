@@ -93,10 +93,10 @@ fn head(reader: &mut Reader<'_>, drive: &mut DriveFile, key: &str, value: &Spann
     if fits.is_none() {
         let expected = match key {
             "year" => "a year",
-            "studies" => "a list of texts",
-            _ => "a text",
+            "studies" => "a list of strings",
+            _ => "a string",
         };
-        let found = format!("is a {}", value.get_ref().type_str());
+        let found = format!("has type {}", value.get_ref().type_str());
         let wrong = reader.wrong(line, found).key(key).expected(expected);
         reader.errors.push(wrong);
     }
@@ -131,7 +131,7 @@ impl DriveFile {
         let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == Value::Flag(true));
         warnings.extend(lies.map(|fault| {
             let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);
-            let message = format!("a drive with a fault: {meaning}");
+            let message = format!("a faulty drive: it {meaning}");
             Diagnostic::at(&self.file, fault.line, message).key(fault.key)
         }));
         warnings
@@ -144,13 +144,16 @@ impl DriveFile {
         let cached = self.figure("cache.write_back").map(|figure| &figure.value);
         match (segments, self.number("cache.max_segments")) {
             _ if self.adapts() && self.figure("cache.segments").is_some_and(|figure| figure.kind == Kind::Set) => {
-                warning("an adaptive buffer starts with three segments and divides itself; this is not used".to_owned())
+                warning(
+                    "an adaptive buffer starts with three segments and divides itself; this value is ignored"
+                        .to_owned(),
+                )
             }
             (Some(asked), Some(limit)) if asked > limit && !self.adapts() => {
-                warning(format!("the drive has at most {limit} segments and takes those"))
+                warning(format!("the drive has at most {limit} segments; using {limit}"))
             }
             (Some(0.0), _) if cached == Some(&Value::Flag(true)) => {
-                warning("without segments no write is cached".to_owned())
+                warning("without segments, no writes are cached".to_owned())
             }
             _ => Vec::new(),
         }

@@ -104,7 +104,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     };
     let [name, title, engine] = ["name", "title", "engine"].map(|key| word(&mut table, key));
     let Some(engine) = ENGINES.iter().find(|known| known.name == engine) else {
-        let wrong = reader.wrong(0, format!("no engine `{engine}`")).key("engine");
+        let wrong = reader.wrong(0, format!("unknown engine `{engine}`")).key("engine");
         return Err(vec![wrong.nearest_to(&engine, ENGINES.iter().map(|known| known.name))]);
     };
     let mut figures = Vec::new();

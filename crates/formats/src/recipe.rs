@@ -87,7 +87,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
         match name {
             "variant" => match value.get_ref().as_table() {
                 Some(table) => variants.extend(table.iter()),
-                None => wrong(&mut reader, line, name, "is no table", "[variant.NAME]"),
+                None => wrong(&mut reader, line, name, "is not a table", "[variant.NAME]"),
             },
             _ if KEYS.contains(&name) => field(&mut reader, &mut base, line, name, value),
             _ => unknown(&mut reader, line, name, &KEYS),
@@ -116,7 +116,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
 
 fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
-        wrong(reader, line, &recipe.name, "is no table", "title, fs, set");
+        wrong(reader, line, &recipe.name, "is not a table", "title, fs, set");
         return recipe;
     };
     for (key, value) in table {
@@ -133,14 +133,14 @@ fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spa
 /// Words for an environment, in capitals as there: nothing of the shell's own is replaced by accident.
 fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
     let Some(table) = value.get_ref().as_table() else {
-        return wrong(reader, line, "set", "is no table", "{ NAME = \"value\" }");
+        return wrong(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
     };
     for (name, value) in table {
         let key: &str = name.get_ref();
         match value.get_ref().as_str() {
             Some(text) if is_own(key) => recipe.set.push((key.to_owned(), text.to_owned())),
-            Some(_) => wrong(reader, line, key, "no name of a variable of its own", "capitals, digits and _"),
-            None => wrong(reader, line, key, "is no text", "a text in quotes"),
+            Some(_) => wrong(reader, line, key, "not a valid name of a variable", "capitals, digits and _"),
+            None => wrong(reader, line, key, "is not a string", "a quoted string"),
         }
     }
 }
@@ -160,22 +160,22 @@ fn field(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, key: &str, v
         match words {
             Some(words) if key == "needs" => recipe.needs = words,
             Some(words) => match words.iter().find(|word| !is_own(word)) {
-                Some(word) => wrong(reader, line, word, "no name of a variable of its own", "capitals, digits and _"),
+                Some(word) => wrong(reader, line, word, "not a valid name of a variable", "capitals, digits and _"),
                 None => recipe.env = words,
             },
-            None => wrong(reader, line, key, "is no list of texts", "[\"WORD\", …]"),
+            None => wrong(reader, line, key, "is not a list of strings", "[\"WORD\", …]"),
         }
         return;
     }
     let Some(text) = value.get_ref().as_str().map(str::to_owned).filter(|text| !text.trim().is_empty()) else {
-        return wrong(reader, line, key, "is no text, or an empty one", "a text in quotes");
+        return wrong(reader, line, key, "is not a string, or is empty", "a quoted string");
     };
     match key {
         "title" => recipe.title = text,
         "fs" => recipe.fs = Some(text),
         "size" => match dotted::size(&text) {
             Some(size) => recipe.size = Some(size),
-            None => wrong(reader, line, key, &format!("`{text}` is no size"), "such as 64m or 1g"),
+            None => wrong(reader, line, key, &format!("`{text}` is not a size"), "such as 64m or 1g"),
         },
         "prepare" => recipe.prepare = Some(text),
         "workload" => recipe.workload = text,
@@ -221,13 +221,13 @@ mod tests {
     fn what_is_wrong_is_named_with_its_line() {
         for (from, to, said) in [
             ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, env, prepare"),
-            ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: no name of a variable of its own"),
+            ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: not a valid name of a variable"),
             ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
-            ("8m", "8 x", "r.toml:2: `size`: `8 x` is no size; expected such as 64m or 1g"),
-            ("MODE", "PATH", "r.toml:7: `PATH`: no name of a variable of its own"),
-            ("\"x\"", "3", "r.toml:7: `MODE`: is no text"),
+            ("8m", "8 x", "r.toml:2: `size`: `8 x` is not a size; expected such as 64m or 1g"),
+            ("MODE", "PATH", "r.toml:7: `PATH`: not a valid name of a variable"),
+            ("\"x\"", "3", "r.toml:7: `MODE`: is not a string"),
             ("title", "titel", "did you mean `title`?"),
-            ("\"w\"", "\"  \"", "r.toml:3: `workload`: is no text, or an empty one"),
+            ("\"w\"", "\"  \"", "r.toml:3: `workload`: is not a string, or is empty"),
         ] {
             let text = TEXT.replace(from, to);
             let faults = parse("r.toml", &text).unwrap_err();

@@ -79,13 +79,13 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic
     }
     let entries = &mut recording.session.entries;
     if entries.is_empty() {
-        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+        return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
     }
     entries.sort_by_key(|entry| entry.stamp);
     for pair in entries.windows(2) {
         if pair[0].stamp == pair[1].stamp || pair[0].at > pair[1].at {
             let fault = format!("request {} does not come after request {}", pair[1].stamp, pair[0].stamp);
-            return Err(Diagnostic::at(file, 0, fault).expected("numbers and instants that rise together"));
+            return Err(Diagnostic::at(file, 0, fault).expected("numbers and times that rise together"));
         }
     }
     recording.orders.sort_by_key(|order| order.at);
@@ -102,7 +102,7 @@ struct At<'a> {
 impl At<'_> {
     fn fault(self, key: &'static str, word: &str, expected: impl Into<String>) -> Diagnostic {
         let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
+        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).key(key).expected(expected)
     }
 
     fn number(self, key: &'static str, word: &str, most: u64) -> Result<u64, Diagnostic> {
@@ -141,7 +141,7 @@ impl At<'_> {
         match entry {
             _ if entry.done < entry.at => Err(self.fault("done_ns", done, format!("{at} or later"))),
             _ if (entry.sectors == 0) != (known == Op::Flush) => {
-                Err(self.fault("sectors", sectors, "some, and none of a flush"))
+                Err(self.fault("sectors", sectors, "at least 1, or 0 for a flush"))
             }
             _ => Ok(entry),
         }
@@ -192,12 +192,12 @@ mod tests {
     fn what_is_none_is_refused_with_its_line() {
         for (line, said) in [
             ("1,2", "f:4: 2 values; expected stamp,at_ns,done_ns"),
-            ("1,5,4,done,read,0,8,0,0", "f:4: `done_ns`: `4` will not do; expected 5 or later"),
-            ("1,5,6,done,reed,0,8,0,0", "f:4: `op`: `reed` will not do; expected read, write, flush or trim"),
-            ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` will not do; expected some, and none of a flush"),
+            ("1,5,4,done,read,0,8,0,0", "f:4: `done_ns`: `4` is invalid; expected 5 or later"),
+            ("1,5,6,done,reed,0,8,0,0", "f:4: `op`: `reed` is invalid; expected read, write, flush or trim"),
+            ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` is invalid; expected at least 1, or 0 for a flush"),
             ("1,5,6,maybe,read,0,8,0,0", "expected done or failed"),
-            ("order,7,jump", "f:4: `order`: `jump` will not do; expected cut, off, on, reset or KEY=VALUE"),
-            ("", "there are no requests in it"),
+            ("order,7,jump", "f:4: `order`: `jump` is invalid; expected cut, off, on, reset or KEY=VALUE"),
+            ("", "the file contains no requests"),
             ("1,5,6,done,read,0,8,0,0\n1,6,7,done,read,0,8,0,0", "request 1 does not come after request 1"),
         ] {
             let fault = parse("f", "n", &format!("{}{line}\n", head("x"))).unwrap_err().to_string();

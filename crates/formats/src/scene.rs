@@ -108,7 +108,7 @@ impl Scene {
         scene.set("system.family", "linux")?;
         for (key, value) in asked {
             if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
-                let wrong = Diagnostic::at(file, 0, "is no scene").key(*key);
+                let wrong = Diagnostic::at(file, 0, "is not a scene").key(*key);
                 return Err(vec![wrong.expected("a scene, to set keys of volumes and programs")]);
             }
             scene.set(key, value)?;
@@ -203,7 +203,8 @@ impl Scene {
                 part.figures.push(figure);
             }
             Given::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
-                let wrong = Diagnostic::at("--set", 0, "a program has all of its figures").key(join(&layer, key));
+                let wrong =
+                    Diagnostic::at("--set", 0, "a figure of a program cannot be omitted").key(join(&layer, key));
                 return Err(vec![wrong.expected("a value other than none")]);
             }
             Given::None(key) => part.figures.retain(|known| known.key != key),
@@ -278,8 +279,8 @@ impl Scene {
         let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
         let of_linux = ["background_percent", "wake_s", "expire_s"];
         if let (true, Some(key)) = (family != Family::Linux, of_linux.into_iter().find(|key| it.has(key))) {
-            let wrong = self.wrong(it.line(key), "changes nothing here").key(join("pagecache", key));
-            return Err(vec![wrong.expected("`system.family` = linux beside it")]);
+            let wrong = self.wrong(it.line(key), "has no effect here").key(join("pagecache", key));
+            return Err(vec![wrong.expected("`system.family` = linux as well")]);
         }
         if bytes == 0 {
             return Ok(None);
@@ -319,7 +320,7 @@ impl Scene {
         self.must(part, &layer, DEVICE)?;
         if self.devices.len() > MOST_DEVICES {
             let wrong = self.wrong(part.line, format!("{} devices beside the drive", self.devices.len())).key(layer);
-            return Err(vec![wrong.expected(format!("{MOST_DEVICES} at most"))]);
+            return Err(vec![wrong.expected(format!("at most {MOST_DEVICES}"))]);
         }
         let it = Figures::of(DEVICE, &part.figures);
         for key in DEVICE {
@@ -366,8 +367,8 @@ impl Scene {
         let it = Figures::of(VOLUME, &part.figures);
         let fs = it.word("fs");
         if let Some((key, needs)) = keys::meaningless(fs, &it) {
-            let wrong = self.wrong(it.line(key), "changes nothing here").key(join(&layer, key));
-            return Err(vec![wrong.expected(format!("`{layer}.fs` = {needs} beside it"))]);
+            let wrong = self.wrong(it.line(key), "has no effect here").key(join(&layer, key));
+            return Err(vec![wrong.expected(format!("`{layer}.fs` = {needs} as well"))]);
         }
         let cluster = it.may_count("cluster");
         let format = match fs {
@@ -399,7 +400,7 @@ impl Scene {
         };
         program::named(name).ok_or_else(|| {
             let known = program::programs().iter().map(|program| program.name.as_str());
-            let wrong = self.wrong(line, format!("no program `{name}`")).key(key);
+            let wrong = self.wrong(line, format!("unknown program `{name}`")).key(key);
             let wrong = wrong.expected("the name of a program (see `seekwise programs`)");
             vec![wrong.nearest_to(name, known)]
         })
@@ -415,7 +416,7 @@ impl Scene {
         let doing: Doing = (engine.build)(&Figures::of(engine.keys, &figures), Volumes { on, to });
         let fs = Figures::of(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
         if let (Doing::Defragment(_), "ext4") = (&doing, fs) {
-            let wrong = self.wrong(part.line, "ext4 has no call that moves chunks of files").key(join(&layer, "on"));
+            let wrong = self.wrong(part.line, "ext4 has no call to move parts of a file").key(join(&layer, "on"));
             return Err(vec![wrong.expected("a volume of fat32 or ntfs")]);
         }
         let it = Figures::of(PROGRAM, &own);
@@ -508,13 +509,12 @@ impl Scene {
             let line = part.words("after").map_or(part.line, |(_, line)| line);
             let wrong = self.wrong(line, format!("waits for itself: {}", names.join(" after ")));
             let key = format!("program.{}.after", part.name);
-            return Err(vec![wrong.key(key).expected("programs that can be over before it begins")]);
+            return Err(vec![wrong.key(key).expected("programs that can finish before it starts")]);
         }
         if programs.iter().all(|program| program.background) {
             let part = &self.programs[0];
-            let wrong =
-                self.wrong(part.line, "all programs are in the background, so nothing says when the scene ends");
-            return Err(vec![wrong.key(format!("program.{}.background", part.name)).expected("one that is not")]);
+            let wrong = self.wrong(part.line, "all programs are in the background, so the scene never ends");
+            return Err(vec![wrong.key(format!("program.{}.background", part.name)).expected("a program that is not")]);
         }
         Ok(())
     }
@@ -548,17 +548,18 @@ impl Scene {
             Misfit::BeyondDrive { end, drive } => {
                 let device = part.word(DEVICE_OF).map_or("the drive", |(name, _)| name);
                 let message = format!("would end at {}, and {device} has {}", gib(end), gib(drive));
-                wrong("size_gib", message).expected(format!("volumes that fit {device} one behind another"))
+                wrong("size_gib", message).expected(format!("volumes that fit on {device} one after another"))
             }
             Misfit::Cluster { least, most } => {
-                let message = "no such cluster".to_owned();
+                let message = "invalid cluster size".to_owned();
                 wrong("cluster", message).expected(format!("a power of two from {least} to {most} bytes"))
             }
             Misfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
                 .expected(format!("at least {}", gib(least))),
             Misfit::TooLarge { most } => {
-                let message = "has more clusters than the file system counts".to_owned();
-                wrong("cluster", message).expected(format!("at most {most} clusters: larger ones, or a smaller volume"))
+                let message = "has more clusters than the file system can address".to_owned();
+                wrong("cluster", message)
+                    .expected(format!("at most {most} clusters: use larger clusters or a smaller volume"))
             }
         }
     }
@@ -662,7 +663,7 @@ fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
     words.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
 }
 
-/// One of the [`WORDS`]: a text or a list of texts.
+/// One of the [`WORDS`]: a text or a list of strings.
 fn read_word(
     reader: &mut Reader<'_>,
     layer: &str,
@@ -679,8 +680,8 @@ fn read_word(
         _ => None,
     };
     if list.is_none() {
-        let wrong = reader.wrong(line, format!("is a {}", value.get_ref().type_str())).key(join(layer, word));
-        reader.errors.push(wrong.expected(if word == "after" { "a list of programs" } else { "a text" }));
+        let wrong = reader.wrong(line, format!("has type {}", value.get_ref().type_str())).key(join(layer, word));
+        reader.errors.push(wrong.expected(if word == "after" { "a list of programs" } else { "a string" }));
     }
     list.map(|list| (word, list, line))
 }

@@ -213,7 +213,7 @@ impl Stack {
 
     /// Adds a change: `key` is a time, then a dotted key of the stack.
     fn change(&mut self, key: &str, value: &str) -> Result<(), Box<Diagnostic>> {
-        let wrong = || Diagnostic::at("--set", 0, "no change during a run").key(format!("at.{key}"));
+        let wrong = || Diagnostic::at("--set", 0, "not a change during a run").key(format!("at.{key}"));
         let expected = "a time and a key of a layer, such as at.10 s.driver.flush";
         let begins = |(dot, _): &(usize, &str)| key[dot + 1..].split('.').next().is_some_and(is_layer);
         let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().expected(expected))?;
@@ -261,9 +261,7 @@ impl Stack {
         let (name, below) = key.split_once('.').unwrap_or((key, "name"));
         let Some(layer) = self.layer_mut(name) else {
             let mut wrong = VOCABULARY.unknown("--set", 0, key);
-            wrong
-                .expected
-                .get_or_insert("a key of a layer of the stack, or of the job (see `seekwise keys`)".to_owned());
+            wrong.expected.get_or_insert("a key of a stack layer or of the job (see `seekwise keys`)".to_owned());
             return Err(vec![wrong]);
         };
         if below == "name" {
@@ -345,7 +343,7 @@ impl Stack {
             let kind = unnumbered(&asked.layer);
             let wanted = if before == 1 { kind.to_owned() } else { format!("{kind}-{before}") };
             if asked.layer != wanted {
-                let wrong = Diagnostic::at(&self.file, asked.line, "does not bear its number").key(&asked.layer);
+                let wrong = Diagnostic::at(&self.file, asked.line, "has the wrong number").key(&asked.layer);
                 return Err(vec![wrong.expected(format!("`{wanted}`: layers of a kind are numbered from the top"))]);
             }
             seen.push(kind);
@@ -362,15 +360,15 @@ impl Stack {
         for (place, name) in order.iter().enumerate() {
             if named(name).is_none() {
                 let known = there.iter().map(|asked| asked.layer.as_str());
-                let what = format!("names `{name}`, which the stack does not have");
+                let what = format!("names `{name}`, which is not in the stack");
                 return Err(wrong(what).expected(format!("{ORDER}, each of which is there")).nearest_to(name, known));
             }
             if order[..place].contains(name) {
-                return Err(wrong(format!("names `{name}` twice")).expected(format!("`{name}-2` for another one")));
+                return Err(wrong(format!("names `{name}` twice")).expected(format!("`{name}-2` for a second one")));
             }
         }
         match there.iter().find(|asked| !order.contains(&asked.layer)) {
-            Some(left) => Err(wrong(format!("leaves out `{}`", left.layer)).expected("each layer of the stack")),
+            Some(left) => Err(wrong(format!("omits `{}`", left.layer)).expected("each layer of the stack")),
             None => Ok(order.iter().filter_map(named).collect()),
         }
     }
@@ -384,7 +382,7 @@ impl Stack {
     ) -> Result<model::Layer, Vec<Diagnostic>> {
         let kind = kind_of(&asked.layer).expect("a layer above the drive");
         (kind.build)(&Figures::of(kind.keys, figures), beside).map_err(|(key, expected)| {
-            let message = format!("does not fit the rest of the {}", kind.name);
+            let message = format!("contradicts the other figures of the {}", kind.name);
             let wrong = Diagnostic::at(&self.file, asked.line, message);
             vec![wrong.key(format!("{}.{key}", asked.layer)).expected(expected)]
         })
@@ -393,7 +391,7 @@ impl Stack {
     fn misplaced(&self, misplaced: Misplaced) -> Diagnostic {
         let own = self.layer(&misplaced.layer).map_or(0, |asked| asked.line);
         let line = if self.order.is_some() { self.order_line } else { own };
-        Diagnostic::at(&self.file, line, format!("makes no sense there: {}", misplaced.why)).key(misplaced.layer)
+        Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).key(misplaced.layer)
     }
 
     /// Why the drive is not to be had, at the line that asks for it; without one, the drive's name says where.
@@ -418,7 +416,7 @@ impl Stack {
             None if asked.name.is_empty() || asked.name == "none" => Vec::new(),
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
-                let wrong = Diagnostic::at(&self.file, asked.line, format!("no {} `{}`", kind.name, asked.name));
+                let wrong = Diagnostic::at(&self.file, asked.line, format!("unknown {} `{}`", kind.name, asked.name));
                 let wrong = wrong.key(&asked.layer).expected(format!("none or one of {}", known.join(", ")));
                 return Err(vec![
                     Diagnostic { nearest: VOCABULARY.value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
@@ -442,7 +440,7 @@ impl Stack {
             return Err(missing);
         }
         if let Some((key, needs)) = kind.meaningless(&figures) {
-            let wrong = Diagnostic::at(&self.file, asked.line, "changes nothing here");
+            let wrong = Diagnostic::at(&self.file, asked.line, "has no effect here");
             return Err(vec![wrong.key(format!("{}.{key}", asked.layer)).expected(needs)]);
         }
         Ok(figures)
@@ -450,7 +448,7 @@ impl Stack {
 }
 
 /// What the key `order` takes.
-const ORDER: &str = "layers from the program's side down, such as processor, driver, array, controller";
+const ORDER: &str = "layers from the program down, such as processor, driver, array, controller";
 
 /// A word that is the name of a layer.
 fn is_layer(word: &str) -> bool {
@@ -473,7 +471,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
                 match name.get_ref().as_str() {
                     Some(name) => read.name = name.to_owned(),
                     None => {
-                        let wrong = reader.wrong(line, "is not a text");
+                        let wrong = reader.wrong(line, "is not a string");
                         reader.errors.push(wrong.key(format!("{layer}.name")));
                     }
                 }

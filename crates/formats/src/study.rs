@@ -319,9 +319,8 @@ fn mistyped(file: &str, text: &str, line: usize, message: &str) -> Option<Diagno
     let (found, expected) = message.split_once(": ")?.1.split_once(", expected ")?;
     let key = text.lines().nth(line.checked_sub(1)?)?.split('=').next()?.trim();
     let expected = match expected {
-        "u32" | "u64" | "usize" => "a whole number, not below 0",
+        "u32" | "u64" | "usize" => "a whole number from 0",
         "f64" => "a number",
-        "a string" => "a text",
         "a sequence" => "a list",
         "a map" => "a table",
         "a boolean" => "true or false",
@@ -385,10 +384,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let level_names = |name: &str| study.factor.iter().find(|factor| factor.name == name).map(Factor::level_names);
     for compare in &study.compare {
         let Some(names) = level_names(&compare.factor) else {
-            fault(
-                &compare.name,
-                format!("`{}` compares factor `{}`, which there is none of", compare.name, compare.factor),
-            );
+            fault(&compare.name, format!("`{}` compares an unknown factor `{}`", compare.name, compare.factor));
             continue;
         };
         for side in [&compare.from, &compare.to] {
@@ -420,7 +416,7 @@ fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             faults.push(Diagnostic::at(file, line_of(text, needle).max(line_of(text, name)), message));
         };
         if let Some(odd) = factor.levels.iter().find(|level| !is_scalar(level)) {
-            fault(name, format!("factor `{name}`: the level {odd} is no text, number or switch"));
+            fault(name, format!("factor `{name}`: the level {odd} is not a string, number or boolean"));
         }
         let mut known = BTreeSet::new();
         if let Some(twice) = levels.iter().find(|level| !known.insert(*level)) {
@@ -455,7 +451,7 @@ fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let odd = names.into_iter().find(|name| !is_plain(name));
     odd.map(|name| {
         let line = line_of(text, name.split(|c: char| !is_text(c)).max_by_key(|part| part.len()).unwrap_or(""));
-        Diagnostic::at(file, line, format!("the name {name:?} holds control characters"))
+        Diagnostic::at(file, line, format!("the name {name:?} contains control characters"))
     })
     .into_iter()
     .collect()
@@ -470,7 +466,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         let line = line_of(text, &claim.id);
         let mut fault = |message: String| faults.push(Diagnostic::at(file, line, message));
         if study.claim[..place].iter().any(|other| other.id == claim.id) {
-            fault(format!("claim {} stands here twice", claim.id));
+            fault(format!("duplicate claim {}", claim.id));
         }
         let ablated = claim.ablate.as_ref().map_or(0, |change| flatten(&change.set).len());
         if claim.class == Class::M && !claim.check.is_empty() && ablated != 1 {
@@ -485,7 +481,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         for name in claim.over.iter().filter(|name| !factors.iter().any(|(factor, _)| factor == *name)) {
             let near = nearest(name, factors.iter().map(|(factor, _)| factor.as_str()));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            fault(format!("claim {}: `over` names factor `{name}`, which there is none of{hint}", claim.id));
+            fault(format!("claim {}: `over` names an unknown factor `{name}`{hint}", claim.id));
         }
         if let Some(with) = claim.with.as_ref() {
             let known = keys();
@@ -494,7 +490,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
                     known.iter().filter_map(|key| key.rsplit_once('.')).map(|(section, _)| section).collect();
                 let hint =
                     nearest(&with.same, sections).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                fault(format!("claim {}: no section `{}` of a stack{hint}", claim.id, with.same));
+                fault(format!("claim {}: unknown section `{}` of a stack{hint}", claim.id, with.same));
             }
         }
         for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
@@ -567,7 +563,7 @@ mod tests {
         assert_eq!((&study.compare[0].from[..], &study.compare[0].to[..]), ("none", "2"));
         let said = |text: String| parse("s.toml", &text).unwrap_err()[0].to_string();
         assert_eq!(said(SMALL.replace("[1, 8]", "[1, '1']")), "s.toml:5: factor `depth` has the level `1` twice");
-        assert!(said(SMALL.replace("[1, 8]", "[1, [8]]")).contains("the level [8] is no text, number or switch"));
+        assert!(said(SMALL.replace("[1, 8]", "[1, [8]]")).contains("the level [8] is not a string, number or boolean"));
         let list = said(format!("{SMALL}{compare}from = [1]\nto = 8\n"));
         assert!(list.starts_with("s.toml:11: `from`: is the array; expected a level"), "{list}");
     }
@@ -604,8 +600,8 @@ mod tests {
         let said = |class: &str, more: &str| claim(class, more).unwrap_err();
         assert!(said("I", "").contains("leaves factor `depth` open"));
         assert!(said("S", "").contains("claim T1 is of class S: `over` names the factors whose levels vote"));
-        assert!(said("I", "over = ['dept']").contains("`dept`, which there is none of; did you mean `depth`?"));
-        assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("goes over `depth` already"));
+        assert!(said("I", "over = ['dept']").contains("unknown factor `dept`; did you mean `depth`?"));
+        assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("already ranges over `depth`"));
         let with = "over = ['depth']\nwith = { claim = 'C4', same = 'drive.cache.readahead' }";
         assert!(said("I", with).contains("did you mean `drive.cache.read_ahead`?"), "{}", said("I", with));
     }
@@ -629,7 +625,7 @@ mod tests {
         let many = format!("{SMALL}{}", (0..30).map(factor).collect::<String>());
         assert!(faulty(&many).unwrap().contains("combinations; expected at most 200000"));
         let odd = SMALL.replace("'depth'", "\"dep\\u001b[31mth\"");
-        assert!(faulty(&odd).unwrap().contains("holds control characters"), "{:?}", faulty(&odd));
+        assert!(faulty(&odd).unwrap().contains("contains control characters"), "{:?}", faulty(&odd));
     }
 
     #[test]
@@ -652,9 +648,12 @@ mod tests {
         let study = with("['queue', 'write-cache']").unwrap();
         assert_eq!(study.compare[0].credit.as_deref(), Some(&[Concern::Queue, Concern::WriteCache][..]));
         for (credit, line) in [
-            ("'a bundle: the queue and the modern controller'", "s.toml:13: `credit` is no list of concerns; expected"),
-            ("['queu']", "s.toml:13: `queu` is no concern; expected one or more of processor, "),
-            ("[]", "s.toml:13: `credit` names nothing; expected one or more of processor, "),
+            (
+                "'a bundle: the queue and the modern controller'",
+                "s.toml:13: `credit` is not a list of concerns; expected",
+            ),
+            ("['queu']", "s.toml:13: unknown concern `queu`; expected one or more of processor, "),
+            ("[]", "s.toml:13: `credit` is empty; expected one or more of processor, "),
         ] {
             let said = with(credit).unwrap_err()[0].to_string();
             assert!(said.starts_with(line), "{said}");

@@ -63,7 +63,7 @@ pub struct Prepared {
 /// Keys that set a variable of a fio job: `${NAME}` is the value of `job.env.NAME`.
 const VARIABLE: &str = "job.env.";
 
-const LENGTH: &str = "a length of time such as 30 s, 10 m or 500 ms";
+const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";
 
 /// All cells of `study`.
 pub fn cells(study: &Study) -> Vec<Cell> {
@@ -365,14 +365,14 @@ impl Cell {
 
 fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
     let length = Duration::parse(value).map(|length| Span::from_nanos(length.nanos));
-    length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(LENGTH)])
+    length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(LENGTH)])
 }
 
 /// Sectors that a job has of a target's: all, or as many as `job.span` says.
 fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
     let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
     let fault = |expected: String| {
-        vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(SPAN).expected(expected)]
+        vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(SPAN).expected(expected)]
     };
     let bytes = size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
     // Whole blocks of any drive.
@@ -393,7 +393,7 @@ const BLOCK: u64 = 4096;
 /// Changes all workers of a job by a dotted key.
 pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
     let fault =
-        |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(expected)];
+        |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(expected)];
     let job = match work {
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,

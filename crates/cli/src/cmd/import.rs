@@ -45,7 +45,7 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
     let stem = Path::new(file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-        return Err(Failure::new(format!("--name: `{name}` will not do; expected letters, digits, `-`, `_` and `.`")));
+        return Err(Failure::new(format!("--name: `{name}` is invalid; expected letters, digits, `-`, `_` and `.`")));
     }
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
     warn(&found.warnings);

@@ -164,7 +164,7 @@ fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
         fields.block,
         key,
         !exact && depth > 1,
-        "a form of shortest positioning time with its own weights; ours is the plain one",
+        "a variant of shortest positioning time with weights; the model has the plain policy",
     );
     Ok(())
 }
@@ -234,7 +234,12 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
     let mark = disk.number_or("High (read) water mark", 0.0, 1.0, 0.0)?;
     let percent = if by_request { (100.0 * mark).round() } else { 0.0 };
     text.given("buffer_full_percent", percent, disk.at("High (read) water mark"), "High (read) water mark");
-    text.leave(disk.block, "Set watermark by reqsize", !by_request && mark > 0.0, "ours is a share of the request");
+    text.leave(
+        disk.block,
+        "Set watermark by reqsize",
+        !by_request && mark > 0.0,
+        "the model uses a share of the request",
+    );
     text.inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
     text.inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
     let slow = slow_start(buses);
@@ -256,40 +261,40 @@ fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
 
 /// What is not taken over: key, the values that do nothing, and what it would do.
 const LEFT: &[(&str, &[f64], &str)] = &[
-    ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time has the bus to itself either way"),
-    ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time has the bus to itself either way"),
-    ("Allow almost read hits", &[1.0], "a read just ahead of a prefetch waits for it here"),
-    ("Allow sneaky full read hits", &[1.0], "reads in the buffer are served while the arm works for others"),
-    ("Allow sneaky partial read hits", &[1.0], "reads partly in the buffer are served in their turn"),
-    ("Allow sneaky intermediate read hits", &[1.0], "blocks that an access happens to bring serve others"),
+    ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
+    ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
+    ("Allow almost read hits", &[1.0], "in the model, a read just ahead of a prefetch waits for it"),
+    ("Allow sneaky full read hits", &[1.0], "reads in the buffer are served while the arm serves other requests"),
+    ("Allow sneaky partial read hits", &[1.0], "reads that are partly in the buffer are served in turn"),
+    ("Allow sneaky intermediate read hits", &[1.0], "blocks that an access happens to read serve other requests"),
     ("Allow read hits on write data", &[1.0], "written blocks serve reads while they stay in the buffer"),
-    ("Allow write prebuffering", &[1.0], "written data come over the link while the arm moves"),
-    ("Preseeking level", &[0.0], "the arm moves for the next command before the present one is complete"),
+    ("Allow write prebuffering", &[1.0], "write data are transferred while the arm moves"),
+    ("Preseeking level", &[0.0], "the arm moves for the next command before the current one completes"),
     ("Use separate write segment", &[0.0], "any segment may hold writes"),
     ("Low (write) water mark", &[0.0], "the drive asks for more data of a write when its buffer is this empty"),
-    ("Calc sector by sector", &[0.0, 1.0], "a way of computing, not a behaviour"),
-    ("Enable caching in buffer", &[1.0], "2 serves reads from what they leave only in part"),
-    ("Read-ahead on idle hit", &[1.0], "a read from the buffer starts a prefetch behind it when the arm is idle"),
+    ("Calc sector by sector", &[0.0, 1.0], "a method of computation, not a behaviour"),
+    ("Enable caching in buffer", &[1.0], "2 serves reads from segments that they leave only in part"),
+    ("Read-ahead on idle hit", &[1.0], "a read served from the buffer starts a prefetch when the arm is idle"),
     ("Combine seq writes", &[1.0], "a write that continues another joins its segment"),
     ("Stop prefetch in sector", &[1.0], "a prefetch stops at once, not at the end of a sector"),
-    ("Disconnect write if seek", &[0.0], "lets the bus go during a write's seek"),
-    ("Write hit stop prefetch", &[1.0], "a write stops the prefetch that is under way"),
-    ("Read directly to buffer", &[1.0], "blocks are in the buffer as they pass, not when the track is whole"),
-    ("Immed transfer partial hit", &[1.0], "the buffered part of a read goes out at once"),
-    ("Immediate buffer write", &[0.0], "a write begins with whichever sector of its comes first"),
-    ("Other reselect overhead", &[0.0], "a second reselection of one command"),
-    ("Read disconnect afterread", &[0.0], "letting the bus go; overlaps with the seek"),
-    ("Read disconnect afterwrite", &[0.0], "letting the bus go; overlaps with the seek"),
-    ("Write disconnect overhead", &[0.0], "letting the bus go; overlaps with the write"),
-    ("Extra write disconnect", &[0.0], "a write after a write that it does not continue lets the bus go once more"),
-    ("Extradisc command overhead", &[0.0], "of that write"),
-    ("Extradisc disconnect overhead", &[0.0], "of that write"),
-    ("Extradisc inter-disconnect delay", &[0.0], "of that write"),
-    ("Extradisc 2nd disconnect overhead", &[0.0], "of that write"),
-    ("Extradisc seek delta", &[0.0], "of that write"),
+    ("Disconnect write if seek", &[0.0], "releases the bus during the seek of a write"),
+    ("Write hit stop prefetch", &[1.0], "a write stops the current prefetch"),
+    ("Read directly to buffer", &[1.0], "blocks enter the buffer as they pass, not when the track is complete"),
+    ("Immed transfer partial hit", &[1.0], "the buffered part of a read is transferred immediately"),
+    ("Immediate buffer write", &[0.0], "a write starts with whichever of its sectors comes first"),
+    ("Other reselect overhead", &[0.0], "further reselections of a command"),
+    ("Read disconnect afterread", &[0.0], "releasing the bus; overlaps with the seek"),
+    ("Read disconnect afterwrite", &[0.0], "releasing the bus; overlaps with the seek"),
+    ("Write disconnect overhead", &[0.0], "releasing the bus; overlaps with the write"),
+    ("Extra write disconnect", &[0.0], "a write after a write that it does not continue releases the bus once more"),
+    ("Extradisc command overhead", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc disconnect overhead", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc inter-disconnect delay", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc 2nd disconnect overhead", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc seek delta", &[0.0], "belongs to the extra disconnect of such a write"),
     ("Constant access time", &[0.0], "a fixed time instead of the mechanism"),
-    ("Print stats", &[0.0, 1.0], "a report of DiskSim's own"),
-    ("Avg sectors per cylinder", &[], "only used to guess distances"),
+    ("Print stats", &[0.0, 1.0], "affects only DiskSim's own report"),
+    ("Avg sectors per cylinder", &[], "only used to estimate distances"),
 ];
 
 fn left_over(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {

@@ -29,7 +29,7 @@ impl<'a> Fields<'a> {
             match fault.nearest {
                 Some(_) => errors.push(fault),
                 None => {
-                    let what = format!("unknown parameter with {}, not taken over", shown(&entry.value));
+                    let what = format!("unknown parameter with {}, ignored", shown(&entry.value));
                     text.warn(entry.at.says(what).key(short(&entry.key)));
                 }
             }
@@ -40,7 +40,7 @@ impl<'a> Fields<'a> {
     pub(super) fn entry(&self, key: &str) -> Result<&'a Entry, Errors> {
         self.block.get(key).ok_or_else(|| {
             let what = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
-            let fault = self.block.at.says(format!("`{}` lacks it", short(what))).key(key);
+            let fault = self.block.at.says(format!("`{}` lacks this parameter", short(what))).key(key);
             let near = self.block.entries.iter().map(|entry| entry.key.as_str());
             let strange = near.filter(|key| !self.known.iter().any(|known| known.eq_ignore_ascii_case(key)));
             vec![fault.nearest_to(key, strange)]
@@ -51,7 +51,7 @@ impl<'a> Fields<'a> {
         let entry = self.entry(key)?;
         match &entry.value {
             Value::Block(block) => Ok(block),
-            _ => Err(vec![entry.at.says("it is no block").key(key)]),
+            _ => Err(vec![entry.at.says("is not a block").key(key)]),
         }
     }
 
@@ -110,5 +110,5 @@ impl<'a> Fields<'a> {
 
 /// A value that will not do.
 pub(super) fn wrong(at: &At, key: &str, value: &Value, expected: &str) -> Diagnostic {
-    at.says(format!("{} will not do", shown(value))).key(key).expected(expected)
+    at.says(format!("{} is invalid", shown(value))).key(key).expected(expected)
 }

@@ -57,16 +57,16 @@ pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors>
         "dm_layout_g1" => generation_1(&Fields::of(block, GENERATION_1), heads, model, text)?,
         "dm_layout_g4" => super::layout_g4::layout(block, model, text)?,
         "dm_layout_g2" => {
-            let fault = block.at.says("its blocks are in a map that cannot be read").key("dm_layout_g2");
+            let fault = block.at.says("its block map cannot be read").key("dm_layout_g2");
             return Err(vec![fault.expected("an extraction as dm_layout_g1 or dm_layout_g4")]);
         }
         kind => {
             let known = ["dm_layout_g1", "dm_layout_g4"];
-            let fault = block.at.says("no layout that can be read").key(kind);
+            let fault = block.at.says("unknown layout").key(kind);
             return Err(vec![fault.expected(known.join(" or ")).nearest_to(kind, known)]);
         }
     };
-    let why = if end == cylinders { "the layout says it" } else { &format!("the layout has {end}, and counts") };
+    let why = if end == cylinders { "the layout gives it" } else { &format!("the layout has {end}, which is used") };
     text.leave(model.block, "Number of cylinders", end != cylinders, why);
     Ok(end as u32)
 }
@@ -138,12 +138,12 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
     let rules = Rules { mapping, scheme, heads, revolutions: revolutions(fields, false)? };
     let entry = fields.entry("Zones")?;
     let Value::List(values) = &entry.value else {
-        return Err(vec![entry.at.says("it is no list").key("Zones").expected("[ dm_layout_g1_zone { … }, … ]")]);
+        return Err(vec![entry.at.says("is not a list").key("Zones").expected("[ dm_layout_g1_zone { … }, … ]")]);
     };
     let mut laid = Laid::default();
     for value in values {
         let Value::Block(block) = value else {
-            return Err(vec![entry.at.says(format!("{} is no zone", shown(value))).key("Zones")]);
+            return Err(vec![entry.at.says(format!("{} is not a zone", shown(value))).key("Zones")]);
         };
         let fields = Fields::of(block, ZONE);
         errors.extend(fields.unknown(text));
@@ -168,7 +168,7 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
         let rows: Vec<String> = laid.remaps.iter().map(|(own, lives)| format!("[{own}, {lives}]")).collect();
         text.rows("geometry.remaps", &rows, &entry.at, "defects");
     }
-    text.leave(fields.block, "Rangesize for sparing", false, "taken into the holes");
+    text.leave(fields.block, "Rangesize for sparing", false, "part of the holes");
     Ok(laid.cylinders)
 }
 
@@ -195,7 +195,7 @@ fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> R
             fields.block,
             "Number of spares",
             false,
-            "this sparing scheme has none, or all behind the last block",
+            "this sparing scheme has none, or all after the last block",
         );
     }
     if !rules.scheme.slips && !zone.slips.is_empty() {
@@ -211,7 +211,7 @@ fn revolutions(fields: &Fields<'_>, otherwise: bool) -> Result<bool, Errors> {
     }
     let (word, at) = fields.word("Skew units")?;
     let words = ["sectors", "revolutions"];
-    let fault = || at.says(format!("`{word}` is no unit of skews")).key("Skew units").expected(words.join(" or "));
+    let fault = || at.says(format!("`{word}` is not a unit of skew")).key("Skew units").expected(words.join(" or "));
     match word {
         "revolutions" => Ok(true),
         "sectors" => Ok(false),
@@ -248,11 +248,12 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
     let last = fields.whole("Last cylinder number", 0, MOST_CYLINDERS - 1)?;
     let (key, at) = ("First cylinder number", fields.at("First cylinder number"));
     if last < first {
-        let fault = fields.at("Last cylinder number").says(format!("{last} lies before the zone's first, {first}"));
+        let fault =
+            fields.at("Last cylinder number").says(format!("{last} is below the zone's first cylinder, {first}"));
         return Err(vec![fault.key("Last cylinder number").expected(format!("{first} or more"))]);
     }
     if first < next {
-        let fault = at.says(format!("the zone begins at {first}, inside the one before")).key(key);
+        let fault = at.says(format!("the zone starts at {first}, inside the previous one")).key(key);
         return Err(vec![fault.expected(format!("{next} or more"))]);
     }
     let spt = fields.whole("Blocks per track", 1, 1 << 20)?;
@@ -277,19 +278,19 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
 fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
     let (key, numbers) = ("slips", fields.numbers("slips")?);
     if let Some(strange) = numbers.iter().find(|number| !is_slot(number)) {
-        let fault = fields.at(key).says(format!("{strange} is no slot")).key(key);
+        let fault = fields.at(key).says(format!("{strange} is not a slot")).key(key);
         return Err(vec![fault.expected("whole numbers from 0")]);
     }
     let mut slips: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
     if let Some(pair) = slips.windows(2).find(|pair| pair[1] < pair[0]) {
-        let message = format!("{} stands behind {}: they are taken in rising order", pair[1], pair[0]);
+        let message = format!("{} follows {}; sorted in ascending order", pair[1], pair[0]);
         text.warn(fields.at(key).says(message).key(key));
         slips.sort_unstable();
     }
     let all = slips.len();
     slips.dedup();
     if slips.len() < all {
-        let message = format!("of {all} slots {} are different: each is slipped once", slips.len());
+        let message = format!("of {all} slots, {} are distinct; each is slipped once", slips.len());
         text.warn(fields.at(key).says(message).key(key));
     }
     Ok(slips)
@@ -313,7 +314,7 @@ fn is_slot(number: &f64) -> bool {
 fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     let numbers = fields.numbers("defects")?;
     if !numbers.iter().all(is_slot) || numbers.len() % 2 != 0 {
-        let fault = fields.at("defects").says("they are no pairs").key("defects");
+        let fault = fields.at("defects").says("they are not pairs").key("defects");
         return Err(vec![fault.expected("slot, slot that stands for it; whole numbers")]);
     }
     let pairs = numbers.chunks(2).map(|pair| (pair[0] as u64, pair[1] as u64));
@@ -403,7 +404,7 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
     let slips: Vec<(u64, u64)> = known.iter().map(|slip| (slip * scale, scale)).collect();
     let spares = if scheme.spares && unit <= slots { zone.spares * scale } else { 0 };
     if spares >= unit {
-        let fault = fields.at("Number of spares").says(format!("{spares} spare slots in every {unit}"));
+        let fault = fields.at("Number of spares").says(format!("{spares} spare slots in each {unit}"));
         return Err(vec![fault.key("Number of spares").expected(format!("fewer than {unit}"))]);
     }
     let mut holes = Vec::new();
@@ -485,7 +486,7 @@ fn front(fields: &Fields<'_>, zone: &Zone, holes: &mut Vec<Hole>, slots: u64) ->
     }
     let front = end + empty;
     if front >= slots {
-        let fault = fields.at("Empty space at zone front").says(format!("{} leaves nothing of the zone", zone.front));
+        let fault = fields.at("Empty space at zone front").says(format!("{} leaves no room in the zone", zone.front));
         return Err(vec![fault.key("Empty space at zone front")]);
     }
     *holes = vec![[0, front, 0, 0]];

@@ -63,8 +63,10 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
         let runs = band(block, &indices, row, 0, &mut used).map_err(one)?;
         let end = row.cylinder + row.all_cylinders;
         if row.cylinder < next || row.all_cylinders < 0 || end > MOST_CYLINDERS as i64 {
-            let message =
-                format!("cylinders from {} to {end} overlap those before, or are more than a drive has", row.cylinder);
+            let message = format!(
+                "cylinders {} to {end} overlap the previous ones, or exceed what a drive can have",
+                row.cylinder
+            );
             return Err(one(block.at.says(message).key("IDX")));
         }
         zones.push(zone(row, next, &runs));
@@ -83,7 +85,7 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
         text.rows("geometry.holes", &rows, at, "Slips");
     }
     if !list(block, "Remaps").map_err(one)?.is_empty() {
-        text.leave_place("Remaps", at, "blocks that live elsewhere: ours lie in their own place");
+        text.leave_place("Remaps", at, "remapped blocks; the model leaves them in their place");
     }
     Ok(next as u64)
 }
@@ -97,10 +99,10 @@ fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
         for (place, row) in index.iter().enumerate() {
             let fault = |what: String| Err(at.says(format!("row {place} of index {number} {what}")).key("IDX"));
             if row.first != next {
-                return fault(format!("begins at block {}, the one before ends at {next}", row.first));
+                return fault(format!("starts at block {}, but the previous one ends at {next}", row.first));
             }
             if row.cylinders.abs().checked_mul(row.times as i64) != Some(row.all_cylinders.abs()) {
-                return fault("covers other cylinders than its repetitions do".to_owned());
+                return fault("covers other cylinders than its repetitions".to_owned());
             }
             let (length, stride) = match row.what {
                 What::Track { spt, .. } => (spt, row.cylinders == 1),
@@ -145,7 +147,7 @@ fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
 
 fn rows(block: &Block, index: &Value, patterns: &[u64]) -> Result<Vec<Row>, Diagnostic> {
     let fault = |what: &str| block.at.says(what).key("IDX").expected("rows of eleven figures");
-    let Value::List(values) = index else { return Err(fault("an index is no list")) };
+    let Value::List(values) = index else { return Err(fault("an index is not a list")) };
     let mut rows = Vec::new();
     let mut rest = values.as_slice();
     while !rest.is_empty() {
@@ -202,7 +204,7 @@ fn band(
         What::Index(number) => {
             let index = indices.get(number).ok_or_else(|| fault(format!("there is no index {number}")))?;
             if depth >= DEEPEST {
-                return Err(fault(format!("indices lie more than {DEEPEST} deep")));
+                return Err(fault(format!("indices are nested more than {DEEPEST} deep")));
             }
             let mut runs = Vec::new();
             for inner in index {
@@ -210,7 +212,7 @@ fn band(
                 let times = if matches!(inner.what, What::Track { .. }) { 1 } else { inner.times };
                 *used += one.len().saturating_mul(times as usize);
                 if *used > MOST {
-                    return Err(fault(format!("it comes to more than {MOST} runs")));
+                    return Err(fault(format!("it amounts to more than {MOST} runs")));
                 }
                 let inwards = inner.cylinders * inner.all_cylinders.signum();
                 for time in 0..times {
@@ -252,9 +254,9 @@ fn slips(block: &Block, slots: u64, text: &mut Text) -> Result<Vec<(u64, u64)>, 
     let pair = |pair: &[Value]| Some((whole(pair.first())?, whole(pair.get(1)).filter(|&length| length > 0)?));
     let pairs: Option<Vec<(u64, u64)>> = list(block, key)?.chunks(2).map(pair).collect();
     let mut pairs =
-        pairs.ok_or_else(|| at.says("they are no pairs").key(key).expected("slot, length; whole numbers"))?;
+        pairs.ok_or_else(|| at.says("they are not pairs").key(key).expected("slot, length; whole numbers"))?;
     if let Some(two) = pairs.windows(2).find(|two| two[1].0 < two[0].0) {
-        let message = format!("{} stands behind {}: they are taken in rising order", two[1].0, two[0].0);
+        let message = format!("{} follows {}; sorted in ascending order", two[1].0, two[0].0);
         text.warn(at.says(message).key(key));
         pairs.sort_unstable();
     }

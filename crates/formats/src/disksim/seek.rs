@@ -86,16 +86,21 @@ fn left_over(fields: &Fields<'_>, text: &mut Text) {
         fields.block,
         "Percent error in rpms",
         error != 0.0,
-        "a drive may turn this much off its speed; ours keeps it",
+        "the speed of a drive may be off by this much; the model keeps it exact",
     );
     let kept = fields.word("Access time type").is_ok_and(|word| word.0 == "trackSwitchPlusRotation");
-    text.leave(fields.block, "Access time type", !kept, "track switch, then rotation: the one way our arm moves");
+    text.leave(
+        fields.block,
+        "Access time type",
+        !kept,
+        "track switch, then rotation: the only way the model's arm moves",
+    );
     text.leave(fields.block, "Constant access time", !kept, "a fixed time instead of the mechanism");
     for key in ["Single cylinder seek time", "Average seek time", "Full strobe seek time"] {
         let used =
             matches!(fields.word("Seek type"), Ok((form, _)) if !["extracted", "hpl", "hplplus10"].contains(&form));
         if !used {
-            text.leave(fields.block, key, false, "the seek curve is given otherwise");
+            text.leave(fields.block, key, false, "the seek curve is given in another form");
         }
     }
 }
@@ -124,7 +129,7 @@ fn curves(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text
         "curve" => lee(fields, cylinders),
         "hpl" | "hplplus10" => hpl(fields, cylinders, form == "hplplus10"),
         _ => Err(vec![
-            at.says(format!("`{form}` is no form of a seek curve"))
+            at.says(format!("`{form}` is not a form of seek curve"))
                 .key("Seek type")
                 .expected(FORMS.join(", "))
                 .nearest_to(form, FORMS),
@@ -137,8 +142,10 @@ fn rising(fields: &Fields<'_>, short: f64, long: f64) -> Result<(), Errors> {
         return Ok(());
     }
     let at = fields.at("Full strobe seek time");
-    let message = format!("{long} ms is shorter than a shorter seek, {short} ms");
-    Err(vec![at.says(message).key("Full strobe seek time").expected("single cylinder, average, full strobe: rising")])
+    let message = format!("{long} ms is less than the time of a shorter seek, {short} ms");
+    Err(vec![
+        at.says(message).key("Full strobe seek time").expected("rising times: single cylinder, average, full strobe"),
+    ])
 }
 
 /// Lee's formula through three figures: `a √(d-1) + b (d-1) + single` (DiskSim manual 4.0, section on seek models).
@@ -216,7 +223,7 @@ fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut T
     }
     let at = At { file, line: 0 };
     if !curves.write.is_empty() && curves.write.len() != curves.read.len() {
-        return Err(vec![at.says("some distances have a write seek and some have none")]);
+        return Err(vec![at.says("only some distances have a write seek")]);
     }
     for points in [&mut curves.read, &mut curves.write] {
         for (point, why) in table::ends(points, cylinders) {

@@ -25,17 +25,12 @@ pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut
     }
     let (at, layout) = (model.at("Layout Model"), "Layout Model");
     if holds == 0 {
-        return Err(vec![at.says("its zones hold no block besides spares and slips").key(layout)]);
+        return Err(vec![at.says("its zones hold no blocks besides spares and slips").key(layout)]);
     }
-    let claims = claims.map_or("no number of".to_owned(), |claims| claims.to_string());
-    let message = format!("{claims} blocks, but its zones without spares and slips hold {holds}, which count");
+    let claims = claims.map_or("an unknown number of".to_owned(), |claims| claims.to_string());
+    let message = format!("{claims} blocks, but the zones hold {holds} without spares and slips; using {holds}");
     text.warn(model.at(key).says(message).key(key));
-    text.given(
-        "sectors",
-        holds,
-        at,
-        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
-    );
+    text.given("sectors", holds, at, &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"));
     Ok(())
 }
 
@@ -76,6 +71,6 @@ fn single(hole: &Hole, time: u64) -> Hole {
 pub(super) fn list<'a>(block: &'a Block, key: &str) -> Result<&'a [Value], Diagnostic> {
     match block.get(key).map(|entry| &entry.value) {
         Some(Value::List(values)) => Ok(values),
-        _ => Err(block.at.says("it lacks a list").key(key)),
+        _ => Err(block.at.says("lacks a list").key(key)),
     }
 }

@@ -141,7 +141,7 @@ impl Setup {
     /// Takes a block in: what it does not say itself is as in the one whose name is its kind.
     fn add(&mut self, mut block: Block) {
         if let Some(first) = self.blocks.iter().find(|other| !block.name.is_empty() && other.name == block.name) {
-            let message = format!("it is there again: the one in {}:{} counts", first.at.file, first.at.line);
+            let message = format!("defined again; using the one at {}:{}", first.at.file, first.at.line);
             self.warnings.push(block.at.says(message).key(short(&block.name)));
             return;
         }
@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Word(kind)) => {
                     let name = self.words().join(" ");
                     if !matches!(self.peek(), Some(Token::Mark('{')) | None) {
-                        let message = format!("`{}` begins no block of DiskSim's parameters", short(kind));
+                        let message = format!("`{}` does not start a block of DiskSim parameters", short(kind));
                         let forms = "`KIND NAME { … }`, `source FILE`, `instantiate` or `topology`";
                         return Err(at.says(message).expected(forms));
                     }
@@ -253,7 +253,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(Token::Mark(',')) => {}
                 Some(Token::Mark(mark)) => {
-                    return Err(at.says(format!("`{mark}` where nothing is open")).expected("a block"));
+                    return Err(at.says(format!("`{mark}` without an opening bracket")).expected("a block"));
                 }
                 None => break,
             }
@@ -265,7 +265,10 @@ impl<'a> Parser<'a> {
     fn instance(&mut self, at: &At) -> Result<String, Diagnostic> {
         match (self.take(), self.take()) {
             (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
-            _ => Err(at.says("it does not say of what").key("instantiate").expected("`instantiate [ a, b ] as NAME`")),
+            _ => Err(at
+                .says("it does not say what to instantiate")
+                .key("instantiate")
+                .expected("`instantiate [ a, b ] as NAME`")),
         }
     }
 
@@ -275,7 +278,7 @@ impl<'a> Parser<'a> {
             return Err(at.says("`source` without a file").expected("a file's name"));
         };
         if self.depth >= DEEPEST {
-            return Err(at.says(format!("files source each other more than {DEEPEST} deep")).key(name));
+            return Err(at.says(format!("files are sourced more than {DEEPEST} deep")).key(name));
         }
         let found = self.files.beside(self.file, name);
         let (file, text) = found.map_err(|error| at.says(format!("cannot be read: {error}")).key(name))?;
@@ -304,7 +307,7 @@ impl<'a> Parser<'a> {
         self.mark('{', &what)?;
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(at.says(format!("blocks lie more than {DEEPEST} deep")));
+            return Err(at.says(format!("blocks are nested more than {DEEPEST} deep")));
         }
         let mut entries = Vec::new();
         loop {
@@ -343,7 +346,7 @@ impl<'a> Parser<'a> {
             self.sourced(&at, &mut inner)?;
             return match inner.blocks.pop() {
                 Some(block) if inner.blocks.is_empty() => Ok(Value::Block(block)),
-                _ => Err(at.says("the sourced file does not hold one block").key(key)),
+                _ => Err(at.says("the sourced file does not hold exactly one block").key(key)),
             };
         }
         let words = self.words();
@@ -356,9 +359,9 @@ impl<'a> Parser<'a> {
             }
             Some(Token::Mark('=')) => {
                 let message = format!("`{}` runs into the next key", short(&words.join(" ")));
-                Err(at.says(message).key(key).expected("a comma between the two"))
+                Err(at.says(message).key(key).expected("a comma between them"))
             }
-            _ if words.is_empty() => Err(at.says("it has no value").key(key)),
+            _ if words.is_empty() => Err(at.says("the key has no value").key(key)),
             _ => Ok(scalar(&words.join(" "))),
         }
     }
@@ -366,7 +369,7 @@ impl<'a> Parser<'a> {
     fn list(&mut self, key: &str) -> Result<Value, Diagnostic> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(self.at().says(format!("lists lie more than {DEEPEST} deep")).key(key));
+            return Err(self.at().says(format!("lists are nested more than {DEEPEST} deep")).key(key));
         }
         let mut values = Vec::new();
         loop {
@@ -374,7 +377,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Mark(']')) => break,
                 Some(Token::Mark(',')) => self.next += 1,
                 Some(Token::Mark('}' | '=')) => {
-                    return Err(self.at().says("a list without an end").key(key).expected("`]`"));
+                    return Err(self.at().says("a list that is not closed").key(key).expected("`]`"));
                 }
                 None => return Err(self.at().says("the file ends inside a list").key(key).expected("`]`")),
                 Some(_) => values.push(self.value(key)?),

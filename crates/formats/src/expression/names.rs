@@ -148,13 +148,13 @@ impl Expression {
         for axis in &self.each {
             check.axis(axis);
             if over.contains(&axis.factor) {
-                let message = format!("the claim goes over `{}` already", axis.factor);
+                let message = format!("the claim already ranges over `{}`", axis.factor);
                 check.fault("for each", message, None, None);
             }
             bound.push(&axis.factor);
         }
         if condition && !self.body.node.is_condition() {
-            let fault = Fault { message: format!("`{}` is no condition", self.body.text), ..Fault::default() };
+            let fault = Fault { message: format!("`{}` is not a condition", self.body.text), ..Fault::default() };
             check.faults.push(Fault { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
         }
         check.part(&self.body, &mut bound);
@@ -242,23 +242,23 @@ impl<'a> Check<'a> {
         use Reduction::{ArgMax, ArgMin, Falling, Rising, Slope};
         let single = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
         if single && axes.len() > 1 {
-            self.fault(&part.text, format!("`{}` goes over one factor at a time", part.text), None, None);
+            self.fault(&part.text, format!("`{}` takes one factor at a time", part.text), None, None);
         }
         if axes.iter().any(|axis| axis.log2) && reduction != Slope {
-            self.fault("log2", "`log2` of a factor matters to `slope` alone".to_owned(), None, None);
+            self.fault("log2", "`log2` of a factor only applies to `slope`".to_owned(), None, None);
         }
         let [axis] = axes else { return };
         let Some((_, all)) = self.factors.iter().find(|(factor, _)| *factor == axis.factor) else { return };
         let levels = axis.levels.as_ref().unwrap_or(all);
         let number = |level: &String| level.parse::<f64>().is_ok_and(|value| !axis.log2 || value > 0.0);
         if reduction == Slope && !levels.iter().all(number) {
-            self.fault(&axis.factor, format!("the levels of `{}` have no place on a line", axis.factor), None, None);
+            self.fault(&axis.factor, format!("the levels of `{}` are not numbers", axis.factor), None, None);
         }
     }
 
     fn kind(&mut self, part: &Part, condition: bool) {
         if part.node.is_condition() != condition {
-            let (is, wanted) = if condition { ("no condition", "a condition") } else { ("a condition", "a number") };
+            let (is, wanted) = if condition { ("not a condition", "a condition") } else { ("a condition", "a number") };
             self.fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
         }
     }

@@ -66,7 +66,7 @@ pub fn parse(text: &str) -> Result<Expression, Fault> {
     let mut each = Vec::new();
     if parser.takes_name("for") {
         if !parser.takes_name("each") {
-            return Err(parser.unexpected("`each` behind `for`"));
+            return Err(parser.unexpected("`each` after `for`"));
         }
         each = parser.axes()?;
     }
@@ -94,7 +94,7 @@ fn words(text: &str) -> Result<Vec<(usize, Word)>, Fault> {
             quoted(rest, first, at)?
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
-            let unknown = || fault(at, format!("`{first}` means nothing here"));
+            let unknown = || fault(at, format!("unexpected `{first}`"));
             sign.map(|sign| (sign.len(), Word::Sign(sign))).ok_or_else(unknown)?
         };
         words.push((at, word));
@@ -129,7 +129,7 @@ fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
     let text = &rest[..end];
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok((end, Word::Number(value, text.to_owned()))),
-        _ => Err(fault(at, format!("`{text}` is no number"))),
+        _ => Err(fault(at, format!("`{text}` is not a number"))),
     }
 }
 
@@ -147,7 +147,7 @@ fn name(rest: &str) -> &str {
 fn quoted(rest: &str, mark: char, at: usize) -> Result<(usize, Word), Fault> {
     match rest[1..].find(mark) {
         Some(length) => Ok((length + 2, Word::Quoted(rest[1..=length].to_owned()))),
-        None => Err(fault(at, format!("the text that begins with {mark} does not end"))),
+        None => Err(fault(at, format!("the text that starts with {mark} is not closed"))),
     }
 }
 
@@ -199,7 +199,7 @@ impl Parser<'_> {
             Word::Number(_, text) | Word::Name(text) => format!("unexpected `{text}`"),
             Word::Quoted(text) => format!("unexpected text `{text}`"),
             Word::Sign(sign) => format!("unexpected `{sign}`"),
-            Word::End => "it ends too early".to_owned(),
+            Word::End => "unexpected end of the expression".to_owned(),
         };
         Fault { expected: Some(expected.to_owned()), ..fault(self.at(), found) }
     }
@@ -286,7 +286,7 @@ impl Parser<'_> {
 
     /// The two ends of `middle ± width` or `middle ± width %`.
     fn around(&mut self, start: usize, middle: Part) -> Result<(Part, Part), Fault> {
-        let Word::Number(width, _) = *self.word() else { return Err(self.unexpected("a number behind `±`")) };
+        let Word::Number(width, _) = *self.word() else { return Err(self.unexpected("a number after `±`")) };
         self.advance();
         let share = self.takes("%");
         let number = |value: f64| Part { node: Box::new(Node::Number(value)), text: value.to_string() };
@@ -347,7 +347,7 @@ impl Parser<'_> {
         let start = self.at();
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(fault(start, format!("more than {DEEPEST} brackets within each other")));
+            return Err(fault(start, format!("brackets nested more than {DEEPEST} deep")));
         }
         let part = if self.takes("-") {
             let inner = self.signed()?;
@@ -443,7 +443,7 @@ impl Parser<'_> {
         let mut arguments = vec![self.either()?];
         if self.takes_name("over") {
             let Some(reduction) = reduction else {
-                return Err(fault(start, format!("`{name}` does not go over levels")));
+                return Err(fault(start, format!("`{name}` does not range over levels")));
             };
             let axes = self.axes()?;
             self.must(")")?;
@@ -458,7 +458,7 @@ impl Parser<'_> {
         self.must(")")?;
         let many = matches!(function, Function::Max | Function::Min);
         if many == (arguments.len() == 1) {
-            let expected = if many { "two values at least, or `over` and a factor" } else { "one value" };
+            let expected = if many { "at least two values, or `over` and a factor" } else { "one value" };
             return Err(Fault {
                 expected: Some(expected.into()),
                 ..fault(start, format!("`{name}` of {}", arguments.len()))

@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
                 None => {
                     let line = self.line(text.span().start);
                     let wrong =
-                        Diagnostic::at(self.file, line, "not a text").key(format!("sources.{}", name.get_ref()));
+                        Diagnostic::at(self.file, line, "not a string").key(format!("sources.{}", name.get_ref()));
                     self.errors.push(wrong);
                 }
             }
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
                 (_, Some(_), _) => {
                     let wrong = Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
                         .key(key.path)
-                        .expected("one text: a citation or a derivation");
+                        .expected("one string: a citation or a derivation");
                     self.errors.push(wrong);
                 }
                 _ => {
@@ -186,11 +186,11 @@ impl<'a> Reader<'a> {
         let fault = match (kind == Kind::Fitted && number, given) {
             (true, Some((Some(interval), _))) => return Some(interval),
             (false, None) => return None,
-            (true, None) => self.wrong(line, "a fitted number without its interval"),
-            (true, Some((None, at))) => self.wrong(at, "`interval` will not do"),
-            (false, Some((_, at))) => self.wrong(at, "an interval of a figure that is no fitted number"),
+            (true, None) => self.wrong(line, "a fitted number without an interval"),
+            (true, Some((None, at))) => self.wrong(at, "invalid `interval`"),
+            (false, Some((_, at))) => self.wrong(at, "an interval on a figure that is not a fitted number"),
         };
-        self.errors.push(fault.key(key.path).expected("{ value = …, fitted = \"…\", interval = [least, most] }"));
+        self.errors.push(fault.key(key.path).expected("{ value = …, fitted = \"…\", interval = [low, high] }"));
         None
     }
 
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
                     zone.spt = one
                         .or_else(list)
                         .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
-                        .ok_or(wrong("`spt` is not a count above 0, nor one a head"))?;
+                        .ok_or(wrong("`spt` is neither a count above 0 nor a list of one per head"))?;
                 }
                 other => {
                     let known = suggestion(other);
@@ -413,7 +413,7 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
     }
     match DeValue::parse(text) {
         Ok(value) => scalar(accepts, value.get_ref()),
-        Err(_) => Err(format!("`{text}` does not fit")),
+        Err(_) => Err(format!("`{text}` is invalid")),
     }
 }
 
@@ -422,24 +422,24 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
         Accepts::Whole(low, high) => match whole(value) {
             Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => Ok(Value::Whole(n as u64)),
             Some(n) => Err(format!("{n} is out of range")),
-            None => Err(format!("is a {}", value.type_str())),
+            None => Err(format!("has type {}", value.type_str())),
         },
         Accepts::Number(low, high) => match number(value) {
             Some(n) if n >= *low && n <= *high => Ok(Value::Number(n)),
             Some(n) => Err(format!("{n} is out of range")),
-            None => Err(format!("is a {}", value.type_str())),
+            None => Err(format!("has type {}", value.type_str())),
         },
         Accepts::Flag => {
             let number = || whole(value).map(|n| n.to_string());
             let word = || value.as_str().map(str::to_owned).or_else(number).and_then(|word| switch(&word));
             match value.as_bool().or_else(word) {
                 Some(flag) => Ok(Value::Flag(flag)),
-                None => Err(format!("is a {}", value.type_str())),
+                None => Err(format!("has type {}", value.type_str())),
             }
         }
         Accepts::Word(_) => match value.as_str() {
             Some(text) => word(accepts, text),
-            None => Err(format!("is a {}", value.type_str())),
+            None => Err(format!("has type {}", value.type_str())),
         },
         Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places => {
             Err("is not a list".to_owned())
@@ -459,7 +459,7 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
 fn word(accepts: &Accepts, text: &str) -> Result<Value, String> {
     match accepts {
         Accepts::Word(words) if words.contains(&text) => Ok(Value::Word(text.to_owned())),
-        _ => Err(format!("`{text}` is not known")),
+        _ => Err(format!("unknown word `{text}`")),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
     let mut reader = Reader { rest: text, units, unit_seen: false, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.trim().is_empty() {
-        return Err(format!("`{}` is not understood in an expression", reader.rest.trim()));
+        return Err(format!("unexpected `{}` in an expression", reader.rest.trim()));
     }
     let value = if reader.unit_seen { value } else { product(value, Whole(units.implied))? };
     match value {

@@ -151,10 +151,10 @@ fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &
     }
     let about = |message| Diagnostic::at(&file.file, 0, message).key("filename");
     if devices > 1 {
-        warnings.push(about(format!("{devices} devices on one drive: each is a slice of {slice} bytes, in order")));
+        warnings.push(about(format!("{devices} devices on one drive: each gets a slice of {slice} bytes, in order")));
     }
     if devices < targets.len() as u64 {
-        warnings.push(about("the drive is used raw and for files; they overlap".to_owned()));
+        warnings.push(about("the drive is used both raw and for files; they overlap".to_owned()));
     }
 }
 

@@ -161,7 +161,7 @@ fn describe(kind: Kind) -> String {
         Kind::Seed => "a number from 0 to 2^64 - 1".to_owned(),
         Kind::Word(words) => words.join(", "),
         Kind::Decimals(_) => "numbers separated by `:`".to_owned(),
-        Kind::Text | Kind::Any => "a text".to_owned(),
+        Kind::Text | Kind::Any => "a string".to_owned(),
     }
 }
 

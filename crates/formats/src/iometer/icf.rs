@@ -23,7 +23,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<(Config, Vec<Diagnostic>), Vec<
     let mut reader = Reader::new(file, &text);
     let sections = reader.file();
     if sections == 0 {
-        let message = "this is not an Iometer configuration: it has none of its sections";
+        let message = "not an Iometer configuration: none of its sections are present";
         reader.errors.push(Diagnostic::at(file, 0, message).expected("'TEST SETUP or 'ACCESS SPECIFICATIONS"));
     }
     if reader.errors.is_empty() { Ok((reader.config, reader.warnings)) } else { Err(reader.errors) }

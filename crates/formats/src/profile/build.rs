@@ -201,7 +201,7 @@ fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> 
     let stretch = |index: u64| (first_slot + index * stride, slots);
     let meets = |(first, slots): (u64, u64)| holes.iter().any(|hole| hole.0 < first + slots && first < hole.0 + hole.1);
     if (0..stretches).map(stretch).any(meets) {
-        let message = "the media cache meets slots without blocks";
+        let message = "the media cache overlaps slots without blocks";
         let line = figures.line(key);
         return Err(Diagnostic::at(figures.file, line, message).key(key).expected("no holes in the layout there"));
     }
@@ -224,7 +224,7 @@ fn split_sectors(
         (None, Some(remap)) if physical > 1 => ("geometry.remaps", remap.0),
         _ => return None,
     };
-    let message = format!("a physical sector is cut at slot {slot}");
+    let message = format!("a physical sector is split at slot {slot}");
     let expected = format!("multiples of {physical} slots, and remaps only with sectors of 512 bytes");
     Some(Diagnostic::at(figures.file, figures.line(key), message).key(key).expected(expected))
 }
@@ -300,12 +300,12 @@ fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u
         return wrong(message, format!("heads from 0 to {}", heads - 1));
     }
     if row.band.is_none() && row.spt.len() != 1 && row.spt.len() != heads {
-        let message = format!("zone {index} has sectors a track for {} heads", row.spt.len());
-        return wrong(message, format!("one figure, or {heads}"));
+        let message = format!("zone {index} has sectors per track for {} heads", row.spt.len());
+        return wrong(message, format!("one number, or {heads}"));
     }
     let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
     if physical == 0 || row.spt.iter().copied().chain(runs).any(|spt| spt % physical != 0) {
-        let message = format!("zone {index} has tracks of a part of a physical sector");
+        let message = format!("zone {index} has tracks with a partial physical sector");
         return wrong(message, format!("multiples of {physical}"));
     }
     None
@@ -319,18 +319,18 @@ fn layout_error(figures: &Drive<'_>, zones: &[Zone], error: &LayoutError) -> Dia
             at("geometry.zones", format!("the zones hold {holds} sectors, the drive claims {claims}"))
         }
         LayoutError::Zones { zone, expected, .. } => {
-            zone_error(figures, zones, *zone, "overlaps the zone before").expected(format!("first = {expected}"))
+            zone_error(figures, zones, *zone, "overlaps the previous zone").expected(format!("first = {expected}"))
         }
         LayoutError::Zone { zone, field, expected } => {
             zone_error(figures, zones, *zone, &format!("cannot be laid out: {field}")).expected(*expected)
         }
         LayoutError::Hole { hole } => {
-            let message = format!("hole {hole} is empty, overlaps the one before, or lies beyond the last slot");
-            at("geometry.holes", message).expected("first slots that rise")
+            let message = format!("hole {hole} is empty, overlaps the previous one, or lies beyond the last slot");
+            at("geometry.holes", message).expected("first slots in ascending order")
         }
         LayoutError::Remap { remap } => {
             let message = format!("remap {remap} is out of order, begins in a hole, or leads to a slot in use");
-            at("geometry.remaps", message).expected("slots that rise, each with a slot of a hole")
+            at("geometry.remaps", message).expected("slots in ascending order, each with a slot in a hole")
         }
     }
 }
@@ -481,7 +481,7 @@ impl<'a> Drive<'a> {
     }
 
     fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
-        Diagnostic::at(self.file, 0, format!("missing key: {needs} needs it")).key(key)
+        Diagnostic::at(self.file, 0, format!("missing key: required by {needs}")).key(key)
     }
 
     /// A rule of the model's profile, by the key that the file has for its field.
@@ -494,18 +494,18 @@ impl<'a> Drive<'a> {
             "cache.read_ahead.min" => "cache.read_ahead.min_sectors",
             field => field,
         };
-        let message = "does not go with the other figures";
+        let message = "contradicts the other figures";
         let diagnostic = Diagnostic::at(self.file, self.line(key), message).key(key);
         diagnostic.expected(error.expected)
     }
 
     fn seek_error(&self, error: SeekError) -> Diagnostic {
         let (key, message) = match error {
-            SeekError::Points => ("mechanics.seek.points", "distances do not rise from 1, or there are none"),
+            SeekError::Points => ("mechanics.seek.points", "the distances are missing or do not rise from 1"),
             SeekError::Times => {
                 ("mechanics.seek.average_ms", "no rising curve has these single-track, average and full-stroke times")
             }
-            SeekError::Speed => ("mechanics.rpm", "the platter does not turn"),
+            SeekError::Speed => ("mechanics.rpm", "the platters do not turn"),
         };
         Diagnostic::at(self.file, self.line(key), message).key(key)
     }

@@ -87,14 +87,14 @@ impl Reader<'_> {
             let line = self.line(entry.span().start);
             let key = format!("everyday.\"{name}\"");
             let Some(case) = CASES.iter().find(|case| **case == name) else {
-                let wrong = self.wrong(line, "no such case").key(key).nearest_to(name, CASES);
+                let wrong = self.wrong(line, "unknown case").key(key).nearest_to(name, CASES);
                 self.errors.push(wrong);
                 continue;
             };
             match self.otherwise(entry.get_ref(), &key, line) {
                 Some((misses, kind, source)) => all.push(Otherwise { case, misses, kind, source }),
                 None => {
-                    let wrong = self.wrong(line, "is not a case with its reason and its source").key(key);
+                    let wrong = self.wrong(line, "is not a case with a reason and a source").key(key);
                     self.errors.push(wrong.expected("{ misses = \"why\", measured | datasheet | inferred = \"…\" }"));
                 }
             }

@@ -9,8 +9,8 @@ use crate::figure::{Accepts, Figures, Key};
 /// The layer.
 pub(super) static CHANNEL: Kind = Kind {
     name: "channel",
-    otherwise: "none: each drive has a channel of its own",
-    what: "IDE channels that drives share, one command at a time on each",
+    otherwise: "none: each drive has its own channel",
+    what: "IDE channels shared by drives, with one command at a time on each",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Bus,
@@ -21,7 +21,7 @@ static KEYS: &[Key] = &[Key::must(
     "drives",
     "",
     Accepts::Whole(1, 2),
-    "drives on each: two wait for one another, whatever the command; the first and the second share one, and so on",
+    "drives per channel; two on one channel wait for each other, whatever the command. The first and second drive share a channel, and so on",
 )
 .also(&["master", "slave", "master and slave", "cable"])];
 

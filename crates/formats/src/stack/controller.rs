@@ -12,7 +12,7 @@ use crate::figure::{Accepts, Figures, Key};
 pub(super) static CONTROLLER: Kind = Kind {
     name: "controller",
     otherwise: "none: the drive's link is the host's",
-    what: "the host bus adapter, once for each drive",
+    what: "the host bus adapter, one per drive",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Controller,
@@ -21,22 +21,22 @@ pub(super) static CONTROLLER: Kind = Kind {
 
 static KEYS: &[Key] = &[
     Key::must("depth", "", Accepts::Whole(1, 256), "commands outstanding").also(&["queue depth"]),
-    Key::must("command_ms", "ms", Accepts::Number(0.0, 10_000.0), "what a command costs"),
-    Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "what the controller can move"),
+    Key::must("command_ms", "ms", Accepts::Number(0.0, 10_000.0), "overhead of a command"),
+    Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "transfer rate of the controller"),
     Key::may(
         "mode",
         "",
         Accepts::Word(MODES),
         "as fast as the drive's link",
-        "transfer mode; one fitted share of its clock arrives (`sata-3` is 3 Gb/s, called SATA II; `sata-6` SATA III)",
+        "transfer mode, which delivers one fitted share of its clock rate (`sata-3` is 3 Gb/s, called SATA II; `sata-6` is SATA III)",
     )
     .also(&["dma", "udma", "pio", "transfer mode", "sata ii", "sata iii"]),
     // READ MULTIPLE moves blocks of 16 sectors with most drives.
-    Key::may("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), "16", "`pio`: sectors for each interrupt")
+    Key::may("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), "16", "`pio`: sectors per interrupt")
         .also(&["multcount"]),
-    Key::may("coalesce", "", Accepts::Whole(2, 256), "1", "completions for each interrupt")
+    Key::may("coalesce", "", Accepts::Whole(2, 256), "1", "completions per interrupt")
         .also(&["interrupt coalescing"]),
-    Key::may("coalesce_us", "us", Accepts::Number(0.001, 1e6), "1 completion each", "how long the first of them waits"),
+    Key::may("coalesce_us", "us", Accepts::Number(0.001, 1e6), "1 completion per interrupt", "how long the first completion waits for others"),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[

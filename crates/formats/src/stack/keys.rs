@@ -11,22 +11,22 @@ use crate::trace::keys::KEYS as TRACE;
 pub(crate) const STACK: &[Plain] = &[
     (
         "place",
-        "sim, or a place in real time (`seekwise --version` names them)",
+        "sim, or a real-time place (listed by `seekwise --version`)",
         "sim",
-        "where a study's cells run: on a modelled stack, or elsewhere, where no other key of a stack has a meaning",
+        "where a study's cells run: on a modelled stack, or in real time, where no other key of a stack applies",
     ),
-    ("stack", "the path of a stack file", "none", "a stack file to begin with, in a study or beside a drive"),
+    ("stack", "the path of a stack file", "none", "a stack file to start from, in a study or instead of a drive"),
     (
         "order",
         "a list of layers",
-        "as listed here",
-        "the layers from the program's side down; a second one of a kind is `driver-2`, with keys of its own",
+        "the order of this list",
+        "the layers from the program down; a second layer of a kind is `driver-2`, with its own keys",
     ),
     (
         "at.TIME.KEY",
         "a value of KEY",
-        "nothing changes",
-        "what KEY is from TIME on (`at.10 s.driver.flush`). KEY is one of driver.depth, driver.flush, \
+        "no change",
+        "the value of KEY from TIME on (`at.10 s.driver.flush`). KEY is one of driver.depth, driver.flush, \
          driver.write_through, driver.power_off, accelerator.flush, drive.cache.write_back, array.lose, array.replace",
     ),
 ];
@@ -37,18 +37,23 @@ pub const JOB: &[Plain] = &[
         "job",
         "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace",
         "",
-        "what is done (`seekwise patterns`)",
+        "the job to run (`seekwise patterns`)",
     ),
-    ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
-    ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
-    ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),
+    ("job.depth", "1 to 65535", "as the job says", "requests in flight per worker"),
+    ("job.runtime", "a duration such as 30 s", "as the job says", "measured time of each worker"),
+    ("job.ramp", "a duration such as 5 s", "as the job says", "warm-up time before it"),
     (
         "job.span",
         "a size such as 10g, in powers of 1024",
         "the whole target",
-        "bytes from its beginning that the job has",
+        "bytes from the start of the target that the job may use",
     ),
-    ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
+    (
+        "job.env.NAME",
+        "a string",
+        "the job's own value",
+        "a variable of a built-in job or a fio job, `${NAME}` in its text",
+    ),
 ];
 
 /// What errors about a stack, or a setting of one, may suggest.

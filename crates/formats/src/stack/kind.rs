@@ -58,6 +58,6 @@ impl Kind {
         let values: Vec<&str> = values.iter().copied().filter(|value| !value.is_empty()).collect();
         let wanted = if values.is_empty() { String::new() } else { format!(" = {}", values.join(" or ")) };
         let needs: Vec<String> = needs.iter().map(|needs| format!("`{}.{needs}`", self.name)).collect();
-        Some((key, format!("{}{wanted} beside it", needs.join(" or "))))
+        Some((key, format!("{}{wanted} as well", needs.join(" or "))))
     }
 }

@@ -10,7 +10,7 @@ use crate::figure::{Accepts, Figures, Key, span};
 /// The layer.
 pub(super) static PROCESSOR: Kind = Kind {
     name: "processor",
-    otherwise: "none: work costs no time",
+    otherwise: "none: computing takes no time",
     what: "the cores that programs and the system run on",
     keys: KEYS,
     belongs: BELONGS,
@@ -19,25 +19,25 @@ pub(super) static PROCESSOR: Kind = Kind {
 };
 
 static KEYS: &[Key] = &[
-    Key::must("cores", "", Accepts::Whole(1, 1024), "cores on which all work queues").also(&["cpus"]),
+    Key::must("cores", "", Accepts::Whole(1, 1024), "number of cores").also(&["cpus"]),
     Key::must(
         "speed",
         "",
         Accepts::Number(0.01, 10_000.0),
-        "times the reference machine, a Pentium III of 800 MHz, on the same path",
+        "speed as a multiple of the reference machine, a Pentium III at 800 MHz, on the same code path",
     )
     .also(&["clock"]),
     Key::must(
         "request_us",
         "us",
         Accepts::Number(0.0, 1e6),
-        "program and system, for each request, on the reference machine",
+        "cost of program and system per request, on the reference machine",
     )
     .also(&["system call"]),
-    Key::must("interrupt_us", "us", Accepts::Number(0.0, 1e6), "each interrupt, on the reference machine"),
-    Key::must("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "copying in memory; not scaled by `speed`")
+    Key::must("interrupt_us", "us", Accepts::Number(0.0, 1e6), "cost of an interrupt, on the reference machine"),
+    Key::must("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "rate of copying in memory; not scaled by `speed`")
         .also(&["memory bandwidth"]),
-    Key::must("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "computing an array's parity; not scaled by `speed`")
+    Key::must("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "rate of computing parity; not scaled by `speed`")
         .also(&["xor"]),
 ];
 

@@ -69,11 +69,11 @@ impl Review {
             let line = line_of(text, &format!("\"{}\"", part.study));
             let folder = part.folder();
             if folder.is_empty() || folder.starts_with('.') || !is_plain(folder) {
-                let fault = Diagnostic::at(file, line, format!("`{}` names no study", part.study)).key("study");
+                let fault = Diagnostic::at(file, line, format!("unknown study `{}`", part.study)).key("study");
                 faults.push(fault.expected("the name of a built-in study, or a study's file"));
             }
             if review.part[..place].iter().any(|before| before.folder() == folder) {
-                let message = format!("two parts are called `{folder}`, and each has a folder of its name");
+                let message = format!("two parts are called `{folder}`, but each needs a folder of its own");
                 faults.push(Diagnostic::at(file, line, message).key("study"));
             }
         }
@@ -82,7 +82,7 @@ impl Review {
             faults.push(Diagnostic::at(
                 file,
                 line_of(text, "title"),
-                format!("the name {name:?} holds control characters"),
+                format!("the name {name:?} contains control characters"),
             ));
         }
         if faults.is_empty() { Ok(review) } else { Err(faults) }
@@ -110,7 +110,7 @@ mod tests {
         let twice = said(&TEXT.replace("own/queue.toml", "own/d-modes.toml"));
         assert!(twice.starts_with("r.toml:12: ") && twice.contains("two parts are called `d-modes`"), "{twice}");
         assert!(said(&TEXT.replace("study = \"d-modes\"", "stduy = \"d-modes\"")).contains("did you mean `study`?"));
-        assert!(said(&TEXT.replace("d-modes", "..")).contains("`..` names no study; expected the name of"));
+        assert!(said(&TEXT.replace("d-modes", "..")).contains("unknown study `..`; expected the name of"));
         assert!(said("title = 't'\nquestion = 'q'\nintroduction = ''\n").contains("missing field `part`"));
     }
 }

@@ -47,7 +47,7 @@ fn asked(line: &Line<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
         Some(b'D') => Some(Op::Trim),
         Some(b'N') => None,
         None if flush => None,
-        _ => return Err(line.wrong("RWBS", rwbs, "R, W, D, N or F, and letters behind")),
+        _ => return Err(line.wrong("RWBS", rwbs, "R, W, D, N or F, followed by flags")),
     };
     let fua = op == Some(Op::Write) && rest[1..].contains(&b'F');
     Ok(Asked { flush, op, fua })

@@ -127,15 +127,15 @@ impl Processor {
         self.records += 1;
         let cut = |it: &Processor, wanted: usize, there: usize| {
             let whole = it.read;
-            let fault = it.fault(format!("the file ends within it: {there} bytes of {wanted} are there"));
-            Err(fault.expected(format!("whole records; the first {whole} bytes hold nothing but whole ones")))
+            let fault = it.fault(format!("the file ends inside the record: {there} of {wanted} bytes"));
+            Err(fault.expected(format!("complete records; the first {whole} bytes hold only complete ones")))
         };
         let Some((version, swapped)) = magic(&head[..filled]) else {
-            let expected = format!("a record that begins with {MAGIC:#010x} and 7 or 8 in its last byte");
-            return Err(self.fault("no record begins here".to_owned()).expected(expected));
+            let expected = format!("a record that starts with {MAGIC:#010x}, with 7 or 8 in its last byte");
+            return Err(self.fault("no record starts here".to_owned()).expected(expected));
         };
         if !matches!(version, 7 | 8) {
-            let fault = self.fault(format!("it is of version {version}"));
+            let fault = self.fault(format!("unsupported version {version}"));
             return Err(fault.expected("version 7 or 8"));
         }
         let mut more = [0; MORE];

@@ -74,7 +74,7 @@ impl Parse for Validation {
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         let (at, response) = (self.next, Some(response));
         let next = at.checked_add(response.unwrap_or(0)).and_then(|over| over.checked_add(think));
-        self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace that ends some day"))?;
+        self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace of less than 584 years"))?;
         sink.put(Raw { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }

@@ -48,7 +48,7 @@ impl Line<'_> {
 
     /// That `word` will not do.
     pub fn wrong(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
-        self.fault(format!("`{}` will not do", shown(word))).key(key).expected(expected)
+        self.fault(format!("`{}` is invalid", shown(word))).key(key).expected(expected)
     }
 
     /// That it has another number of values than its format.

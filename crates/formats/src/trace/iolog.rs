@@ -102,7 +102,7 @@ impl Iolog {
             Wait::Absolute => Some(span),
             Wait::Relative => self.now.checked_add(span),
         };
-        let next = next.ok_or_else(|| line.wrong("wait", word, "a log that ends some day"))?;
+        let next = next.ok_or_else(|| line.wrong("wait", word, "a log of less than 584 years"))?;
         if next < self.now {
             return Err(line.wrong("wait", word, WAITS));
         }
@@ -112,7 +112,7 @@ impl Iolog {
 }
 
 /// What is expected of a `wait` that goes back: whoever reads it tries the other meaning.
-pub(super) const WAITS: &str = "milliseconds from the beginning, or trace.wait=relative";
+pub(super) const WAITS: &str = "milliseconds from the start, or trace.wait=relative";
 
 impl Parse for Iolog {
     fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {

@@ -40,7 +40,7 @@ impl<P: Parse> Lines<P> {
         self.line.clear();
         let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
         match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
-            read if read as u64 == LONGEST => Err(self.fault(format!("a line of more than {LONGEST} bytes"))),
+            read if read as u64 == LONGEST => Err(self.fault(format!("the line is longer than {LONGEST} bytes"))),
             read => Ok(read > 0),
         }
     }
@@ -56,7 +56,7 @@ fn parse<P: Parse>(parser: &mut P, file: &str, number: u64, line: &[u8], sink: &
     }
     parser.line(&Line { file, number, text }, sink).map_err(|fault| match line.ends_with(b"\n") {
         true => fault,
-        false => Diagnostic { message: format!("the file ends within this line: {}", fault.message), ..fault },
+        false => Diagnostic { message: format!("the file ends inside this line: {}", fault.message), ..fault },
     })
 }
 

@@ -44,12 +44,12 @@ pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
     // Editors of one system put this mark before everything.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (raw, warnings) = match content(text).next() {
-        None => return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a trace")),
+        None => return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a trace")),
         Some((_, line)) if is_disksim(line) => (disksim(file, text)?, Vec::new()),
         Some(_) => csv(file, text)?,
     };
     if raw.is_empty() {
-        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+        return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
     }
     Ok(Trace { warnings, ..derive(file, raw)? })
 }
@@ -132,13 +132,13 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
     for (index, row) in raw.iter().enumerate() {
         let arrival = match row.arrival {
             Some(at) if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &Row| row.arrival) => {
-                return Err(Diagnostic::at(file, row.line, "it comes before the row above").key("arrival_ms"));
+                return Err(Diagnostic::at(file, row.line, "earlier than the previous row").key("arrival_ms"));
             }
             Some(at) => at - start,
             None => clock,
         };
         if arrival.nanos() as f64 > LATEST_MS * 1e6 {
-            return Err(Diagnostic::at(file, row.line, "the trace goes on for more than a year").key("think_ms"));
+            return Err(Diagnostic::at(file, row.line, "the trace is longer than a year").key("think_ms"));
         }
         let done = arrival + row.measured;
         let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
@@ -193,19 +193,19 @@ mod tests {
         assert_eq!(said[3], "t.csv:1: `Response (us)`: read as measured_response_ms");
         assert_eq!(said.len(), 5);
         let both = read("op,lba,sectors,latency_us,measured_response_ms,think_ms", "R,100,8,9,5.25,10\nW,7,1,9,0.5,0");
-        assert_eq!(both, ["t.csv:1: `latency_us`: nothing is read from this column"]);
+        assert_eq!(both, ["t.csv:1: `latency_us`: this column is ignored"]);
         let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
         assert_eq!(
             error("op,lba,sectors,response,think_ms\nR,1,8,5,0\n"),
-            "t.csv:1: `response`: in which unit is it?; expected `response_ms`, `_us`, `_ns` or `_s`"
+            "t.csv:1: `response`: the unit is missing; expected `response_ms`, `_us`, `_ns` or `_s`"
         );
         assert_eq!(
             error("op,lba,bytes,response_ms,think_ms\nR,1,700,5,0\n"),
-            "t.csv:2: `sectors`: `700` will not do; expected a multiple of 512 bytes"
+            "t.csv:2: `sectors`: `700` is invalid; expected a multiple of 512 bytes"
         );
         assert_eq!(
             error("op,lba,sectors,response_ms,latency_us,think_ms\nR,1,7,5,5,0\n"),
-            "t.csv:1: `latency_us`: this column is there twice, also as `response_ms`; expected each column once"
+            "t.csv:1: `latency_us`: duplicate column, also given as `response_ms`; expected each column once"
         );
     }
 
@@ -221,7 +221,7 @@ mod tests {
     fn lines_are_counted_through_comments_and_blanks() {
         let text = format!("\u{feff}# head\r\n\n{}\n# a\n\n # b\nX,7,x,1,1,0\n", CSV.trim_end());
         let error = parse("t.csv", &text).unwrap_err().to_string();
-        assert_eq!(error, "t.csv:10: `op`: `X` will not do; expected R or W");
+        assert_eq!(error, "t.csv:10: `op`: `X` is invalid; expected R or W");
         assert_eq!(parse("t.csv", &text.replace("X,7", "R,7")).unwrap().lines, [4, 6, 10]);
         let error = parse("t.csv", &text.replace("lba", "LAB")).unwrap_err();
         assert_eq!(error.line, 3);
@@ -233,17 +233,14 @@ mod tests {
         let header = "lba,sectors,op,measured_response_ms,arrival_ms,thnk_ms,cache_tag";
         let warnings = parse("t.csv", &format!("{header}\n1,1,R,2,100,7,Hit\n")).unwrap().warnings;
         assert_eq!(warnings.len(), 1);
-        assert_eq!(
-            warnings[0].to_string(),
-            "t.csv:1: `thnk_ms`: nothing is read from this column; did you mean `think_ms`?"
-        );
+        assert_eq!(warnings[0].to_string(), "t.csv:1: `thnk_ms`: this column is ignored; did you mean `think_ms`?");
     }
 
     #[test]
     fn errors_name_line_column_and_expectation() {
         let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
         assert_eq!(error(&CSV.replace(",5.25,10", "")), "t.csv:2: `measured_response_ms`: the line ends before it");
-        assert_eq!(error(&CSV.replace("W,7", "X,7")), "t.csv:4: `op`: `X` will not do; expected R or W");
+        assert_eq!(error(&CSV.replace("W,7", "X,7")), "t.csv:4: `op`: `X` is invalid; expected R or W");
         assert_eq!(
             error(&CSV.replace("think_ms", "thnk_ms")),
             "t.csv:1: `think_ms`: this column is missing; expected a header with lba, sectors, op, \
@@ -251,18 +248,18 @@ mod tests {
         );
         assert_eq!(
             error("R Hot 1 8 10 10\n"),
-            "t.csv:1: `tag`: `Hot` will not do; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
+            "t.csv:1: `tag`: `Hot` is invalid; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
         );
         assert_eq!(
             error(&CSV.replace("op,", "lba,")),
-            "t.csv:1: `lba`: this column is there twice, also as `lba`; expected each column once"
+            "t.csv:1: `lba`: duplicate column, also given as `lba`; expected each column once"
         );
         assert_eq!(
             error(&CSV.replace("5.25,10", "5.25,10,3")),
             "t.csv:2: 7 values; expected at most 6, as the header has"
         );
         let pause = "R Hit 1 8 10 31000000000000\n";
-        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace goes on for more than a year");
-        assert_eq!(error("\n# nothing\n"), "t.csv: there are no requests in it; expected a trace");
+        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace is longer than a year");
+        assert_eq!(error("\n# nothing\n"), "t.csv: the file contains no requests; expected a trace");
     }
 }

@@ -75,7 +75,7 @@ impl Order {
     #[cold]
     fn too_late(&self, file: &str, raw: &Raw) -> Diagnostic {
         let by = (self.given - raw.at) as f64 / 1e9;
-        let fault = format!("it is {by:.6} s earlier than a line that lies more than {} requests before", self.most);
+        let fault = format!("it is {by:.6} s earlier than a line more than {} requests before it", self.most);
         let expected = "a trace sorted by time, or a larger trace.window";
         Diagnostic::at(file, raw.line as usize, fault).key("time").expected(expected)
     }
@@ -128,7 +128,7 @@ mod tests {
         let said = ordered(&[3_000_000_000, 4_000_000_000, 5_000_000_000, 1_000_000_000], 2).unwrap_err();
         assert_eq!(
             said,
-            "t:4: `time`: it is 3.000000 s earlier than a line that lies more than 2 requests before; expected a trace \
+            "t:4: `time`: it is 3.000000 s earlier than a line more than 2 requests before it; expected a trace \
              sorted by time, or a larger trace.window"
         );
     }

@@ -170,14 +170,16 @@ impl<R: Read> Tar<R> {
                 match self.archive.read(&mut header[read..])? {
                     // Not all who write archives end them.
                     0 if read == 0 => return Ok(false),
-                    0 => return wrong("it ends within a header: it was cut".to_owned()),
+                    0 => return wrong("it ends inside a header: the file is truncated".to_owned()),
                     more => read += more,
                 }
             }
             if header[0] == 0 {
                 return Ok(false);
             }
-            let Some(size) = number(&header[124..136]) else { return wrong("a file's size is no number".to_owned()) };
+            let Some(size) = number(&header[124..136]) else {
+                return wrong("the size of a file is not a number".to_owned());
+            };
             self.padding = size.next_multiple_of(BLOCK as u64) - size;
             // Folders, links, and longer names of what follows are passed over.
             if !matches!(header[156], b'0' | 0 | b'7') {
@@ -186,7 +188,7 @@ impl<R: Read> Tar<R> {
             }
             let name = String::from_utf8_lossy(header[..100].split(|byte| *byte == 0).next().unwrap_or_default());
             if let Some(first) = &self.name {
-                let several = format!("it holds several files ({first}, {name} …), and a trace is one");
+                let several = format!("it holds several files ({first}, {name} …), but a trace is a single file");
                 return wrong(format!("{several}; expected `tar -xOf ARCHIVE FILE | seekwise … -`"));
             }
             (self.name, self.left) = (Some(name.into_owned()), size);
@@ -209,7 +211,7 @@ impl<R: Read> Read for Tar<R> {
         let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
         let read = self.archive.read(&mut buffer[..most])?;
         if read == 0 && most > 0 {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends within the file: it was cut"));
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends inside the file: the file is truncated"));
         }
         self.left -= read as u64;
         Ok(read)
@@ -316,11 +318,17 @@ mod tests {
             assert!(said.starts_with(&format!("as {word}: ")), "{said}");
         }
         let archive = tar(&[("a.csv", &text)]);
-        assert_eq!(read(archive[..9_000].to_vec()).unwrap_err(), "as tar: it ends within the file: it was cut");
-        assert_eq!(read(archive[..700].to_vec()).unwrap_err(), "as tar: it ends within a header: it was cut");
+        assert_eq!(
+            read(archive[..9_000].to_vec()).unwrap_err(),
+            "as tar: it ends inside the file: the file is truncated"
+        );
+        assert_eq!(
+            read(archive[..700].to_vec()).unwrap_err(),
+            "as tar: it ends inside a header: the file is truncated"
+        );
         assert_eq!(
             read(tar(&[("a.csv", &text), ("b.csv", b"x")])).unwrap_err(),
-            "as tar: it holds several files (a.csv, b.csv …), and a trace is one; expected `tar -xOf ARCHIVE FILE | seekwise … -`"
+            "as tar: it holds several files (a.csv, b.csv …), but a trace is a single file; expected `tar -xOf ARCHIVE FILE | seekwise … -`"
         );
     }
 

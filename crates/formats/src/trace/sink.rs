@@ -54,7 +54,7 @@ impl Devices {
         let place = match self.places.get(written) {
             Some(&place) => place,
             None if self.names.len() == DEVICES => {
-                let fault = line.wrong("device", written, "a trace of fewer devices");
+                let fault = line.wrong("device", written, "a trace with fewer devices");
                 return Err(Diagnostic { message: format!("more than {DEVICES} devices"), ..fault });
             }
             None => {

@@ -30,7 +30,7 @@ pub fn recognise(head: &[u8]) -> Recognised {
         return Recognised::As(Format::Blktrace);
     }
     if head.starts_with(b"BZh") {
-        let why = "it is packed by bzip2; expected gzip, zstd, xz, or its text, as `bzcat FILE` gives it";
+        let why = "compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`";
         return Recognised::Refused(why.to_owned());
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -54,11 +54,12 @@ pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
     match recognise(head) {
         Recognised::As(format) => Ok(format),
         Recognised::Refused(why) => Err(Diagnostic::at(file, 0, why)),
-        Recognised::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "it is empty").expected("a trace")),
+        Recognised::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "the file is empty").expected("a trace")),
         Recognised::Not => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let fault = format!("`{}` begins no trace that is known", shown(first.trim_ascii()));
-            Err(Diagnostic::at(file, 1, fault).expected(format!("one of {}; trace.format=NAME says which", known())))
+            let fault = format!("`{}` does not start a trace of a known format", shown(first.trim_ascii()));
+            Err(Diagnostic::at(file, 1, fault)
+                .expected(format!("one of {}; set trace.format=NAME to name it", known())))
         }
     }
 }
@@ -101,12 +102,12 @@ fn head_of_table(line: &[u8]) -> Option<Recognised> {
             Some(Recognised::As(Format::Biosnoop))
         }
         () if begins.starts_with(b"TIME") && has(b"DISK") && has(b"COMM") => {
-            let why = "it has the response times of requests and not their places, as bpftrace's biosnoop prints them";
-            Some(Recognised::Refused(format!("{why}; expected what bcc's biosnoop prints")))
+            let why = "it has response times but no sector numbers, like the output of bpftrace's biosnoop";
+            Some(Recognised::Refused(format!("{why}; expected the output of bcc's biosnoop")))
         }
         () if has(b"BLOCK") && has(b"SIZE") && has(b"COMM") => {
-            let why = "it has the places of requests and not their instants, as DTrace's iosnoop prints them";
-            Some(Recognised::Refused(format!("{why}; expected a trace with instants")))
+            let why = "it has sector numbers but no timestamps, like the output of DTrace's iosnoop";
+            Some(Recognised::Refused(format!("{why}; expected a trace with timestamps")))
         }
         () => None,
     }
@@ -166,8 +167,9 @@ mod tests {
         };
         assert!(said(b"BZh91AY&SY").contains("`bzcat FILE`"));
         assert!(
-            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n").contains("not their places")
+            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n")
+                .contains("no sector numbers")
         );
-        assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("not their instants"));
+        assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("no timestamps"));
     }
 }

@@ -166,7 +166,7 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
             let all = (entry.lba / STRETCH..=last).take(TRIMMED);
             remembered += all.filter(|stretch| stretches[device].insert(*stretch)).count();
             if remembered >= STRETCHES {
-                let fault = format!("it touches {STRETCHES} stretches of 1 MiB, which is more than are remembered");
+                let fault = format!("it touches more than {STRETCHES} regions of 1 MiB");
                 return Err(Diagnostic::at(&file, 0, fault).key("trace.map").expected("refuse, wrap or scale"));
             }
         }
@@ -186,16 +186,16 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
 fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnostic> {
     let fault = |key: &str, expected: &str| {
         let title = format.known().title;
-        Err(Diagnostic::at(file, 0, format!("{title} has no such thing")).key(key).expected(expected))
+        Err(Diagnostic::at(file, 0, format!("{title} has no such setting")).key(key).expected(expected))
     };
     let kernel = matches!(format, Format::Blktrace | Format::Blkparse);
     let fixed = kernel || format == Format::Recording;
     match reading {
-        Reading { event: Event::Issued, .. } if !kernel => fault("trace.event", "it of blktrace and blkparse alone"),
-        Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it of fio's iolog alone"),
-        Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time: it is fixed"),
-        Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address: it is fixed"),
-        Reading { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length: it is fixed"),
+        Reading { event: Event::Issued, .. } if !kernel => fault("trace.event", "it only with blktrace and blkparse"),
+        Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it only with fio's iolog"),
+        Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time, which is fixed"),
+        Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address, which is fixed"),
+        Reading { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length, which is fixed"),
         _ => Ok(()),
     }
 }
@@ -271,7 +271,7 @@ impl Survey {
 
     fn too_long(&self, file: &str, sectors: u32) -> Diagnostic {
         let gb = f64::from(sectors) * SECTOR as f64 / 1e9;
-        let why = format!("request {} in time is of {gb:.1} GB", self.requests);
+        let why = format!("request {} by time has {gb:.1} GB", self.requests);
         Diagnostic::at(file, 0, why).key("trace.length").expected("reads and writes of at most 1 GiB")
     }
 
@@ -294,10 +294,10 @@ impl Survey {
         if self.requests > 0 {
             return Ok(());
         }
-        let fault = Diagnostic::at(file, 0, "there are no requests in it");
+        let fault = Diagnostic::at(file, 0, "the file contains no requests");
         match &reading.device {
             Some(device) if !names.is_empty() => {
-                let fault = Diagnostic::at(file, 0, format!("no request is one of `{device}`")).key("trace.device");
+                let fault = Diagnostic::at(file, 0, format!("no request belongs to `{device}`")).key("trace.device");
                 let known: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
                 let more =
                     if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
@@ -309,7 +309,7 @@ impl Survey {
                     Event::Queued => ('Q', "issued"),
                     Event::Issued => ('D', "queued"),
                 };
-                let why = format!("none of its {} records is a request's event {event}", self.met.passed_over);
+                let why = format!("none of its {} records is an event {event} of a request", self.met.passed_over);
                 let fault = Diagnostic::at(file, 0, why).key("trace.event");
                 Err(fault.expected(format!("a trace of these, or trace.event={other}")))
             }
@@ -325,14 +325,13 @@ impl Survey {
         let said = reading.length.is_some();
         let title = self.format.known().title;
         if many && self.looks.below && length == 1 && !said {
-            let why = format!("no request is as long as a sector of 512 bytes: {title} counts bytes");
-            return fault(why, "sizes in bytes, or trace.length=512 where they are sectors".to_owned());
+            let why = format!("every request is smaller than a sector of 512 bytes, as {title} counts bytes");
+            return fault(why, "sizes in bytes, or trace.length=512 if they are in sectors".to_owned());
         }
         if many && self.looks.multiples && address == SECTOR && length == SECTOR && !said {
-            let least = "every place and every size is a multiple of 512";
+            let least = "every address and every size is a multiple of 512";
             let why = format!("{least}, which would be 256 KiB: {title} counts sectors of 512 bytes");
-            let keys =
-                "trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they are not";
+            let keys = "trace.address=1 and trace.length=1 if they are in bytes, otherwise trace.length=512";
             return fault(why, format!("sectors; {keys}"));
         }
         Ok(())
@@ -345,8 +344,8 @@ impl Survey {
         }
         let fault = |why: String| Diagnostic::at(file, 0, why).key("trace.time");
         if self.span == Span::ZERO {
-            let why = format!("all {} requests have one instant", self.requests);
-            return Err(fault(why).expected("instants, or trace.loop=closed, which asks for none"));
+            let why = format!("all {} requests have the same timestamp", self.requests);
+            return Err(fault(why).expected("timestamps, or trace.loop=closed, which needs none"));
         }
         let rate = self.rate();
         if (SLOWEST..=FASTEST).contains(&rate) {
@@ -357,12 +356,12 @@ impl Survey {
             (SLOWEST..=FASTEST).contains(&(rate * unit as f64 / other as f64)) && other != unit
         };
         let other = |&(word, other): &(&str, u64)| {
-            format!("trace.time={word} makes {} of it", per_second(rate * unit as f64 / other as f64))
+            format!("trace.time={word} makes it {}", per_second(rate * unit as f64 / other as f64))
         };
         let others: Vec<String> = TIMES.iter().filter(could).map(other).collect();
         let span = self.span.nanos() as f64 / 1e9;
         let why = format!(
-            "{} requests in {span:.6} s are {}, which no device has seen: instants are taken for {}",
+            "{} requests in {span:.6} s are {}, which no device can do: timestamps are taken as {}",
             self.requests,
             per_second(rate),
             name_of(unit)

@@ -56,7 +56,7 @@ impl Parse for Tencent {
             self.spread(sink);
         }
         if self.second.len() == MOST {
-            return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with one instant")));
+            return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with the same timestamp")));
         }
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         self.second.push(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });

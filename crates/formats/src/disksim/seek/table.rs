@@ -34,7 +34,7 @@ pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>,
         if let Some(count) = announced(line) {
             let there = table.lines().skip(index + 1).filter(|line| is_seek(line)).count();
             if count != there {
-                let message = format!("there are {there} distances in it, not {count} as it says here");
+                let message = format!("the table has {there} distances, not {count} as stated");
                 text.warn(at(index + 1).says(message).key("Seek distances measured"));
             }
         } else if is_seek(line) {
@@ -44,12 +44,12 @@ pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>,
         }
     }
     if let Some(&(line, words)) = strange.first() {
-        let message = format!("`{}` is no seek: {} such lines are left out", short(words), strange.len());
-        text.warn(at(line).says(message).expected("distance, time; or with deviation and write time"));
+        let message = format!("`{}` is not a seek; skipped {} such lines", short(words), strange.len());
+        text.warn(at(line).says(message).expected("distance, time; optionally deviation and write time"));
     }
     rows.retain(|row| row.distance > 0);
     if rows.is_empty() {
-        return Err(vec![at(0).says("there are no distances in it").expected("lines of distance, time")]);
+        return Err(vec![at(0).says("the table has no distances").expected("lines of distance, time")]);
     }
     in_order(&at(0), &mut rows, text);
     Ok(rows)
@@ -86,14 +86,14 @@ fn row(at: &At, line: &str) -> Result<Row, Errors> {
 /// Sorts by distance and leaves out what is there twice.
 fn in_order(at: &At, rows: &mut Vec<Row>, text: &mut Text) {
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].distance < pair[0].distance) {
-        let message = format!("{} stands behind {}: they are taken in order", pair[1].distance, pair[0].distance);
+        let message = format!("{} follows {}; sorted by distance", pair[1].distance, pair[0].distance);
         text.warn(at.says(message).key("distance"));
     }
     rows.sort_by_key(|row| row.distance);
     let all = rows.len();
     rows.dedup_by_key(|row| row.distance);
     if rows.len() < all {
-        let message = format!("{} distances are there again: the first of each counts", all - rows.len());
+        let message = format!("{} distances are repeated; the first of each is used", all - rows.len());
         text.warn(at.says(message).key("distance"));
     }
 }
@@ -108,7 +108,7 @@ pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f
         let rise = points.get(1).map_or(0.0, |second| slope(first, *second).max(0.0));
         let ms = round((first.1 - rise * f64::from(first.0 - 1)).max(first.1 / 2.0));
         points.insert(0, (1, ms));
-        added.push(((1, ms), "the table begins later"));
+        added.push(((1, ms), "the table starts later"));
     }
     let longest = cylinders.saturating_sub(1);
     let falls = points.len() > 1 && points[points.len() - 2].1 > last.1;

@@ -84,13 +84,13 @@ impl Columns {
                 continue;
             }
             if let Some(other) = columns.iter().find(|other| other.kind == column.kind) {
-                let message = format!("this column is there twice, also as `{}`", name(other.place));
+                let message = format!("duplicate column, also given as `{}`", name(other.place));
                 return Err(Diagnostic::at(at.file, at.line, message)
                     .key(name(column.place))
                     .expected("each column once"));
             }
             if column.unit.is_nan() {
-                let fault = Diagnostic::at(at.file, at.line, "in which unit is it?").key(name(column.place));
+                let fault = Diagnostic::at(at.file, at.line, "the unit is missing").key(name(column.place));
                 let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", plain(name(column.place)));
                 return Err(fault.expected(expected));
             }
@@ -156,7 +156,7 @@ impl Columns {
                 }
                 None if word == NOTED => None,
                 None => {
-                    let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(key);
+                    let warning = Diagnostic::at(at.file, at.line, "this column is ignored").key(key);
                     Some(warning.nearest_to(word, absent()))
                 }
             }

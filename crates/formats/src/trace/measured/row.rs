@@ -69,7 +69,7 @@ impl Place<'_> {
 
     pub fn fault(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
         let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
+        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).key(key).expected(expected)
     }
 }
 
