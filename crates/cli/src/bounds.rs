@@ -70,7 +70,7 @@ impl Bounds {
         let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
         let measured = is_measured(plan.cells);
         if measured && plan.threads > 1 {
-            say("note: runs that are measured come one after another, whatever --threads says");
+            say("note: real-time runs are sequential; --threads is ignored");
         }
         let wanted = match plan.threads {
             _ if measured => 1,
@@ -83,14 +83,14 @@ impl Bounds {
             return Err(Failure::new(self.refusal(demand::of_plan(most, 1, runs))));
         };
         if within < cores {
-            say(format!("note: on {within} of {cores} cores, so as to keep within {} of memory", size(self.memory)));
+            say(format!("note: using {within} of {cores} cores to stay within {} of memory", size(self.memory)));
         }
         self.warn_of_time(plan, runs, within)?;
         Ok(if within < cores { within } else { plan.threads })
     }
 
     fn refusal(&self, bytes: u64) -> String {
-        let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory sets another" };
+        let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory changes it" };
         format!("this may take up to {} of memory; the limit is {} ({whose})", size(bytes), size(self.memory))
     }
 

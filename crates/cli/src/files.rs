@@ -27,7 +27,7 @@ pub fn spoken(name: &str) -> &str {
 pub fn one_standard_input(names: &[&str]) -> Result<(), Failure> {
     match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
         0 | 1 => Ok(()),
-        _ => Err(Failure::new("-: standard input can be read for one of them only; expected a file for the other")),
+        _ => Err(Failure::new("-: standard input can only be used once; expected a file for the other argument")),
     }
 }
 
@@ -39,7 +39,7 @@ pub fn text(path: &str) -> io::Result<String> {
     }
     let bytes = if once::is_once(path)? { short(path)? } else { fs::read(path)? };
     if bytes.contains(&0) {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it holds zero bytes; expected a text file"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
 }
@@ -49,7 +49,7 @@ fn short(name: &str) -> io::Result<Vec<u8>> {
     match once::kept(name)? {
         once::Kept::Memory(bytes) => Ok(bytes.to_vec()),
         once::Kept::File(_) => {
-            let why = "it is too long for a job, a scene or a stack, and no trace that is known";
+            let why = "it is too long for a job, a scene or a stack, and not a known trace format";
             Err(io::Error::new(ErrorKind::InvalidData, why))
         }
     }
@@ -113,7 +113,7 @@ pub fn read(path: &str) -> Result<String, Failure> {
 
 fn something(text: String) -> io::Result<String> {
     match text.trim().is_empty() {
-        true => Err(io::Error::new(ErrorKind::InvalidData, "it is empty")),
+        true => Err(io::Error::new(ErrorKind::InvalidData, "the file is empty")),
         false => Ok(text),
     }
 }

@@ -94,10 +94,10 @@ impl Now {
     /// What is said at the end.
     fn words(&self) -> String {
         match &self.kept {
-            None => "Stopped: nothing was kept.".to_owned(),
+            None => "Interrupted: nothing was kept.".to_owned(),
             Some(Keeping { folder, of, again }) => {
                 let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
-                format!("Stopped: {} {of} are kept in {}. To go on:\n{again}", self.runs, folder.display())
+                format!("Interrupted: {} {of} are kept in {}. To continue:\n{again}", self.runs, folder.display())
             }
         }
     }
@@ -106,7 +106,7 @@ impl Now {
 /// A folder that goes away, also when a signal ends the program.
 pub fn scratch() -> Result<tempfile::TempDir, Failure> {
     let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| Failure::new(format!("a temporary folder cannot be made: {error}")))?;
+    let folder = folder.map_err(|error| Failure::new(format!("cannot create a temporary folder: {error}")))?;
     hold().remove(folder.path());
     Ok(folder)
 }
@@ -158,10 +158,13 @@ mod tests {
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
         let mut now = Now { kept: None, runs: 0, remove: Vec::new(), bar: None, ending: None, undo: Vec::new() };
-        assert_eq!(now.words(), "Stopped: nothing was kept.");
+        assert_eq!(now.words(), "Interrupted: nothing was kept.");
         now.keep(Keeping { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
         now.count(12);
         now.count(1);
-        assert_eq!(now.words(), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
+        assert_eq!(
+            now.words(),
+            "Interrupted: 13 of 60 runs are kept in out. To continue:\nseekwise study out --resume"
+        );
     }
 }

@@ -40,7 +40,7 @@ fn destroy(on: &On) -> Result<Option<(String, String)>, Failure> {
     let Some(name) = &on.destroy else { return Ok(None) };
     if on.set.iter().any(|(key, _)| key == plan::DESTROY) {
         return Err(Failure::new(format!(
-            "--destroy {name}: --set {} says it too; expected one of the two",
+            "--destroy {name}: conflicts with --set {}; expected one of the two",
             plan::DESTROY
         )));
     }
@@ -49,7 +49,7 @@ fn destroy(on: &On) -> Result<Option<(String, String)>, Failure> {
             Ok(Some((plan::DESTROY.to_owned(), name.clone())))
         }
         _ => Err(Failure::new(format!(
-            "--destroy {name}: {} holds nothing that could be destroyed; expected file:PATH, device:PATH or nbd:ADDRESS",
+            "--destroy {name}: {} holds nothing to destroy; expected file:PATH, device:PATH or nbd:ADDRESS",
             on.target
         ))),
     }
@@ -60,7 +60,7 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<String>
     once(set)?;
     let mut settings = target(name)?;
     if settings.iter().any(|(key, _)| key == plan::PLACE) {
-        return Err(Failure::new(format!("{name}: is no modelled disk; expected a drive or a stack file")));
+        return Err(Failure::new(format!("{name}: not a modelled disk; expected a drive or a stack file")));
     }
     if let Some((key, _)) = set.iter().find(|(key, _)| key.starts_with("job.")) {
         return Err(Failure::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
@@ -147,7 +147,10 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Failure> {
             (Of::Stack(_), Some(stack)) => {
                 let mut settings = target(stack)?;
                 if settings.iter().any(|(key, _)| key == plan::PLACE) {
-                    return Err(Failure::new(format!("{name}: `{stack}` is no modelled disk; expected {}", kind.form)));
+                    return Err(Failure::new(format!(
+                        "{name}: `{stack}` is not a modelled disk; expected {}",
+                        kind.form
+                    )));
                 }
                 settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
@@ -189,9 +192,7 @@ fn is_job(name: &str) -> Result<(), Failure> {
 pub fn once(set: &[(String, String)]) -> Result<(), Failure> {
     let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
     match set.iter().enumerate().find(twice) {
-        Some((_, (key, value))) => {
-            Err(Failure::new(format!("--set {key}={value}: `{key}` is set twice; expected once")))
-        }
+        Some((_, (key, value))) => Err(Failure::new(format!("--set {key}={value}: `{key}` is set twice"))),
         None => Ok(()),
     }
 }
@@ -205,7 +206,7 @@ fn free(on: &On, target: &[(String, String)]) -> Result<(), Failure> {
             "stack" => "--on names the stack",
             plan::PLACE => "--on names the place",
             "drive" if drive => "--on names the drive",
-            "job.runtime" if on.runtime.is_some() => "--runtime says how long it runs",
+            "job.runtime" if on.runtime.is_some() => "--runtime sets the run time",
             FORMAT if on.trace_format.is_some() => "--trace-format names the format",
             _ => continue,
         };

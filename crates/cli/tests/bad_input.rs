@@ -156,7 +156,7 @@ fn names_that_there_are_not() {
     refused(
         &[],
         &["run", "random-reed", "--on", DRIVE],
-        "error: random-reed: no such file, and no built-in pattern or job of that name; did you mean `random-read`?",
+        "error: random-reed: no such file, and no built-in pattern or job with that name; did you mean `random-read`?",
     );
     refused(
         &[],
@@ -187,7 +187,7 @@ fn names_that_there_are_not() {
     refused(
         &[],
         &["study", "ncq-alon"],
-        "error: ncq-alon: no such study file, and no built-in study of that name; did you mean `ncq-alone`?",
+        "error: ncq-alon: no such study file, and no built-in study with that name; did you mean `ncq-alone`?",
     );
     refused(&[], &["report", "nowhere"], "error: nowhere: No such file or directory (os error 2)");
     refused(
@@ -220,7 +220,7 @@ fn files_that_cannot_be_read() {
     refused_in(
         path,
         &["run", "binary.fio", "--on", DRIVE],
-        "error: binary.fio: cannot be read: it holds zero bytes; expected a text file",
+        "error: binary.fio: cannot be read: it contains null bytes; expected a text file",
     );
     refused_in(
         path,
@@ -264,7 +264,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=1"]].concat(),
-        "error: --vary job.depth=1: expected two values or more, as in --vary job.depth=A,B or job.depth=1..32",
+        "error: --vary job.depth=1: expected at least two values, as in --vary job.depth=A,B or job.depth=1..32",
     );
     refused(
         &[],
@@ -279,7 +279,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=4,4"]].concat(),
-        "error: --vary job.depth=4,4: `4` is there twice; expected values that differ",
+        "error: --vary job.depth=4,4: duplicate value `4`; expected different values",
     );
 }
 
@@ -315,7 +315,7 @@ fn a_study_with_a_slip() {
     study(&STUDY.replace("[stack]", "[stack"), "error: s.toml:6: unclosed table, expected `]`");
     study(
         &STUDY.replace("random-read", "random-reed"),
-        "error: s.toml:5: `random-reed`: no such file, and no built-in pattern or job of that name; did you mean `random-read`?",
+        "error: s.toml:5: `random-reed`: no such file, and no built-in pattern or job with that name; did you mean `random-read`?",
     );
 }
 

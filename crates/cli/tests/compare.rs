@@ -139,10 +139,10 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
         &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"],
     );
     refused(&["--metric", "operations.commit"], &["operations are counted of programs"]);
-    refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has none to judge"]);
+    refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has no value"]);
     let said = compare("random-read", &["--vary", "job.depth=1,8", "--metric", "flush", "--runtime", "2 s"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("--metric flush.mean: a run with job.depth=1 has none to judge"), "{}", said.err);
+    assert!(said.err.contains("--metric flush.mean: a run with job.depth=1 has no value"), "{}", said.err);
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn an_answer_is_had_as_markdown_and_as_a_picture() {
         assert!(picture.contains(part), "{part}");
     }
     let again = seekwise(folder.path(), &[&words[..], &more].concat());
-    assert!(again.code == 2 && again.err.contains("is there already; --force replaces it"), "{}", again.err);
+    assert!(again.code == 2 && again.err.contains("already exists; --force overwrites it"), "{}", again.err);
     let both = seekwise(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
     assert_eq!(both.code, 2);
 }

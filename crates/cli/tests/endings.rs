@@ -72,11 +72,11 @@ fn what_is_there_is_replaced_by_force_only() {
     fs::write(at.join("out/notes.txt"), "mine").unwrap();
     let before = read(at, "out/results.jsonl");
     fails(&run(at, &["--out", "out"]), "out: holds results already; --force replaces them");
-    fails(&run(at, &["--log", "log.parquet"]), "log.parquet: is there already; --force replaces it");
+    fails(&run(at, &["--log", "log.parquet"]), "log.parquet: already exists; --force overwrites it");
     assert_eq!(read(at, "out/results.jsonl"), before);
     let forced = run(at, &[&all[..], &["--force", "--seed", "2"]].concat());
-    assert!(forced.err.contains("note: the results in out (1 run) are replaced"), "{}", forced.err);
-    assert!(forced.err.contains("note: log.parquet is replaced"), "{}", forced.err);
+    assert!(forced.err.contains("note: overwriting the results in out (1 run)"), "{}", forced.err);
+    assert!(forced.err.contains("note: overwriting log.parquet"), "{}", forced.err);
     forced.done();
     assert_ne!(read(at, "out/results.jsonl"), before);
     assert_eq!(read(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
@@ -248,7 +248,7 @@ fn nothing_is_said_twice() {
     fails(&run(at, &["--set", "drive=exos-x18"]), "--set drive=exos-x18: --on names the drive");
     fails(&run(at, &["--set", "job=random-read"]), "--set job=random-read: the argument before --on names the job");
     fails(&run(at, &["--set", "stack=stack.toml"]), "--set stack=stack.toml: --on names the stack");
-    fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime says how long it runs");
+    fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime sets the run time");
     let vary = ["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2", "--set", "job.depth=4"];
     fails(&seekwise(at, &vary), "--set job.depth=4: `job.depth` is set twice");
     // A stack may stand on another drive than it names.
@@ -331,7 +331,8 @@ fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
     let study = stopped(at, &["study", "s.toml", "--out", "my out"], "-INT", || some("my out"));
     assert_eq!((study.code, study.out.as_str()), (130, ""), "{}", study.err);
     let kept = lines(&at.join("my out/results.jsonl"));
-    let words = format!("Stopped: {kept} of 24 runs are kept in my out. To go on:\nseekwise study 'my out' --resume\n");
+    let words =
+        format!("Interrupted: {kept} of 24 runs are kept in my out. To continue:\nseekwise study 'my out' --resume\n");
     assert_eq!(study.err, words);
     assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
     let again =
@@ -362,7 +363,7 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     let temporary = tempfile::tempdir().unwrap();
     let long = [&["run", "j.fio", "--on", DRIVE], &["--runtime", "30 d", "--log", "l.parquet"][..]].concat();
     let run = stopped(at, &long, "-TERM", || at.join("l.parquet.part").exists());
-    assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Stopped: nothing was kept.")));
+    assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Interrupted: nothing was kept.")));
     assert!(!at.join("l.parquet.part").exists() && !at.join("l.parquet").exists());
     let mut running = command(at);
     running.env("TMPDIR", temporary.path()).args(vary).stderr(Stdio::piped()).stdout(Stdio::null());
@@ -373,6 +374,6 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     std::process::Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
     let ended = running.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Stopped: nothing was kept."));
+    assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Interrupted: nothing was kept."));
     assert!(names(temporary.path()).is_empty());
 }

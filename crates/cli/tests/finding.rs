@@ -71,7 +71,7 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
         fs::write(folder.path().join(&name), "mine").unwrap();
         let again = seekwise(folder.path(), &words);
         assert_eq!(again.code, 2);
-        assert!(again.err.contains("is there already; --force replaces it"), "{}", again.err);
+        assert!(again.err.contains("already exists; --force overwrites it"), "{}", again.err);
         assert_eq!(fs::read_to_string(folder.path().join(&name)).unwrap(), "mine");
         words.push("--force");
         seekwise(folder.path(), &words).done();

@@ -50,7 +50,7 @@ fn what_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis"), "x").unwrap();
     for (args, why) in [
-        (&["thesis"][..], "is a file, and no file of anybody's is written; expected the folder that it lies in"),
+        (&["thesis"][..], "is a file; existing files are never written; expected its folder"),
         (&["null"], "has no medium"),
         (&["exos-x81"], "did you mean `exos-x18`?"),
         (&["exos-x18", "--destroy", "x"], "holds nothing that could be destroyed"),

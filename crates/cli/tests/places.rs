@@ -176,7 +176,7 @@ fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
     let modelled = ["compare", "j.fio", "--on", "caviar-wd400jb", "--vary", "job.depth=1,8", "--runs", "2"];
     let refused = seekwise(folder.path(), &[&modelled[..], &["--metric", "wall_ns"]].concat());
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("--metric wall_ns: a run with job.depth=1 has none to judge"), "{}", refused.err);
+    assert!(refused.err.contains("--metric wall_ns: a run with job.depth=1 has no value"), "{}", refused.err);
 }
 
 #[test]

@@ -253,6 +253,6 @@ fn a_draw_changes_figures_and_is_not_resumed_as_another() {
     let again = claims(&["--draw", "2/15", "--resume"]);
     assert_eq!((again.code, again.err.contains("cannot go on")), (0, false), "{}", again.err);
     let other = claims(&["--draw", "3/15", "--resume"]);
-    assert!(other.code == 2 && other.err.contains("cannot go on, for it holds the results of another study"));
+    assert!(other.code == 2 && other.err.contains("cannot go on, for it holds results of another study"));
     assert!(claims(&["--draw", "16/15", "--force"]).err.contains("expected NUMBER/DRAWS such as 3/15"));
 }

@@ -91,7 +91,7 @@ fn what_changed_since_is_refused_and_the_page_stays() {
         seekwise(lab.0.path(), &["report", "out"]).done();
         assert!(lab.read("out/report.html") == page);
     };
-    let head = "error: out: cannot go on, for what made its results has changed since; use another --out\n";
+    let head = "error: out: cannot continue: what made its results has changed since; use another --out\n";
     for (name, what, from, to) in [
         ("drive.toml", "drive", "rpm             = { value = 7200", "rpm             = { value = 5400"),
         ("stack.toml", "stack", "windows-xp", "direct"),

@@ -1,26 +1,26 @@
-//! What is wrong with a file, where, and what to do: the one error and warning type of all formats.
+//! The one type of error and warning of all formats: what is wrong with a file, where, and what to do.
 //!
-//! A diagnostic names file, line, key, what was expected and the nearest known word. It does not print colours or
-//! decide exit codes; the command line does.
+//! A diagnostic names the file, the line, the key, what was expected, and the nearest known word. The command line decides on
+//! colours and exit codes.
 
 use std::fmt;
 
 use crate::limits;
 use crate::spelling::nearest;
 
-/// What is said of a key that there is none of.
+/// The message about an unknown key.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key";
 
-/// One thing to say about a file.
+/// An error or a warning about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file's name as the user gave it.
     pub file: String,
-    /// Line, from 1; 0 when it concerns the whole file.
+    /// Line, from 1; 0 if it concerns the whole file.
     pub line: usize,
     /// The key, option or field concerned.
     pub key: Option<String>,
-    /// What is wrong, in one sentence without a full stop.
+    /// What is wrong, in one sentence without a period.
     pub message: String,
     /// What would have been right.
     pub expected: Option<String>,
@@ -46,7 +46,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says of an unknown `word` that it is a known limit of the model, where it is one; nothing near is offered then.
+    /// If the unknown `word` is a known limit of the model, says so instead of suggesting another word.
     pub fn limited(self, word: &str) -> Diagnostic {
         match limits::known(word) {
             Some(says) if self.message == UNKNOWN_KEY => {
@@ -57,7 +57,7 @@ impl Diagnostic {
         }
     }
 
-    /// Names the nearest of the `known` words to `word`, if one is near.
+    /// Suggests the nearest of the `known` words to `word`, if one is close enough.
     pub fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         self.nearest = nearest(word, known).map(str::to_owned);
         self
@@ -93,13 +93,13 @@ pub(crate) fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     errors
 }
 
-/// Whether a character is text. Control characters can move a terminal's cursor and more; what turns the direction of
-/// writing can make a line read otherwise than it is.
+/// Whether a character is plain text. Control characters can move a terminal's cursor, and marks that change the direction
+/// of writing can make a line look different from what it is.
 pub fn is_text(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether all of it is text, on one line.
+/// Whether all of it is plain text on one line.
 pub fn is_plain(text: &str) -> bool {
     text.chars().all(is_text)
 }

@@ -1,4 +1,4 @@
-//! A length of time as people write it.
+//! Durations as people write them.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
-//! Figures: values with unit, kind and source, by key, as drives, layers of stacks, programs and scenes have them.
+//! Figures: values by key, each with its unit, kind and source, as used by drives, layers, programs and scenes.
 //!
 //! ```toml
 //! rpm = { value = 7200, datasheet = "product manual, p. 12" }
 //! ```
 //!
-//! Which keys there are is said in the rooms that use them.
+//! The rooms that use figures define their keys.
 
 mod figures;
 mod key;

@@ -1,8 +1,8 @@
-//! All keys there are, layer by layer, of scenes too: what each takes, in which unit, what holds without it, what it says. `seekwise
-//! keys`, the guide and the errors about words that stand where they are none are made of it.
+//! The list of all keys, section by section: range, unit, default and meaning. `seekwise keys` and the tables of the guide are
+//! generated from it.
 //!
-//! Keys of figures stand beside what reads them (`profile/keys`, `stack/keys`); here are those of jobs and studies, which
-//! are read otherwise.
+//! The keys of figures are defined next to their readers (`profile/keys`, `stack/*`, `scene/keys`); this file adds the keys of
+//! studies, reviews and real devices.
 
 use serde::Serialize;
 
@@ -13,40 +13,39 @@ pub use crate::stack::JOB;
 use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, unnumbered};
 use crate::trace::keys::KEYS as TRACE;
 
-/// A layer, or another part of what is asked for, and its keys.
+/// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
-    /// Its name, with which its keys begin; those of a study do not.
+    /// Its name, which is the first part of its keys, except in studies.
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
-    /// Its keys.
     pub keys: Vec<Entry>,
 }
 
 /// A key.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
-    /// Dotted, as `--set` takes it; of a study, as its file has it.
+    /// Dotted, as in `--set`; for a study, as in its file.
     pub key: String,
     /// What it takes.
     pub takes: String,
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
-    /// Must be there, by its name's or profile's word or its own.
+    /// Whether it is required, from a name, a profile or the key itself.
     pub required: bool,
-    /// What holds where neither it nor a name says so.
+    /// The default, in words.
     pub otherwise: &'static str,
-    /// What it says.
+    /// What it means.
     pub meaning: &'static str,
-    /// Other words by which people look for it.
+    /// Other words that people search for.
     pub also: Vec<&'static str>,
 }
 
-/// What holds without a key that nothing else says.
+/// The default of a required key.
 const MUST: &str = "must be there";
 
-/// Keys of a real file or device: how a job has it, whatever the job says.
+/// Keys of a real file or device. They override the job.
 pub const REAL: &[Plain] = &[
     ("real.direct", "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
     (
@@ -89,7 +88,7 @@ pub const REAL: &[Plain] = &[
     ("real.serial", "plain, hash", "plain", "how the result stores the disk's serial number"),
 ];
 
-/// Keys of a scene's programs that are names of its own. What else a scene has are figures.
+/// Keys of a scene that are names; its other keys are figures.
 const SCENE: &[Plain] = &[
     ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "the program to run, with its figures"),
     ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it runs on"),
@@ -98,7 +97,7 @@ const SCENE: &[Plain] = &[
     ("program.NAME.after", "a list of programs", "none", "programs that must finish before it starts"),
 ];
 
-/// Keys of a study's file.
+/// Keys of a study file.
 const STUDY: &[Plain] = &[
     ("title", "a string", "", "its title in reports"),
     ("question", "a string", "", "the question that it answers"),
@@ -153,7 +152,7 @@ const STUDY: &[Plain] = &[
     ("claim.plant", "a key and its value, and `in`", "none", "a difference that the same cells must detect"),
 ];
 
-/// Keys of a review's file.
+/// Keys of a review file.
 const REVIEW: &[Plain] = &[
     ("title", "a string", "", "its title in reports"),
     ("question", "a string", "", "the question that it answers"),
@@ -163,7 +162,7 @@ const REVIEW: &[Plain] = &[
     ("part.why", "a string", "none", "what this part adds"),
 ];
 
-/// Keys of a drive's file beside its figures.
+/// Keys of a drive's file besides its figures.
 const HEAD: &[Plain] = &[
     ("name", "a string", "", "its name in the catalogue"),
     ("title", "a string", "", "maker and model"),
@@ -174,7 +173,7 @@ const HEAD: &[Plain] = &[
     ("everyday.CASE", "a string", "none", "why the drive deviates from the arithmetic (docs/everyday.md)"),
 ];
 
-/// All sections: the layers from the program down, then the stack as a whole, the job, a drive's file, a study's file.
+/// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<Section> {
     let layers = KINDS.iter().map(|kind| layer(kind.name, kind.otherwise, kind.what));
     let plain = |name, what, keys: &[Plain]| Section { name, what, keys: keys.iter().map(plain).collect() };
@@ -252,7 +251,7 @@ fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
     Entry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
-/// What the figure called `key` takes, in a stack or in a scene.
+/// What the figure `key` of a stack or a scene accepts.
 fn accepts(key: &str) -> Option<Accepts> {
     let (root, below) = key.split_once('.')?;
     let in_scene = || {
@@ -270,15 +269,15 @@ fn accepts(key: &str) -> Option<Accepts> {
     known.map(|key| key.accepts)
 }
 
-/// The number `value` of the figure called `key`, times `factor`: whole where the key takes whole numbers, and within what
-/// it takes. Nothing where it takes no number.
+/// The number `value` of the figure `key`, times `factor`, rounded and clamped to what the key accepts; `None` if it does not
+/// accept numbers.
 pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     let number: f64 = value.parse().ok()?;
     match accepts(key)? {
         Accepts::Whole(low, high) => {
             Some(((number * factor).round().max(low as f64) as u64).clamp(low, high).to_string())
         }
-        // Six digits say more than any figure that is inferred.
+        // No inferred figure is more precise than six digits.
         Accepts::Number(low, high) => {
             let digits = format!("{:.5e}", (number * factor).clamp(low, high));
             digits.parse::<f64>().ok().map(|number| number.clamp(low, high).to_string())

@@ -1,18 +1,18 @@
-//! Words that people look for and that stand for nothing here, each with what there is to say of it: known limits of the
-//! model. Errors about unknown keys, drives, jobs and values point to it. A table of `docs/model.md` is held to this one.
+//! Known limits of the model: words that people look for, and what is not modelled. Errors about unknown keys, drives, jobs and
+//! values refer to it. A test keeps a table of `docs/model.md` equal to this one.
 
 use crate::spelling::is_same;
 
 /// A known limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// What is said of it.
+    /// The explanation.
     pub says: &'static str,
-    /// Words by which people look for it.
+    /// Words that people search for.
     pub words: &'static [&'static str],
 }
 
-/// All of them.
+/// All known limits.
 pub const LIMITS: &[Limit] = &[
     Limit {
         says: "solid-state drives are not modelled; a scene may have a flash stick with fixed times beside the drive (docs/scenes.md)",
@@ -95,7 +95,7 @@ pub const LIMITS: &[Limit] = &[
     },
 ];
 
-/// What there is to say of a word that is a known limit, or of which a part is: `drive.smr`, `intel-ssd`.
+/// The explanation for a word that is a known limit, or contains one: `drive.smr`, `intel-ssd`.
 pub fn known(word: &str) -> Option<String> {
     let parts = || word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let tail = word.rsplit('.').next().unwrap_or(word);

@@ -1,4 +1,4 @@
-//! Drive profiles (`drives/*.toml`): figures with unit, kind and source, and the model's drive built from them.
+//! Drive profiles (`drives/*.toml`): figures with unit, kind and source, and the model's drive that is built from them.
 //!
 //! A profile has a head (`name`, `title`, `year`, `studies`, `interface`), `[sources]` (short names for citations) and
 //! figures. Each figure is `{ value = …, measured | datasheet | inferred | fitted = "source" }`, a fitted number with its
@@ -123,8 +123,8 @@ impl DriveFile {
         Ok(())
     }
 
-    /// What the drive does not take as asked, going on with its own limit; figures that hardly go together; and where it does not
-    /// keep its word.
+    /// Warnings about settings that the drive replaces by its own limits, about implausible figures, and about
+    /// faults.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.clamped();
         warnings.extend(doubts::doubts(self));

@@ -1,5 +1,5 @@
-//! Programs: what runs on the volumes of a scene. A program is an engine of the model and its figures, in the same form as
-//! a drive's: each with its unit, its kind and its source.
+//! Programs that run on the volumes of a scene. A program is an engine of the model with figures in the form of
+//! a drive's: each with its unit, kind and source.
 //!
 //! ```toml
 //! name = "total-commander"
@@ -25,13 +25,13 @@ pub(crate) use engines::{ENGINES, Engine, Volumes, files};
 pub struct ProgramFile {
     /// Its name in a scene.
     pub name: String,
-    /// What it is.
+    /// A description.
     pub title: String,
     /// The engine's name.
     pub engine: &'static str,
     /// What the engine does.
     pub what: &'static str,
-    /// What it calls an operation.
+    /// What its operations are.
     pub operation: &'static str,
     /// Its figures, in the order of the engine's keys.
     pub figures: Vec<Figure>,
@@ -39,7 +39,7 @@ pub struct ProgramFile {
     pub sources: BTreeMap<String, String>,
 }
 
-/// The texts of the programs that come with the laboratory, by their files' names.
+/// The built-in programs: file names and texts.
 const TEXTS: &[(&str, &str)] = &[
     ("boot.toml", include_str!("../../../programs/boot.toml")),
     ("boot-prefetch.toml", include_str!("../../../programs/boot-prefetch.toml")),
@@ -62,7 +62,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("word-processing.toml", include_str!("../../../programs/word-processing.toml")),
 ];
 
-/// All programs. Part of the program, so they load.
+/// All built-in programs.
 pub fn programs() -> &'static [ProgramFile] {
     static ALL: LazyLock<Vec<ProgramFile>> = LazyLock::new(|| {
         let read = |(file, text): &(&str, &str)| {
@@ -78,7 +78,7 @@ pub fn named(name: &str) -> Option<&'static ProgramFile> {
     programs().iter().find(|program| program.name == name)
 }
 
-/// The keys of all engines, each once.
+/// The keys of all engines, without duplicates.
 pub(crate) fn keys() -> &'static [Key] {
     static ALL: LazyLock<&'static [Key]> = LazyLock::new(|| {
         let mut all: Vec<Key> = Vec::new();

@@ -1,18 +1,18 @@
-//! Recipes of the crash laboratory (recipes/*.toml): a program at work, and a check of what a power cut leaves of it.
+//! Recipes of the crash laboratory (recipes/*.toml): a workload, and a check of what a power cut leaves of it.
 //!
 //! ```toml
 //! title = "…"
-//! needs = ["sqlite3"]            # programs that must be there
-//! fs = "ext4"                    # a file system, and options of its mount behind a colon; without it, none
+//! needs = ["sqlite3"]            # required programs
+//! fs = "ext4"                    # a file system, with mount options after a colon; default: none
 //! size = "64m"                   # of the file system
-//! env = ["COMMITS"]              # variables that are handed on from outside, where they are set there
-//! prepare = "…"                  # for a shell, before the disk is served; may be left out
-//! workload = "…"                 # for a shell: each line that it prints is a promise
-//! check = "…"                    # for a shell: its exit code is the verdict
+//! env = ["COMMITS"]              # environment variables to pass on
+//! prepare = "…"                  # shell command before the disk is served; optional
+//! workload = "…"                 # shell command; each line that it prints is a promise
+//! check = "…"                    # shell command; its exit code is the verdict
 //! [variant.sqlite-wal-full]      # one or more: each is a recipe
 //! title = "…"
-//! fs = "ext4:barrier=0"          # instead of the above
-//! set = { JOURNAL = "WAL" }      # found in the environment of all three
+//! fs = "ext4:barrier=0"          # overrides the above
+//! set = { JOURNAL = "WAL" }      # environment variables of all three
 //! ```
 
 use std::sync::LazyLock;
@@ -27,29 +27,28 @@ use crate::figure::{NO_WORDS, Reader};
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
-    /// Its name.
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// Programs that must be there.
+    /// Required programs.
     pub needs: Vec<String>,
-    /// A file system and options of its mount; nothing where the program has the bare disk.
+    /// A file system with mount options; `None` for the raw disk.
     pub fs: Option<String>,
     /// Bytes of the file system.
     pub size: Option<u64>,
-    /// Variables of the environment outside that all of them find in theirs.
+    /// Environment variables to pass on to all commands.
     pub env: Vec<String>,
-    /// For a shell, before the disk is served.
+    /// Shell command before the disk is served.
     pub prepare: Option<String>,
-    /// For a shell.
+    /// Shell command.
     pub workload: String,
-    /// For a shell.
+    /// Shell command.
     pub check: String,
-    /// What all of them find in their environment.
+    /// Environment variables for all commands.
     pub set: Vec<(String, String)>,
 }
 
-/// The texts of those that come with the laboratory, by their files' names.
+/// The built-in recipe files: names and texts.
 const TEXTS: &[(&str, &str)] = &[
     ("ext4.toml", include_str!("../../../recipes/ext4.toml")),
     ("postgresql.toml", include_str!("../../../recipes/postgresql.toml")),
@@ -64,7 +63,7 @@ const KEYS: [&str; 9] = ["title", "needs", "fs", "size", "env", "prepare", "work
 /// Keys of a variant.
 const VARIANT: [&str; 3] = ["title", "fs", "set"];
 
-/// All that come with the laboratory. Part of the program, so they load.
+/// All built-in recipes.
 pub fn recipes() -> &'static [Recipe] {
     static ALL: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
         let read = |(file, text): &(&str, &str)| {
@@ -75,7 +74,7 @@ pub fn recipes() -> &'static [Recipe] {
     &ALL
 }
 
-/// Reads a file of recipes: one for each variant, in order.
+/// Reads a file of recipes, one per variant, in order.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     let mut reader = Reader::new(file, text, &NO_WORDS);
     let table = reader.table();
@@ -130,7 +129,7 @@ fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spa
     recipe
 }
 
-/// Words for an environment, in capitals as there: nothing of the shell's own is replaced by accident.
+/// Reads environment variables, in capitals: they cannot replace those of the shell by accident.
 fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
     let Some(table) = value.get_ref().as_table() else {
         return wrong(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
@@ -145,7 +144,7 @@ fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanne
     }
 }
 
-/// Whether a variable may be a recipe's own: in capitals, and nothing that a shell or the laboratory reads itself.
+/// Whether a recipe may set a variable: in capitals, and not one that shells or the laboratory use.
 fn is_own(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')

@@ -1,9 +1,9 @@
-//! Sessions of a disk that was served, request by request: what `seekwise serve --record` writes and `seekwise run` plays.
+//! Recorded sessions of a served disk, request by request: `seekwise serve --record` writes them and `seekwise run` replays them.
 //!
-//! Text, a line a request in the order in which they were over: number, instant at which the stack took it, instant at which
-//! it was over, `done` or `failed`, what was asked, first sector and sectors of 512 bytes, 1 where it was marked FUA, and its
-//! name while it was in flight. Instants are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) stand between as
-//! `order`, their instant and their words. The first line says that it is a recording, the second what it was made on.
+//! A text with one line per request, in order of completion: number, time of arrival at the stack, time of
+//! completion, `done` or `failed`, the operation, first sector and sectors of 512 bytes, 1 if it was marked FUA, and its
+//! tag while it was in flight. Times are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) are lines with
+//! `order`, their time and their words. The first line identifies a recording, the second says what it was made on.
 
 use seekwise_model::block::Op;
 use seekwise_model::stack::{Change, POWER};
@@ -15,32 +15,31 @@ use crate::diagnostic::Diagnostic;
 /// The first line.
 pub const HEAD: &str = "# seekwise recording 1";
 
-/// The columns, as they stand over them.
+/// The header of the columns.
 pub(crate) const COLUMNS: &str = "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag";
 
 /// Words of operations.
 const OPS: [(&str, Op); 4] = [("read", Op::Read), ("write", Op::Write), ("flush", Op::Flush), ("trim", Op::Trim)];
 
-/// Beyond these no disk and no session goes: 2^55 sectors are 16 EiB, 2^20 requests in flight, and a year.
+/// Limits of any disk and session: 2^55 sectors (16 EiB), 2^20 requests in flight, and a year.
 const LBAS: u64 = 1 << 55;
 const TAGS: u64 = 1 << 20;
 const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
 
-/// A recording: the session, and what was done to the disk in it.
+/// A recording: the session, and the orders to the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// Its requests.
     pub session: Session,
-    /// Orders, in order.
     pub orders: Vec<Change>,
 }
 
-/// What stands before all requests. `made_on` is a line.
+/// The lines before the first request. `made_on` is one line.
 pub fn head(made_on: &str) -> String {
     format!("{HEAD}\n# {made_on}\n{COLUMNS}\n")
 }
 
-/// A request's line.
+/// The line of a request.
 pub fn line(entry: &Entry) -> String {
     let Entry { stamp, at, done, ok, op, lba, sectors, fua, tag } = entry;
     let op = OPS.iter().find(|known| known.1 == *op).map_or("write", |known| known.0);
@@ -48,12 +47,12 @@ pub fn line(entry: &Entry) -> String {
     format!("{stamp},{},{},{status},{op},{lba},{sectors},{fua},{tag}\n", at.nanos(), done.nanos())
 }
 
-/// An order's line: of the power (`cut`, `off`, `on`) or a setting.
+/// The line of an order: power (`cut`, `off`, `on`) or a setting.
 pub fn order(at: Instant, words: &str) -> String {
     format!("order,{},{words}\n", at.nanos())
 }
 
-/// Whether a text says that it is one.
+/// Whether a text is a recording.
 pub fn looks_like(text: &str) -> bool {
     text.starts_with(HEAD)
 }
@@ -63,7 +62,7 @@ pub(crate) fn entry(file: &str, line: usize, text: &str) -> Result<Entry, Diagno
     At { file, line }.entry(text)
 }
 
-/// Reads a recording; `name` is what it is called in reports.
+/// Reads a recording; `name` is its name in reports.
 pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic> {
     let mut recording = Recording::default();
     let mut made_on = text.lines().skip(1).take_while(|line| line.starts_with('#'));
@@ -175,7 +174,7 @@ mod tests {
     fn what_is_written_is_read() {
         let entries = [entry(1, Op::Read), entry(2, Op::Write), entry(3, Op::Flush), entry(4, Op::Trim)];
         let mut text = head("a drive, seed 1");
-        // They are written as they end.
+        // Requests are written in order of completion.
         for place in [1, 0, 3, 2] {
             text.push_str(&line(&entries[place]));
         }

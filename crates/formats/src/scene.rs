@@ -1,4 +1,4 @@
-//! Scenes: programs on volumes, at once or one after another. A scene is a job; what it runs on is said elsewhere.
+//! Scenes: programs on volumes, at once or one after another. A scene is a job; the stack is specified separately.
 //!
 //! ```toml
 //! [system]
@@ -10,9 +10,9 @@
 //! [device.stick]                    # a flash stick beside the drive
 //! size_gib = 2
 //!
-//! [volume.c]                        # in the order in which they lie on the drive
+//! [volume.c]                        # in their order on the drive
 //! fs = "fat32"
-//! size_gib = 8                      # default: all that is left
+//! size_gib = 8                      # default: the rest
 //!                                   # device = "stick"; default: the drive
 //!
 //! [program.copy]
@@ -20,11 +20,11 @@
 //! on = "c"                          # default: the only volume
 //! to = "c"                          # default: as `on`
 //! after = ["unpack"]                # default: at once
-//! block_kib = 1024                  # a figure of the program, otherwise
+//! block_kib = 1024                  # overrides a figure of the program
 //! ```
 //!
-//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. What stands in a scene needs
-//! no source: it is what the user asks for.
+//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. Values in a scene need
+//! no source, as they are the user's.
 
 mod keys;
 
@@ -49,7 +49,7 @@ pub use keys::ROOTS;
 pub(crate) use keys::sections;
 use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
 
-/// A scene as asked for, not built yet.
+/// A scene as specified, not yet built.
 #[derive(Clone, Debug)]
 pub struct Scene {
     file: String,
@@ -57,52 +57,52 @@ pub struct Scene {
     pagecache: Part,
     partitions: Part,
     devices: Vec<Part>,
-    /// In the order in which they lie.
+    /// In their order on the drive.
     volumes: Vec<Part>,
     programs: Vec<Part>,
 }
 
-/// A table of it.
+/// A table of a scene.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// Its own name, of a device, a volume or a program.
+    /// The name of a device, a volume or a program.
     name: String,
     line: usize,
     figures: Vec<Figure>,
-    /// Of a program [`WORDS`], of a volume [`DEVICE_OF`], and what they say.
+    /// The [`WORDS`] of a program or the [`DEVICE_OF`] of a volume, with their values and lines.
     words: Vec<(&'static str, Vec<String>, usize)>,
 }
 
 /// A scene ready to run.
 #[derive(Clone, Debug)]
 pub struct BuiltScene {
-    /// What runs.
+    /// The scene of the model.
     pub spec: SceneSpec,
-    /// The devices beside the drive, which it runs on too.
+    /// The devices beside the drive.
     pub beside: Vec<FlashSpec>,
-    /// Every figure that went in.
+    /// Every figure that it was built from.
     pub settings: Vec<Setting>,
 }
 
 type Errors = Vec<Diagnostic>;
 
-/// Devices beside the drive: more than anybody has at hand.
+/// The most devices beside the drive.
 const MOST_DEVICES: usize = 8;
 
 impl Scene {
-    /// Whether a text is a scene, as far as its own words tell.
+    /// Whether a text looks like a scene.
     pub fn looks_like(text: &str) -> bool {
         let heads = ["[program.", "[volume."];
         text.lines().map(str::trim_start).any(|line| heads.iter().any(|head| line.starts_with(head)))
     }
 
-    /// Whether a dotted key is one of a scene.
+    /// Whether a dotted key belongs to a scene.
     pub fn has_key(key: &str) -> bool {
         ROOTS.contains(&key.split('.').next().unwrap_or_default())
     }
 
-    /// The system of a job that is no scene, as these keys of `pagecache` and `system` have it, with its figures; Linux
-    /// unless they say otherwise. Nothing where its cache has no size.
+    /// The system of a job that is not a scene, from these keys of `pagecache` and `system`, with its figures; Linux
+    /// by default. `None` if the size of the cache is 0.
     pub fn system_of_job(file: &str, asked: &[(&str, &str)]) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
         let mut scene = Scene::empty(file);
         scene.set("system.family", "linux")?;
@@ -113,7 +113,7 @@ impl Scene {
             }
             scene.set(key, value)?;
         }
-        // Only what is asked for: a side without a cache has no system either.
+        // Record only what the user set: a side without a cache has no system.
         let mut settings = Vec::new();
         let family = scene.family(&mut settings)?;
         settings.retain(|setting| asked.iter().any(|(key, _)| *key == setting.key));
@@ -212,7 +212,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Builds the scene for a drive of so many sectors.
+    /// Builds the scene for a drive of this many sectors.
     pub fn build(&self, sectors: u64, runtime: Option<Span>) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
         let family = self.family(&mut settings)?;
@@ -253,7 +253,7 @@ impl Scene {
         Diagnostic::at(&self.file, line, message)
     }
 
-    /// An error for a required key of a table that is not there.
+    /// Reports a missing required key of a table.
     fn must(&self, part: &Part, layer: &str, keys: &'static [Key]) -> Result<(), Errors> {
         let has = |key: &&Key| part.figures.iter().any(|figure| figure.key == key.path);
         let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
@@ -273,7 +273,7 @@ impl Scene {
         })
     }
 
-    /// The page cache as the system has it, and what is asked otherwise.
+    /// The page cache of the system, with overrides.
     fn page_cache(&self, family: Family) -> Result<Option<PageCacheSpec>, Errors> {
         let it = Figures::of(PAGECACHE, &self.pagecache.figures);
         let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
@@ -314,7 +314,7 @@ impl Scene {
         Ok(Some(cache))
     }
 
-    /// A device beside the drive, with every figure of it.
+    /// A device beside the drive, with all its figures.
     fn device(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
         let layer = join("device", &part.name);
         self.must(part, &layer, DEVICE)?;
@@ -431,7 +431,7 @@ impl Scene {
         Ok(ProgramPlan { name: part.name.clone(), doing, after: Vec::new(), cold, sync, background })
     }
 
-    /// Its own figures as a program of a scene, and its engine's.
+    /// The figures of the program in the scene, and those of its engine.
     fn figures(&self, part: &Part, file: &ProgramFile, engine: &Engine) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
         let is_own = |figure: &&Figure| PROGRAM.iter().any(|key| key.path == figure.key);
         let (own, set): (Vec<&Figure>, Vec<&Figure>) = part.figures.iter().partition(is_own);
@@ -481,7 +481,7 @@ impl Scene {
         words.iter().map(place).collect()
     }
 
-    /// An error where programs wait for one another in a circle, or none is waited for.
+    /// Reports programs that wait for each other in a circle, and scenes that never end.
     fn check_order(&self, programs: &[ProgramPlan]) -> Result<(), Errors> {
         let mut over: BTreeSet<usize> = BTreeSet::new();
         loop {
@@ -494,7 +494,7 @@ impl Scene {
         }
         if let Some(first) = (0..programs.len()).find(|at| !over.contains(at)) {
             let mut circle = vec![first];
-            // Each that is left waits for one that is left: whoever comes twice closes the circle.
+            // Each remaining program waits for another one; the first that is reached twice closes the circle.
             let closed = loop {
                 let last = circle[circle.len() - 1];
                 let next = *programs[last].after.iter().find(|before| !over.contains(before)).expect("it waits");
@@ -519,7 +519,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Why the scene does not fit its drive, at the line that asks for it.
+    /// Why the scene does not fit its drive, at the line responsible.
     fn unfit(&self, unfit: Unfit) -> Diagnostic {
         match unfit {
             Unfit::Volume(at, misfit) => self.misfit(&self.volumes[at], misfit),
@@ -565,7 +565,7 @@ impl Scene {
     }
 }
 
-/// What would fit.
+/// The hint about what would fit.
 fn room(refused: Refused) -> &'static str {
     match refused {
         Refused::TooLarge { .. } => "smaller files, or a file system for larger ones",
@@ -574,18 +574,18 @@ fn room(refused: Refused) -> &'static str {
 }
 
 impl Part {
-    /// What one of the [`WORDS`] says, and its line.
+    /// The value of one of the [`WORDS`], and its line.
     fn words(&self, key: &str) -> Option<(&[String], usize)> {
         self.words.iter().find(|(known, ..)| *known == key).map(|(_, list, line)| (&list[..], *line))
     }
 
-    /// The same, of a word that is one.
+    /// The same, for a single value.
     fn word(&self, key: &str) -> Option<(&str, usize)> {
         self.words(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
     }
 }
 
-/// The tables below `device`, `volume` or `program`, in the order in which they stand.
+/// The tables below `device`, `volume` or `program`, in their order in the file.
 fn read_named(
     reader: &mut Reader<'_>,
     root: &str,
@@ -608,7 +608,7 @@ fn read_named(
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// The keys of a table that are words of the scene's own.
+/// The keys of a table that are names.
 fn words_of(root: &str) -> &'static [&'static str] {
     match root {
         "program" => &WORDS,
@@ -654,7 +654,7 @@ fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize,
     part
 }
 
-/// What may stand in a part, where nothing is near what does: its keys, or where a program's are told.
+/// The keys that a part may have, for unknown keys without a suggestion; for a program, the command that lists them.
 fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
     if let Some(own) = layer.strip_prefix("program.") {
         let named = part.words.iter().find(|(word, ..)| *word == "name").and_then(|(_, names, _)| names.first());
@@ -663,7 +663,7 @@ fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
     words.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
 }
 
-/// One of the [`WORDS`]: a text or a list of strings.
+/// One of the [`WORDS`]: a string or a list of strings.
 fn read_word(
     reader: &mut Reader<'_>,
     layer: &str,

@@ -1,9 +1,9 @@
-//! Which known word an unknown one was meant to be.
+//! Finds the known word that a misspelled one means.
 
-/// The known word that was meant by `word`, if one is near: the one of the same letters and digits, whatever the case and
-/// the punctuation; else the only one that ends in its parts (`rpm`: `drive.mechanics.rpm`); else the one at one edit; else the
-/// only one that contains them or begins with it; else the one within a third of its length in edits. A number is never another
-/// number: `raid-7` is not `raid-5`.
+/// The known word that `word` means, if one is close enough: one with the same letters and digits, regardless of case and
+/// punctuation; otherwise the only one that ends in its parts (`rpm`: `drive.mechanics.rpm`); otherwise one at an edit distance of
+/// 1; otherwise the only one that contains its parts or starts with it; otherwise one at an edit distance of up to a third of its
+/// length. Digits must match: `raid-7` does not mean `raid-5`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let misspelt_end = || misspelt_end(word, &known);
@@ -14,20 +14,20 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .or_else(misspelt_end)
 }
 
-/// The known word that `word` is but for case and punctuation, or else the only one that ends in its parts.
+/// The known word that differs from `word` only in case and punctuation, or else the only one that ends in its parts.
 pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let same = known.iter().copied().find(|known| is_same(known, word));
     same.or_else(|| only(&endings(word, &known)))
 }
 
-/// True of two words that are the same but for case and punctuation.
+/// Whether two words differ only in case and punctuation.
 pub fn is_same(word: &str, other: &str) -> bool {
     !letters(word).is_empty() && letters(word) == letters(other)
 }
 
-/// The known words that end in the last part of `word` and have its other parts before, in its order. Parts are those
-/// between dots; where no word fits so, between any punctuation.
+/// The known words that end in the last part of `word` and have its other parts before that, in the same order. Parts are
+/// separated by dots; if no word matches, by any punctuation.
 pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     let by = |split: fn(&str) -> Vec<String>| {
         let sought = split(word);
@@ -41,9 +41,9 @@ pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     if dotted.is_empty() { by(parts) } else { dotted }
 }
 
-/// The only known word that has all parts of `word`, in its order, or begins with it.
+/// The only known word that has all parts of `word` in the same order, or starts with it.
 fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    /// Fewer letters begin too many words.
+    /// Too many words start with fewer letters.
     const LEAST: usize = 3;
     let (sought, begin) = (parts(word), letters(word));
     let begins = |known: &str| {
@@ -56,13 +56,13 @@ fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     only(&known.iter().filter(fits).copied().collect::<Vec<_>>())
 }
 
-/// Edits after which a word may still be meant: a third of its length, and one at most in words of up to four letters.
+/// The largest edit distance: a third of the length of a word, and at most 1 for words of up to four letters.
 fn edits(word: &str) -> usize {
     let length = letters(word).len();
     if length <= 4 { 1 } else { (length / 3).max(2) }
 }
 
-/// The known word at the fewest edits, at most `limit`.
+/// The known word at the smallest edit distance, up to `limit`.
 fn misspelt<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
     let sought = letters(word);
     let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
@@ -70,7 +70,7 @@ fn misspelt<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> 
     near.min().map(|(_, known)| known)
 }
 
-/// The only known word whose last part, behind its last dot, is at the fewest edits.
+/// The only known word whose last part, after its last dot, is at the smallest edit distance.
 fn misspelt_end<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
     let ends: Vec<&str> = known.iter().map(last).collect();
@@ -88,7 +88,7 @@ fn is_subsequence(few: &[String], many: &[String]) -> bool {
     !few.is_empty() && few.iter().all(|part| many.any(|other| other == part))
 }
 
-/// What of a word counts: letters and digits, in lower case.
+/// The part of a word that counts: letters and digits, in lower case.
 fn letters(word: &str) -> String {
     word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

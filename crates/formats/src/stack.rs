@@ -1,4 +1,4 @@
-//! Stacks: a drive and what stands above it. Names and overrides, from a file, a bare drive name or `--set`.
+//! Stacks: a drive and the layers above it, as names and overrides from a file, a drive's name or `--set`.
 //!
 //! ```toml
 //! drive = "barracuda-7200.7"        # a built-in name or a profile's path
@@ -13,21 +13,21 @@
 //! ```
 //!
 //! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer
-//! may also be built from keys alone. What stands in a stack needs no source: it is what the user asks for.
+//! may also be built from keys alone. Values in a stack need no source, as they are the user's.
 //!
-//! Layers stand as in [`layers`], from the program's side down. `order` says otherwise, and a second layer of a kind is
+//! The order of the layers is that of [`layers`], from the program down. `order` changes it, and a second layer of a kind is
 //! `driver-2`, numbered from the top:
 //!
 //! ```toml
 //! order = ["processor", "driver", "array", "driver-2", "controller"]
-//! [driver-2]                        # one for each drive, for it stands below the array
+//! [driver-2]                        # one per drive, as it is below the array
 //! name = "linux-none"
 //! ```
 //!
-//! `[at."10 s"]` holds dotted keys that change so long after a run's beginning: `driver.flush = "drop"`.
+//! `[at."10 s"]` holds dotted keys that change at that time of a run: `driver.flush = "drop"`.
 //!
-//! A bare drive name means the driver `direct` (in order, no split, no limit of its own) and no controller, so that it
-//! measures the drive. `driver = "none"` leaves the driver out: a request beyond the drive's depth is then refused.
+//! A drive's name alone means the driver `direct` (in order, without splitting, without a limit of its own) and no controller, so that it
+//! measures the drive. `driver = "none"` omits the driver: requests beyond the drive's depth are then refused.
 
 mod accelerator;
 mod array;
@@ -63,28 +63,28 @@ use kinds::kind_of;
 pub(crate) use kinds::{KINDS, keys_of};
 pub use kinds::{concern_of, layers, unnumbered};
 
-/// A stack as asked for, not built yet.
+/// A stack as specified, not yet built.
 #[derive(Clone, Debug)]
 pub struct Stack {
     file: String,
-    /// In the order of [`layers`]; further ones of a kind behind it, in the order of their numbers.
+    /// In the order of [`layers`]; further layers of a kind follow in the order of their numbers.
     layers: Vec<Asked>,
-    /// The layers from the program's side down, where it is not that order.
+    /// The layers from the program down, if the order differs.
     order: Option<Vec<String>>,
     order_line: usize,
     changes: Vec<Change>,
 }
 
-/// One layer: a name, and what is different.
+/// One layer: a name and overrides.
 #[derive(Clone, Debug, Default)]
 struct Asked {
-    /// Which one of the stack.
+    /// The name of the layer in the stack.
     layer: String,
-    /// The ready-made one, the drive, or `none`.
+    /// The name of a ready-made layer or a drive, or `none`.
     name: String,
     line: usize,
     figures: Vec<Figure>,
-    /// Keys that are set to `none`, whatever the name's or profile's figures say.
+    /// Keys set to `none`, which overrides the figures of the name or the profile.
     left_out: Vec<&'static str>,
 }
 
@@ -98,7 +98,7 @@ pub struct Setting {
     /// Its unit; empty for counts and words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Where from.
+    /// Its origin.
     pub kind: Origin,
     /// Citation, derivation, or where the user set it.
     pub source: String,
@@ -107,16 +107,16 @@ pub struct Setting {
 /// A stack ready to run.
 #[derive(Clone, Debug)]
 pub struct BuiltStack {
-    /// What runs.
+    /// The stack of the model.
     pub stack: model::Stack,
-    /// Every figure that went in.
+    /// Every figure that it was built from.
     pub settings: Vec<Setting>,
-    /// What the drive does not take as asked.
+    /// Settings that the drive does not accept as they are.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Setting {
-    /// One that somebody set.
+    /// A setting made by the user.
     pub fn asked(key: String, value: String, source: &str) -> Setting {
         Setting { key, value, unit: String::new(), kind: Origin::Set, source: source.to_owned() }
     }
@@ -127,7 +127,7 @@ impl Asked {
         Asked { layer: layer.to_owned(), name: name.to_owned(), ..Asked::default() }
     }
 
-    /// Which one it is, as a setting of the stack.
+    /// The choice of the layer, as a setting of the stack.
     fn named(&self) -> Setting {
         Setting::asked(self.layer.clone(), self.name.clone(), "named by the stack")
     }
@@ -224,7 +224,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The layer of this name; a further one of its kind is there as soon as it is named.
+    /// The layer of this name; naming a further layer of a kind creates it.
     fn layer_mut(&mut self, name: &str) -> Option<&mut Asked> {
         if !is_layer(name) {
             return None;
@@ -281,8 +281,8 @@ impl Stack {
         Ok(())
     }
 
-    /// Builds the stack. `drives` gives the text of a profile by name or path, or says why there is none; where the
-    /// drive is asked for is filled in here.
+    /// Builds the stack. `drives` returns the text of a profile by name or path, or why there is none; the line
+    /// that names the drive is added here.
     pub fn build(
         &self,
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
@@ -313,7 +313,7 @@ impl Stack {
         Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
     }
 
-    /// The drive's file with what is asked for in its place.
+    /// The drive's file with the overrides applied.
     fn read_drive(
         &self,
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
@@ -329,7 +329,7 @@ impl Stack {
         Ok(drive)
     }
 
-    /// The layers above the drive that are there, from the program's side down; or what is wrong with their order.
+    /// The existing layers above the drive, from the program down, or what is wrong with their order.
     fn standing(&self) -> Result<Vec<&Asked>, Vec<Diagnostic>> {
         let there: Vec<&Asked> =
             self.layers.iter().filter(|asked| asked.is_there() && asked.layer != "drive").collect();
@@ -351,7 +351,7 @@ impl Stack {
         Ok(standing)
     }
 
-    /// `there` in the order asked for, in which each stands once.
+    /// The layers of `there` in the given order, which must name each one once.
     fn ordered<'a>(&self, order: &[String], there: &[&'a Asked]) -> Result<Vec<&'a Asked>, Diagnostic> {
         let wrong = |what: String| Diagnostic::at(&self.file, self.order_line, what).key("order");
         let named = |name: &String| there.iter().find(|asked| asked.layer == *name).copied();
@@ -394,7 +394,7 @@ impl Stack {
         Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).key(misplaced.layer)
     }
 
-    /// Why the drive is not to be had, at the line that asks for it; without one, the drive's name says where.
+    /// Why the drive is not available, at the line that names it; without a line, the drive's name is the place.
     fn no_drive(&self, why: Diagnostic) -> Diagnostic {
         let line = self.layer("drive").map_or(0, |drive| drive.line);
         let name = self.drive();
@@ -447,10 +447,10 @@ impl Stack {
     }
 }
 
-/// What the key `order` takes.
+/// What the key `order` accepts.
 const ORDER: &str = "layers from the program down, such as processor, driver, array, controller";
 
-/// A word that is the name of a layer.
+/// Whether a word is the name of a layer.
 fn is_layer(word: &str) -> bool {
     word == "drive" || kind_of(word).is_some()
 }
@@ -497,7 +497,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
     read
 }
 
-/// The value of a dotted key as it is kept: a switch is `true` or `false`, whatever words say so.
+/// The value of a dotted key as it is stored: a switch in any words becomes `true` or `false`.
 fn plain_value(key: &str, value: &str) -> String {
     let known = key.split_once('.').and_then(|(layer, path)| keys_of(layer).iter().find(|known| known.path == path));
     let is_switch = known.is_some_and(|known| matches!(known.accepts, Accepts::Flag));

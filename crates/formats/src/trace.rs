@@ -1,11 +1,11 @@
-//! Recorded traces, as jobs: requests with their instants, whatever tool wrote them down, one file a format. Read as a
-//! stream, put into the order of their instants in a bounded window: what a trace takes does not grow with its length.
+//! Recorded traces as jobs: requests with their timestamps, from any supported tool, one file per format. Traces are read as a
+//! stream and sorted by timestamp in a bounded window, so that memory use does not grow with the length of a trace.
 //!
-//! A format is told by what stands at the beginning ([`recognise`]), or named. What its numbers count is known of each
-//! format and can be said otherwise ([`Reading`]). [`survey`] reads a trace once before it is played, and says whether its
-//! units can be what they are taken for.
+//! The format is detected from the beginning ([`recognise`]), or named. The units of each format are known
+//! and can be overridden ([`Reading`]). [`survey`] reads a trace once before it is replayed, and checks whether its
+//! units are plausible.
 //!
-//! Traces with measured response times, which `seekwise validate` holds a drive against, are another thing: [`measured`].
+//! Traces with measured response times, for `seekwise validate`, are a separate format: [`measured`].
 
 mod alibaba;
 mod biosnoop;

@@ -159,7 +159,10 @@ fn a_missing_parameter_is_optional_or_named() {
                 match import(&file, &without) {
                     Ok(_) => optional += 1,
                     Err(error) => {
-                        assert!(error.contains(&format!("`{key}`: ")) && error.contains("lacks this parameter"), "{key}: {error}");
+                        assert!(
+                            error.contains(&format!("`{key}`: ")) && error.contains("lacks this parameter"),
+                            "{key}: {error}"
+                        );
                         named += 1;
                     }
                 }

@@ -438,7 +438,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     };
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
     let names = names.chain(SCENES.iter().map(|scene| scene.name));
-    let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job of that name", names)];
+    let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job with that name", names)];
     let heeded = Heeded { depth, runtime, limits };
     let traced = match built_in(name) {
         None => trace::load(name, sectors, inputs, keys.trace, heeded).map_err(|fault| vec![fault])?,

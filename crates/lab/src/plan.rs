@@ -371,9 +371,8 @@ fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
 /// Sectors that a job has of a target's: all, or as many as `job.span` says.
 fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
     let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
-    let fault = |expected: String| {
-        vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(SPAN).expected(expected)]
-    };
+    let fault =
+        |expected: String| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(SPAN).expected(expected)];
     let bytes = size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
     // Whole blocks of any drive.
     let wanted = bytes / BLOCK * (BLOCK / SECTOR);

@@ -15,34 +15,34 @@ Examples:
   seekwise flush-audit nbd:unix:/tmp/disk --destroy unix:/tmp/disk
   seekwise flush-audit barracuda-7200.7 --set drive.faults.early_flush=on
 
-In a folder it works on a file of its own, which has no name and is gone at the end, however that comes. A device or an export
-is overwritten, and must be named by --destroy. A modelled drive or stack is asked in virtual time: so one sees what the
-verdicts look like. It takes some ten seconds and judges nothing but timing; docs/flush-audit.md says how.
+In a folder, it uses an unnamed temporary file that disappears at the end, even if the audit is killed. A device or an export is
+overwritten, and must be named by --destroy. A modelled drive or stack runs in virtual time, to show what the verdicts look like.
+The audit takes about ten seconds and judges timing only; docs/flush-audit.md describes the method.
 
-Exit code 1: flushes or forced writes are answered before the medium has the data, or that cannot be told.";
+Exit code 1: flushes or forced writes are answered before the medium has the data, or the audit cannot tell.";
 
 /// Arguments of `flush-audit`.
 #[derive(Args, Debug)]
 pub struct FlushAudit {
-    /// A folder on the disk in question, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
+    /// A folder on the disk to test, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
     #[arg(value_name = "PATH|TARGET", value_parser = name)]
     pub target: String,
     /// Set real.scheduler, real.write_cache or real.queue_depth for the audit, or a key of a modelled stack.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// All that is on this device (by its serial number), or at this address, may go.
+    /// Allow destroying all data on this device (by serial number), or at this address.
     #[arg(long, value_name = "SERIAL|ADDRESS")]
     pub destroy: Option<String>,
-    /// How long the file in a folder is, such as 256m [default: 1g, or a quarter of what is free].
+    /// The size of the file in a folder, such as 256m [default: 1g, or a quarter of the free space].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
-    /// The seed of places and pauses.
+    /// The random seed of locations and pauses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// Also write the evidence as a picture.
+    /// Also plot the evidence to this SVG file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Replace a file that is there.
+    /// Overwrite an existing file.
     #[arg(long, requires = "svg")]
     pub force: bool,
 }

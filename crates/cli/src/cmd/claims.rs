@@ -181,7 +181,7 @@ fn wanted<'a>(args: &args::Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, F
     if let Some(id) = args.ids.iter().find(unknown) {
         let near = nearest(id, all.iter().map(|known| known.id.as_str()));
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        return Err(Failure::new(format!("{id}: no such finding; expected D1 to C28{hint}")));
+        return Err(Failure::new(format!("{id}: unknown finding; expected D1 to C28{hint}")));
     }
     let mut ids = args.ids.clone();
     for id in &args.ids {

@@ -42,9 +42,9 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let format = form(args.format, json)?;
     args.svg.as_deref().map(|path| admit(path, args.force)).transpose()?;
     if args.force && args.out.is_none() && args.svg.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out or --svg beside it"));
+        return Err(Failure::new("--force: there is nothing to overwrite; expected --out or --svg as well"));
     }
-    let vary = args.vary.as_ref().expect("there without --against");
+    let vary = args.vary.as_ref().expect("without --against");
     let key = vary.0.as_str();
     let values = values::of(key, &vary.1)?;
     target::once(&[from_ref(vary), &args.on.set[..]].concat())?;
@@ -78,7 +78,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
 fn form(given: Option<Form>, json: bool) -> Result<Form, Failure> {
     match given {
         Some(form) if json && form != Form::Json => {
-            Err(Failure::new("--json and --format are two forms of one result; expected one of them"))
+            Err(Failure::new("--json and --format conflict; expected one of them"))
         }
         Some(form) => Ok(form),
         None if json => Ok(Form::Json),
@@ -138,13 +138,13 @@ impl Compared<'_> {
             let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
             if let Some(cell) = missing {
                 let side = format!("{}={}", self.key, self.values[cell]);
-                return Err(Failure::new(format!("--metric {metric}: a run with {side} has none to judge")));
+                return Err(Failure::new(format!("--metric {metric}: a run with {side} has no value")));
             }
         }
         let unjudged = self.findings.iter().find(|finding| finding.judgement.is_none());
         match unjudged {
             Some(finding) => Err(Failure::new(format!(
-                "--metric {}: a run came to 0, which no ratio can be made of",
+                "--metric {}: a run has the value 0, so that there is no ratio",
                 self.metric(finding)
             ))),
             None => Ok(()),

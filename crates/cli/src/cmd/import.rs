@@ -80,13 +80,13 @@ fn shown(found: &Import) -> Shown<'_> {
 /// What the model does not take over, what matters first.
 fn left_over(found: &Import) -> String {
     let active = found.left.iter().filter(|left| left.active).count();
-    let mut rows = table(["not taken over", "value", "where", "here", "what it does"]);
+    let mut rows = table(["ignored parameter", "value", "where", "here", "effect"]);
     for left in &found.left {
         let here = if left.active { "not modelled" } else { "no difference" };
         rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), here, left.why.as_str()]);
     }
     match found.left.len() {
-        0 => "Everything was taken over.".to_owned(),
-        all => format!("Of {all} parameters without a counterpart {active} would change something:\n{rows}"),
+        0 => "All parameters were imported.".to_owned(),
+        all => format!("Of {all} parameters without a counterpart, {active} would change the result:\n{rows}"),
     }
 }

@@ -47,12 +47,12 @@ const COMMENT: usize = 38;
 /// Writes the file.
 pub fn init(args: &args::Init) -> Outcome {
     if args.like.is_some() && args.what != Template::Drive {
-        return Err(Failure::new("--like goes with `init drive`"));
+        return Err(Failure::new("--like only applies to `init drive`"));
     }
     let args::Sheet { capacity, rpm, outer, inner, seek, heads } = args.sheet;
     let given = Datasheet { capacity, rpm, outer, inner, seek, heads };
     if !given.is_empty() && args.what != Template::Drive {
-        return Err(Failure::new("--capacity, --rpm, --outer, --inner, --seek and --heads go with `init drive`"));
+        return Err(Failure::new("--capacity, --rpm, --outer, --inner, --seek and --heads only apply to `init drive`"));
     }
     let name = args.out.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     let text = match args.what {
@@ -125,7 +125,7 @@ fn layer<'n, 'a>(
     let others: Vec<&str> = names.filter(|other| *other != name).collect();
     let mut text = format!("\n## {}", section.what);
     if let Some(whole) = section.keys.first().filter(|whole| !whole.required) {
-        text += &format!(" (without it, {})", whole.otherwise);
+        text += &format!(" (default: {})", whole.otherwise);
     }
     text += &format!("\n{hidden}[{}]\n{hidden}name = \"{name}\"\n", section.name);
     if !others.is_empty() {
@@ -164,9 +164,7 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Fa
     let like = like.or_else(|| nearest(given)).unwrap_or(DRIVE);
     catalogue::load(like)?;
     let (profile, what) = match given.is_empty() {
-        true => {
-            (catalogue::text(like).unwrap_or_default().to_owned(), format!("Every figure is still that of {like}."))
-        }
+        true => (catalogue::text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}.")),
         false => (
             sketch(like, given, name).map_err(Failure::new)?,
             format!("What you gave is marked `datasheet`; the rest is scaled or taken from {like}."),
@@ -193,7 +191,7 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Fa
         let key = key.or(named.map(|named| format!("drive.{named}")));
         section = named.map_or(section, |named| format!("{named}."));
         if let Some(entry) = entries().find(|entry| Some(&entry.key) == key.as_ref()) {
-            let left_out = if entry.required { String::new() } else { format!(" (left out: {})", entry.otherwise) };
+            let left_out = if entry.required { String::new() } else { format!(" (default: {})", entry.otherwise) };
             text += &format!("## {}{left_out}\n", about(entry));
         }
         match line.starts_with("name") && section.is_empty() {

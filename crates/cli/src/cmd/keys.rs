@@ -96,7 +96,7 @@ fn described(section: &Section, width: usize) -> String {
     for entry in &section.keys {
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
         text += &set_in(&format!("{}  {}{unit}", entry.key, entry.takes), width, 2);
-        text += &set_in(&format!("{} [left out: {}]", entry.meaning, entry.otherwise), width, INDENT + 2);
+        text += &set_in(&format!("{} [default: {}]", entry.meaning, entry.otherwise), width, INDENT + 2);
     }
     text
 }

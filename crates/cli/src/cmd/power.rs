@@ -68,6 +68,6 @@ fn tell(said: &str, json: bool) -> Outcome {
 
 fn answer(at: &Path, order: &str) -> Result<Said, Failure> {
     send(at, order).map_err(|error| {
-        Failure::new(format!("{}: {error}; expected the socket for orders that `seekwise serve` names", at.display()))
+        Failure::new(format!("{}: {error}; expected the control socket that `seekwise serve` prints", at.display()))
     })
 }

@@ -19,7 +19,7 @@ pub fn programs(args: &args::Named, json: bool) -> Outcome {
             Some(program) => one(program, json),
             None => {
                 let names = all.iter().map(|program| program.name.as_str());
-                Err(Diagnostic::at(name, 0, "no program of that name").nearest_to(name, names).into())
+                Err(Diagnostic::at(name, 0, "no program with that name").nearest_to(name, names).into())
             }
         };
     }

@@ -96,7 +96,7 @@ fn named(name: &str) -> Result<(String, String), Failure> {
         None => {
             let near = seekwise_formats::spelling::nearest(name, known().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Err(Failure::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
+            Err(Failure::new(format!("{name}: no study file and no built-in study with that name{hint}")))
         }
     }
 }
@@ -226,10 +226,10 @@ pub fn something(evidence: &Evidence<'_>) -> Result<(), Failure> {
     let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.runs(*cell).is_empty()).count();
     let empty: Vec<usize> = (0..evidence.made.cells.len()).filter(empty).collect();
     if ran > 0 && empty.len() == ran {
-        return Err(Failure::new("no run counted a request: nothing was answered; are the jobs long enough?"));
+        return Err(Failure::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
     }
     for cell in empty {
-        say(format!("warning: no request was counted at {}", evidence.made.cells[cell].cell.levels.join(", ")));
+        say(format!("warning: no requests were counted at {}", evidence.made.cells[cell].cell.levels.join(", ")));
     }
     Ok(())
 }

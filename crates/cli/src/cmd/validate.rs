@@ -27,7 +27,7 @@ const SHARES: [(f64, &str); 7] =
 pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     choose(&mut headed().each_mut(), &args.columns.names)?;
     if args.force && args.svg.is_none() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --svg or --log beside it"));
+        return Err(Failure::new("--force: there is nothing to overwrite; expected --svg or --log as well"));
     }
     files::one_standard_input(&[&args.trace, &args.drive])?;
     target::once(&args.set)?;

@@ -94,7 +94,7 @@ fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
     }
     let folder = std::env::temp_dir();
     say(format_args!(
-        "note: a trace is read more than once: what comes on {} is kept in a temporary file in {}",
+        "note: a trace is read more than once; keeping {} in a temporary file in {}",
         spoken(name),
         folder.display()
     ));
@@ -104,7 +104,7 @@ fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
         Ok(file)
     });
     let file = file.map_err(|why| {
-        let expected = "expected room there, or another folder in TMPDIR";
+        let expected = "expected free space there, or another folder in TMPDIR";
         io::Error::new(why.kind(), format!("keeping it in {}: {why}; {expected}", folder.display()))
     })?;
     Ok(Kept::File(Arc::new(file)))

@@ -1,4 +1,4 @@
-//! Buffer, firmware, overheads and bus of a `disksim_disk`, and all that the model has no counterpart for.
+//! Buffer, firmware, overheads and bus of a `disksim_disk`, and the parameters that the model has no counterpart for.
 
 use super::fields::Fields;
 use super::syntax::{At, Block, Errors};
@@ -75,7 +75,7 @@ pub(super) const DISK: &[&str] = &[
     "Never disconnect",
 ];
 
-/// Nothing takes longer, in milliseconds.
+/// The longest time, in milliseconds.
 const LONGEST: f64 = 10_000.0;
 
 const TRACE: &str = "DiskSim destages a cached write at once";
@@ -178,7 +178,7 @@ fn overheads(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     for (name, kind) in
         [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
     {
-        // Before data that go at once; a read miss has let the bus go before its data come.
+        // This comes before data that are transferred immediately; a read miss has released the bus before its data arrive.
         let data = if name == "read_miss" { 0.0 } else { data };
         for (suffix, before) in [("", "read"), ("_after_write", "write")] {
             let key = format!("{kind} over. after {before}");
@@ -204,7 +204,7 @@ fn rounded(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }
 
-/// The transfer of a sector takes as long as the slowest of drive, buses and controller needs.
+/// The transfer time of a sector is that of the slowest of drive, buses and controller.
 fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Errors> {
     let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
     text.section("link");
@@ -219,7 +219,7 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
                 }
             }
         }
-        // A sector in no time is a link that is never waited for.
+        // A transfer time of zero means that the link is never the limit.
         let rate = if slowest > 0.0 { 0.512 / slowest } else { 100_000.0 };
         text.given(
             name,
@@ -249,7 +249,7 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
     Ok(())
 }
 
-/// A delay of buses or controllers that the link does not have.
+/// A delay of buses or controllers that the model's link does not have.
 fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
     buses.iter().find_map(|bus| {
         ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {
@@ -259,7 +259,7 @@ fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
     })
 }
 
-/// What is not taken over: key, the values that do nothing, and what it would do.
+/// Parameters without a counterpart: the key, the values without effect, and the effect of others.
 const LEFT: &[(&str, &[f64], &str)] = &[
     ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
     ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),

@@ -1,8 +1,8 @@
 //! Layouts of generation 1 (zones with a sparing scheme) and 4 (an index of tracks) as our zones, holes and remaps.
 //!
-//! Generation 1 numbers the slots of a zone track after track; blocks take them in that order, leaving out the space at
+//! Generation 1 numbers the slots of a zone track after track; blocks fill them in that order, except for the space at
 //! the zone's front, slipped slots, and the spares of each unit (track, cylinder, range of cylinders or zone, as the scheme
-//! says). All of it becomes holes in the order of slots.
+//! says). All of these become holes.
 //!
 //! | what | meaning |
 //! |---|---|
@@ -12,13 +12,13 @@
 //! | offset | where slot 0 of the zone lies, in sectors; skews add up from there anew in each zone |
 //! | ranges | counted from the zone's first cylinder; a part range at its end has no spares |
 //!
-//! Where figures contradict each other the zones count, and a warning names both: a block count, a number of cylinders.
-//! Slips may stand in any order, more than once and beyond the zone; defects whose place is no spare stay where they are.
+//! If a block count or a number of cylinders contradicts the zones, the zones are used, with a warning that names both.
+//! Slips may be unsorted, repeated and beyond the zone; defects without a valid spare stay in their place.
 //!
-//! A block that a slip pushes into the spares of its cylinder lives there. The reference program folds it onto the next
-//! cylinder instead, where another block lives already (scheme 2); its inverse then disagrees, and it stops. It also turns
-//! all tracks behind a slip by a sector in schemes 2 to 6, which is an assumption of its own; ours stay where the skews put
-//! them.
+//! A block that a slip pushes into the spares of its cylinder stays there. The reference program wraps it onto the next
+//! cylinder, onto another block (scheme 2); its inverse mapping then disagrees, and it aborts. It also rotates
+//! all tracks after a slip by a sector in schemes 2 to 6, which is its own assumption; here the skews alone place
+//! the tracks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -45,7 +45,7 @@ const ZONE: &[&str] = &[
     "defects",
 ];
 
-/// Writes the geometry; answers how many cylinders there are.
+/// Writes the geometry, and returns the number of cylinders.
 pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors> {
     let heads = model.whole("Number of data surfaces", 1, 64)?;
     let cylinders = model.whole("Number of cylinders", 1, MOST_CYLINDERS)?;
@@ -71,7 +71,7 @@ pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors>
     Ok(end as u32)
 }
 
-/// One zone's figures.
+/// The figures of a zone.
 struct Zone {
     first: u64,
     last: u64,
@@ -82,11 +82,11 @@ struct Zone {
     skews: (f64, f64),
     spares: u64,
     slips: Vec<u64>,
-    /// Slots or tracks, and those that stand for them.
+    /// Slots or tracks, and their replacements.
     defects: Vec<(u64, u64)>,
 }
 
-/// What a scheme's spares belong to.
+/// The unit that has spares of its own.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Track,
@@ -98,30 +98,30 @@ enum Unit {
 #[derive(Clone, Copy)]
 struct Scheme {
     unit: Unit,
-    /// Its spares lie at the front of their unit, not at the end.
+    /// Spares are at the start of their unit, not at the end.
     front: bool,
     /// Slips, defects and spares are whole tracks.
     tracks: bool,
-    /// Slips leave the spares alone.
+    /// Slips do not use up spares.
     to_end: bool,
-    /// Its spares are slots of the unit.
+    /// Spares are slots of the unit.
     spares: bool,
-    /// It knows slips.
+    /// It has slips.
     slips: bool,
 }
 
-/// How a layout's zones are read.
+/// How to read the zones of a layout.
 #[derive(Clone, Copy)]
 struct Rules {
     /// 0, 1 or 2.
     mapping: u64,
     scheme: Scheme,
     heads: u64,
-    /// Skews are shares of a revolution, not sectors.
+    /// Skews are in revolutions, not sectors.
     revolutions: bool,
 }
 
-/// What the zones come to.
+/// The resulting layout.
 #[derive(Default)]
 struct Laid {
     rows: Vec<String>,
@@ -172,7 +172,7 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
     Ok(laid.cylinders)
 }
 
-/// Lays one zone behind those that are there.
+/// Appends a zone to the layout.
 fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> Result<(), Errors> {
     let mut zone = zone(fields, laid.cylinders, rules, text)?;
     let tracks = (zone.last + 1 - zone.first) * rules.heads;
@@ -204,7 +204,7 @@ fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> R
     Ok(())
 }
 
-/// Whether skews are shares of a revolution; a zone's own word counts before the layout's.
+/// Whether skews are in revolutions; the setting of a zone overrides that of the layout.
 fn revolutions(fields: &Fields<'_>, otherwise: bool) -> Result<bool, Errors> {
     if fields.block.get("Skew units").is_none() {
         return Ok(otherwise);
@@ -224,7 +224,7 @@ fn shifted(hole: &Hole, by: u64) -> Hole {
 }
 
 fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
-    // Only one scheme has ranges; others leave the figure at any value.
+    // Only one scheme has ranges; the others ignore the value.
     let range = || fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0);
     let plain = |unit| Scheme { unit, front: false, tracks: false, to_end: false, spares: true, slips: true };
     let to_end = |unit| Scheme { to_end: true, ..plain(unit) };
@@ -258,7 +258,7 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
     }
     let spt = fields.whole("Blocks per track", 1, 1 << 20)?;
     let revolutions = revolutions(fields, rules.revolutions)?;
-    // A part of a sector is dropped, as the reference program does. Below zero the disk is only turned the other way.
+    // Fractions of a sector are dropped, as in the reference program. Negative values only rotate the other way.
     let turn = |given: f64| if revolutions { given } else { given.trunc() / spt as f64 }.rem_euclid(1.0);
     let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, -1e6, 1e6, 0.0)?));
     Ok(Zone {
@@ -274,7 +274,7 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
     })
 }
 
-/// The slips, rising, each once.
+/// The slips, sorted and without duplicates.
 fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
     let (key, numbers) = ("slips", fields.numbers("slips")?);
     if let Some(strange) = numbers.iter().find(|number| !is_slot(number)) {
@@ -296,7 +296,7 @@ fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
     Ok(slips)
 }
 
-/// Leaves out slips beyond the zone.
+/// Drops slips beyond the zone.
 fn keep_inside(fields: &Fields<'_>, slips: &mut Vec<u64>, end: u64, text: &mut Text) {
     if let Some(&last) = slips.last().filter(|&&last| last >= end) {
         let all = slips.len();
@@ -310,7 +310,7 @@ fn is_slot(number: &f64) -> bool {
     *number >= 0.0 && number.fract() == 0.0 && *number < 1e15
 }
 
-/// Pairs of a defect and what stands for it, each once; a pair of equals moves nothing.
+/// Pairs of a defect and its replacement, without duplicates; a pair of equals has no effect.
 fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     let numbers = fields.numbers("defects")?;
     if !numbers.iter().all(is_slot) || numbers.len() % 2 != 0 {
@@ -322,7 +322,7 @@ fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     Ok(pairs.filter(|pair| pair.0 != pair.1 && seen.insert(*pair)).collect())
 }
 
-/// The profile's rows of a zone: two where its first cylinder runs backwards.
+/// The rows of a zone in the profile: two if its first cylinder runs backwards.
 fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
     let (cylinder, head) = zone.skews;
     let begin = |first: u64, end: u64, next: u64| {
@@ -334,7 +334,7 @@ fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
         let begin = begin(first, zone.last + 1, next);
         format!("{begin}, spt = {}, {turns}, head_skew = {} }}", zone.spt, share(head, 9))
     };
-    // Mapping 2 counts odd cylinders from the drive's first, not the zone's.
+    // Mapping 2 counts odd cylinders from the first of the drive, not of the zone.
     if rules.mapping != 2 || zone.first.is_multiple_of(2) {
         return vec![plain(zone.first, next, zone.offset)];
     }
@@ -353,14 +353,14 @@ fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
     rows
 }
 
-/// What slips and defects of a zone count: how many there are, and how many slots each has.
+/// The units of slips and defects of a zone: how many there are, and how many slots each has.
 #[derive(Clone, Copy)]
 struct Places {
     all: u64,
     slots: u64,
 }
 
-/// The slots that live elsewhere, in the zone's own numbers. A defect whose place is no free spare stays where it is.
+/// The remapped slots, in the numbering of the zone. A defect without a free spare stays in its place.
 fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text: &mut Text) -> BTreeMap<u64, u64> {
     let slots = |place: u64| (place * places.slots..).take(places.slots as usize);
     let empty = |slot: u64| holes.iter().any(|hole| covers(hole, slot));
@@ -372,7 +372,7 @@ fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text
             stay.push((own, lives));
             continue;
         }
-        // Where no block lies there is nothing to move.
+        // There is no block to move.
         remaps.extend(slots(own).zip(slots(lives)).filter(|&(own, _)| !empty(own)));
         taken.extend(slots(lives));
     }
@@ -390,7 +390,7 @@ fn covers(&[first, length, period, times]: &Hole, slot: u64) -> bool {
     slot >= first && slot - first - time * period < length
 }
 
-/// The holes of a zone of `tracks`, in its own slots.
+/// The holes of a zone of `tracks`, in the numbering of the zone.
 fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Result<Vec<Hole>, Errors> {
     let slots = tracks * zone.spt;
     let scheme = rules.scheme;
@@ -414,7 +414,7 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
         let to = (from + unit).min(slots);
         let inside = slip.iter().take_while(|slip| slip.0 < to).count();
         let part = to - from < unit;
-        // Units without slips are alike: one hole, repeated.
+        // Units without slips are identical: one repeated hole.
         let alike = if inside > 0 || part { 1 } else { until_next(slip, from, unit, slots) };
         let repeat = |(first, length): (u64, u64)| [first, length, if alike > 1 { unit } else { 0 }, alike - 1];
         let spares = if part { 0 } else { spares };
@@ -426,16 +426,16 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
     Ok(holes)
 }
 
-/// How many whole units from `from` on hold no slip.
+/// The number of complete units from `from` on without a slip.
 fn until_next(slips: &[(u64, u64)], from: u64, unit: u64, slots: u64) -> u64 {
     let next = slips.first().map_or(slots, |slip| slip.0 / unit * unit);
     ((next.min(slots) - from) / unit).max(1)
 }
 
-/// The holes of a unit: its slips as far as its blocks reach, and the spares that they leave.
+/// The holes of a unit: the slips among its blocks, and the remaining spares.
 fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)]) -> Vec<(u64, u64)> {
     if scheme.front {
-        // Seen from its end, a unit with spares at the front has them at the end.
+        // Reversed, a unit with spares at the start has them at the end.
         let mirror = |&(first, length): &(u64, u64)| (unit.start + unit.end - first - length, length);
         let slips: Vec<_> = slips.iter().rev().map(mirror).collect();
         let seen = unit_holes(unit.clone(), spares, Scheme { front: false, ..scheme }, &slips);
@@ -461,7 +461,7 @@ fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)
     holes
 }
 
-/// Makes the first so many usable slots empty.
+/// Leaves the given number of usable slots empty at the start.
 fn front(fields: &Fields<'_>, zone: &Zone, holes: &mut Vec<Hole>, slots: u64) -> Result<(), Errors> {
     if zone.front == 0 {
         return Ok(());

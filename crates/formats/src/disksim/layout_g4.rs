@@ -1,11 +1,11 @@
 //! Layout generation 4: an index of indices down to runs of tracks, a table of track patterns, and slips.
 //!
-//! A row of an index is eleven figures: first block, first cylinder, angle; blocks, cylinders and turn of one repetition;
-//! blocks and cylinders of all; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
-//! repeats. The outermost index is the last. Its rows become zones, what they repeat becomes runs.
+//! A row of an index has eleven numbers: first block, first cylinder, angle; blocks, cylinders and rotation of one repetition;
+//! total blocks and cylinders; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
+//! repeats. The last index is the outermost. Its rows become zones, and what they repeat becomes runs.
 //!
-//! First blocks and slips count slots: all that the rows hold, the slipped ones included. A run with cylinders below zero
-//! begins at its highest; its turn still counts in the order of blocks.
+//! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders
+//! starts at its highest; its rotation still follows the order of blocks.
 
 use super::fields::Fields;
 use super::slots::{MOST_CYLINDERS, list, repeated, sectors, written};
@@ -16,7 +16,7 @@ use crate::diagnostic::Diagnostic;
 /// More runs than any drive has tracks on a surface.
 const MOST: usize = 2_000_000;
 
-/// Indices are not deeper than this.
+/// The deepest nesting of indices.
 const DEEPEST: usize = 8;
 
 /// A row of an index.
@@ -30,7 +30,7 @@ struct Row {
     turn: f64,
     times: u64,
     all_cylinders: i64,
-    /// A surface with its sectors a track, or an index.
+    /// A surface with its sectors per track, or an index.
     what: What,
 }
 
@@ -40,7 +40,7 @@ enum What {
     Index(usize),
 }
 
-/// A run of tracks: surface, first cylinder, tracks (below zero: inwards first), sectors a track, angle, skew.
+/// A run of tracks: surface, first cylinder, tracks (negative: inwards first), sectors per track, angle, skew.
 struct Run(u64, i64, i64, u64, f64, f64);
 
 pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Result<u64, Errors> {
@@ -90,7 +90,7 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
     Ok(next as u64)
 }
 
-/// Rows must hold the blocks that they say: each begins where the one before ends, and repeats what is as long as it.
+/// Checks that each row starts where the previous one ends, and repeats something of its own length.
 fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
     let at = block.get("IDX").map_or(&block.at, |entry| &entry.at);
     let held = |index: &Vec<Row>| index.last().map_or(0, |row| row.first + row.blocks * row.times);
@@ -128,7 +128,7 @@ fn whole(value: Option<&Value>) -> Option<u64> {
     figure(value).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 1e15).map(|n| n as u64)
 }
 
-/// Sectors a track of each pattern: three figures, the first and the last sector in use and how many fit.
+/// Sectors per track of each pattern: three numbers, the first and last sector in use and the total.
 fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
     let pattern = |chunk: &[Value]| {
         let [first, last, spt] = [0, 1, 2].map(|place| whole(chunk.get(place)));
@@ -187,7 +187,7 @@ fn one_row(row: &[Value], patterns: &[u64]) -> Option<Row> {
     })
 }
 
-/// The runs that one repetition of a row consists of.
+/// The runs in one repetition of a row.
 fn band(
     block: &Block,
     indices: &[Vec<Row>],
@@ -247,7 +247,7 @@ fn zone(row: &Row, next: i64, runs: &[Run]) -> String {
     )
 }
 
-/// Slips as slots and lengths: rising, apart, and within the slots that there are.
+/// Slips as slots and lengths: sorted, disjoint, and within the existing slots.
 fn slips(block: &Block, slots: u64, text: &mut Text) -> Result<Vec<(u64, u64)>, Diagnostic> {
     let key = "Slips";
     let at = block.get(key).map_or(&block.at, |entry| &entry.at);

@@ -1,7 +1,7 @@
-//! Arm and spindle of a `dm_mech_g1`: all forms of seek curves as points of a table.
+//! Arm and spindle of a `dm_mech_g1`; converts all forms of seek curves to points of a table.
 //!
-//! Rules of the mechanical model that ours shares: a head switch and a seek overlap, the longer counts; writing adds its
-//! settling to a seek or a head switch.
+//! The mechanical models agree on these rules: a head switch and a seek overlap, and the longer one counts; a write adds its
+//! settle time to a seek or a head switch.
 
 use super::fields::Fields;
 use super::syntax::{At, Errors, Files};
@@ -28,17 +28,17 @@ const MECHANICS: &[&str] = &[
     "Constant seek time",
 ];
 
-/// Seeks are sampled at each of the first so many distances, then at steps of a fortieth.
+/// Seeks are sampled at each of the first distances up to this one, then in steps of a fortieth.
 const EACH: u32 = 40;
 
-/// Distances and times in milliseconds, of reads and perhaps of writes.
+/// Distances and times in milliseconds, for reads and optionally for writes.
 struct Curves {
     read: Vec<(u32, f64)>,
     write: Vec<(u32, f64)>,
     from: &'static str,
 }
 
-/// Writes the mechanics; what a write's positioning takes at least is a parameter of the whole drive.
+/// Writes the mechanics; the minimum positioning time of a write is a parameter of the whole drive.
 pub(super) fn mechanics(
     disk: &Fields<'_>,
     model: &Fields<'_>,
@@ -161,7 +161,7 @@ fn lee(fields: &Fields<'_>, cylinders: u32) -> Result<Curves, Errors> {
     Ok(sampled("Lee's formula through single cylinder, average and full strobe", cylinders, time))
 }
 
-/// Hewlett-Packard's two parts: a root below a distance, a line from there; the first ten distances perhaps apart.
+/// Hewlett-Packard's two parts: a root up to a distance, then a line; optionally with the first ten distances listed.
 fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Errors> {
     let values = fields.numbers("HPL seek equation values")?;
     let at = fields.at("HPL seek equation values");
@@ -185,7 +185,7 @@ fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Er
     let from = if with_ten { "the first ten distances and the HPL equation" } else { "the HPL equation" };
     let mut curves = sampled(from, cylinders, time);
     let bend = bend.ceil().clamp(2.0, f64::from(cylinders.max(3) - 1)) as u32;
-    // Where the two parts do not meet, the step stands between neighbours.
+    // If the two parts do not meet, the step is between two adjacent points.
     if (time(bend) - time(bend - 1)).abs() > time(bend) / 1000.0 {
         curves.read.retain(|point| point.0 != bend - 1 && point.0 != bend);
         let place = curves.read.partition_point(|point| point.0 < bend);
@@ -194,7 +194,7 @@ fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Er
     Ok(curves)
 }
 
-/// A formula's points: each of the first distances, then so close that straight lines between them stay within
+/// The points of a formula: each of the first distances, then dense enough that straight lines between them stay within
 /// a thousandth of it.
 fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Curves {
     let mut read = Vec::new();
@@ -210,7 +210,7 @@ fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Cur
     Curves { read, write: Vec::new(), from }
 }
 
-/// A table in a file of its own; what is lacking at its ends is added.
+/// A table in a separate file; missing ends are extended.
 fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text) -> Result<Curves, Errors> {
     let (name, at) = fields.word("Full seek curve")?;
     let (file, table) =

@@ -1,17 +1,17 @@
-//! Slots without blocks, and how many blocks are left: what layouts of both generations write alike.
+//! Slots without blocks, and the number of blocks: what the layouts of both generations write in the same way.
 
 use super::fields::Fields;
 use super::syntax::{Block, Errors, Value};
 use super::write::Text;
 use crate::diagnostic::Diagnostic;
 
-/// A hole: first slot, slots, and how many times again each so many slots further.
+/// A hole: first slot, slots, period, and number of repetitions.
 pub(super) type Hole = [u64; 4];
 
 /// More cylinders than any drive has.
 pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
 
-/// Writes how many blocks the drive has: as many as its layout holds, whatever it claims.
+/// Writes the number of blocks: as many as the layout holds, regardless of the stated count.
 pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut Text) -> Result<(), Errors> {
     let key = "Block count";
     let claims = match model.block.get(key) {
@@ -30,11 +30,16 @@ pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut
     let claims = claims.map_or("an unknown number of".to_owned(), |claims| claims.to_string());
     let message = format!("{claims} blocks, but the zones hold {holds} without spares and slips; using {holds}");
     text.warn(model.at(key).says(message).key(key));
-    text.given("sectors", holds, at, &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"));
+    text.given(
+        "sectors",
+        holds,
+        at,
+        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
+    );
     Ok(())
 }
 
-/// A hole as the profile has it.
+/// A hole in the form of the profile.
 pub(super) fn written(hole: &Hole) -> String {
     match hole {
         [first, slots, _, 0] => format!("[{first}, {slots}]"),
@@ -42,7 +47,7 @@ pub(super) fn written(hole: &Hole) -> String {
     }
 }
 
-/// Holes alike and equally far apart as one with a count.
+/// Merges identical, equally spaced holes into one with a count.
 pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
     let mut found: Vec<Hole> = Vec::new();
     for &(first, length) in holes {
@@ -56,7 +61,7 @@ pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
         }
         found.push([first, length, 0, 0]);
     }
-    // A pair is no row of them: written out, it reads more easily.
+    // A pair is easier to read when written out.
     found
         .iter()
         .flat_map(|hole| if hole[3] == 1 { vec![single(hole, 0), single(hole, 1)] } else { vec![*hole] })
@@ -67,7 +72,7 @@ fn single(hole: &Hole, time: u64) -> Hole {
     [hole[0] + time * hole[2], hole[1], 0, 0]
 }
 
-/// A block's list that must be there.
+/// A required list of a block.
 pub(super) fn list<'a>(block: &'a Block, key: &str) -> Result<&'a [Value], Diagnostic> {
     match block.get(key).map(|entry| &entry.value) {
         Some(Value::List(values)) => Ok(values),

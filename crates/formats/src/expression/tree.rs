@@ -38,7 +38,6 @@ pub struct Axis {
 /// What an expression says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
-    /// A number.
     Number(f64),
     /// A level, or a setting that is no number.
     Word(String),

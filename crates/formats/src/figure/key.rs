@@ -2,18 +2,17 @@
 
 use std::fmt;
 
-/// What a key takes; bounds are inclusive.
+/// What a key accepts; bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
 pub enum Accepts {
     /// A whole number.
     Whole(u64, u64),
-    /// A number.
     Number(f64, f64),
     /// A switch: on or off, true or false, yes or no, 1 or 0.
     Flag,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// Rows `{ first, cylinders, spt }` and what else a zone may say.
+    /// Rows `{ first, cylinders, spt }` and further keys of a zone.
     Zones,
     /// Rows `[first slot, slots]` or `[first slot, slots, period, times more]`.
     Holes,
@@ -26,13 +25,13 @@ pub enum Accepts {
 }
 
 impl Accepts {
-    /// The words it takes, where it takes words.
+    /// The words that it accepts.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
         let words: &[&str] = if let Accepts::Word(words) = *self { words } else { &[] };
         words.iter().copied()
     }
 
-    /// What it takes, for a table.
+    /// What it accepts, for a table.
     pub fn range(&self) -> String {
         match self {
             Accepts::Whole(low, high) => format!("{low} to {high}"),
@@ -70,25 +69,24 @@ pub struct Key {
     pub path: &'static str,
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
-    /// What it takes.
     pub accepts: Accepts,
-    /// Must be there.
+    /// Whether the key is required.
     pub required: bool,
-    /// What holds where it is left out; empty where it must be there.
+    /// The default, in words; empty if the key is required.
     pub otherwise: &'static str,
-    /// What it says, in a clause.
+    /// What it means, in a clause.
     pub meaning: &'static str,
-    /// Other words by which people look for it.
+    /// Other words that people search for.
     pub also: &'static [&'static str],
 }
 
 impl Key {
-    /// One that must be there.
+    /// A required key.
     pub const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
         Key { path, unit, accepts, required: true, otherwise: "", meaning, also: &[] }
     }
 
-    /// One that may be left out; `otherwise` then holds.
+    /// An optional key with its default.
     pub const fn may(
         path: &'static str,
         unit: &'static str,
@@ -99,7 +97,7 @@ impl Key {
         Key { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
     }
 
-    /// The same key, to be found by these words too.
+    /// The same key, also found by these words.
     pub const fn also(self, also: &'static [&'static str]) -> Key {
         Key { also, ..self }
     }

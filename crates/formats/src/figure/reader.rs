@@ -11,15 +11,15 @@ use super::vocabulary::{NO_WORDS, Vocabulary};
 use crate::diagnostic::Diagnostic;
 use crate::spelling::nearest;
 
-/// Reads figures out of one TOML text and gathers what is wrong with it.
+/// Reads figures from a TOML text, and collects its errors.
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     /// What errors may suggest.
     vocabulary: &'static Vocabulary,
-    /// Where each line starts: a profile asks for the lines of all its figures.
+    /// The start of each line: a profile needs the lines of all its figures.
     lines: Vec<usize>,
-    /// Short names for long citations: `@name` in a source.
+    /// Short names of citations: `@name` in a source.
     pub(crate) sources: BTreeMap<String, String>,
     cited: BTreeSet<String>,
     pub(crate) errors: Vec<Diagnostic>,
@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         Reader { file, text, vocabulary, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
     }
 
-    /// The document's table; syntax errors go to `errors`.
+    /// The table of the document; syntax errors go to `errors`.
     pub(crate) fn table(&mut self) -> DeTable<'a> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
@@ -73,8 +73,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads all figures below `table`, whose keys begin with `prefix`. With `bare`, a plain value is a setting of
-    /// the user; without, it is an error, since it has no source.
+    /// Reads all figures in `table`, whose keys start with `prefix`. With `bare`, a plain value is a setting of the user;
+    /// otherwise it is an error, as it has no source.
     pub(crate) fn walk(
         &mut self,
         table: &DeTable<'_>,
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         Some(Entry { value: value?, kind, source, misses, interval })
     }
 
-    /// The interval of a figure: a fitted number has one, and nothing else has.
+    /// The interval of a figure; fitted numbers must have one, and others must not.
     fn interval(
         &mut self,
         key: &Key,
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Puts citations in place of their `@names`.
+    /// Replaces `@names` by their citations.
     pub(crate) fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
         let mut full = String::new();
         let mut rest = text;
@@ -221,7 +221,7 @@ impl<'a> Reader<'a> {
         full
     }
 
-    /// Sources that no figure cites are left-overs: errors.
+    /// Reports sources that no figure cites.
     pub(crate) fn check_cited(&mut self) {
         let idle = self.sources.keys().filter(|name| !self.cited.contains(*name));
         let wrong = |name| self.wrong(0, "no figure cites it").key(format!("sources.{name}"));
@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
         self.errors.extend(wrong);
     }
 
-    /// The value as a key accepts it, or the line and what is wrong.
+    /// The value for a key, or the line and what is wrong.
     fn value(&self, accepts: &Accepts, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
         let line = self.line(value.span().start);
         match accepts {
@@ -323,7 +323,7 @@ impl<'a> Reader<'a> {
         self.slots(value, "not [first block, blocks, tries]", place).map(Value::Places)
     }
 
-    /// Rows of slot numbers, each as `row` takes it.
+    /// Rows of slot numbers, each converted by `row`.
     fn slots<T>(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -385,7 +385,7 @@ struct Entry<'t, 'i> {
     interval: Option<(f64, f64)>,
 }
 
-/// Two numbers, the lesser first.
+/// Two numbers, the smaller first.
 fn pair(value: &DeValue<'_>) -> Option<(f64, f64)> {
     let two: Vec<f64> = value.as_array()?.iter().map(|value| number(value.get_ref())).collect::<Option<_>>()?;
     matches!(two[..], [low, high] if low <= high).then(|| (two[0], two[1]))
@@ -447,7 +447,7 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
     }
 }
 
-/// A switch in any of the words that people use for it. What is kept is always `true` or `false`.
+/// A switch in any of the usual words. It is always stored as `true` or `false`.
 pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Some(true),

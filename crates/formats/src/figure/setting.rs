@@ -7,17 +7,17 @@ use super::vocabulary::Vocabulary;
 use crate::diagnostic::Diagnostic;
 use crate::limits;
 
-/// What the user gives for a key: a figure, or `none` where it may be left out: then what holds without it.
+/// What the user sets for a key: a figure, or `none` to use the default of an optional key.
 pub(crate) enum Given {
     Figure(Figure),
-    /// By its path.
+    /// The path of the key.
     None(&'static str),
 }
 
-/// The word that leaves a key out.
+/// The word that omits a key.
 const NONE: &str = "none";
 
-/// What the user gives for one of `keys`; `layer` names it in errors.
+/// Parses what the user sets for one of `keys`; `layer` names the layer in errors.
 pub(crate) fn setting(
     keys: &'static [Key],
     layer: &str,
@@ -42,7 +42,7 @@ pub(crate) fn setting(
     }
     let refused = |found| {
         let refused = vocabulary.refused(&known.accepts, text, wrong(found));
-        // Before what is said of the word itself.
+        // This goes before the hint about the word itself.
         let takes = known.accepts.to_string();
         let or_none = |expected: String| match may_be_none {
             true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),

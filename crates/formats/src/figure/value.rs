@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Someone measured it on such a drive.
+    /// Measured on such a drive.
     Measured,
-    /// Its maker states it.
+    /// Stated by its maker.
     Datasheet,
-    /// It follows from something else; the source says how.
+    /// Derived from something else; the source says how.
     Inferred,
-    /// It was fitted to measurements of such a drive (`seekwise fit`); the source says to which, and what it was before.
+    /// Fitted to measurements of such a drive (`seekwise fit`); the source says to which, and gives the previous value.
     Fitted,
-    /// The user set it; the source says where.
+    /// Set by the user; the source says where.
     Set,
 }
 
@@ -40,35 +40,33 @@ pub(crate) const KINDS: [(&str, Kind); 4] = [
     ("fitted", Kind::Fitted),
 ];
 
-/// Neighbouring cylinders laid out alike.
+/// A range of cylinders with the same layout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ZoneRow {
     /// Line in the file, 0 from the command line.
     pub line: usize,
     /// First cylinder.
     pub first: u32,
-    /// Cylinders.
     pub cylinders: u32,
-    /// Sectors a track: one for all heads, or one a head; none with `runs`.
+    /// Sectors per track: one number for all heads, or one per head; empty with `runs`.
     pub spt: Vec<u32>,
-    /// Cylinders before it that hold nothing.
+    /// Unused cylinders before it.
     pub gap: u32,
-    /// Skews of its own, as shares of a revolution: between cylinders, between heads.
+    /// Its own skews, in revolutions: between cylinders, between heads.
     pub skews: Option<(f64, f64)>,
-    /// Where its first sector lies, as a share of a revolution, wherever the zone before would go on.
+    /// The angle of its first sector, in revolutions, regardless of where the previous zone ends.
     pub offset: Option<f64>,
-    /// Its tracks one run after another, where no rule gives them.
+    /// Its tracks as a list of runs, if no rule gives them.
     pub band: Option<Band>,
 }
 
-/// A zone's tracks written out: equal bands, each a list of runs.
+/// The tracks of a zone, listed: equal bands, each a list of runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Band {
     /// Cylinders of a band.
     pub cylinders: u32,
-    /// From one band's first sector to the next one's, as a share of a revolution.
+    /// The angle from the first sector of a band to that of the next, in revolutions.
     pub skew: f64,
-    /// The runs.
     pub runs: Vec<RunRow>,
 }
 
@@ -77,13 +75,13 @@ pub struct Band {
 pub struct RunRow {
     /// The surface.
     pub head: u8,
-    /// Cylinder of the first track, from the band's first.
+    /// Cylinder of the first track, relative to the band.
     pub first: u32,
-    /// Tracks; below zero they run towards lower cylinders.
+    /// Number of tracks; negative if they run towards lower cylinders.
     pub tracks: i32,
-    /// Sectors on each.
+    /// Sectors per track.
     pub spt: u32,
-    /// Where the first sector lies, from the band's first, and each track's from the one before: shares of a revolution.
+    /// The angle of the first sector relative to the band, and of each track relative to the previous one, in revolutions.
     pub angle: (f64, f64),
 }
 
@@ -92,21 +90,18 @@ pub struct RunRow {
 pub enum Value {
     /// A whole number.
     Whole(u64),
-    /// A number.
     Number(f64),
     /// Yes or no.
     Flag(bool),
-    /// A word.
     Word(String),
-    /// Zones.
     Zones(Vec<ZoneRow>),
     /// Points of a seek curve: cylinders and milliseconds.
     Points(Vec<(u32, f64)>),
-    /// Stretches of slots without blocks: first slot, slots, and how many times again each so many slots further.
+    /// Ranges of slots without blocks: first slot, slots, period, and number of repetitions.
     Holes(Vec<[u64; 4]>),
-    /// Slots and the slots that their blocks live in.
+    /// Remapped slots, and the slots that hold their blocks.
     Pairs(Vec<(u64, u64)>),
-    /// Places that are hard to read: first block, blocks, tries beyond the first.
+    /// Weak sectors: first block, number of blocks, retries.
     Places(Vec<(u64, u32, u32)>),
 }
 
@@ -129,19 +124,18 @@ impl fmt::Display for Value {
 /// A value with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Dotted key below its layer.
+    /// Dotted key within its layer.
     pub key: &'static str,
-    /// The value.
     pub value: Value,
     /// Its unit; empty for counts and words.
     pub unit: &'static str,
-    /// Where from.
+    /// Its origin.
     pub kind: Kind,
     /// Citation or derivation.
     pub source: String,
-    /// Why the model does not meet it (checks only).
+    /// Why the model does not reproduce it (checks only).
     pub misses: Option<String>,
-    /// Of a fitted number: between which values it lies, by what it was fitted to.
+    /// The confidence interval of a fitted number.
     pub interval: Option<(f64, f64)>,
     /// Line in its file, 0 from the command line.
     pub line: usize,

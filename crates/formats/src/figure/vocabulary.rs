@@ -1,22 +1,22 @@
 //! The words that an error may suggest: the keys of the layers, the values that they take, and the names of ready-made
-//! layers. Whoever reads a file or a setting brings the vocabulary of what can stand there.
+//! layers. Each reader passes in the vocabulary of its file or setting.
 
 use super::key::{Accepts, Key};
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
 use crate::spelling::{endings, is_same, meant, nearest};
 
-/// What can stand in a file or a setting.
+/// The words that are allowed in a file or a setting.
 #[derive(Default)]
 pub(crate) struct Vocabulary {
     /// Dotted keys of figures.
     pub figures: Vec<(String, &'static Key)>,
-    /// Keys that are no figures.
+    /// Keys that are not figures.
     pub plain: Vec<&'static str>,
     /// Ready-made layers: the layer's key and their names.
     pub ready: Vec<(&'static str, String)>,
 }
 
-/// Nothing to suggest but what a key takes, for texts that are part of the program.
+/// An empty vocabulary, for texts that are part of the program.
 pub(crate) static NO_WORDS: Vocabulary = Vocabulary { figures: Vec::new(), plain: Vec::new(), ready: Vec::new() };
 
 impl Vocabulary {

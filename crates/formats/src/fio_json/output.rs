@@ -51,7 +51,6 @@ impl Default for FioOutput {
 /// One job, or one reporting group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobResult {
-    /// Its name.
     pub name: String,
     /// Its client, in the output of a client.
     pub hostname: Option<String>,
@@ -69,11 +68,8 @@ pub struct JobResult {
     pub options: BTreeMap<String, String>,
     /// `description` of the job.
     pub description: Option<String>,
-    /// Reads.
     pub read: DirectionResult,
-    /// Writes.
     pub write: DirectionResult,
-    /// Trims.
     pub trim: DirectionResult,
     /// All directions in one (`unified_rw_reporting`); the other three are then empty.
     pub mixed: Option<DirectionResult>,
@@ -87,7 +83,6 @@ pub struct JobResult {
     pub usr_cpu: f64,
     /// Percent of one processor in the kernel.
     pub sys_cpu: f64,
-    /// Context switches.
     pub context_switches: u64,
     /// Page faults that read the disk.
     pub major_faults: u64,
@@ -105,7 +100,6 @@ pub struct JobResult {
     pub latency_depth: u64,
     /// `latency_target`, µs.
     pub latency_target: u64,
-    /// `latency_percentile`.
     pub latency_percentile: f64,
     /// `latency_window`, µs.
     pub latency_window: u64,
@@ -116,7 +110,6 @@ pub struct JobResult {
 pub struct DirectionResult {
     /// Bytes moved.
     pub bytes: u64,
-    /// Bytes a second.
     pub bytes_per_second: u64,
     /// Requests a second.
     pub iops: f64,
@@ -163,13 +156,9 @@ impl DirectionResult {
 /// Latencies of one kind, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencySummary {
-    /// Least.
     pub min: u64,
-    /// Largest.
     pub max: u64,
-    /// Mean.
     pub mean: f64,
-    /// Standard deviation.
     pub stddev: f64,
     /// Number of samples.
     pub n: u64,
@@ -182,11 +171,8 @@ pub struct LatencySummary {
 /// What samples of equal intervals amount to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Samples {
-    /// Least.
     pub min: f64,
-    /// Largest.
     pub max: f64,
-    /// Mean.
     pub mean: f64,
     /// Standard deviation, of n - 1.
     pub stddev: f64,
@@ -252,7 +238,6 @@ impl LatencyBuckets {
 /// What the kernel counted of one block device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiskUtil {
-    /// Its name.
     pub name: String,
     /// Requests: reads, writes.
     pub ios: [u64; 2],

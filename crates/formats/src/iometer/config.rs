@@ -131,7 +131,6 @@ pub enum Assignment {
 pub struct Manager {
     /// Its number.
     pub id: u32,
-    /// Its name.
     pub name: String,
     /// Its network address, as written.
     pub address: String,
@@ -144,7 +143,6 @@ pub struct Manager {
 pub struct Worker {
     /// Line of its name; 0 when the file has no such worker.
     pub line: usize,
-    /// Its name.
     pub name: String,
     /// `Some(protocol)` for a network worker.
     pub network: Option<String>,

@@ -40,11 +40,9 @@ pub enum Subject {
     /// All managers together.
     #[default]
     All,
-    /// One manager.
     Manager,
     /// One processor; only the processor's columns are filled.
     Processor,
-    /// One worker.
     Worker,
     /// One disk of a worker.
     Disk,
@@ -57,9 +55,7 @@ pub enum Subject {
 pub struct Split {
     /// All requests.
     pub total: Option<f64>,
-    /// Reads.
     pub read: Option<f64>,
-    /// Writes.
     pub write: Option<f64>,
 }
 
@@ -78,19 +74,15 @@ pub struct Row {
     pub spec: String,
     /// Managers, workers and disks in the row.
     pub managers: Option<u64>,
-    /// Workers.
     pub workers: Option<u64>,
-    /// Disks.
     pub disks: Option<u64>,
     /// Requests a second.
     pub iops: Split,
-    /// Bytes a second.
     pub bytes_per_second: Split,
     /// Mean response, ms.
     pub mean_ms: Split,
     /// Largest response, ms.
     pub max_ms: Split,
-    /// Errors.
     pub errors: Split,
     /// Bytes moved (no total in the file).
     pub bytes: Split,
@@ -104,7 +96,6 @@ pub struct Row {
     pub queue_depth: Option<u64>,
     /// Processor time, percent of all processors.
     pub cpu_percent: Option<f64>,
-    /// Interrupts a second.
     pub interrupts_per_second: Option<f64>,
     /// Requests a second for each percent of processor time.
     pub cpu_effectiveness: Option<f64>,

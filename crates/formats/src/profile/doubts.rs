@@ -1,6 +1,6 @@
-//! A drive's figures held against one another: what no drive has, though each figure by itself might be. What is impossible
-//! (zones that hold less than the drive offers, zones that overlap) is an error of `build`; here is what is doubtful, as warnings
-//! with the line of the figure. A figure that was measured or fitted, or set for a run, is not doubted.
+//! Implausible combinations of figures, which no real drive has, as warnings with the line of the figure. Impossible ones
+//! (zones that hold less than the drive offers, zones that overlap) are errors in `build`. Figures that were measured or fitted,
+//! or set for a run, are not checked.
 //!
 //! | rule | how wide | where from |
 //! |---|---|---|
@@ -16,20 +16,20 @@ use super::drive_file::DriveFile;
 use crate::diagnostic::Diagnostic;
 use crate::figure::{Figure, Kind, Value, ZoneRow};
 
-/// Share by which the zones may hold more than the drive offers.
+/// Surplus of the zones over the drive's capacity.
 pub const SPARE: f64 = 0.02;
-/// Sectors of the outermost track by those of the innermost.
+/// Ratio of the sectors of the outermost track to those of the innermost.
 const INWARD: f64 = 3.5;
-/// Full stroke by average seek.
+/// Ratio of full-stroke to average seek.
 const STROKE: (f64, f64) = (1.2, 3.5);
-/// Revolutions a minute.
+/// Revolutions per minute.
 const SPEED: (f64, f64) = (2_000.0, 20_000.0);
-/// Cylinders, and sectors a track.
+/// Cylinders, and sectors per track.
 const DENSEST: (u64, u64) = (1_000_000, 12_000);
-/// A segment's part of the outermost track.
+/// Size of a segment relative to the outermost track.
 const SEGMENT: f64 = 0.05;
 
-/// The sectors of all zones without holes and media cache: what the drive could offer. Nothing of a drive without zones.
+/// The sectors of all zones without holes and media cache, which the drive could offer; `None` without zones.
 pub fn held(drive: &DriveFile) -> Option<u64> {
     let heads = drive.number("geometry.heads")? as u64;
     let all = zones(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(sectors(row, heads)?))?;
@@ -50,7 +50,7 @@ fn zones(drive: &DriveFile) -> Option<&[ZoneRow]> {
     }
 }
 
-/// Sectors of a row's cylinders; nothing where that goes beyond 64 bits.
+/// Sectors of a row's cylinders; `None` on overflow.
 fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
     let cylinders = u64::from(row.cylinders);
     match &row.band {
@@ -61,7 +61,7 @@ fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
         }
         None => {
             let each: u64 = row.spt.iter().map(|&spt| u64::from(spt)).sum();
-            // One figure for all heads, or one a head.
+            // One number for all heads, or one per head.
             let tracks = if row.spt.len() == 1 { heads } else { 1 };
             each.checked_mul(tracks)?.checked_mul(cylinders)
         }
@@ -74,13 +74,13 @@ fn longest(row: &ZoneRow) -> u64 {
     row.spt.iter().copied().chain(runs).max().map_or(0, u64::from)
 }
 
-/// What is doubtful of the drive.
+/// Warnings about implausible figures.
 pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
     let all = [capacity, speed, inward, density, link, stroke, segment];
     all.into_iter().filter_map(|doubt| doubt(drive)).collect()
 }
 
-/// The figure, unless somebody knows it: it was measured or fitted, or set for a run.
+/// The figure, unless it was measured or fitted, or set for a run.
 pub fn doubted<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
     let stated = |figure: &&Figure| matches!(figure.kind, Kind::Datasheet | Kind::Inferred);
     drive.figure(key).filter(stated)
@@ -209,7 +209,7 @@ mod tests {
             let Ok(drive) = parse(&file.to_string_lossy(), &text) else { continue };
             seen += 1;
             assert_eq!(doubts(&drive), [], "{}", file.display());
-            // What the pencil says its zones hold is what the layout takes.
+            // The calculated capacity of the zones is that of the layout.
             let mut full = drive.clone();
             let held = held(&drive).unwrap();
             full.set("geometry.sectors", &held.to_string()).unwrap();
@@ -220,7 +220,7 @@ mod tests {
         assert!(seen >= 13, "{seen}");
     }
 
-    /// One figure wrong each, as a slip of the pen leaves it.
+    /// One wrong figure each, as after a typing error.
     #[test]
     fn a_wrong_figure_is_doubted_with_its_line() {
         let wrong = [
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Who measured it, or sets it for a run, knows.
+    /// Measured figures, and settings of a run, are trusted.
     #[test]
     fn what_somebody_knows_is_not_doubted() {
         let short = exos().replace("35_156_656_128, datasheet", "15_628_053_168, measured");

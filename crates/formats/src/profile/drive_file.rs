@@ -23,7 +23,7 @@ pub struct DriveFile {
     pub interface: String,
     /// Citations by their short names; the figures' sources carry them in full.
     pub sources: BTreeMap<String, String>,
-    /// Everyday cases in which it does otherwise than arithmetic from its figures says.
+    /// Everyday cases in which it deviates from the arithmetic.
     pub otherwise: Vec<Otherwise>,
     pub(super) figures: Vec<Figure>,
 }
@@ -39,7 +39,7 @@ impl DriveFile {
         self.figures.iter().find(|figure| figure.key == key)
     }
 
-    /// A figure that is a number.
+    /// The value of a figure that is a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.figure(key)?.value {
             Value::Whole(n) => Some(n as f64),
@@ -48,7 +48,7 @@ impl DriveFile {
         }
     }
 
-    /// Puts a figure of the user in place of the file's.
+    /// Replaces a figure of the file by the user's.
     pub(crate) fn replace(&mut self, figure: Figure) {
         match self.figures.iter_mut().find(|old| old.key == figure.key) {
             Some(old) => *old = figure,
@@ -59,7 +59,7 @@ impl DriveFile {
         }
     }
 
-    /// Takes a figure away that may be left out.
+    /// Removes an optional figure.
     pub(crate) fn leave_out(&mut self, key: &str) {
         self.figures.retain(|figure| figure.key != key);
     }

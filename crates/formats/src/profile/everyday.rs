@@ -1,5 +1,5 @@
-//! `[everyday]`: what a drive honestly does otherwise than arithmetic from its own figures says, case by case, with the
-//! source. The cases are those of `seekwise drives NAME --check`; what they run and what is expected is the lab's.
+//! `[everyday]`: the cases in which a drive really deviates from the arithmetic on its own figures, each with its
+//! source. The cases are those of `seekwise drives NAME --check`; the laboratory defines what they run and expect.
 //!
 //! ```toml
 //! [everyday]
@@ -59,21 +59,21 @@ pub const CASES: [&str; 44] = [
     "overwrite and flush, 4 KiB",
 ];
 
-/// A case in which the drive does otherwise.
+/// A case in which the drive deviates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Otherwise {
-    /// Which, one of [`CASES`].
+    /// One of [`CASES`].
     pub case: &'static str,
-    /// Why.
+    /// The reason.
     pub misses: String,
-    /// How that is known.
+    /// The kind of its source.
     pub kind: Kind,
     /// Citation or derivation.
     pub source: String,
 }
 
 impl Reader<'_> {
-    /// Reads `[everyday]`; what is wrong goes to `errors`.
+    /// Reads `[everyday]`; errors go to `errors`.
     pub(super) fn read_everyday(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Otherwise> {
         let line = self.line(value.span().start);
         let Some(table) = value.get_ref().as_table() else {

@@ -1,22 +1,22 @@
-//! The keys of a drive profile: unit, range, whether it must be there, what it says. Each stands here once; the reader,
-//! `--set`, `seekwise keys`, the catalogue's table, the guide and the errors all go by this list.
+//! The keys of a drive profile: unit, range, default and meaning. Each is defined only here; the reader,
+//! `--set`, `seekwise keys`, the table of the catalogue, the guide and the errors all use this list.
 
 use std::sync::LazyLock;
 
 use crate::figure::Accepts::{Flag, Holes, Number, Pairs, Places, Points, Whole, Word, Zones};
 use crate::figure::{Accepts, Key, Vocabulary};
 
-/// What errors about a profile may suggest.
+/// The words that errors about a profile may suggest.
 pub(crate) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| Vocabulary::of_layer("drive", KEYS));
 
-/// The orders a queue can have.
+/// The policies of a queue.
 pub const POLICIES: Accepts = Word(&["fcfs", "sstf", "look", "clook", "sptf"]);
 
-/// A time in milliseconds: nothing a disk does takes ten seconds.
+/// A time in milliseconds; nothing in a drive takes ten seconds.
 const MS: Accepts = Number(0.0, 10_000.0);
 const SECTORS: Accepts = Whole(0, 1 << 24);
 
-/// All keys, in the order in which they are shown.
+/// All keys, in display order.
 pub static KEYS: &[Key] = &[
     Key::must("geometry.sectors", "sectors", Whole(1, 1 << 48), "capacity in blocks of 512 bytes").also(&["capacity", "size"]),
     Key::must("geometry.physical_sector", "bytes", Whole(512, 4096), "size of a physical sector; a partial write reads the sector and rewrites it one revolution later").also(&["4kn", "512e", "sector size"]),

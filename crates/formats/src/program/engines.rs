@@ -1,4 +1,4 @@
-//! The engines of programs: their keys, and what the model makes of them.
+//! The engines of programs: their keys, and how the model's programs are built from them.
 
 use seekwise_model::files::call::Handle;
 use seekwise_model::files::program::{
@@ -11,24 +11,23 @@ use crate::figure::{Accepts, Figures, Key};
 
 /// An engine.
 pub(crate) struct Engine {
-    /// Its name.
     pub name: &'static str,
     /// What it does.
     pub what: &'static str,
-    /// What an operation of it is.
+    /// What its operations are.
     pub operation: &'static str,
-    /// Its keys. A program's file gives them all.
+    /// Its keys, all of which a program's file must have.
     pub keys: &'static [Key],
-    /// The program by its figures.
+    /// Builds the program from its figures.
     pub build: fn(&Figures<'_>, Volumes) -> Doing,
 }
 
-/// The volumes that a program uses, by their places in the scene.
+/// The volumes of a program, by their indices in the scene.
 #[derive(Clone, Copy)]
 pub(crate) struct Volumes {
-    /// The one that it is on.
+    /// The volume that it runs on.
     pub on: u8,
-    /// The one that it writes to, where that is another.
+    /// The volume that it writes to.
     pub to: u8,
 }
 
@@ -45,7 +44,7 @@ const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning:
     Key::must(path, unit, accepts, meaning)
 }
 
-// What several engines have.
+// Keys shared by several engines.
 const FILES: Key = must(
     "files",
     "",
@@ -417,12 +416,12 @@ pub(crate) fn files(it: &Figures<'_>) -> FileSet {
     }
 }
 
-/// Bytes, at least one where there are any.
+/// Bytes, at least one if the size is not zero.
 fn mb(it: &Figures<'_>, key: &str) -> u64 {
     (it.number(key) * 1e6).round() as u64
 }
 
-/// Bytes, whole sectors.
+/// Bytes, rounded to whole sectors.
 fn kib(it: &Figures<'_>, key: &str) -> u64 {
     ((it.number(key) * 2.0).round() as u64).max(1) * 512
 }

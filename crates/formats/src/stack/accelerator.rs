@@ -1,4 +1,4 @@
-//! A driver's cache in host memory: its keys, and the layer of them.
+//! A driver's cache in host memory: its keys, and how to build it.
 
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::stack::Layer;
@@ -7,7 +7,6 @@ use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static ACCELERATOR: Kind = Kind {
     name: "accelerator",
     otherwise: "none: no disk cache in host memory",

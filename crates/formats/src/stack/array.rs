@@ -1,4 +1,4 @@
-//! An array of drives: its keys, and the layer of them.
+//! An array of drives: its keys, and how to build it.
 
 use seekwise_model::host::array::layout::{Level, Share};
 use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
@@ -9,7 +9,6 @@ use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 use crate::profile::discipline;
 
-/// The layer.
 pub(super) static ARRAY: Kind = Kind {
     name: "array",
     otherwise: "none: one drive",
@@ -20,7 +19,6 @@ pub(super) static ARRAY: Kind = Kind {
     build,
 };
 
-/// The words for levels.
 const LEVELS: &[&str] = &["linear", "raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
 
 static KEYS: &[Key] = &[

@@ -1,4 +1,4 @@
-//! A bus that all controllers of an array share: its key, and the layer of it.
+//! A bus shared by all controllers of an array: its key, and how to build it.
 
 use seekwise_model::stack::Layer;
 
@@ -6,7 +6,6 @@ use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static BUS: Kind = Kind {
     name: "bus",
     otherwise: "none: each channel has its own path to memory",

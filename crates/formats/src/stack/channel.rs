@@ -1,4 +1,4 @@
-//! The IDE channels of an array's drives: their key, and the layer of it.
+//! The IDE channels of an array's drives: their key, and how to build them.
 
 use seekwise_model::stack::Layer;
 
@@ -6,7 +6,6 @@ use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static CHANNEL: Kind = Kind {
     name: "channel",
     otherwise: "none: each drive has its own channel",

@@ -1,4 +1,4 @@
-//! The host bus adapter: its keys, and the layer of them.
+//! The host bus adapter: its keys, and how to build it.
 
 use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
 use seekwise_model::stack::Layer;
@@ -8,7 +8,6 @@ use super::modes::{self, MODES};
 use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static CONTROLLER: Kind = Kind {
     name: "controller",
     otherwise: "none: the drive's link is the host's",
@@ -45,7 +44,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("coalesce_us", &["coalesce"], &[]),
 ];
 
-/// A mode only limits what the drive's link moves, whichever way that is.
+/// A mode only limits the rate of the drive's link, in both directions.
 fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     let mode = it.may_word("mode");
     let link = &mut beside.profile.link;

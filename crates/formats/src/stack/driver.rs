@@ -1,4 +1,4 @@
-//! The operating system's driver: its keys, and the layer of them.
+//! The operating system's driver: its keys, and how to build it.
 
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
@@ -10,7 +10,6 @@ use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 use crate::profile::discipline;
 
-/// The layer.
 pub(super) static DRIVER: Kind = Kind {
     name: "driver",
     otherwise: "direct: in order, without splitting, without a limit of its own",
@@ -97,7 +96,7 @@ fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     }))
 }
 
-/// What is not given is as in Linux.
+/// Missing values default to Linux's.
 fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
     match it.word("queue.policy") {
         "deadline" => SchedulerSpec::Deadline(DeadlineSpec {
@@ -115,7 +114,7 @@ fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
             async_charge: it.count("queue.async_charge"),
             sync_writes: it.flag("queue.sync_writes"),
         }),
-        // A driver knows no positioning time, so neither SPTF nor what restrains it.
+        // A driver does not know positioning times, so SPTF and its limits do not apply.
         policy => {
             let wait = it.may_number("queue.max_wait_ms").unwrap_or(0.0);
             SchedulerSpec::Order(discipline(policy, it.whole("queue.window"), 0, 0, wait))

@@ -1,4 +1,4 @@
-//! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
+//! The ready-made layers above a drive, read from `hosts.toml`, which has the form of a drive's figures.
 
 use super::kinds::KINDS;
 use crate::diagnostic::Diagnostic;
@@ -9,11 +9,9 @@ const HOSTS: &str = include_str!("hosts.toml");
 /// A ready-made layer.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Which layer of a stack it is.
+    /// The kind of layer.
     pub layer: &'static str,
-    /// Its name.
     pub name: String,
-    /// Its figures.
     pub figures: Vec<Figure>,
 }
 

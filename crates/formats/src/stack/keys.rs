@@ -31,7 +31,7 @@ pub(crate) const STACK: &[Plain] = &[
     ),
 ];
 
-/// Keys of a job. Those of fio's own files are fio's.
+/// Keys of a job, besides the options of its own file.
 pub const JOB: &[Plain] = &[
     (
         "job",
@@ -56,7 +56,7 @@ pub const JOB: &[Plain] = &[
     ),
 ];
 
-/// What errors about a stack, or a setting of one, may suggest.
+/// The words that errors about a stack or its settings may suggest.
 pub(crate) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let of = |layer: &'static str| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key));
     let hosts = hosts().expect("the ready-made layers are part of the program and load");

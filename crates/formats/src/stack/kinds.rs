@@ -1,11 +1,11 @@
-//! The list of all layers, and what goes by their names.
+//! The list of all layers, and lookups by their names.
 
 use super::kind::Kind;
 use crate::concern::Concern;
 use crate::figure::Key;
 use crate::profile::keys::KEYS;
 
-/// The layers above a drive, from the program's side down.
+/// The layers above a drive, from the program down.
 pub(crate) static KINDS: [&Kind; 8] = [
     &super::processor::PROCESSOR,
     &super::accelerator::ACCELERATOR,
@@ -17,12 +17,12 @@ pub(crate) static KINDS: [&Kind; 8] = [
     &super::controller::CONTROLLER,
 ];
 
-/// The layers of a stack, from the program's side down; the last is the drive.
+/// The layers of a stack, from the program down; the last is the drive.
 pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
     KINDS.iter().map(|kind| kind.name).chain(["drive"])
 }
 
-/// What a difference in a setting of a layer above the drive is credited to, where the key has no concern of its own.
+/// What a difference in a layer above the drive is credited to, unless the key has its own concern.
 pub fn concern_of(layer: &str) -> Option<Concern> {
     kind_of(layer).map(|kind| kind.concern)
 }

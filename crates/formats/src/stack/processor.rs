@@ -1,4 +1,4 @@
-//! The processor above a stack: its keys, and what it costs by them.
+//! The processor above a stack: its keys, and how to build it.
 
 use seekwise_model::host::processor::ProcessorSpec;
 use seekwise_model::stack::Layer;
@@ -7,7 +7,6 @@ use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key, span};
 
-/// The layer.
 pub(super) static PROCESSOR: Kind = Kind {
     name: "processor",
     otherwise: "none: computing takes no time",
@@ -43,7 +42,7 @@ static KEYS: &[Key] = &[
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
-/// The costs of a processor and of the drivers on it, all on the reference machine, at the processor's speed.
+/// Scales the costs of the processor and its drivers from the reference machine to the processor's speed.
 fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     let at_speed = |us: f64| span(us / 1e3 / it.number("speed"));
     let half = it.number("request_us") / 2.0;

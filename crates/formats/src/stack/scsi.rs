@@ -1,4 +1,4 @@
-//! A SCSI bus that an array's drives share: its keys, and the layer of it.
+//! A SCSI bus shared by an array's drives: its keys, and how to build it.
 
 use seekwise_model::host::scsi::ScsiSpec;
 use seekwise_model::stack::Layer;
@@ -7,7 +7,6 @@ use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
 use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static SCSI: Kind = Kind {
     name: "scsi",
     otherwise: "none: each drive has its own bus",

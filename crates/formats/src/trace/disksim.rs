@@ -1,8 +1,8 @@
-//! DiskSim's forms. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
-//! hexadecimal of which bit 0 says that it is a **read**. Its batch form has a sixth column, which is left.
+//! DiskSim's formats. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
+//! hexadecimal, where bit 0 means a **read**. Its batch form has a sixth column, which is ignored.
 //!
-//! Validation: `R|W TAG block blocks response next`, microseconds: how long the drive took, and from its end to the next
-//! request. A request's instant is the sum of all before it.
+//! Validation: `R|W TAG block blocks response next`, microseconds: the response time, and the time from its completion to the next
+//! request. The timestamp of a request is the sum of all times before it.
 
 use seekwise_model::block::Op;
 
@@ -36,7 +36,7 @@ impl Parse for Ascii {
     }
 }
 
-/// How it says that the drive was seen to take a request.
+/// The tags for how the drive served a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
 pub(super) struct Validation {

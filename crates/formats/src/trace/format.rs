@@ -1,4 +1,4 @@
-//! The formats of traces: their names, what their numbers count, and how a trace is to be read.
+//! The formats of traces: their names and units, and how a trace is read.
 
 use super::fields::Units;
 
@@ -7,7 +7,7 @@ use super::fields::Units;
 pub enum Format {
     /// The kernel's binary records, version 7 or 8.
     Blktrace,
-    /// What blkparse prints of them.
+    /// The text output of blkparse.
     Blkparse,
     /// Microsoft Research Cambridge, of SNIA.
     Msr,
@@ -23,26 +23,24 @@ pub enum Format {
     Alibaba,
     /// Tencent's block traces of 2018.
     Tencent,
-    /// What bcc's biosnoop prints.
+    /// The output of bcc's biosnoop.
     Biosnoop,
-    /// What `seekwise serve --record` writes.
+    /// A recording by `seekwise serve --record`.
     Recording,
 }
 
-/// What is known of a format.
+/// The description of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Known {
-    /// The format.
     pub format: Format,
-    /// Its word.
     pub word: &'static str,
-    /// What it is, for people.
+    /// Its title.
     pub title: &'static str,
-    /// What a line holds.
+    /// The contents of a line.
     pub columns: &'static str,
-    /// What its numbers count.
+    /// Its units.
     pub units: Units,
-    /// It says when requests were over.
+    /// Whether it has response times.
     pub responses: bool,
 }
 
@@ -50,7 +48,7 @@ const NS: u64 = 1;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;
-/// Bytes where a format counts sectors.
+/// The unit of formats that count sectors.
 const SECTORS: u64 = 512;
 
 const fn units(time: u64, address: u64, length: u64) -> Units {
@@ -150,37 +148,37 @@ pub const FORMATS: [Known; 11] = [
 ];
 
 impl Format {
-    /// What is known of it.
+    /// Its description.
     pub fn known(self) -> &'static Known {
         FORMATS.iter().find(|known| known.format == self).expect("every format is known")
     }
 }
 
-/// Which events of a kernel's trace are its requests.
+/// The events of a kernel trace that count as requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Event {
-    /// Q: a program asked.
+    /// Q: queued by a program.
     #[default]
     Queued,
-    /// D: the driver was told.
+    /// D: issued to the driver.
     Issued,
 }
 
-/// What `wait` counts in fio's log of version 2.
+/// The meaning of `wait` in version 2 of fio's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Milliseconds from the beginning, as fio's code has it.
+    /// Milliseconds from the start, as in fio's code.
     Absolute,
-    /// Microseconds from the `wait` before, as fio's manual has it.
+    /// Microseconds since the previous `wait`, as in fio's manual.
     Relative,
 }
 
-/// How a trace is read. What is not said is as its format has it.
+/// How a trace is read. Missing values are those of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Its format; nothing: as it looks.
+    /// Its format; `None` to detect it.
     pub format: Option<Format>,
-    /// Of a kernel's trace: which events are requests.
+    /// For kernel traces: which events are requests.
     pub event: Event,
     /// Nanoseconds in a unit of time.
     pub time: Option<u64>,
@@ -188,15 +186,15 @@ pub struct Reading {
     pub address: Option<u64>,
     /// Bytes in a unit of length.
     pub length: Option<u64>,
-    /// Requests of this device alone.
+    /// Only the requests of this device.
     pub device: Option<String>,
-    /// Of fio's log of version 2; nothing: [`Wait::Absolute`] where no `wait` is less than one before.
+    /// For version 2 of fio's log; `None` means [`Wait::Absolute`] if the values never decrease.
     pub wait: Option<Wait>,
-    /// Requests among which order is made.
+    /// The number of requests in the sorting window.
     pub window: usize,
 }
 
-/// Requests among which order is made where nothing else is said: 4 MB of them.
+/// The default number of requests in the sorting window, which take 4 MB.
 pub const WINDOW: usize = 1 << 16;
 
 impl Default for Reading {
@@ -207,7 +205,7 @@ impl Default for Reading {
 }
 
 impl Reading {
-    /// What the numbers of a format count here.
+    /// The units of a format, with overrides.
     pub fn units(&self, format: Format) -> Units {
         let Units { time, address, length } = format.known().units;
         let said = |said: Option<u64>, otherwise| said.unwrap_or(otherwise);

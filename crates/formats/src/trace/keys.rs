@@ -1,4 +1,4 @@
-//! The keys of a trace (`trace.…`): how it is read, how it is played, and where its requests go on a device of another size.
+//! The keys of a trace (`trace.…`): how it is read and replayed, and how its requests are mapped to a device of another size.
 
 use seekwise_model::workload::trace::{Loop, Speed};
 
@@ -6,10 +6,10 @@ use super::fields::TIMES;
 use super::format::{Event, FORMATS, Reading, WINDOW, Wait};
 use crate::diagnostic::Diagnostic;
 
-/// What the keys begin with.
+/// The prefix of the keys.
 pub const ROOT: &str = "trace.";
 
-/// Keys, what each takes, what holds without it, what it says.
+/// The keys: name, values, default, meaning.
 pub const KEYS: [(&str, &str, &str, &str); 11] = [
     (
         "trace.format",
@@ -55,17 +55,17 @@ pub const KEYS: [(&str, &str, &str, &str); 11] = [
     ("trace.window", "1 to 1048576", "65536", "number of requests in the window that sorts an unsorted trace"),
 ];
 
-/// Where the requests of a trace of a larger device go.
+/// What to do with the requests of a trace of a larger device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Map {
-    /// Nowhere: it is an error.
+    /// Refuse the trace.
     #[default]
     Refuse,
-    /// To their address modulo the target's sectors.
+    /// Take addresses modulo the size of the target.
     Wrap,
-    /// Stretch by stretch to the place in proportion.
+    /// Scale the positions of regions in proportion.
     Scale,
-    /// Touched stretches one behind another.
+    /// Pack the touched regions one after another.
     Compact,
 }
 
@@ -79,16 +79,16 @@ impl Map {
     }
 }
 
-/// What the keys say.
+/// The values of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// How it is read.
     pub reading: Reading,
-    /// When requests are issued; a closed loop has one outstanding unless a job's depth says otherwise.
+    /// When requests are issued; a closed loop keeps one in flight unless the depth of the job is set.
     pub mode: Loop,
-    /// How fast.
+    /// The replay speed.
     pub speed: Speed,
-    /// Where they go.
+    /// How requests are mapped to the target.
     pub map: Map,
 }
 
@@ -105,7 +105,7 @@ pub fn loop_word(mode: Loop) -> &'static str {
 }
 
 impl Asked {
-    /// What these keys and values say; `file` names what they stand in.
+    /// Parses keys and values; `file` names their origin.
     pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Asked, Diagnostic> {
         let mut asked = Asked::default();
         keys.into_iter().try_for_each(|(key, value)| asked.set(file, key, value))?;
@@ -147,7 +147,7 @@ impl Asked {
     }
 }
 
-/// The same bound of a window and of a unit: 2^20.
+/// The upper limit of a window and of a unit: 2^20.
 fn bounded(value: &str) -> Option<u64> {
     value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
 }
@@ -163,7 +163,7 @@ fn word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnosti
     found.ok_or_else(|| fault().nearest_to(value, known.iter().map(|known| known.0)))
 }
 
-/// The window that holds where nothing is said, as the table has it.
+/// The table states the default window.
 const _: () = assert!(WINDOW == 65_536);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The lines of a text, given to the parser of their format.
+//! Splits a text into lines for the parser of its format.
 
 use std::io::{BufRead, Read};
 
@@ -6,7 +6,7 @@ use super::fields::{Line, place};
 use super::sink::{Parse, Rows, Sink};
 use crate::diagnostic::Diagnostic;
 
-/// The longest line: longer ones are none of any format.
+/// The longest line of any format.
 const LONGEST: u64 = 1 << 16;
 
 /// Lines of a text.
@@ -35,7 +35,7 @@ impl<P: Parse> Lines<P> {
         Diagnostic::at(&self.file, self.number as usize, message)
     }
 
-    /// The next line, brought together in `line`; false: there is none.
+    /// Collects the next line in `line`; false at the end.
     fn bring(&mut self) -> Result<bool, Diagnostic> {
         self.line.clear();
         let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
@@ -46,7 +46,7 @@ impl<P: Parse> Lines<P> {
     }
 }
 
-/// Parses a line of `file` with its end. False: all that follows is something else.
+/// Parses a line of `file`, including its end. False: the rest is not part of the trace.
 #[inline]
 fn parse<P: Parse>(parser: &mut P, file: &str, number: u64, line: &[u8], sink: &mut Sink) -> Result<bool, Diagnostic> {
     let mark = if number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
@@ -65,7 +65,7 @@ impl<P: Parse> Rows for Lines<P> {
     fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() && !self.over {
             self.number += 1;
-            // Mostly it lies in the reader's memory as a whole. What cannot be read is told where it is brought together.
+            // Usually the whole line is in the buffer. Read errors are reported when the line is collected.
             let here = self.input.fill_buf().unwrap_or_default();
             let here = &here[..here.len().min(LONGEST as usize - 1)];
             let more = match place(here, b'\n') {

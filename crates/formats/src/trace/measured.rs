@@ -1,16 +1,16 @@
 //! Traces of requests with the response times measured on a real drive.
 //!
-//! Two forms are read:
+//! There are two formats:
 //! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
 //!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
-//!   stand in any order, and be called otherwise or be in other units (`columns`). Others are left alone with a warning,
-//!   but for `cache_tag`, which traces carry for their readers.
-//! - **Validation traces of DiskSim**: a line a request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
-//!   microseconds, the tag (`Hit`, `Miss`, `Doub`, `Trip`) saying how the drive was seen to take it.
+//! be in any order, and have other names or units (`columns`). Other columns are ignored with a warning,
+//! except for `cache_tag`, which traces carry for information.
+//! - **DiskSim validation traces**: one line per request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
+//! microseconds; the tag (`Hit`, `Miss`, `Doub`, `Trip`) says how the drive served the request.
 //!
-//! Blank lines and lines that begin with `#` are left out. What is not given is derived: an arrival is the one before
-//! plus response and think time, a think time the gap between a completion and the next arrival (none where the next
-//! came before the completion).
+//! Blank lines and lines that start with `#` are skipped. Missing values are derived: an arrival is the previous one
+//! plus response and think time; a think time is the gap between a completion and the next arrival (zero if the next
+//! arrived before the completion).
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Row;
@@ -28,20 +28,20 @@ use row::{LATEST_MS, LONGEST_MS, Place, Raw};
 pub struct Trace {
     /// The requests, in order of issue.
     pub rows: Vec<Row>,
-    /// The response time measured for each.
+    /// The measured response time of each.
     pub measured: Vec<Span>,
     /// The line of each in its file.
     pub lines: Vec<usize>,
-    /// What is in the file and was not read.
+    /// Warnings about what was ignored.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// How DiskSim's form says that the drive was seen to take a request.
+/// DiskSim's tags for how the drive served a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
-/// Reads a trace of either form.
+/// Reads a trace in either format.
 pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
-    // Editors of one system put this mark before everything.
+    // Some editors start a file with this mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (raw, warnings) = match content(text).next() {
         None => return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a trace")),
@@ -54,7 +54,7 @@ pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
     Ok(Trace { warnings, ..derive(file, raw)? })
 }
 
-/// The lines that say something, with their numbers.
+/// The lines with content, and their numbers.
 fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -64,7 +64,7 @@ fn is_disksim(line: &str) -> bool {
     line.split_whitespace().next().is_some_and(|word| matches!(word, "R" | "W"))
 }
 
-/// The form of DiskSim's validation.
+/// DiskSim's validation format.
 fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
     let mut rows = Vec::new();
     for (line, text) in content(text) {
@@ -90,9 +90,9 @@ fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
     Ok(rows)
 }
 
-/// The CSV form.
+/// The CSV format.
 fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic> {
-    // Without what is left out, a record's place in the text is its place among these lines of the file.
+    // After skipping, the position of a record in the text is an index into these lines.
     let (lines, kept): (Vec<usize>, Vec<&str>) = content(text).unzip();
     let line = |place: Option<&csv::Position>| {
         place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
@@ -119,12 +119,12 @@ fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic
     Ok((rows, warnings))
 }
 
-/// What stands between a header's names: a comma, else a semicolon or a tabulator.
+/// The delimiter of a header: a comma, a semicolon or a tab.
 fn delimiter(header: &str) -> u8 {
     [b',', b';', b'\t'].into_iter().find(|&mark| header.contains(char::from(mark))).unwrap_or(b',')
 }
 
-/// Fills in what the file leaves out.
+/// Derives missing values.
 fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
     let mut trace = Trace::default();
     let mut clock = Span::ZERO;

@@ -1,4 +1,4 @@
-//! Opens a trace and reads its requests in the order of their instants.
+//! Opens a trace and reads its requests in the order of their timestamps.
 
 use std::io::{BufRead, Cursor, Read};
 
@@ -18,41 +18,40 @@ use crate::diagnostic::Diagnostic;
 /// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When it was issued, from the first on.
+    /// Its time of issue, relative to the first request.
     pub at: Span,
-    /// How long it took; nothing where that is not recorded.
+    /// Its response time, if recorded.
     pub response: Option<Span>,
-    /// What was asked.
+    /// Its operation.
     pub op: Op,
-    /// It was to be durable at once.
+    /// Whether it is a forced unit access.
     pub fua: bool,
-    /// Of which device: its place in [`Reader::devices`].
+    /// The index of its device in [`Reader::devices`].
     pub device: u32,
     /// First sector.
     pub lba: u64,
-    /// Sectors; 0 of a flush.
+    /// Number of sectors; 0 for a flush.
     pub sectors: u32,
-    /// It did not begin or end with a sector; whole sectors around it stand here.
+    /// Whether it was extended to whole sectors.
     pub ragged: bool,
 }
 
-/// A part of a trace, as it is opened: a name, and what stands there.
+/// A part of a trace: a name and its contents.
 pub type Part = (String, Input);
 
-/// A trace being read: its requests in the order of their instants.
+/// A trace being read, in the order of timestamps.
 pub struct Reader {
     file: String,
-    /// Its format.
     pub format: Format,
     rows: Box<dyn Rows + Send>,
     sink: Sink,
     order: Order,
-    /// The first instant, by the trace's own clock.
+    /// The first timestamp, on the clock of the trace.
     base: Option<u64>,
     ended: bool,
 }
 
-/// Opens a trace: one part, or of blktrace one for each processor.
+/// Opens a trace: one part, or for blktrace one per processor.
 pub fn open(parts: Vec<Part>, reading: &Reading) -> Result<Reader, Diagnostic> {
     let mut inputs = Vec::new();
     let mut format = reading.format;
@@ -93,34 +92,34 @@ fn rows(format: Format, mut inputs: Vec<(String, Box<dyn BufRead + Send>)>, read
     }
 }
 
-/// What a reader has met on its way.
+/// Statistics of a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Met {
-    /// Requests that came after later ones, and were put in order.
+    /// Requests that were sorted into place.
     pub reordered: u64,
-    /// Requests of other devices than the one that was wanted.
+    /// Requests of other devices.
     pub elsewhere: u64,
-    /// Lines or records that are no requests.
+    /// Lines or records that are not requests.
     pub passed_over: u64,
-    /// Instants that a log of fio's version 2 told by `wait`.
+    /// Lines with `wait` in version 2 of fio's log.
     pub waits: u64,
-    /// The file does not end with the end of a line: it may have been cut.
+    /// Whether the file does not end with a line end, and so may be truncated.
     pub cut: bool,
 }
 
 impl Reader {
-    /// The names of the devices that were met so far.
+    /// The names of the devices so far.
     pub fn devices(&self) -> &[String] {
         &self.sink.devices.names
     }
 
-    /// What was met so far.
+    /// The statistics so far.
     pub fn met(&self) -> Met {
         let Sink { elsewhere, passed_over, waits, .. } = self.sink;
         Met { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
     }
 
-    /// The next request; nothing: there is no more.
+    /// The next request; `None` at the end.
     #[inline]
     pub fn read(&mut self) -> Result<Option<Entry>, Diagnostic> {
         while !self.ended && !self.order.is_full() {

@@ -7,7 +7,7 @@ use seekwise_model::block::Op;
 use super::fields::Line;
 use crate::diagnostic::Diagnostic;
 
-/// A request before it is in order: instants by the trace's own clock, in nanoseconds.
+/// A request before sorting: times on the clock of the trace, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Raw {
     pub at: u64,
@@ -28,20 +28,20 @@ impl Default for Raw {
     }
 }
 
-/// Devices of a trace beyond which it is none: a hundred times what the largest published ones have.
+/// The most devices of a trace: a hundred times as many as the largest published traces have.
 const DEVICES: usize = 1 << 17;
 
-/// Names of devices, each with its place.
+/// Names of devices with their indices.
 #[derive(Default)]
 pub(super) struct Devices {
     pub names: Vec<String>,
     places: HashMap<Vec<u8>, u32>,
-    /// The one that was asked for last: most traces ask for the same again and again.
+    /// The last device looked up, as most traces repeat the same one.
     last: (Vec<u8>, u32),
 }
 
 impl Devices {
-    /// The place of the device that is written so.
+    /// The index of a device by its name.
     #[inline]
     pub fn place(&mut self, line: &Line<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
         if self.last.0 == written && !self.names.is_empty() {
@@ -68,15 +68,15 @@ impl Devices {
     }
 }
 
-/// Where a format's reader puts what it has read.
+/// Collects what a format's reader has read.
 #[derive(Default)]
 pub(super) struct Sink {
     pub ready: VecDeque<Raw>,
     pub devices: Devices,
-    /// Nothing of other devices is put there.
+    /// Only requests of this device are kept.
     pub wanted: Option<String>,
     pub elsewhere: u64,
-    /// What was read and is no request: notes, orders, requests of the kernel's own.
+    /// Lines or records that are not requests: notes, orders, internal requests of the kernel.
     pub passed_over: u64,
     /// Lines with `wait`.
     pub waits: u64,
@@ -94,18 +94,18 @@ impl Sink {
 
 /// A format's reader.
 pub(super) trait Rows {
-    /// Reads on, until there is a request or more; false: there is no more.
+    /// Reads until there is at least one request; false at the end.
     fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic>;
-    /// The file does not end with the end of a line.
+    /// Whether the file does not end with a line end.
     fn is_cut(&self) -> bool {
         false
     }
 }
 
-/// A format of lines.
+/// A format with lines.
 pub(super) trait Parse {
-    /// One more line, which is neither empty nor a comment. False: all that follows is something else.
+    /// Parses a line, which is neither empty nor a comment. False: the rest is not part of the trace.
     fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic>;
-    /// There is no more.
+    /// Called at the end.
     fn end(&mut self, _: &mut Sink) {}
 }

@@ -1,5 +1,5 @@
-//! Which format a file is of, by what stands at its beginning. The first lines decide: one that has a format's shape is
-//! enough, so that a file with a slip in its first line is told what is wrong with the line, and not that it is no trace.
+//! Detects the format of a file from its first lines. One line with the shape of a format is
+//! enough, so that a mistake in the first line is reported as such, not as an unknown format.
 
 use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
 use super::format::{FORMATS, Format};
@@ -7,24 +7,24 @@ use super::{biosnoop, blktrace, iolog};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 
-/// Bytes that are looked at: a page of what a tool says before its table.
+/// Bytes to look at: room for a page of messages before the table.
 pub const HEAD: u64 = 1 << 14;
 
-/// Lines that are looked at, of those that say something.
+/// Lines with content to look at.
 const LINES: usize = 20;
 
-/// What a file looks like.
+/// The result of the detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised {
     /// A trace.
     As(Format),
-    /// A trace that cannot be played, and why.
+    /// A trace that cannot be replayed, and why.
     Refused(String),
-    /// None that is known.
+    /// An unknown format.
     Not,
 }
 
-/// What a file with this beginning looks like.
+/// Detects the format from the beginning of a file.
 pub fn recognise(head: &[u8]) -> Recognised {
     if blktrace::magic(head).is_some() {
         return Recognised::As(Format::Blktrace);
@@ -48,7 +48,7 @@ pub fn recognise(head: &[u8]) -> Recognised {
     lines.iter().find_map(|line| head_of_table(line)).unwrap_or(Recognised::Not)
 }
 
-/// The format of a trace that begins so.
+/// The format of a trace from its beginning, or an error.
 pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
     let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
     match recognise(head) {
@@ -64,7 +64,7 @@ pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
     }
 }
 
-/// The format that a line has the shape of.
+/// The format that matches the shape of a line.
 fn shape(line: &[u8]) -> Option<Format> {
     let is_op = |word: &[u8]| matches!(word, b"r" | b"R" | b"w" | b"W");
     let is_time = |word: &[u8]| decimal(word, 1).is_some();
@@ -92,7 +92,7 @@ fn shape(line: &[u8]) -> Option<Format> {
     }
 }
 
-/// The head of a table, which may stand behind a page of words.
+/// The header of a table, which may follow a page of messages.
 fn head_of_table(line: &[u8]) -> Option<Recognised> {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let has = |word: &[u8]| words.contains(&word);

@@ -1,6 +1,6 @@
-//! A trace read once before it is played: how many requests of which kind, how large, over which span, where; and whether its
-//! units can be what they are taken for. What it keeps does not grow with the trace, but for devices and, where it is asked
-//! for, the stretches that are touched.
+//! Reads a trace once before it is replayed: number, kinds, sizes, time span and positions of its requests; and checks whether its
+//! units are plausible. Its memory use does not grow with the trace, except for devices and, on
+//! request, the touched regions.
 
 use std::collections::BTreeSet;
 
@@ -13,29 +13,27 @@ use super::iolog;
 use super::reader::{Entry, Met, Part, open};
 use crate::diagnostic::Diagnostic;
 
-/// Sectors of a stretch, the unit in which a trace's space is moved: 1 MiB, longer than nearly every request, so that what was
-/// in sequence stays so.
+/// Sectors of a region, the unit in which addresses are remapped: 1 MiB, larger than nearly every request, so that
+/// sequential requests stay sequential.
 pub const STRETCH: u64 = (1 << 20) / SECTOR;
 
-/// Stretches that are remembered: 4 TiB of touched places, 100 MB of memory.
+/// The most regions to remember: 4 TiB of touched addresses, 100 MB of memory.
 const STRETCHES: usize = 1 << 22;
 
 /// The longest read or write in sectors: 1 GiB, thirty times the most that a kernel sends at once.
 const LONGEST: u32 = 1 << 21;
 
-/// Stretches that are remembered of one request: trims go over whole disks, and touch nothing.
+/// The most regions of one request: trims may cover whole disks, but access no data.
 const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
 
-/// What a trace holds.
+/// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
-    /// Its format.
     pub format: Format,
-    /// What `wait` counts, where the format has it.
+    /// The meaning of `wait`, if the format has it.
     pub wait: Option<Wait>,
-    /// Requests.
     pub requests: u64,
-    /// Of these reads, writes, flushes, trims.
+    /// Of these: reads, writes, flushes, trims.
     pub reads: u64,
     /// See [`Survey::reads`].
     pub writes: u64,
@@ -45,54 +43,52 @@ pub struct Survey {
     pub trims: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// From the first request to the last.
+    /// Time from the first request to the last.
     pub span: Span,
-    /// Requests that say when they were over.
+    /// Requests with a response time.
     pub responses: u64,
-    /// Requests that began or ended within a sector.
+    /// Requests that were extended to whole sectors.
     pub ragged: u64,
-    /// Requests that are no whole blocks of 4096 bytes.
+    /// Requests that are not aligned to blocks of 4096 bytes.
     pub unaligned: u64,
-    /// The median and the largest of sizes of reads and writes, in sectors; a median beyond 4 MiB up to twice as large.
+    /// The median and largest size of reads and writes, in sectors; a median beyond 4 MiB may be up to twice too large.
     pub median: u32,
     /// See [`Survey::median`].
     pub largest: u32,
-    /// Its devices.
     pub devices: Vec<Device>,
-    /// A hash of all requests with their instants and responses: traces of equal hashes are played alike.
+    /// A hash of all requests with their times; traces with equal hashes replay identically.
     pub hash: u64,
-    /// What was met on the way.
+    /// Statistics of the reader.
     pub met: Met,
-    /// Whether sizes and places look as if they were counted otherwise.
+    /// Whether sizes and addresses suggest another unit.
     pub looks: Looks,
 }
 
 /// A device of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Its name.
     pub name: String,
     /// Requests to it.
     pub requests: u64,
-    /// The first sector behind all of its requests.
+    /// The first sector after all its requests.
     pub sectors: u64,
-    /// Stretches that are touched, in order, where they were asked for.
+    /// The touched regions in order, if requested.
     pub touched: Vec<u64>,
 }
 
-/// What is true of all sizes and places, in sectors.
+/// Properties of all sizes and addresses in sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looks {
-    /// Every place and size is a multiple of 512 of the units in which it is written.
+    /// Every address and size is a multiple of 512, in the units of the file.
     pub multiples: bool,
-    /// No size is as much as a sector.
+    /// Every size is smaller than a sector.
     pub below: bool,
 }
 
-/// Sizes below this many sectors are counted one by one: 4 MiB, beyond which few requests go.
+/// Sizes below this many sectors are counted exactly: 4 MiB, which few requests exceed.
 const EXACT: usize = 1 << 13;
 
-/// Sizes, one by one and beyond that by powers of two, and the largest.
+/// A histogram of sizes, exact at first and then by powers of two, and the largest size.
 struct Sizes(Vec<u64>, u32);
 
 impl Sizes {
@@ -107,7 +103,7 @@ impl Sizes {
         self.1 = self.1.max(sectors);
     }
 
-    /// Half of all are not larger.
+    /// The median.
     fn median(&self) -> u32 {
         let all: u64 = self.0.iter().sum();
         let mut seen = 0;
@@ -122,7 +118,7 @@ impl Sizes {
     }
 }
 
-/// Reads a trace. `parts` opens it, once or twice; with `touched` the stretches that its requests touch are remembered.
+/// Reads a trace. `parts` opens it, once or twice; with `touched`, the touched regions are remembered.
 pub fn survey(
     parts: &dyn Fn() -> Result<Vec<Part>, Diagnostic>,
     reading: &Reading,
@@ -131,7 +127,7 @@ pub fn survey(
     let found = read(parts()?, reading, touched);
     let goes_back = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::WAITS);
     match found {
-        // What goes back are no instants from the beginning.
+        // Decreasing values cannot be times from the start.
         Err(fault) if reading.wait.is_none() && goes_back(&fault) => {
             read(parts()?, &Reading { wait: Some(Wait::Relative), ..reading.clone() }, touched)
         }
@@ -182,7 +178,7 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
     Ok(survey)
 }
 
-/// Keys that say something of formats that the trace is not of.
+/// Checks for keys that do not apply to the format.
 fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnostic> {
     let fault = |key: &str, expected: &str| {
         let title = format.known().title;
@@ -200,11 +196,11 @@ fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnost
     }
 }
 
-/// More requests a second than any device serves, and fewer than one an hour: no trace is of that.
+/// The plausible rates: no device serves more requests per second, and no trace has less than one per hour.
 const FASTEST: f64 = 10e6;
 const SLOWEST: f64 = 1.0 / 3_600.0;
 
-/// Requests from which on what is true of all of them is no accident.
+/// The number of requests from which a common property is not a coincidence.
 const MANY: u64 = 8;
 
 /// A step of FNV-1a over 64-bit words, turned so that high digits count too.
@@ -214,7 +210,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 impl Survey {
-    /// What it is, in a line by which it is known again.
+    /// A line that identifies the trace.
     pub fn words(&self) -> String {
         format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.known().word, self.hash)
     }
@@ -275,12 +271,12 @@ impl Survey {
         Diagnostic::at(file, 0, why).key("trace.length").expected("reads and writes of at most 1 GiB")
     }
 
-    /// Requests a second.
+    /// Requests per second.
     pub fn rate(&self) -> f64 {
         self.requests.saturating_sub(1) as f64 / (self.span.nanos() as f64 / 1e9)
     }
 
-    /// Sectors that all of its devices take one behind another, each from a whole stretch on.
+    /// Total sectors of all devices one after another, each aligned to a region.
     pub fn sectors(&self) -> u64 {
         let whole = |device: &Device| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
         match &self.devices[..] {
@@ -289,7 +285,7 @@ impl Survey {
         }
     }
 
-    /// An error where there is nothing to play.
+    /// An error if there is nothing to replay.
     fn is_something(&self, file: &str, reading: &Reading, names: &[String]) -> Result<(), Diagnostic> {
         if self.requests > 0 {
             return Ok(());
@@ -317,7 +313,7 @@ impl Survey {
         }
     }
 
-    /// An error where sizes and places are those of another unit than the one they are taken for.
+    /// An error if sizes and addresses suggest another unit.
     fn units_fit(&self, file: &str, reading: &Reading, address: u64, length: u64) -> Result<(), Diagnostic> {
         let many = self.reads + self.writes >= MANY;
         let fault =
@@ -337,7 +333,7 @@ impl Survey {
         Ok(())
     }
 
-    /// An error where its instants cannot be of the unit that they are taken for. Whoever plays it by them asks.
+    /// An error if its timestamps suggest another unit; checked before a replay that uses them.
     pub fn instants_fit(&self, file: &str, reading: &Reading) -> Result<(), Diagnostic> {
         if self.requests < 2 {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Tencent's block traces of 2018: `Timestamp,Offset,Size,IOType,VolumeID`; sectors of 512 bytes, 0 is a read and 1 a write.
-//! The instant is in whole seconds of Unix, so that thousands of requests have the same one: those of one second are
-//! spread evenly over it, in their order, the first at its beginning.
+//! The timestamp is in whole seconds of Unix time, so that thousands of requests share one; those of one second are
+//! spread evenly over it in their order.
 
 use seekwise_model::block::Op;
 
@@ -9,12 +9,12 @@ use super::format::Format;
 use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
-/// Requests of one second, or whatever unit is said, beyond which it is no second: 64 MB of them.
+/// The most requests with one timestamp, which take 64 MB.
 const MOST: usize = 1 << 20;
 
 pub(super) struct Tencent {
     units: Units,
-    /// Those of the second that is read.
+    /// The requests of the current second.
     second: Vec<Raw>,
 }
 

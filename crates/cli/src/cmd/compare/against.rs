@@ -114,7 +114,7 @@ fn sides(args: &args::Compare, drive: &str, inputs: &Inputs<'_>) -> Result<[Prep
     let found = target::prepare(&measured, inputs)?;
     if !found.target.is_measured() {
         return Err(Failure::new(format!(
-            "--against {drive}: {} is not measured; expected --on file:PATH, device:PATH or another place in real time",
+            "--against {drive}: {} is not measured; expected --on file:PATH, device:PATH or another real-time target",
             on.target
         )));
     }
@@ -126,7 +126,7 @@ fn sides(args: &args::Compare, drive: &str, inputs: &Inputs<'_>) -> Result<[Prep
     }
     let predicted = target::prepare(&predicted, inputs)?;
     if predicted.target.is_measured() {
-        return Err(Failure::new(format!("--against {drive}: is no modelled disk; expected a drive or a stack file")));
+        return Err(Failure::new(format!("--against {drive}: not a modelled disk; expected a drive or a stack file")));
     }
     Ok([target::prepare(&measured, inputs)?, predicted])
 }

@@ -30,7 +30,7 @@ pub fn dry_run(args: &args::Compare, key: &str, values: &[String], drive: &str, 
         let on = On { target, set, destroy: None, ..args.on.clone() };
         let prepared = target::prepare(&target::cell(&args.job, &on)?, &inputs)?;
         if prepared.target.is_measured() {
-            return Err(Failure::new(format!("--dry-run: {} is no modelled disk; expected a drive", spoken(drive))));
+            return Err(Failure::new(format!("--dry-run: {} is not a modelled disk; expected a drive", spoken(drive))));
         }
         let seed = Seed(args.on.seed).run(0).0;
         seconds.push(measure(&prepared.target, &prepared.job, seed, |_| {})?.end().nanos() as f64 / 1e9);
@@ -67,7 +67,7 @@ fn space(on: &On) -> Result<Option<u64>, Failure> {
             Ok(Some(bytes / 4096 * 4096))
         }
         Some(_) => Err(Failure::new(format!(
-            "--dry-run: how long {} takes is not known; expected a file, a device or a modelled disk",
+            "--dry-run: cannot estimate the time on {}; expected a file, a device or a modelled disk",
             on.target
         ))),
         None => Ok(None),

@@ -85,7 +85,7 @@ fn open(part: &Part, from: Option<&Path>, opening: &Opening<'_>) -> Result<Opene
     }
     let (name, text) = named(&part.study)?;
     if Review::looks_like(&text) {
-        return Err(Failure::new(format!("{name}: is a review; expected a study, for a part has no parts")));
+        return Err(Failure::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
     opening.open(&name, &text, || planned::plan_file(&name, &text))
 }

@@ -1,9 +1,9 @@
-//! A table of measured seeks in a file of its own: `distance, time`, or `distance, mean, standard deviation`, or these and
+//! A table of measured seeks in a separate file: `distance, time`, or `distance, mean, standard deviation`, or these and
 //! a fourth column with the time of a write seek; commas or blanks between them. A first line with the number of distances
-//! may stand above it.
+//! may precede it.
 //!
-//! As the reference program, this goes on where a line is no seek. Distances are put in order; of one that is there twice
-//! the first counts.
+//! Like the reference program, it skips lines that are not seeks. Distances are sorted; of a repeated distance,
+//! the first is used.
 
 use crate::disksim::fields::wrong;
 use crate::disksim::syntax::{At, Errors, Value, short};
@@ -21,7 +21,7 @@ pub(super) struct Row {
     pub(super) write: Option<f64>,
 }
 
-/// Reads a table: at least one distance, rising.
+/// Reads a table of at least one distance, and sorts it.
 pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>, Errors> {
     let mut rows: Vec<Row> = Vec::new();
     let mut strange = Vec::new();

@@ -1,20 +1,20 @@
-//! A row of a measured trace, and the words of a line that it is read from.
+//! A row of a measured trace, and the parsing of its words.
 
 use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 
 use crate::diagnostic::Diagnostic;
 
-/// Names of units of time, and milliseconds.
+/// Units of time in milliseconds.
 pub(super) const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];
 
-/// No drive takes longer: a minute, in milliseconds, is a slip of units.
+/// The longest response time in milliseconds: a minute suggests a wrong unit.
 pub(super) const LONGEST_MS: f64 = 60_000.0;
 
-/// The longest trace by its own clock: a year, in milliseconds.
+/// The longest trace in milliseconds: a year.
 pub(super) const LATEST_MS: f64 = 366.0 * 86_400_000.0;
 
-/// A request before what can be derived is.
+/// A request before missing values are derived.
 pub(super) struct Raw {
     pub op: Op,
     pub lba: u64,
@@ -25,7 +25,7 @@ pub(super) struct Raw {
     pub line: usize,
 }
 
-/// Where a word stands.
+/// The place of a word.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     pub file: &'a str,
