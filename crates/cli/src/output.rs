@@ -219,7 +219,7 @@ mod tests {
         let said = |path: &Path, force| admit(path, force).map_err(|Failure(lines)| lines.concat());
         assert_eq!(said(&path, false), Ok(()));
         fs::write(&path, "old").unwrap();
-        assert!(said(&path, false).unwrap_err().ends_with("f: is there already; --force replaces it"));
+        assert!(said(&path, false).unwrap_err().ends_with("f: already exists; --force overwrites it"));
         assert_eq!(said(&path, true), Ok(()));
         assert!(said(&path.join("below"), true).unwrap_err().contains("directory"));
         assert!(said(folder.path(), true).unwrap_err().contains("it is a directory"));

@@ -71,7 +71,7 @@ fn what_is_there_is_replaced_by_force_only() {
     run(at, &all).done();
     fs::write(at.join("out/notes.txt"), "mine").unwrap();
     let before = read(at, "out/results.jsonl");
-    fails(&run(at, &["--out", "out"]), "out: holds results already; --force replaces them");
+    fails(&run(at, &["--out", "out"]), "out: already holds results; --force overwrites them");
     fails(&run(at, &["--log", "log.parquet"]), "log.parquet: already exists; --force overwrites it");
     assert_eq!(read(at, "out/results.jsonl"), before);
     let forced = run(at, &[&all[..], &["--force", "--seed", "2"]].concat());
@@ -81,7 +81,7 @@ fn what_is_there_is_replaced_by_force_only() {
     assert_ne!(read(at, "out/results.jsonl"), before);
     assert_eq!(read(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
     assert_eq!(read(at, "out/notes.txt"), b"mine");
-    fails(&run(at, &["--force"]), "--force: there is nothing to replace");
+    fails(&run(at, &["--force"]), "--force: there is nothing to overwrite");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn what_seekwise_did_not_write_is_never_replaced() {
         fs::create_dir(folder.path().join("out")).unwrap();
         fs::write(folder.path().join("out").join(name), "mine").unwrap();
         for more in [&["--out", "out"][..], &["--out", "out", "--force"]] {
-            fails(&run(folder.path(), more), &format!("out/{name}: is there, beside no made-from.json"));
+            fails(&run(folder.path(), more), &format!("out/{name}: exists, but no made-from.json"));
         }
         assert_eq!(read(folder.path(), &format!("out/{name}")), b"mine");
         assert_eq!(names(&folder.path().join("out")), [name]);
@@ -229,8 +229,8 @@ fn a_file_of_another_kind_is_called_by_its_name() {
             "stack: is a stack; expected a drive's profile; `--on stack` runs a job on it",
         ),
         (&["report", "s.toml"], "s.toml: it is a file; expected a result folder"),
-        (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: it is empty"),
-        (&["study", "empty"], "empty: cannot be read: it is empty"),
+        (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: the file is empty"),
+        (&["study", "empty"], "empty: cannot be read: the file is empty"),
     ] {
         let said = seekwise(at, args);
         assert_eq!((said.code, said.err.as_str()), (2, format!("error: {error}\n").as_str()), "{args:?}");
@@ -256,7 +256,7 @@ fn nothing_is_said_twice() {
     fails(&run(at, &["--set", "=1"]), "`=1` has no key; expected KEY=VALUE");
     fails(&seekwise(at, &["study", "s.toml", "--threads", "100000"]), "expected a whole number from 0 to 1024");
     fails(&run(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
-    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': it is empty; expected a name");
+    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
 }
 
 #[cfg(unix)]
@@ -274,7 +274,7 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     }
     fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: No space left on device");
     fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
-    fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be made: ");
+    fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
     // A "no" stays one when its reader has gone.
     let profile = include_str!("../../../drives/caviar-wd400jb.toml");
     let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
@@ -287,7 +287,7 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     assert!(gone.code == 1 && !gone.err.contains("error"), "{}", gone.err);
     let name = std::ffi::OsStr::from_bytes(b"j\xff.fio");
     let odd = said(command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
-    fails(&odd, "is no UTF-8; expected a name that is");
+    fails(&odd, "not valid UTF-8");
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn what_does_not_fit_is_refused() {
         (&["thesis"][..], "is a file; existing files are never written; expected its folder"),
         (&["null"], "has no medium"),
         (&["exos-x81"], "did you mean `exos-x18`?"),
-        (&["exos-x18", "--destroy", "x"], "holds nothing that could be destroyed"),
+        (&["exos-x18", "--destroy", "x"], "holds nothing to destroy"),
         (&["exos-x18", "--size", "1g"], "a modelled disk has its own"),
         (&["nbd:unix:none"], "No such file or directory"),
         (&["device:/dev/none"], "No such file or directory"),

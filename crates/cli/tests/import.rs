@@ -62,7 +62,7 @@ fn contradictions_are_warnings_that_name_both_figures() {
         said.err.lines().collect::<Vec<_>>(),
         [
             "warning: t.parv:6: `slips`: 7 follows 24; sorted in ascending order",
-            "warning: t.parv:6: `slips`: of 3 slots 2 are different: each is slipped once",
+            "warning: t.parv:6: `slips`: of 3 slots, 2 are distinct; each is slipped once",
             "warning: t.parv:3: `Block count`: 1000 blocks, but the zones hold 152 without spares and slips; using 152",
             "warning: t.parv:9: `Paint`: unknown parameter with `red`, ignored",
         ]

@@ -118,7 +118,7 @@ fn what_a_scene_does_not_have_is_an_error() {
         (["s.toml", "program.cpy.block_kib=64"], "the scene has no program `cpy`; expected copy"),
         (["s.toml", "job.depth=4"], "`job.depth`: a scene has no workers"),
         (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: invalid cluster size; expected a power of two"),
-        (["random-read", "program.copy.block_kib=64"], "is no scene"),
+        (["random-read", "program.copy.block_kib=64"], "is not a scene"),
     ] {
         let said = seekwise(folder.path(), &["run", args[0], "--on", DRIVE, "--set", args[1]]);
         assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
@@ -269,7 +269,7 @@ fn a_page_cache_of_a_job_is_a_key_like_others() {
         said.err
     };
     assert!(wrong("j.fio", "pagecache.mb=5").contains("did you mean `pagecache.mib`?"));
-    assert!(wrong("j.fio", "volume.c.fs=ntfs").contains("`volume.c.fs`: is no scene"));
+    assert!(wrong("j.fio", "volume.c.fs=ntfs").contains("`volume.c.fs`: is not a scene"));
     assert!(wrong("random-read", "pagecache.mib=5").contains("Iometer goes past the page cache"));
 }
 

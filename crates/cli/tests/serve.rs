@@ -42,7 +42,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "unix:s", "--image", "short.img"], "has 5 bytes; expected 160041885696");
     let nobody = seekwise(folder.path(), &["power", "cut", "--at", "s.control"]);
     assert_eq!(nobody.code, 2);
-    assert!(nobody.err.contains("expected the socket for orders that `seekwise serve` names"), "{}", nobody.err);
+    assert!(nobody.err.contains("expected the control socket that `seekwise serve` prints"), "{}", nobody.err);
     assert!(!folder.path().join("s").exists() && !folder.path().join("s.control").exists());
 }
 

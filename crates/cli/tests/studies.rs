@@ -52,7 +52,7 @@ fn results_are_not_written_over() {
     let before = bytes(folder.path(), "results.jsonl");
     let again = seekwise(folder.path(), &["study", "depth.toml", "--out", "out"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""));
-    assert!(again.err.starts_with("error: out: holds results already; --force replaces them"), "{}", again.err);
+    assert!(again.err.starts_with("error: out: already holds results; --force overwrites them"), "{}", again.err);
     fs::write(folder.path().join("depth.toml"), SMALL.replace("runs = 2", "runs = 3")).unwrap();
     let other = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--resume"]);
     assert_eq!(other.code, 2);

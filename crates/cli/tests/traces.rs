@@ -159,7 +159,7 @@ fn slips_are_told_before_anything_runs() {
         (&["--set", "trace.loop=closed", "--set", "trace.speed=2"], "`trace.speed`: a closed loop goes by no instants"),
         (&["--set", "trace.device=src1,0"], "`trace.device`: no request belongs to `src1,0`; expected usr,0"),
         (&["--set", "job.env.X=1"], "the job has no variable `X`"),
-        (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is no scene"),
+        (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is not a scene"),
         (
             &["--set", "trace.time=s"],
             "t.csv:1: `Timestamp`: `128166372003061629` is invalid; expected a time in seconds, below 584 years",
@@ -277,7 +277,7 @@ fn what_is_long_and_comes_once_is_kept_in_a_file_and_played() {
     let written = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let said = said(child.wait_with_output().unwrap());
     written.join().unwrap().unwrap();
-    assert!(said.err.contains("what comes on standard input is kept in a temporary file in "), "{}", said.err);
+    assert!(said.err.contains("keeping standard input in a temporary file in "), "{}", said.err);
     let record = said.json();
     assert_eq!(record["trace"]["issued"].as_u64(), Some(80_000));
     assert!(names(folder.path()).is_empty());

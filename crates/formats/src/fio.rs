@@ -1,12 +1,12 @@
 //! fio job files: text in, a [`Job`] laid out on a drive out.
 //!
 //! [`parse`] reads a file into a [`JobFile`]; [`JobFile::job`] lays its files out on a drive of a given size. Each
-//! option is honoured, or named in a warning because it cannot change the figures of a modelled drive, or refused
-//! with the reason; none is passed over in silence. Nothing here opens a file or reads the environment: the caller
-//! lends both through [`Context`].
+//! option is honoured, or ignored with a warning because it cannot change the figures of a modelled drive, or refused
+//! with a reason; no option is ignored silently. Nothing here opens a file or reads the environment: the caller
+//! provides both through [`Context`].
 //!
-//! Source: fio 3.33's manual, its `--cmdhelp` and `--parse-only`, and the behaviour of its parser and of its set-up
-//! of files. Where fio lets a slip of the pen pass (`10sec` as ten microseconds), the reader says so.
+//! Source: fio 3.33's manual, its `--cmdhelp` and `--parse-only`, and the behaviour of its parser and its setup
+//! of files. If fio accepts a probable mistake (`10sec` as ten microseconds), the reader warns.
 //!
 //! | room | what it does |
 //! |---|---|
@@ -76,15 +76,15 @@ pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, 
     if errors.is_empty() { Ok(read) } else { Err(errors) }
 }
 
-/// What a job's engine is refused for, at the place where the engine is given. An engine in `[global]` counts only
-/// for the jobs that keep it.
+/// The error about an unsupported engine, at the place where the engine is given. An engine in `[global]` counts only
+/// for the jobs that use it.
 fn engine_refused(settings: &Settings, file: &str, line: usize) -> Option<Diagnostic> {
     let refusal = settings.engine_refusal()?;
     let (file, line) = settings.place("ioengine").map_or((file, line), |(file, line)| (file.as_str(), *line));
     Some(Diagnostic::at(file, line, refusal).key("ioengine"))
 }
 
-/// Applies a section's options to the settings in fio's order: `kb_base` and the engine first, then as they stand.
+/// Applies the options of a section in fio's order: `kb_base` and the engine first, then the others in file order.
 fn apply(
     raw: &RawSection,
     settings: &mut Settings,
@@ -114,12 +114,12 @@ fn apply(
 
 impl JobFile {
     /// Lays the files out on a drive of this many sectors of 512 bytes, and builds the job with all warnings about
-    /// the file, or says all that stands in the way.
+    /// the file, or returns all errors.
     pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
         build::job(self, device_sectors, false)
     }
 
-    /// The same above a page cache, with how each worker's files are opened.
+    /// The same above a page cache, and how the files of each worker are opened.
     pub fn cached_job(&self, device_sectors: u64) -> Result<(Job, Vec<Opening>, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (job, warnings) = build::job(self, device_sectors, true)?;
         Ok((job, build::openings(self), warnings))

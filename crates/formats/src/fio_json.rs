@@ -1,8 +1,8 @@
-//! fio's JSON output: the figures of a run in the words of fio, written so that fio's consumers read them, and read
+//! fio's JSON output: the figures of a run in fio's terms, written for tools that read fio's output, and read
 //! from fio 2.x and 3.x.
 //!
 //! Schema: fio 3.x `stat.c` as its consumers use it. Latencies are nanoseconds, bandwidths bytes a second; where fio
-//! counts KiB the writer divides. Nothing here measures: [`FioOutput`] is filled by whoever ran the job.
+//! counts KiB, the writer divides. The caller that ran the job fills [`FioOutput`].
 
 mod output;
 mod read;

@@ -135,9 +135,9 @@ mod tests {
         let rows: String =
             LIMITS.iter().map(|limit| format!("| {} | {} |\n", limit.words.join(", "), limit.says)).collect();
         let guide = include_str!("../../../docs/model.md");
-        let table = format!("| word | what there is to say |\n|---|---|\n{rows}");
+        let table = format!("| word | explanation |\n|---|---|\n{rows}");
         if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-            let begin = guide.find("| word | what").expect("the table's head");
+            let begin = guide.find("| word | explanation").expect("the table's head");
             let end = begin + guide[begin..].find("\n\n").expect("a free line behind it") + 1;
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
             std::fs::write(path, format!("{}{table}{}", &guide[..begin], &guide[end..])).unwrap();

@@ -401,7 +401,7 @@ pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_
     match (&loaded.origin, asked.scene.first()) {
         (Origin::Scene(_) | Origin::Fio(_), _) | (_, None) => Ok(loaded),
         (_, Some((key, _))) => {
-            let fault = Diagnostic::at(name, 0, "is no scene").key(*key);
+            let fault = Diagnostic::at(name, 0, "is not a scene").key(*key);
             Err(vec![fault.expected("a scene or a fio job: Iometer goes past the page cache")])
         }
     }

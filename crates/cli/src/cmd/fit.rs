@@ -182,7 +182,7 @@ fn foretell(args: &args::Fit, given: &Given, parameters: usize) -> Result<(), Fa
     if most >= LONG {
         let again = format!("{}.journal keeps the progress; --resume continues", args.out.display());
         say(format!(
-            "note: figures that may move: {parameters}; this takes about {} to {} here. --only and --generations make it shorter; \
+            "note: {parameters} figures to fit; this takes about {} to {} here. --only and --generations make it shorter; \
              {again}",
             wall(least),
             wall(most)

@@ -92,8 +92,8 @@ fn stack(file: &str) -> Result<String, Failure> {
     let mut text = format!(
         "# A stack: a drive and what stands between it and the program. It runs as it is:\n#\n\
          #   seekwise run random-read --on {file}\n#\n\
-         # What stands behind one # may be taken in, line by line. `seekwise keys driver` lists all keys of a layer,\n\
-         # `seekwise keys array.level` what each ready-made one has.\n"
+         # Lines with a single # can be enabled one by one. `seekwise keys driver` lists all keys of a layer,\n\
+         # `seekwise keys array.level` shows the value in each ready-made one.\n"
     );
     let all = sections();
     let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");
@@ -167,13 +167,13 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Fa
         true => (catalogue::text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}.")),
         false => (
             sketch(like, given, name).map_err(Failure::new)?,
-            format!("What you gave is marked `datasheet`; the rest is scaled or taken from {like}."),
+            format!("The given figures are marked `datasheet`; the rest is scaled or taken from {like}."),
         ),
     };
     let heading = format!(
-        "{what} Change what is otherwise, and its source with it: `measured` (by whom, how), `datasheet` (which, where), or \
-         `inferred` (from what, by which step). `@word` stands for a text of [sources]. A line `##` says what the key below takes \
-         and means; `[checks]` is what must come out."
+        "{what} Change what differs, together with its source: `measured` (by whom, how), `datasheet` (which, where), or \
+         `inferred` (from what, how). `@word` refers to an entry of [sources]. A `##` line describes the key below it; \
+         `[checks]` are values that the model must reproduce."
     );
     let mut text = format!(
         "# A drive like {like}. It runs as it is:\n#\n#   seekwise run random-read --on {file}\n\

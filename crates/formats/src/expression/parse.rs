@@ -1,13 +1,13 @@
-//! Text to tree: words, then recursive descent. A fault names its place; nothing is computed.
+//! Parses text to a tree: words, then recursive descent. Errors have their place; nothing is evaluated.
 
 use super::names::resolve;
 use super::tree::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
 use crate::spelling::nearest;
 
-/// Brackets within brackets; deeper ones are refused, so that no text can use up the stack.
+/// The deepest nesting of brackets, so that no text can overflow the stack.
 const DEEPEST: usize = 40;
 
-/// Words of one expression, for the same reason: a sum of many is as deep as it is long.
+/// The most words of an expression, for the same reason: a sum of many terms is as deep as it is long.
 const LONGEST: usize = 400;
 
 const FUNCTIONS: [(&str, Function); 7] = [
@@ -111,7 +111,7 @@ fn fault(at: usize, message: impl Into<String>) -> Fault {
     Fault { at, message: message.into(), ..Fault::default() }
 }
 
-/// Digits, and a point or an exponent only where digits follow: `1..2` is a range.
+/// Digits, with a point or an exponent only if digits follow: `1..2` is a range.
 fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
     let bytes = rest.as_bytes();
     let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
@@ -133,7 +133,7 @@ fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
     }
 }
 
-/// Letters, digits, underscores, and points inside. A dash is a minus: a level with one stands in quotes.
+/// Letters, digits, underscores, and points inside. A dash is a minus; a level with a dash must be quoted.
 fn name(rest: &str) -> &str {
     let bytes = rest.as_bytes();
     let inside = |index: usize| {
@@ -167,7 +167,7 @@ impl Parser<'_> {
         self.words[self.next].0
     }
 
-    /// Goes on; the end stays.
+    /// Advances, except at the end.
     fn advance(&mut self) -> Word {
         let word = self.word().clone();
         self.next = (self.next + 1).min(self.words.len() - 1);
@@ -204,7 +204,7 @@ impl Parser<'_> {
         Fault { expected: Some(expected.to_owned()), ..fault(self.at(), found) }
     }
 
-    /// A node with its words: from byte `start` to where the parser stands.
+    /// A node with its text, from byte `start` to the current position.
     fn part(&self, start: usize, node: Node) -> Part {
         Part { node: Box::new(node), text: self.since(start) }
     }
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(self.part(start, Node::Compare(first, rest)))
     }
 
-    /// What stands behind `in`: a list, a range, or a value and how far from it.
+    /// What follows `in`: a list, a range, or a value with a tolerance.
     fn within(&mut self, start: usize, value: Part) -> Result<Part, Fault> {
         let wanted = self.at();
         if self.takes("(") {
@@ -359,7 +359,7 @@ impl Parser<'_> {
         Ok(part)
     }
 
-    /// A value, and the cells it is taken in.
+    /// A value with its cells.
     fn selected(&mut self) -> Result<Part, Fault> {
         let start = self.at();
         let mut part = self.primary()?;

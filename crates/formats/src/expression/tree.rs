@@ -2,64 +2,64 @@
 
 use std::fmt;
 
-/// An expression as written, and what it says.
+/// An expression with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expression {
     /// As written.
     pub text: String,
-    /// Where it stands in its file, in bytes; 0 when it comes from none.
+    /// Its position in the file, in bytes; 0 if it is not from a file.
     pub start: usize,
     /// The part before `for each`.
     pub body: Part,
-    /// What is said of each.
+    /// The axes of `for each`.
     pub each: Vec<Axis>,
 }
 
-/// A node, and its own words.
+/// A node with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it says.
+    /// The node.
     pub node: Box<Node>,
-    /// How it is written.
+    /// Its text.
     pub text: String,
 }
 
-/// A factor to go through.
+/// A factor to iterate over.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     /// The factor's name.
     pub factor: String,
-    /// Its levels, where not all are meant.
+    /// Its levels, if not all.
     pub levels: Option<Vec<String>>,
-    /// Its levels count by their logarithm.
+    /// Whether to use the logarithm of its levels.
     pub log2: bool,
 }
 
-/// What an expression says.
+/// The kinds of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     Number(f64),
-    /// A level, or a setting that is no number.
+    /// A level, or a setting that is not a number.
     Word(String),
-    /// A figure of a run, by its whole key.
+    /// A figure of a run, by its full key.
     Quantity(String),
     /// A setting of the stack, by its dotted key.
     Setting(String),
-    /// In these cells: factors and levels.
+    /// Restricted to cells with these factors and levels.
     At(Part, Vec<(String, String)>),
-    /// Less than nothing.
+    /// The negative.
     Negative(Part),
-    /// Two numbers to one.
+    /// Arithmetic with two numbers.
     Arithmetic(Part, Operator, Part),
-    /// Some numbers to one.
+    /// A function of numbers.
     Function(Function, Vec<Part>),
-    /// Many cells to one figure, or to a condition.
+    /// A reduction over many cells to a number or a condition.
     Over(Reduction, Part, Vec<Axis>),
     /// A chain of comparisons.
     Compare(Part, Vec<(Order, Part)>),
-    /// A range, ends included; its own words.
+    /// A range including its ends, with its text.
     Within(Part, Part, Part, String),
-    /// One of several values; their own words.
+    /// A list of values, with its text.
     Among(Part, Vec<Part>, String),
     /// Both conditions.
     And(Part, Part),
@@ -69,7 +69,7 @@ pub enum Node {
     Not(Part),
 }
 
-/// What two numbers come to.
+/// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Operator {
@@ -79,7 +79,7 @@ pub enum Operator {
     Over,
 }
 
-/// How two values stand.
+/// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Order {
@@ -105,7 +105,7 @@ impl Order {
     }
 }
 
-/// What some numbers come to, run by run; `Low`, `High` and `Deviation` over the runs.
+/// A function, evaluated run by run; `Low`, `High` and `Deviation` are over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Function {
@@ -118,7 +118,7 @@ pub enum Function {
     Min,
 }
 
-/// What many cells come to.
+/// A reduction over cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
 pub enum Reduction {
@@ -136,10 +136,10 @@ pub enum Reduction {
     Share,
 }
 
-/// What is wrong with an expression, and where.
+/// An error in an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// In bytes from its beginning.
+    /// Its position in bytes.
     pub at: usize,
     /// What is wrong.
     pub message: String,
@@ -163,7 +163,7 @@ impl fmt::Display for Fault {
 }
 
 impl Node {
-    /// Whether it holds or does not, rather than being so much.
+    /// Whether it is a condition, not a number.
     pub fn is_condition(&self) -> bool {
         match self {
             Node::At(inner, _) => inner.node.is_condition(),
@@ -175,7 +175,7 @@ impl Node {
         }
     }
 
-    /// What it is made of.
+    /// Its parts.
     pub fn parts(&self) -> Vec<&Part> {
         match self {
             Node::Number(_) | Node::Word(_) | Node::Quantity(_) | Node::Setting(_) => Vec::new(),

@@ -2,27 +2,27 @@
 
 use crate::diagnostic::Diagnostic;
 
-/// One option as the file gives it: its canonical name, and its value after variables were put in.
+/// An option as the file gives it: its canonical name, and its value after expansion of variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// fio's own name for it (`bs` where the file says `blocksize`).
+    /// Its canonical name (`bs` for `blocksize`).
     pub name: String,
     /// The text after `=`; empty for a bare flag.
     pub value: String,
-    /// The file it stands in: the job file, or one it includes.
+    /// Its file: the job file or an included one.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
 }
 
-/// An option after variables were put in.
+/// An option after expansion of variables.
 #[derive(Clone, Debug)]
 pub(super) struct Expanded {
-    /// Canonical name where known, else as written.
+    /// Its canonical name if known, otherwise as written.
     pub(super) name: String,
-    /// `None`: no `=`.
+    /// `None` without `=`.
     pub(super) value: Option<String>,
-    /// Variables that were not set.
+    /// Variables that are not set.
     pub(super) unset: Vec<String>,
     pub(super) place: (String, usize),
 }

@@ -1,10 +1,10 @@
-//! A job file that was read: its sections with their options and settings.
+//! A parsed job file: its sections with their options and settings.
 
 use super::given::Given;
 use super::settings::Settings;
 use crate::diagnostic::Diagnostic;
 
-/// A job file that was understood.
+/// A parsed job file.
 #[derive(Clone, Debug)]
 pub struct JobFile {
     pub(super) file: String,
@@ -27,14 +27,14 @@ pub struct Section {
     pub(super) settings: Settings,
 }
 
-/// Where a worker of the built job comes from. The workers of the job and these stand in the same order.
+/// The origin of a worker of the built job, in the order of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// Index into [`JobFile::sections`].
     pub section: usize,
     /// Which of its `numjobs` clones.
     pub clone: u32,
-    /// fio's `groupid`: rises at `stonewall` and `new_group`. Workers are reported together only with
+    /// fio's `groupid`, which increases at `stonewall` and `new_group`. Workers are reported together only with
     /// `group_reporting`; that is [`seekwise_model::workload::Worker::group`].
     pub group_id: u32,
 }
@@ -50,7 +50,7 @@ impl JobFile {
         &self.sections
     }
 
-    /// A diagnostic about an option of a section: at the option, or at the section's header when it is not given.
+    /// A diagnostic about an option of a section, at the option or, if it is not given, at the header of the section.
     pub(super) fn at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
         let section = &self.sections[section];
         let (file, line) = match section.settings.place(key) {

@@ -1,30 +1,30 @@
-//! How a worker has a real file.
+//! How a worker opens a real file.
 
-/// How a worker has the file.
+/// How a worker opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// One call after another (`psync`), not by io_uring.
+    /// One call at a time (`psync`) instead of io_uring.
     pub calls: bool,
-    /// Past the page cache.
+    /// Bypasses the page cache.
     pub direct: bool,
-    /// What the page cache holds of the file is given up before.
+    /// Drops the file from the page cache first.
     pub invalidate: bool,
-    /// Its flushes are `fdatasync`.
+    /// Flushes are `fdatasync`.
     pub data_only: bool,
-    /// `sync=sync`: its writes are durable with all metadata.
+    /// `sync=sync`: writes are durable with all metadata.
     pub whole: bool,
-    /// What the page cache is told of the order of reads.
+    /// The hint to the page cache about the order of reads.
     pub hint: Hint,
 }
 
 /// `fadvise_hint`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing.
+    /// No hint.
     #[default]
     None,
-    /// At random: nothing is read ahead.
+    /// Random: no read-ahead.
     Random,
-    /// One behind another: twice as much as usual is.
+    /// Sequential: twice the usual read-ahead.
     Sequential,
 }

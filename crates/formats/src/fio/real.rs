@@ -1,5 +1,5 @@
-//! A job file on a real file or device: what options mean there that a modelled drive passes over, and what is refused
-//! because nothing is done about it there. It opens nothing.
+//! A job file on a real file or device: options that only matter there, and options that are refused
+//! because they are not supported there. It opens no files.
 
 use seekwise_model::workload::Job;
 
@@ -10,8 +10,8 @@ use super::job_file::{JobFile, Section};
 use super::opened::Opened;
 use crate::diagnostic::Diagnostic;
 
-/// Options that change what is measured on a real file, and that nothing is done about: why, and the values that ask for
-/// nothing.
+/// Options that would change the measurement on a real file but are not supported: the reason, and the values without
+/// effect.
 const REFUSED: &[(&[&str], &str, &[&str])] = &[
     (&["verify"], "data read back are not verified", &["0", "none"]),
     (
@@ -49,10 +49,10 @@ const REFUSED: &[(&[&str], &str, &[&str])] = &[
     (&["readfua", "writefua"], "it belongs to engines that are not supported there", &["0"]),
 ];
 
-/// Options that a modelled drive passes over with a warning, and that are honoured, or hold anyhow, on a real file.
+/// Options that a modelled drive ignores with a warning, and that are honoured, or hold anyway, on a real file.
 const HONOURED: &[&str] = &["fadvise_hint", "thread", "fixedbufs", "registerfiles", "disk_util"];
 
-/// Engines whose requests would not be what they are.
+/// Engines that are not supported on real files.
 const ENGINES: &[(&str, &str)] = &[
     ("mmap", "page faults are not requests"),
     ("splice", "pipes are not supported"),
@@ -62,7 +62,7 @@ const ENGINES: &[(&str, &str)] = &[
 ];
 
 impl JobFile {
-    /// Lays the job out on a file of this many sectors, with how each worker has it.
+    /// Lays the job out on a file of this many sectors, and says how each worker opens it.
     pub fn real_job(&self, sectors: u64) -> Result<(Job, Vec<Opened>, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut errors: Vec<Diagnostic> = self.given().filter_map(refusal).collect();
         for section in &self.sections {
@@ -86,19 +86,19 @@ impl JobFile {
         Ok((job, build::opened(self), warnings))
     }
 
-    /// All options as they are given, those for all sections first.
+    /// All options as given, those of `[global]` first.
     fn given(&self) -> impl Iterator<Item = &Given> {
         self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
     }
 
-    /// A job with syncs of both kinds: a file here has one.
+    /// The error about a job with both kinds of syncs, as a file here has only one.
     fn both_syncs(&self, section: usize) -> Option<Diagnostic> {
         let settings = &self.sections[section].settings;
         let message = "on a real file: fsync and fdatasync in one job are not supported";
         (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
     }
 
-    /// What goes by io_uring that asks for another way of several at once.
+    /// A warning that another asynchronous engine is replaced by io_uring.
     fn by_ring(&self) -> Option<Diagnostic> {
         let other = |section: &&Section| {
             section.settings.engine().runs == Runs::Asynchronous && section.settings.engine != "io_uring"

@@ -148,7 +148,7 @@ fn table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
 }
 
 fn as_markdown(section: &Section) -> String {
-    let mut text = "| key | takes | left out | meaning |\n|---|---|---|---|\n".to_owned();
+    let mut text = "| key | values | default | meaning |\n|---|---|---|---|\n".to_owned();
     for entry in section.keys.iter().filter(|entry| entry.key != section.name || section.name == "job") {
         let key = entry.key.strip_prefix(&format!("{}.", section.name)).unwrap_or(&entry.key);
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };

@@ -408,7 +408,7 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
     let header = reader.headers().map_err(unreadable)?.clone();
     for word in header.iter() {
         if !is_figure(word) && !is_column(word) && !OF_FIO.contains(&word) && !SAID_TWICE.contains(&word) {
-            let warning = Diagnostic::at(file, 1, "nothing is read from this column").key(word);
+            let warning = Diagnostic::at(file, 1, "this column is ignored").key(word);
             warnings.push(warning.nearest_to(word, COLUMNS.iter().map(|column| column.0)));
         }
     }
