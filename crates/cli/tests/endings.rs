@@ -115,7 +115,7 @@ fn standard_input_is_read_and_kept() {
     let profile = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
     assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
     let both = told(at, &["run", "-", "--on", "-"], JOB);
-    fails(&both, "standard input can be read for one of them only");
+    fails(&both, "standard input can only be used once");
     // What is kept runs again without it.
     told(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).done();
     seekwise(at, &["study", "r", "--out", "again"]).done();
@@ -152,10 +152,10 @@ fn an_answer_without_a_request_is_none() {
     let random = ["run", "random-read", "--on", DRIVE, "--runtime", "1 ns"];
     fails(&seekwise(at, &random), "no request was counted");
     let vary = ["compare", "random-read", "--on", DRIVE, "--vary", "job.depth=1,2", "--runs", "2", "--runtime", "1 ns"];
-    fails(&seekwise(at, &vary), "no run counted a request");
+    fails(&seekwise(at, &vary), "no run counted any requests");
     fs::write(at.join("s.toml"), STUDY.replace("'1 s'", "'1 ns'")).unwrap();
-    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted a request");
-    fails(&seekwise(at, &["report", "s"]), "no run counted a request");
+    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted any requests");
+    fails(&seekwise(at, &["report", "s"]), "no run counted any requests");
     let cut = |more: &[&str]| seekwise(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
     fails(&cut(&["--at", "100 ms", "--at", "70 s"]), "--at 70 s: the run ended at 1.0");
     assert!(cut(&["--at", "100 ms"]).err.is_empty());
@@ -169,11 +169,11 @@ fn one_standard_output_has_one_form() {
     for format in ["text", "csv", "fio-json"] {
         fails(
             &run(folder.path(), &["--json", "--format", format]),
-            &format!("--json and --format {format}: two forms"),
+            &format!("--json and --format {format}: they conflict"),
         );
     }
     assert_eq!(run(folder.path(), &["--json", "--format", "json"]).done(), run(folder.path(), &["--json"]).done());
-    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: this command plans no runs");
+    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: not supported by this command");
 }
 
 #[test]
@@ -354,10 +354,10 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     let some = || lines(&at.join("c/results.jsonl")) > 0;
     let kept = stopped(at, &[&vary[..], &["--out", "c"]].concat(), "-INT", some);
     assert_eq!(kept.code, 130);
-    assert!(kept.err.ends_with("of 4000 runs are kept in c. To go on:\nseekwise study c --resume\n"), "{}", kept.err);
+    assert!(kept.err.ends_with("of 4000 runs are kept in c. To continue:\nseekwise study c --resume\n"), "{}", kept.err);
     let claims = ["claims", "q1", "--runs", "5000", "--out", "my claims"];
     let kept = stopped(at, &claims, "-INT", || at.join("my claims").exists());
-    let again = "To go on:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";
+    let again = "To continue:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";
     assert!(kept.code == 130 && kept.err.ends_with(again), "{}", kept.err);
     // Nothing that was begun remains.
     let temporary = tempfile::tempdir().unwrap();

@@ -40,7 +40,7 @@ fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
         "error: trace.csv:1: `lba` does not start a block of DiskSim parameters; expected `KIND NAME { … }`, `source FILE`, \
          `instantiate` or `topology`"
     );
-    assert!(errors("t.model").contains("this one is a drive's mechanics alone"));
+    assert!(errors("t.model").contains("this one holds only a drive's mechanics"));
     assert_eq!(names(folder.path()), before);
 }
 

@@ -132,7 +132,7 @@ fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
     let at = folder.path();
     let study = |more: &[&str]| seekwise(at, &[&["study", "study.toml", "--out", "out"], more].concat());
     let said = study(&["--threads", "2"]);
-    assert!(said.err.contains("come one after another"), "{}", said.err);
+    assert!(said.err.contains("real-time runs are sequential"), "{}", said.err);
     said.done();
     let all = kept(at);
     let blocks: Vec<&[(u64, u64)]> = all.chunks(3).collect();

@@ -38,7 +38,7 @@ fn a_run_says_what_programs_did_beside_what_they_asked_for() {
     assert_eq!(run(&["--json"]).json(), json, "the same each time");
     let refused = run(&["--format", "fio-json"]);
     assert_eq!(
-        (refused.code, refused.err.contains("a scene, session or trace has no jobs of fio")),
+        (refused.code, refused.err.contains("a scene, session or trace has no fio jobs")),
         (2, true),
         "{}",
         refused.err

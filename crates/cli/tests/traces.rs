@@ -170,7 +170,7 @@ fn slips_are_told_before_anything_runs() {
             &["--set", "job.span=500m"],
             "`trace.map`: 30 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact",
         ),
-        (&["--format", "fio-json"], "a scene, session or trace has no jobs of fio"),
+        (&["--format", "fio-json"], "a scene, session or trace has no fio jobs"),
     ] {
         let said = error(more);
         assert!(said.contains(expected), "{more:?}: {said}");
@@ -183,7 +183,7 @@ fn slips_are_told_before_anything_runs() {
     assert!(said.contains("t.gz: cannot be read: as gzip: "), "{said}");
     fs::write(at.join("t.bz2"), b"BZh91AY&SY").unwrap();
     let said = seekwise(at, &["run", "t.bz2", "--on", DRIVE]).err;
-    assert!(said.contains("it is packed by bzip2; expected gzip, zstd, xz, or its text, as `bzcat FILE`"), "{said}");
+    assert!(said.contains("compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`"), "{said}");
     assert_eq!(names(at), ["j.fio", "t.bz2", "t.csv", "t.gz"]);
 }
 

@@ -79,12 +79,12 @@ mod tests {
     #[test]
     fn what_is_no_list_of_values_is_said() {
         let said = |text: &str| read(text).unwrap_err();
-        assert!(said("8").contains("--vary k=8: expected two values or more"), "{}", said("8"));
-        assert!(said("8,8").contains("`8` is there twice"));
-        assert!(said("1..4,2").contains("`2` is there twice"));
+        assert!(said("8").contains("--vary k=8: expected at least two values"), "{}", said("8"));
+        assert!(said("8,8").contains("duplicate value `8`"));
+        assert!(said("1..4,2").contains("duplicate value `2`"));
         assert!(said("8..1").contains("does not rise"));
         assert!(said("0..8").contains("0 cannot be doubled; expected 1..8, or steps as in 0..8:1"));
-        assert!(said("1..8:0").contains("a step of 0"));
+        assert!(said("1..8:0").contains("the step is 0"));
         assert!(said("1..99999999:1").contains("more than 1000 values"));
     }
 }
