@@ -183,7 +183,7 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");
     let (code, _, err) = crash(&["--on", "null", "--workload", "true", "--check", "true"]);
-    assert!(code == 2 && err.contains("is no modelled disk"), "{err}");
+    assert!(code == 2 && err.contains("not a modelled disk"), "{err}");
     let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--workload", "true"]);
     assert!(code == 2 && err.contains("--check"), "{err}");
     if skips("what only root meets", &[]) {
