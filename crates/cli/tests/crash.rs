@@ -195,9 +195,15 @@ fn what_cannot_be_done_is_refused_and_says_why() {
         &[&own[..], &["--fs", "ext4", "--prepare", "echo broken; exit 1"]].concat(),
         "the command of --prepare ended with exit code 1: broken",
     );
-    refused(&[&own[..], &["--fs", "xfs", "--size", "64m"]].concat(), "expected at least 300m, which xfs needs");
-    refused(&[&own[..], &["--env", "NO_SUCH_VARIABLE"]].concat(), "--env NO_SUCH_VARIABLE: is not set here");
-    refused(&[&own[..], &["--env", "SEEKWISE_URI=x"]].concat(), "`SEEKWISE_URI` is the laboratory's own");
+    refused(
+        &[&own[..], &["--fs", "xfs", "--size", "64m"]].concat(),
+        "expected at least 300m, the least that xfs needs",
+    );
+    refused(
+        &[&own[..], &["--env", "NO_SUCH_VARIABLE"]].concat(),
+        "--env NO_SUCH_VARIABLE: not set in this environment",
+    );
+    refused(&[&own[..], &["--env", "SEEKWISE_URI=x"]].concat(), "`SEEKWISE_URI` is reserved for Seekwise");
     let writes = [
         "--fs",
         "ext4",

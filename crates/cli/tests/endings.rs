@@ -354,7 +354,11 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     let some = || lines(&at.join("c/results.jsonl")) > 0;
     let kept = stopped(at, &[&vary[..], &["--out", "c"]].concat(), "-INT", some);
     assert_eq!(kept.code, 130);
-    assert!(kept.err.ends_with("of 4000 runs are kept in c. To continue:\nseekwise study c --resume\n"), "{}", kept.err);
+    assert!(
+        kept.err.ends_with("of 4000 runs are kept in c. To continue:\nseekwise study c --resume\n"),
+        "{}",
+        kept.err
+    );
     let claims = ["claims", "q1", "--runs", "5000", "--out", "my claims"];
     let kept = stopped(at, &claims, "-INT", || at.join("my claims").exists());
     let again = "To continue:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";

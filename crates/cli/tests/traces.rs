@@ -183,7 +183,10 @@ fn slips_are_told_before_anything_runs() {
     assert!(said.contains("t.gz: cannot be read: as gzip: "), "{said}");
     fs::write(at.join("t.bz2"), b"BZh91AY&SY").unwrap();
     let said = seekwise(at, &["run", "t.bz2", "--on", DRIVE]).err;
-    assert!(said.contains("compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`"), "{said}");
+    assert!(
+        said.contains("compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`"),
+        "{said}"
+    );
     assert_eq!(names(at), ["j.fio", "t.bz2", "t.csv", "t.gz"]);
 }
 
