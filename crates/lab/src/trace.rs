@@ -113,7 +113,7 @@ fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result
         (Loop::Closed(one), None) => Loop::Closed(one),
         (Loop::Closed(_), Some(depth)) => match depth.parse() {
             Ok(depth) if (1..=65_535).contains(&depth) => Loop::Closed(depth),
-            _ => return Err(fault("job.depth", &format!("`{depth}` does not fit")).expected("from 1 to 65535")),
+            _ => return Err(fault("job.depth", &format!("`{depth}` is invalid")).expected("from 1 to 65535")),
         },
         (mode, None) => mode,
         (_, Some(_)) => {
