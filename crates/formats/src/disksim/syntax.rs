@@ -122,7 +122,6 @@ pub struct Setup {
     pub blocks: Vec<Block>,
     /// The names of the instantiated blocks.
     pub instantiated: Vec<String>,
-    /// Warnings.
     pub warnings: Vec<Diagnostic>,
 }
 

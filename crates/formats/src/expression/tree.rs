@@ -18,9 +18,7 @@ pub struct Expression {
 /// A node with its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The node.
     pub node: Box<Node>,
-    /// Its text.
     pub text: String,
 }
 
@@ -47,7 +45,6 @@ pub enum Node {
     Setting(String),
     /// Restricted to cells with these factors and levels.
     At(Part, Vec<(String, String)>),
-    /// The negative.
     Negative(Part),
     /// Arithmetic with two numbers.
     Arithmetic(Part, Operator, Part),

@@ -115,10 +115,8 @@ pub struct Specification {
 /// Which new workers get a specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Assignment {
-    /// None.
     #[default]
     None,
-    /// All.
     All,
     /// Disk workers.
     Disk,

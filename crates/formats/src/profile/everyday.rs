@@ -62,7 +62,6 @@ pub const CASES: [&str; 44] = [
 /// A case in which the drive deviates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Otherwise {
-    /// One of [`CASES`].
     pub case: &'static str,
     /// The reason.
     pub misses: String,

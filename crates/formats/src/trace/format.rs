@@ -34,11 +34,9 @@ pub enum Format {
 pub struct Known {
     pub format: Format,
     pub word: &'static str,
-    /// Its title.
     pub title: &'static str,
     /// The contents of a line.
     pub columns: &'static str,
-    /// Its units.
     pub units: Units,
     /// Whether it has response times.
     pub responses: bool,
