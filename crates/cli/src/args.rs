@@ -48,19 +48,19 @@ Examples:
   seekwise run file-server --on barracuda-7200.7-ncq --set job.depth=32
   seekwise compare random-read --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
 
-Tables fit the terminal, or the number of columns in COLUMNS; without either 120 columns. --columns chooses. A file may
-be `-`, standard input.
+Tables fit the terminal, or the width in COLUMNS, or else 120 columns; --columns selects columns. A file may be `-` for
+standard input.
 
-Exit codes: 0 done; 1 the question was answered \"no\"; 2 could not run; 130 stopped by Ctrl-C or SIGTERM."
+Exit codes: 0 success; 1 the answer is \"no\"; 2 the command could not run; 130 interrupted by Ctrl-C or SIGTERM."
 )]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
-    /// JSON on standard output.
+    /// Print JSON to standard output.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Refuse what may take more memory than this (such as 2g); without it, than a quarter of the machine's.
+    /// Refuse to start if more memory than this may be needed (such as 2g) [default: a quarter of the machine's].
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub max_memory: Option<u64>,
 }
@@ -68,7 +68,7 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// The modelled drives; with a name, its figures, checks and curves.
+    /// List the modelled drives; with a name, show its figures, checks and curves.
     #[command(after_help = "\
 Examples:
   seekwise drives atlas-10k-v-300 --png atlas.png
@@ -79,22 +79,22 @@ With --check, everyday work (streams, cached writes, random reads, parts of a se
 with arithmetic from the drive's own figures; on all drives where none is named. What the rows mean stands in
 docs/everyday.md. The picture of --svg and --png has the curves of seeks and rates. Exit code 1: a row is off, or is not though the profile says that it is.")]
     Drives(Drives),
-    /// The built-in studies; with a name, what it asks, varies and claims.
+    /// List the built-in studies; with a name, show what it asks, varies and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
     Studies(Named),
-    /// The built-in patterns, jobs and scenes; with a name, what it is made of.
+    /// List the built-in patterns, jobs and scenes; with a name, show its contents.
     #[command(after_help = "Examples:\n  seekwise patterns\n  seekwise patterns file-server")]
     Patterns(Named),
-    /// The programs of scenes; with a name, its figures with their sources.
+    /// List the programs for scenes; with a name, show its figures and their sources.
     #[command(after_help = "\
 Examples:
   seekwise programs
   seekwise programs database
 
-A scene is a TOML file of volumes, a page cache and such programs, at once or one after another, and a job wherever a job is
-named. `seekwise init scene` writes one, `seekwise keys scene` lists its keys.")]
+A scene is a TOML file with volumes, a page cache and programs that run at once or one after another. It can be used wherever a
+job is named. `seekwise init scene` writes one, `seekwise keys scene` lists its keys.")]
     Programs(Named),
-    /// The keys that --set, stack files, studies and drives take: range, unit, what holds without it, meaning.
+    /// List the keys of --set, stack files, studies and drives, with range, unit, default and meaning.
     #[command(after_help = "\
 Examples:
   seekwise keys driver
@@ -102,10 +102,10 @@ Examples:
   seekwise keys drive.cache.segments
 
 A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, real, scene, profile, study, review)
-lists its keys, a whole key shows what each drive or ready-made layer has, with kind and source; any other words find keys that
-have to do with them.")]
+lists its keys. A full key shows its value in each drive or ready-made layer, with kind and source. Any other words search for
+related keys.")]
     Keys(Keys),
-    /// Write an annotated file that runs as it is: a stack, a study, a scene or a drive.
+    /// Write an annotated, ready-to-run file: a stack, a study, a scene or a drive.
     #[command(after_help = "\
 Examples:
   seekwise init stack -o my-stack.toml
@@ -114,8 +114,8 @@ Examples:
   seekwise init drive --like exos-x18 -o my-drive.toml
   seekwise init drive --capacity 8t --rpm 5640 --outer 185 --inner 90 --seek 8.5 -o my-8tb.toml
 
-A drive's layout is made so that it holds the capacity at these rates. What is not given is that of the nearest built-in drive,
-or of --like, and marked as inferred. `seekwise drives my-8tb.toml --check` holds the result against arithmetic.")]
+The layout of the drive is generated to hold the capacity at the given rates. Other figures come from the nearest built-in drive,
+or from --like, and are marked as inferred. `seekwise drives my-8tb.toml --check` compares the result with arithmetic.")]
     Init(Init),
     /// Run a job once on a target.
     #[command(after_help = "\
@@ -124,7 +124,7 @@ Examples:
   seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max
   seekwise run job.fio --on file:/mnt/test --set real.layout=10g --slow 100ms")]
     Run(Run),
-    /// Run a job on two or more settings and say which is better, where the difference comes from, with an interval.
+    /// Run a job with two or more settings, and say which is better, by how much (with an interval) and why.
     #[command(after_help = "\
 Examples:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
@@ -147,24 +147,24 @@ Exit code 1: a comparison is refused, because the sides differ in more than what
         after_help = "Examples:\n  seekwise study studies/ncq-alone.toml --out out\n  seekwise study out --out again"
     )]
     Study(Study),
-    /// Run the studies that carry the source studies' findings, and say which are reproduced.
+    /// Run the studies behind the published findings, and report which findings are reproduced.
     #[command(after_help = "\
 Examples:
   seekwise claims Q3 Q4 --ablate
   seekwise claims --out claims --resume
   seekwise claims Q3 --draw 3/15
 
-A claim of class M comes with the one setting that switches its mechanism off; with --ablate its cells run again so, and
-the claim must then fail. A claim of class N (no difference) counts only when the same cells show a planted one. Exit code
-1: a claim fails, or holds without its mechanism.")]
+A claim of class M names the one setting that switches its mechanism off; --ablate runs its cells again with that setting, and
+the claim must then fail. A claim of class N (no difference) counts only if the same cells detect a planted difference. Exit
+code 1: a claim fails, or holds without its mechanism.")]
     Claims(Claims),
-    /// Turn a foreign description of a drive into a profile.
+    /// Convert another simulator's description of a drive into a profile.
     #[command(after_help = "\
 Example:
   seekwise import disksim atlas10k.parv -o atlas10k.toml
   seekwise validate atlas10k.csv --drive atlas10k.toml")]
     Import(Import),
-    /// Play a measured trace on a simulated drive: means, and how far the distributions are apart.
+    /// Replay a measured trace on a simulated drive, and compare the response times.
     #[command(after_help = "\
 Example:
   seekwise validate trace.csv --drive atlas-10k-v-300 --png trace.png
@@ -174,24 +174,24 @@ A trace is a CSV with the columns lba, sectors, op, measured_response_ms and thi
 validation form. The demerit is the root mean square distance between the two distributions of response times
 (Ruemmler and Wilkes). The picture of --svg and --png has both distributions.")]
     Validate(Validate),
-    /// Fit what a profile only infers to what was measured, and say how far it may be believed.
+    /// Fit the inferred parameters of a drive to measurements, with confidence intervals.
     #[command(after_help = "\
 Examples:
   seekwise fit atlas10k.csv --drive imported.toml -o atlas10k.toml
   seekwise fit reads.json writes.json,cache=on,hold=all --drive barracuda-7200.7-ncq -o mine.toml
   seekwise fit trace.csv --drive mine.toml --only overhead,cache.read_ahead -o again.toml --page again.html
 
-A profile to begin with comes from `seekwise import disksim`, or is one of `seekwise drives`.
+Start from a profile made by `seekwise import disksim`, or from one of `seekwise drives`.
 
-DATA is, in any mixture, a measured trace (as of `validate`), fio's JSON with its job in it, a list of cases in TOML (the
-form of validation/published.toml), or a curve in CSV (docs/fit.md). Behind a file, after commas: hold=SHARE|all|none,
-replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack that held when it was measured; behind a trace
-beside=TIMES, a file with another simulator's response time of each request in ms, a line each, to be shown beside.
+Each DATA is a measured trace (as for `validate`), fio's JSON output including its job, a list of cases in TOML (like
+validation/published.toml), or a curve in CSV (docs/fit.md). A file name may be followed by comma-separated options:
+hold=SHARE|all|none, replay=think|arrival, cache=on|off, depth=N, or a dotted key of the stack as it was when measured. A trace
+also takes beside=TIMES, a file with another simulator's response times in ms, one per line, to show next to the result.
 
-What a datasheet states stays, unless --only names it. A change stays if data that the search never saw are met better by
-it, beyond their noise. An interrupted fit goes on with --resume. The method stands in docs/fit.md.")]
+Datasheet values are kept, unless --only names them. A change is kept if it improves the match with held-out data by more than
+their noise. --resume continues an interrupted fit. docs/fit.md describes the method.")]
     Fit(Fit),
-    /// Run a job and say what power cuts at random instants of it would lose.
+    /// Run a job, and report what power cuts at random times would lose.
     #[command(after_help = "\
 Example:
   seekwise power-cut job.fio --on cheetah-15k.4 --cuts 1000 --png risk.png
@@ -220,11 +220,11 @@ Examples:
   seekwise run session.csv --on cheetah-15k.4
   seekwise disk power cut --control /tmp/disk.control
 
-It serves until Ctrl-C or until the command of --run has ended, and then says how well the clock kept up with the model.
-Whoever runs --run finds the address in SEEKWISE_URI and the socket for orders in SEEKWISE_CONTROL. Exit code 1: with
---strict, more than one answer in a hundred left later than 200 us after the model's instant; or the command of --run failed.")]
+The server runs until Ctrl-C, or until the command of --run ends, and then reports how well the machine kept up with the model.
+The command of --run finds the address in SEEKWISE_URI and the control socket in SEEKWISE_CONTROL. Exit code 1: with --strict,
+more than 1 % of the replies were more than 200 us late; or the command of --run failed.")]
     Serve(Serve),
-    /// Run real software on a modelled disk, and check what power cuts at many of its instants leave.
+    /// Run real software on a modelled disk, and check what is left after power cuts at many times.
     #[command(after_help = "\
 Examples:
   seekwise crash --recipes
@@ -233,9 +233,10 @@ Examples:
   seekwise crash --on cheetah-15k.4 --fs ext4:barrier=0 --workload 'cp -r /etc $SEEKWISE_MOUNT && sync && echo copied' \\
       --check 'test -s $SEEKWISE_PROMISES || exit 0; diff -r /etc $SEEKWISE_MOUNT/etc || exit 11' --cuts 200 --orders 4
 
-The workload runs once; nothing runs again for a cut. It finds SEEKWISE_MOUNT with --fs, and SEEKWISE_URI. A check finds
-SEEKWISE_MOUNT (the medium mounted), SEEKWISE_IMAGE (as a file), SEEKWISE_PROMISES (a file of the lines that the workload had printed
-before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. What the figures mean stands in docs/crash.md.
+The workload runs only once, not once per cut. Its environment has SEEKWISE_URI and, with --fs, SEEKWISE_MOUNT. A check gets
+SEEKWISE_MOUNT (the mounted medium), SEEKWISE_IMAGE (the medium as a file), SEEKWISE_PROMISES (a file with the lines that the
+workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. docs/crash.md explains the
+figures.
 
 Exit code 1: something was lost after a promise, or is corrupt.")]
     Crash(Crash),
@@ -257,13 +258,13 @@ Examples:
     /// As `disk status` was called.
     #[command(hide = true)]
     Status(FormerServed),
-    /// Say by timing alone whether a flush waits for the medium.
+    /// Test, by timing alone, whether flushes wait for the medium.
     #[command(after_help = real::FLUSH_AUDIT)]
     FlushAudit(FlushAudit),
-    /// Put back settings of devices that a run which was killed has left, and take away its mounts, loop devices, processes and folders.
+    /// Clean up after killed runs: restore device settings, remove mounts, loop devices, processes and folders.
     #[command(after_help = "Examples:\n  seekwise restore --dry-run\n  seekwise restore")]
     Restore(Restore),
-    /// Make a result folder's report again.
+    /// Regenerate the report of a result folder.
     #[command(after_help = "\
 Examples:
   seekwise report out
@@ -271,24 +272,24 @@ Examples:
 
 The picture of --svg and --png is the answer of a study: the ratios of its leading comparison, cell by cell, with their intervals.")]
     Report(Report),
-    /// Simulated requests a second on fixed workloads.
+    /// Measure simulated requests per second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
     Bench(Bench),
-    /// What a shell needs to complete commands, drives, patterns, studies and keys.
+    /// Print a shell's completion script for commands, drives, patterns, studies and keys.
     #[command(after_help = "\
 Examples:
   seekwise completions bash > ~/.local/share/bash-completion/completions/seekwise
   seekwise completions zsh > ~/.zfunc/_seekwise
   seekwise completions fish > ~/.config/fish/completions/seekwise.fish
 
-The script asks the program itself at each completion: write it anew with each version.")]
+The script calls the program for each completion; regenerate it with each version.")]
     Completions(Completions),
     /// Write a manual page for each command.
     #[command(hide = true, after_help = "Example:\n  seekwise man share/man/man1")]
     Man(Man),
 }
 
-/// Arguments of lists that show one of theirs in full.
+/// Arguments of commands that list things, or show one in full.
 #[derive(Args, Debug)]
 pub struct Named {
     /// Show this one in full.
@@ -312,10 +313,10 @@ pub struct Init {
     /// Write it to this file instead of standard output.
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace the file if it is there.
+    /// Overwrite an existing file.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// The built-in drive that a drive begins with; with figures of a datasheet, the nearest to them if none is named.
+    /// The built-in drive to start from [default with datasheet figures: the nearest].
     #[arg(long, value_name = "NAME")]
     pub like: Option<String>,
     /// Figures of a datasheet, for `init drive`.
@@ -358,7 +359,7 @@ pub enum Shell {
 /// Arguments of `man`.
 #[derive(Args, Debug)]
 pub struct Man {
-    /// The folder; it is made if it is not there.
+    /// The folder; it is created if it does not exist.
     pub folder: PathBuf,
 }
 
@@ -372,13 +373,13 @@ pub struct Drives {
     /// What is drawn.
     #[command(flatten)]
     pub pictures: Pictures,
-    /// Replace a file that is there.
+    /// Overwrite existing files.
     #[arg(long, requires = "pictures")]
     pub force: bool,
     /// Compare everyday work with arithmetic from the drive's figures.
     #[arg(long, conflicts_with = "pictures")]
     pub check: bool,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
 }
@@ -396,20 +397,19 @@ pub struct Columns {
 pub struct On {
     #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets())]
     pub target: String,
-    /// Set a dotted key of the stack or the job; may be given more than once.
+    /// Set a dotted key of the stack or the job; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// The seed of all chance.
+    /// The random seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// Run each worker for this long (such as `60 s`), whatever the job says.
+    /// Run each worker for this long (such as `60 s`), overriding the job.
     #[arg(long, value_name = "T")]
     pub runtime: Option<String>,
-    /// What stands on this device (by its serial number), in this file (by its name) or at this address of a network block
-    /// device may be written over.
+    /// Allow overwriting this device (by serial number), this file (by name) or this network block device (by address).
     #[arg(long, value_name = "SERIAL|NAME|ADDRESS")]
     pub destroy: Option<String>,
-    /// The format of a trace, where it is not the one that it looks like (docs/traces.md).
+    /// The format of a trace [default: detected] (docs/traces.md).
     #[arg(long, value_name = "NAME", value_parser = formats())]
     pub trace_format: Option<String>,
 }
@@ -442,19 +442,19 @@ pub struct Run {
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace what is there: a file, or results that Seekwise wrote.
+    /// Overwrite existing files, and results written by Seekwise.
     #[arg(long)]
     pub force: bool,
     /// How to print the result [default: text].
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Also draw the response times as bars, reads and writes apart.
+    /// Also plot the response times as bars, separately for reads and writes.
     #[arg(long, conflicts_with = "json")]
     pub plot: bool,
-    /// Also list each request that took at least so long (such as 100ms), with its time and place.
+    /// Also list each request that took at least this long (such as 100ms), with its time and location.
     #[arg(long, value_name = "T", value_parser = Duration::parse)]
     pub slow: Option<Duration>,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
 }
@@ -472,7 +472,7 @@ pub enum Format {
     Csv,
 }
 
-/// The drive that a forecast without a name takes: a usual one of today.
+/// The drive that a forecast assumes unless one is named: a common current one.
 const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 
 /// Arguments of `compare`.
@@ -487,18 +487,18 @@ pub struct Compare {
     /// The key that differs and its values, two or more; the first is the base.
     #[arg(long, value_name = "KEY=A,B", value_parser = key_value, required_unless_present = "against")]
     pub vary: Option<(String, String)>,
-    /// Hold what a real file or device does against what this modelled drive or stack is predicted to do.
+    /// Compare a real file or device with the prediction for this modelled drive or stack.
     #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
         conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures"])]
     pub against: Option<String>,
-    /// Run nothing: say how long it will take, as if what is measured were this drive.
+    /// Run nothing; estimate how long it will take, assuming that the device is this drive.
     #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures"],
         default_missing_value = DRY_RUN)]
     pub dry_run: Option<String>,
-    /// What is judged, such as p99 or read.mean (without it iops, of a scene elapsed); may be given more than once.
+    /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<Metric>,
-    /// Independent runs of each side.
+    /// Independent runs per side.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub runs: u32,
     /// How to print the answer [default: text].
@@ -510,7 +510,7 @@ pub struct Compare {
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace what is there: a picture, or results that Seekwise wrote.
+    /// Overwrite an existing picture, and results written by Seekwise.
     #[arg(long)]
     pub force: bool,
 }
@@ -529,28 +529,28 @@ pub enum Form {
 /// Arguments of `study`.
 #[derive(Args, Debug)]
 pub struct Study {
-    /// A study file, `-` (standard input), the name of a built-in study, or a result folder: what it keeps runs again.
+    /// A study file, `-` (standard input), a built-in study, or a result folder whose study is run again.
     #[arg(value_parser = name)]
     pub study: String,
-    /// Where results and report go; `out`, or with --resume the result folder that goes on.
+    /// The folder for results and report [default: out; with --resume, the result folder].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with results that are there already.
+    /// Continue from existing results.
     #[arg(long)]
     pub resume: bool,
-    /// Replace results in the folder, if Seekwise wrote them.
+    /// Overwrite results in the folder that Seekwise wrote.
     #[arg(long, conflicts_with = "resume")]
     pub force: bool,
-    /// Answer "no" (exit code 1) when a claim does not hold.
+    /// Exit with code 1 if a claim does not hold.
     #[arg(long)]
     pub strict: bool,
-    /// Print every cell and claim, however many there are, as `report` does.
+    /// Print all cells and claims, as `report` does.
     #[arg(long, conflicts_with = "json")]
     pub all: bool,
-    /// Cores to use; 0 is all. Results do not depend on it.
+    /// Number of cores to use; 0 means all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
 }
@@ -558,31 +558,31 @@ pub struct Study {
 /// Arguments of `claims`.
 #[derive(Args, Debug)]
 pub struct Claims {
-    /// Findings, such as Q3; without any, all.
+    /// Findings, such as Q3 [default: all].
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Also run each claim's cells with its mechanism switched off: the claim must then fail.
+    /// Also run each claim's cells with its mechanism switched off; the claim must then fail.
     #[arg(long)]
     pub ablate: bool,
-    /// Keep results and reports in this folder, one below it for each study.
+    /// Keep results and reports in this folder, in one subfolder per study.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace results in the folder, if Seekwise wrote them.
+    /// Overwrite results in the folder that Seekwise wrote.
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub force: bool,
-    /// Go on with results that are there already.
+    /// Continue from existing results.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Cores to use; 0 is all. Results do not depend on it.
+    /// Number of cores to use; 0 means all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,
-    /// Independent runs of each cell, whatever the studies say.
+    /// Independent runs of each cell, overriding the studies.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
-    /// Draw every figure that is inferred within ±10 %: the first, second … of so many draws (Latin hypercube).
+    /// Vary every inferred figure by up to ±10 %, in draw NUMBER of a Latin hypercube of DRAWS.
     #[arg(long, value_name = "NUMBER/DRAWS")]
     pub draw: Option<Draw>,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
 }
@@ -590,7 +590,7 @@ pub struct Claims {
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct Import {
-    /// Where from.
+    /// The source format.
     #[command(subcommand)]
     pub from: Foreign,
 }
@@ -598,7 +598,7 @@ pub struct Import {
 /// Foreign descriptions.
 #[derive(Debug, Subcommand)]
 pub enum Foreign {
-    /// DiskSim 4's parameters: a .parv with the .diskspecs, .model and .seek beside it.
+    /// Import DiskSim 4 parameters: a .parv file with its .diskspecs, .model and .seek files.
     #[command(after_help = "Example:\n  seekwise import disksim atlas10k.parv -o atlas10k.toml")]
     Disksim(Disksim),
 }
@@ -606,19 +606,19 @@ pub enum Foreign {
 /// Arguments of `import disksim`.
 #[derive(Args, Debug)]
 pub struct Disksim {
-    /// The set-up.
+    /// The parameter file (.parv).
     #[arg(value_parser = name)]
     pub file: String,
-    /// Write the profile to this file instead of standard output, which `-` names too.
+    /// Write the profile to this file instead of standard output (`-`).
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace a file that is there.
+    /// Overwrite existing files.
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// Which drive, where the set-up has several.
+    /// The drive to import, if the file has several.
     #[arg(long, value_name = "NAME")]
     pub drive: Option<String>,
-    /// The profile's name; else the file's.
+    /// The name of the profile [default: from the file name].
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -632,25 +632,25 @@ pub struct PowerCut {
     /// What it runs on.
     #[command(flatten)]
     pub on: On,
-    /// So many cuts, at random instants of one run (or, with --after and --shutdown, one at the end of each of so many runs).
+    /// Number of cuts, at random times of one run; with --after or --shutdown, number of runs with one cut each at the end.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
-    /// Cut at this instant of the run (such as `12.5 s`) instead; may be given more than once.
+    /// Cut at this time of the run (such as `12.5 s`) instead; may be repeated.
     #[arg(long, value_name = "T", value_parser = span, conflicts_with_all = ["cuts", "after"])]
     pub at: Vec<Span>,
-    /// Cut when the job has ended and this much time has passed, in runs with seeds of their own.
+    /// Cut this long after the job has ended, in runs with different seeds.
     #[arg(long, value_name = "T", value_parser = span)]
     pub after: Option<Span>,
-    /// Switch off in order when the job has ended, as the driver does it, in runs with seeds of their own.
+    /// Shut down properly when the job has ended, as the driver does, in runs with different seeds.
     #[arg(long, conflicts_with_all = ["at", "after"])]
     pub shutdown: bool,
     /// What is drawn.
     #[command(flatten)]
     pub pictures: Pictures,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
-    /// Replace a file that is there.
+    /// Overwrite existing files.
     #[arg(long, requires = "pictures")]
     pub force: bool,
 }
@@ -666,10 +666,10 @@ pub struct Report {
     /// Replace a picture that is there.
     #[arg(long, requires = "pictures")]
     pub force: bool,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
-    /// Answer "no" (exit code 1) when a claim does not hold.
+    /// Exit with code 1 if a claim does not hold.
     #[arg(long)]
     pub strict: bool,
 }
@@ -677,7 +677,7 @@ pub struct Report {
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
 pub struct Restore {
-    /// Only say what would be done.
+    /// Only print what would be done.
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -685,13 +685,13 @@ pub struct Restore {
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
 pub struct Bench {
-    /// Drive: a name of the catalogue, or a profile's file.
+    /// The drive: a name or a profile file.
     #[arg(long, value_name = "NAME|FILE", value_parser = name, default_value = seekwise_lab::bench::DRIVE)]
     pub drive: String,
-    /// Requests of each workload.
+    /// Requests per workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
 }
@@ -702,7 +702,7 @@ fn targets() -> String {
     format!("A drive's name (see `seekwise drives`), a stack file, or `-` (standard input){places}")
 }
 
-/// What this program is: its version, the hash of its sources, what was built into it, and where it can run jobs.
+/// The version, the hash of the sources, the optional features, and the places where jobs can run.
 fn long_version() -> String {
     let Program { version, build } = Program::this();
     let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
@@ -742,8 +742,9 @@ fn threads(text: &str) -> Result<usize, String> {
 }
 
 /// A name that is not empty.
+/// A name that is not empty.
 fn name(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("it is empty; expected a name".to_owned()) } else { Ok(text.to_owned()) }
+    if text.is_empty() { Err("the name is empty".to_owned()) } else { Ok(text.to_owned()) }
 }
 
 /// `7`, `7%` or `7.5 %`.

@@ -37,7 +37,7 @@ use crate::output::{say, shown, shown_json};
 pub fn dispatch(cli: Cli) -> Outcome {
     if cli.max_memory.is_some() && !bounded(&cli.command) {
         return Err(Failure::new(
-            "--max-memory: this command plans no runs and serves no disk; expected run, compare, study, claims, power-cut or serve",
+            "--max-memory: not supported by this command; expected run, compare, study, claims, power-cut or serve",
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
@@ -60,7 +60,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         #[cfg(target_os = "linux")]
         Command::Crash(args) => crash::crash(&args, cli.json),
         #[cfg(not(target_os = "linux"))]
-        Command::Crash(_) => Err(Failure::new("crash: programs are run on disks of Linux's; expected Linux")),
+        Command::Crash(_) => Err(Failure::new("crash: only supported on Linux")),
         Command::Disk(args) => disk::disk(&args.order, cli.json),
         Command::Power(args) => disk::former("power", &args.into(), cli.json),
         Command::Set(args) => disk::former("set", &args.into(), cli.json),

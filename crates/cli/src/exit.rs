@@ -81,7 +81,7 @@ pub fn code(outcome: Outcome) -> ExitCode {
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
     if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
         let wrong = std::env::args_os().find(|word| word.to_str().is_none()).unwrap_or_default();
-        return code(Err(Failure::new(format!("{}: is no UTF-8; expected a name that is", wrong.display()))));
+        return code(Err(Failure::new(format!("{}: not valid UTF-8", wrong.display()))));
     }
     match error.print() {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {

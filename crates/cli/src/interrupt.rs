@@ -68,7 +68,7 @@ impl Now {
     /// What is said at the end.
     fn words(&self, records: u64) -> String {
         match &self.kept {
-            None => "Stopped: nothing was kept.".to_owned(),
+            None => "Interrupted: nothing was kept.".to_owned(),
             Some(Keeping { folder, of, again }) => {
                 let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
                 format!("Stopped: {records} {of} are kept in {}. To go on:\n{again}", folder.display())
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
         let mut now = Now { kept: None, bar: None, ending: None, undo: Vec::new() };
-        assert_eq!(now.words(0), "Stopped: nothing was kept.");
+        assert_eq!(now.words(0), "Interrupted: nothing was kept.");
         now.keep(Keeping { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
         assert_eq!(now.words(13), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
     }

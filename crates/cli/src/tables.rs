@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use seekwise_formats::diagnostic::nearest;
+use seekwise_formats::spelling::nearest;
 
 use crate::exit::Failure;
 use crate::output::shown;
@@ -162,7 +162,7 @@ pub fn choose(tables: &mut [&mut Table], names: &[String]) -> Result<(), Failure
             let near = nearest(name, all.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(Failure::new(format!(
-                "--columns: `{name}`: no such column; expected some of {}{hint}",
+                "--columns: unknown column `{name}`; expected some of {}{hint}",
                 all.join(", ")
             )));
         }
@@ -476,7 +476,7 @@ max ms      1234.567  1234.567  1234.567";
         choose(&mut [&mut table, &mut other], &["writes".to_owned()]).unwrap();
         assert_eq!(other.draw(80).lines().next(), Some("loss  writes: mean  writes: most"));
         let unknown = choose(&mut [&mut run()], &["p05".to_owned()]).unwrap_err().0;
-        let wanted = "--columns: `p05`: no such column; expected some of requests, requests/s, mean, p50, max; did you mean `p50`?";
+        let wanted = "--columns: unknown column `p05`; expected some of requests, requests/s, mean, p50, max; did you mean `p50`?";
         assert_eq!(unknown, [wanted]);
     }
 

@@ -111,7 +111,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "foo.bar=1"],
-        "error: --set: `foo.bar`: unknown key; expected a key of a layer of the stack, or of the job (see `seekwise keys`)",
+        "error: --set: `foo.bar`: unknown key; expected a key of a stack layer or of the job (see `seekwise keys`)",
     );
     run_refused(
         &["--set", "job.dpth=4"],
@@ -119,7 +119,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "job.depth=deep"],
-        "error: command line: `job.depth`: `deep` does not fit; expected a queue depth from 1 to 65535",
+        "error: command line: `job.depth`: `deep` is invalid; expected a queue depth from 1 to 65535",
     );
     run_refused(
         &["--set", "drive.cache.write_back=maybe"],
@@ -127,11 +127,11 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "drive.firmware.depth=2.5"],
-        "error: --set: `drive.firmware.depth`: is a float; expected a whole number from 1 to 256",
+        "error: --set: `drive.firmware.depth`: has type float; expected a whole number from 1 to 256",
     );
     run_refused(
         &["--set", "drive.firmware.queue.policy=stpf"],
-        "error: --set: `drive.firmware.queue.policy`: `stpf` is not known; expected one of fcfs, sstf, look, clook, sptf; did you mean `sptf`?",
+        "error: --set: `drive.firmware.queue.policy`: unknown word `stpf`; expected one of fcfs, sstf, look, clook, sptf; did you mean `sptf`?",
     );
     run_refused(
         &["--set", "drive.cache.segments"],
@@ -139,7 +139,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--runtime", "soon"],
-        "error: command line: `job.runtime`: `soon` does not fit; expected a length of time such as 30 s, 10 m or 500 ms",
+        "error: command line: `job.runtime`: `soon` is invalid; expected a duration such as 30 s, 10 m or 500 ms",
     );
     run_refused(
         &["--seed", "-1"],
@@ -156,7 +156,7 @@ fn names_that_there_are_not() {
     refused(
         &[],
         &["run", "random-reed", "--on", DRIVE],
-        "error: random-reed: no such file, and no built-in pattern or job of that name; did you mean `random-read`?",
+        "error: random-reed: no such file, and no built-in pattern or job with that name; did you mean `random-read`?",
     );
     refused(
         &[],
@@ -187,7 +187,7 @@ fn names_that_there_are_not() {
     refused(
         &[],
         &["study", "ncq-alon"],
-        "error: ncq-alon: no such study file, and no built-in study of that name; did you mean `ncq-alone`?",
+        "error: ncq-alon: no study file and no built-in study with that name; did you mean `ncq-alone`?",
     );
     refused(&[], &["report", "nowhere"], "error: nowhere: No such file or directory (os error 2)");
     refused(
@@ -220,7 +220,7 @@ fn files_that_cannot_be_read() {
     refused_in(
         path,
         &["run", "binary.fio", "--on", DRIVE],
-        "error: binary.fio: cannot be read: it holds zero bytes; expected a text file",
+        "error: binary.fio: cannot be read: it contains null bytes; expected a text file",
     );
     refused_in(
         path,
@@ -264,7 +264,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=1"]].concat(),
-        "error: --vary job.depth=1: expected two values or more, as in --vary job.depth=A,B or job.depth=1..32",
+        "error: --vary job.depth=1: expected at least two values, as in --vary job.depth=A,B or job.depth=1..32",
     );
     refused(
         &[],
@@ -274,12 +274,12 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.depth=1,deep"]].concat(),
-        "error: command line: `job.depth`: `deep` does not fit; expected a queue depth from 1 to 65535",
+        "error: command line: `job.depth`: `deep` is invalid; expected a queue depth from 1 to 65535",
     );
     refused(
         &[],
         &[&args[..], &["job.depth=4,4"]].concat(),
-        "error: --vary job.depth=4,4: `4` is there twice; expected values that differ",
+        "error: --vary job.depth=4,4: duplicate value `4`; expected different values",
     );
 }
 
@@ -294,7 +294,7 @@ fn a_study_with_a_slip() {
     );
     study(
         &STUDY.replace("runs = 2", "runs = 'two'"),
-        "error: s.toml:3: `runs`: is the string \"two\"; expected a whole number, not below 0",
+        "error: s.toml:3: `runs`: is the string \"two\"; expected a whole number from 0",
     );
     study(
         &STUDY.replace("'1 s'", "'1 sec'"),
@@ -306,7 +306,7 @@ fn a_study_with_a_slip() {
     );
     study(
         &STUDY.replace("[1, 8]", "[1, 'deep']"),
-        "error: s.toml:10: `job.depth`: `deep` does not fit; expected a queue depth from 1 to 65535",
+        "error: s.toml:10: `job.depth`: `deep` is invalid; expected a queue depth from 1 to 65535",
     );
     study(
         &STUDY.replace("barracuda-7200.7-ncq", "barracuda"),
@@ -315,7 +315,7 @@ fn a_study_with_a_slip() {
     study(&STUDY.replace("[stack]", "[stack"), "error: s.toml:6: unclosed table, expected `]`");
     study(
         &STUDY.replace("random-read", "random-reed"),
-        "error: s.toml:5: `random-reed`: no such file, and no built-in pattern or job of that name; did you mean `random-read`?",
+        "error: s.toml:5: `random-reed`: no such file, and no built-in pattern or job with that name; did you mean `random-read`?",
     );
 }
 

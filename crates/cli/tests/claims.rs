@@ -35,7 +35,7 @@ fn a_claim_holds_and_fails_without_its_mechanism() {
     // Again: not over what is there, but on from any place where it stopped.
     let again = seekwise(folder.path(), &[&["claims"], &args[..]].concat());
     assert_eq!(again.code, 2);
-    assert!(again.err.contains("holds results already; --force replaces them"), "{}", again.err);
+    assert!(again.err.contains("already holds results; --force overwrites them"), "{}", again.err);
     for file in ["results.jsonl", "Q1-ablated/results.jsonl"] {
         let whole = fs::read(study.join(file)).unwrap();
         fs::write(study.join(file), &whole[..whole.len() / 2]).unwrap();
@@ -87,7 +87,7 @@ fn what_is_no_finding_is_not_run() {
     let folder = tempfile::tempdir().unwrap();
     let said = seekwise(folder.path(), &["claims", "Q99"]);
     assert_eq!((said.code, said.out.as_str()), (2, ""));
-    assert_eq!(said.err.trim(), "error: Q99: no such finding; expected D1 to C28");
+    assert_eq!(said.err.trim(), "error: Q99: unknown finding; expected D1 to C28");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn a_run_has_a_row_of_flushes_bars_and_the_columns_asked_for() {
     // Said before anything runs, so a folder is not begun.
     let unknown = run("mix.fio", &["--columns", "maen", "--out", "kept"]);
     assert_eq!((unknown.code, names(folder.path())), (2, vec!["log.fio".to_owned(), "mix.fio".to_owned()]));
-    assert!(unknown.err.contains("--columns: `maen`: no such column; expected some of requests,"), "{}", unknown.err);
+    assert!(unknown.err.contains("--columns: unknown column `maen`; expected some of requests,"), "{}", unknown.err);
     assert!(unknown.err.contains("did you mean `mean`"), "{}", unknown.err);
     for more in [["--columns=max", "--json"], ["--plot", "--json"], ["--plot", "--format=csv"]] {
         assert_eq!(run("mix.fio", &more).code, 2, "{more:?}");

@@ -133,16 +133,16 @@ fn what_cannot_be_judged_is_said_with_the_nearest_word() {
         let all = wanted.iter().all(|wanted| said.err.contains(wanted));
         assert!(all, "{more:?}: {}", said.err);
     };
-    refused(&["--metric", "maen"], &["`maen` is no metric; expected iops, ", "did you mean `mean`?"]);
+    refused(&["--metric", "maen"], &["unknown metric `maen`; expected iops, ", "did you mean `mean`?"]);
     refused(
         &["--metric", "job:lgo.p99"],
         &["no worker of the job is called `lgo`; expected log, scan; did you mean `log`?"],
     );
     refused(&["--metric", "operations.commit"], &["operations are counted of programs"]);
-    refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has none to judge"]);
+    refused(&["--metric", "cpu"], &["--metric cpu: a run with drive.cache.write_back=true has no value"]);
     let said = compare("random-read", &["--vary", "job.depth=1,8", "--metric", "flush", "--runtime", "2 s"]);
     assert_eq!(said.code, 2);
-    assert!(said.err.contains("--metric flush.mean: a run with job.depth=1 has none to judge"), "{}", said.err);
+    assert!(said.err.contains("--metric flush.mean: a run with job.depth=1 has no value"), "{}", said.err);
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn a_key_that_may_be_left_out_is_varied_with_none() {
     assert_eq!(iops(0), iops(1), "without it the depth is the job's own, which is 1: {value}");
     let none = compare("random-read", &["--vary", "drive.cache.segments=none,16"]);
     assert_eq!(none.code, 2);
-    assert!(none.err.contains("`none` does not fit; expected a whole number from 0 to 4096\n"), "{}", none.err);
+    assert!(none.err.contains("`none` is invalid; expected a whole number from 0 to 4096\n"), "{}", none.err);
     let word = compare("random-read", &["--vary", "drive.cache.segments=16,adaptive"]);
     assert!(word.err.contains("did you mean `drive.cache.adaptive`?"), "{}", word.err);
     let wrong = compare("random-read", &["--vary", "array.lose=nobody,2", "--set", "array=raid-6"]);
@@ -217,7 +217,7 @@ fn an_answer_is_had_as_markdown_and_as_a_picture() {
         assert!(picture.contains(part), "{part}");
     }
     let again = seekwise(folder.path(), &[&words[..], &more].concat());
-    assert!(again.code == 2 && again.err.contains("is there already; --force replaces it"), "{}", again.err);
+    assert!(again.code == 2 && again.err.contains("already exists; --force overwrites it"), "{}", again.err);
     let both = seekwise(folder.path(), &[&words[..], &["--format", "markdown", "--json"]].concat());
     assert_eq!(both.code, 2);
 }

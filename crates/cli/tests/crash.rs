@@ -176,14 +176,14 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     refused(&["--recipe", "sqlite-wal-ful"], "did you mean `sqlite-wal-full`?");
     refused(
         &[&own[..], &["--fs", "exxt4"]].concat(),
-        "--fs: `exxt4` is none that is known here; expected ext4, xfs, btrfs; did you mean `ext4`?",
+        "--fs: unknown file system `exxt4`; expected ext4, xfs, btrfs; did you mean `ext4`?",
     );
-    refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size are of a file system; expected --fs ext4");
+    refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size need a file system; expected --fs ext4");
     refused(&own, "the workload wrote nothing to the disk while it ran");
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");
     let (code, _, err) = crash(&["--on", "null", "--workload", "true", "--check", "true"]);
-    assert!(code == 2 && err.contains("is no modelled disk"), "{err}");
+    assert!(code == 2 && err.contains("not a modelled disk"), "{err}");
     let (code, _, err) = crash(&["--on", "cheetah-15k.4", "--workload", "true"]);
     assert!(code == 2 && err.contains("--check"), "{err}");
     if skips("what only root meets", &[]) {
@@ -193,11 +193,17 @@ fn what_cannot_be_done_is_refused_and_says_why() {
     refused(&[&own[..], &["--fs", "ext4:no-such-option"]].concat(), "--fs: mount");
     refused(
         &[&own[..], &["--fs", "ext4", "--prepare", "echo broken; exit 1"]].concat(),
-        "what is to be prepared ended with exit code 1: broken",
+        "the command of --prepare ended with exit code 1: broken",
     );
-    refused(&[&own[..], &["--fs", "xfs", "--size", "64m"]].concat(), "expected at least 300m, which xfs needs");
-    refused(&[&own[..], &["--env", "NO_SUCH_VARIABLE"]].concat(), "--env NO_SUCH_VARIABLE: is not set here");
-    refused(&[&own[..], &["--env", "SEEKWISE_URI=x"]].concat(), "`SEEKWISE_URI` is the laboratory's own");
+    refused(
+        &[&own[..], &["--fs", "xfs", "--size", "64m"]].concat(),
+        "expected at least 300m, the least that xfs needs",
+    );
+    refused(
+        &[&own[..], &["--env", "NO_SUCH_VARIABLE"]].concat(),
+        "--env NO_SUCH_VARIABLE: not set in this environment",
+    );
+    refused(&[&own[..], &["--env", "SEEKWISE_URI=x"]].concat(), "`SEEKWISE_URI` is reserved for Seekwise");
     let writes = [
         "--fs",
         "ext4",

@@ -71,17 +71,17 @@ fn what_is_there_is_replaced_by_force_only() {
     run(at, &all).done();
     fs::write(at.join("out/notes.txt"), "mine").unwrap();
     let before = read(at, "out/results.jsonl");
-    fails(&run(at, &["--out", "out"]), "out: holds results already; --force replaces them");
-    fails(&run(at, &["--log", "log.parquet"]), "log.parquet: is there already; --force replaces it");
+    fails(&run(at, &["--out", "out"]), "out: already holds results; --force overwrites them");
+    fails(&run(at, &["--log", "log.parquet"]), "log.parquet: already exists; --force overwrites it");
     assert_eq!(read(at, "out/results.jsonl"), before);
     let forced = run(at, &[&all[..], &["--force", "--seed", "2"]].concat());
-    assert!(forced.err.contains("note: the results in out (1 run) are replaced"), "{}", forced.err);
-    assert!(forced.err.contains("note: log.parquet is replaced"), "{}", forced.err);
+    assert!(forced.err.contains("note: overwriting the results in out (1 run)"), "{}", forced.err);
+    assert!(forced.err.contains("note: overwriting log.parquet"), "{}", forced.err);
     forced.done();
     assert_ne!(read(at, "out/results.jsonl"), before);
     assert_eq!(read(at, "out/results.jsonl").iter().filter(|&&byte| byte == b'\n').count(), 1);
     assert_eq!(read(at, "out/notes.txt"), b"mine");
-    fails(&run(at, &["--force"]), "--force: there is nothing to replace");
+    fails(&run(at, &["--force"]), "--force: there is nothing to overwrite");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn what_seekwise_did_not_write_is_never_replaced() {
         fs::create_dir(folder.path().join("out")).unwrap();
         fs::write(folder.path().join("out").join(name), "mine").unwrap();
         for more in [&["--out", "out"][..], &["--out", "out", "--force"]] {
-            fails(&run(folder.path(), more), &format!("out/{name}: is there, beside no made-from.json"));
+            fails(&run(folder.path(), more), &format!("out/{name}: exists, but no made-from.json"));
         }
         assert_eq!(read(folder.path(), &format!("out/{name}")), b"mine");
         assert_eq!(names(&folder.path().join("out")), [name]);
@@ -115,7 +115,7 @@ fn standard_input_is_read_and_kept() {
     let profile = include_str!("../../../drives/barracuda-7200.7-ncq.toml");
     assert_eq!(told(at, &["run", "j.fio", "--on", "-", "--json"], profile).json()["all"], named["all"]);
     let both = told(at, &["run", "-", "--on", "-"], JOB);
-    fails(&both, "standard input can be read for one of them only");
+    fails(&both, "standard input can only be used once");
     // What is kept runs again without it.
     told(at, &["run", "-", "--on", DRIVE, "--out", "r"], JOB).done();
     seekwise(at, &["study", "r", "--out", "again"]).done();
@@ -152,10 +152,10 @@ fn an_answer_without_a_request_is_none() {
     let random = ["run", "random-read", "--on", DRIVE, "--runtime", "1 ns"];
     fails(&seekwise(at, &random), "no request was counted");
     let vary = ["compare", "random-read", "--on", DRIVE, "--vary", "job.depth=1,2", "--runs", "2", "--runtime", "1 ns"];
-    fails(&seekwise(at, &vary), "no run counted a request");
+    fails(&seekwise(at, &vary), "no run counted any requests");
     fs::write(at.join("s.toml"), STUDY.replace("'1 s'", "'1 ns'")).unwrap();
-    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted a request");
-    fails(&seekwise(at, &["report", "s"]), "no run counted a request");
+    fails(&seekwise(at, &["study", "s.toml", "--out", "s"]), "no run counted any requests");
+    fails(&seekwise(at, &["report", "s"]), "no run counted any requests");
     let cut = |more: &[&str]| seekwise(at, &[&["power-cut", "j.fio", "--on", DRIVE], more].concat());
     fails(&cut(&["--at", "100 ms", "--at", "70 s"]), "--at 70 s: the run ended at 1.0");
     assert!(cut(&["--at", "100 ms"]).err.is_empty());
@@ -169,11 +169,11 @@ fn one_standard_output_has_one_form() {
     for format in ["text", "csv", "fio-json"] {
         fails(
             &run(folder.path(), &["--json", "--format", format]),
-            &format!("--json and --format {format}: two forms"),
+            &format!("--json and --format {format}: they conflict"),
         );
     }
     assert_eq!(run(folder.path(), &["--json", "--format", "json"]).done(), run(folder.path(), &["--json"]).done());
-    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: this command plans no runs");
+    fails(&seekwise(folder.path(), &["patterns", "--max-memory", "1g"]), "--max-memory: not supported by this command");
 }
 
 #[test]
@@ -229,8 +229,8 @@ fn a_file_of_another_kind_is_called_by_its_name() {
             "stack: is a stack; expected a drive's profile; `--on stack` runs a job on it",
         ),
         (&["report", "s.toml"], "s.toml: it is a file; expected a result folder"),
-        (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: it is empty"),
-        (&["study", "empty"], "empty: cannot be read: it is empty"),
+        (&["run", "j.fio", "--on", "empty"], "empty: cannot be read: the file is empty"),
+        (&["study", "empty"], "empty: cannot be read: the file is empty"),
     ] {
         let said = seekwise(at, args);
         assert_eq!((said.code, said.err.as_str()), (2, format!("error: {error}\n").as_str()), "{args:?}");
@@ -248,7 +248,7 @@ fn nothing_is_said_twice() {
     fails(&run(at, &["--set", "drive=exos-x18"]), "--set drive=exos-x18: --on names the drive");
     fails(&run(at, &["--set", "job=random-read"]), "--set job=random-read: the argument before --on names the job");
     fails(&run(at, &["--set", "stack=stack.toml"]), "--set stack=stack.toml: --on names the stack");
-    fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime says how long it runs");
+    fails(&run(at, &["--runtime", "1 s", "--set", "job.runtime=2 s"]), "--runtime sets the run time");
     let vary = ["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2", "--set", "job.depth=4"];
     fails(&seekwise(at, &vary), "--set job.depth=4: `job.depth` is set twice");
     // A stack may stand on another drive than it names.
@@ -256,7 +256,7 @@ fn nothing_is_said_twice() {
     fails(&run(at, &["--set", "=1"]), "`=1` has no key; expected KEY=VALUE");
     fails(&seekwise(at, &["study", "s.toml", "--threads", "100000"]), "expected a whole number from 0 to 1024");
     fails(&run(at, &["--seed", "1.5"]), "expected a whole number from 0 to 18446744073709551615");
-    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': it is empty; expected a name");
+    fails(&seekwise(at, &["run", "", "--on", DRIVE]), "'<JOB>': the name is empty");
 }
 
 #[cfg(unix)]
@@ -274,7 +274,7 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     }
     fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: No space left on device");
     fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
-    fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be made: ");
+    fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
     // A "no" stays one when its reader has gone.
     let profile = include_str!("../../../drives/caviar-wd400jb.toml");
     let lies = format!("{profile}\n[faults]\nearly_flush = {{ value = true, inferred = \"a test\" }}\n");
@@ -287,7 +287,7 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
     assert!(gone.code == 1 && !gone.err.contains("error"), "{}", gone.err);
     let name = std::ffi::OsStr::from_bytes(b"j\xff.fio");
     let odd = said(command(at).arg("run").arg(name).args(["--on", DRIVE]).output().unwrap());
-    fails(&odd, "is no UTF-8; expected a name that is");
+    fails(&odd, "not valid UTF-8");
 }
 
 #[test]
@@ -331,7 +331,8 @@ fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
     let study = stopped(at, &["study", "s.toml", "--out", "my out"], "-INT", || some("my out"));
     assert_eq!((study.code, study.out.as_str()), (130, ""), "{}", study.err);
     let kept = lines(&at.join("my out/results.jsonl"));
-    let words = format!("Stopped: {kept} of 24 runs are kept in my out. To go on:\nseekwise study 'my out' --resume\n");
+    let words =
+        format!("Interrupted: {kept} of 24 runs are kept in my out. To continue:\nseekwise study 'my out' --resume\n");
     assert_eq!(study.err, words);
     assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
     let again =
@@ -353,16 +354,20 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     let some = || lines(&at.join("c/results.jsonl")) > 0;
     let kept = stopped(at, &[&vary[..], &["--out", "c"]].concat(), "-INT", some);
     assert_eq!(kept.code, 130);
-    assert!(kept.err.ends_with("of 4000 runs are kept in c. To go on:\nseekwise study c --resume\n"), "{}", kept.err);
+    assert!(
+        kept.err.ends_with("of 4000 runs are kept in c. To continue:\nseekwise study c --resume\n"),
+        "{}",
+        kept.err
+    );
     let claims = ["claims", "q1", "--runs", "5000", "--out", "my claims"];
     let kept = stopped(at, &claims, "-INT", || at.join("my claims").exists());
-    let again = "To go on:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";
+    let again = "To continue:\nseekwise claims q1 --runs 5000 --out 'my claims' --resume\n";
     assert!(kept.code == 130 && kept.err.ends_with(again), "{}", kept.err);
     // Nothing that was begun remains.
     let temporary = tempfile::tempdir().unwrap();
     let long = [&["run", "j.fio", "--on", DRIVE], &["--runtime", "30 d", "--log", "l.parquet"][..]].concat();
     let run = stopped(at, &long, "-TERM", || at.join("l.parquet.part").exists());
-    assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Stopped: nothing was kept.")));
+    assert_eq!((run.code, run.err.as_str().lines().last()), (130, Some("Interrupted: nothing was kept.")));
     assert!(!at.join("l.parquet.part").exists() && !at.join("l.parquet").exists());
     let mut running = command(at);
     running.env("TMPDIR", temporary.path()).args(vary).stderr(Stdio::piped()).stdout(Stdio::null());
@@ -373,6 +378,6 @@ fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     std::process::Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
     let ended = running.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130));
-    assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Stopped: nothing was kept."));
+    assert_eq!(String::from_utf8(ended.stderr).unwrap().lines().last(), Some("Interrupted: nothing was kept."));
     assert!(names(temporary.path()).is_empty());
 }

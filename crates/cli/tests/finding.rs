@@ -71,7 +71,7 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
         fs::write(folder.path().join(&name), "mine").unwrap();
         let again = seekwise(folder.path(), &words);
         assert_eq!(again.code, 2);
-        assert!(again.err.contains("is there already; --force replaces it"), "{}", again.err);
+        assert!(again.err.contains("already exists; --force overwrites it"), "{}", again.err);
         assert_eq!(fs::read_to_string(folder.path().join(&name)).unwrap(), "mine");
         words.push("--force");
         seekwise(folder.path(), &words).done();
@@ -99,13 +99,13 @@ fn init_writes_the_examples_and_replaces_nothing_unasked() {
     let slip = seekwise(folder.path(), &["drives", "slip.toml"]);
     assert!(slip.code == 1 && slip.out.contains("NOT MET"), "{}", slip.out);
     assert!(
-        slip.err.contains("the drive offers 1824.0 GB and its zones hold 8000.4 GB, 4.4 times as much"),
+        slip.err.contains("the drive has 1824.0 GB, but its zones hold 8000.4 GB, 4.4 times as much"),
         "{}",
         slip.err
     );
     for (wrong, says) in [
         (&["--outer", "90", "--inner", "185"], "--inner 185 is more than --outer 90"),
-        (&["--capacity", "8x", "--rpm", "5400"], "expected one such as 500g, 8t"),
+        (&["--capacity", "8x", "--rpm", "5400"], "expected for example 500g, 8t"),
         (&["--capacity", "8e", "--rpm", "5400"], "expected 1 MB to 144 PB"),
     ] {
         let refused = seekwise(folder.path(), &[&["init", "drive"][..], wrong].concat());
@@ -143,14 +143,14 @@ fn words_that_are_known_limits_are_answered_with_what_is_there() {
     for (words, said) in [
         (&["keys", "smr"][..], "shingled tracks and zoned drives are not modelled; see docs/model.md"),
         (&["keys", "write", "hole"], "`seekwise power-cut` counts it on arrays"),
-        (&["keys", "xfs"], "file systems are FAT32, NTFS and ext4"),
+        (&["keys", "xfs"], "FAT32, NTFS and ext4 are modelled"),
         (&["drives", "ssd"], "solid-state drives are not modelled"),
         (&["patterns", "nvme"], "solid-state drives are not modelled"),
         (&["run", "random-read", "--on", "smr"], "shingled tracks"),
         (&["run", "random-read", "--on", "exos-x18", "--set", "drive.smr=true"], "shingled tracks"),
         (&["run", "random-read", "--on", "exos-x18", "--set", "array=raid-z"], "other levels are not modelled"),
-        (&["run", "random-read", "--on", "exos-x18", "--set", "job.filesystem=btrfs"], "file systems are FAT32"),
-        (&["run", "start", "--on", "exos-x18", "--set", "volume.c.fs=zfs"], "file systems are FAT32"),
+        (&["run", "random-read", "--on", "exos-x18", "--set", "job.filesystem=btrfs"], "other file systems are not"),
+        (&["run", "start", "--on", "exos-x18", "--set", "volume.c.fs=zfs"], "other file systems are not"),
     ] {
         let run = seekwise(folder.path(), words);
         assert_eq!(run.code, 2, "{words:?}");

@@ -50,11 +50,11 @@ fn what_does_not_fit_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("thesis"), "x").unwrap();
     for (args, why) in [
-        (&["thesis"][..], "is a file, and no file of anybody's is written; expected the folder that it lies in"),
-        (&["null"], "has no medium"),
+        (&["thesis"][..], "is a file; existing files are never written; expected its folder"),
+        (&["null"], "no medium"),
         (&["exos-x81"], "did you mean `exos-x18`?"),
-        (&["exos-x18", "--destroy", "x"], "holds nothing that could be destroyed"),
-        (&["exos-x18", "--size", "1g"], "a modelled disk has its own"),
+        (&["exos-x18", "--destroy", "x"], "holds nothing to destroy"),
+        (&["exos-x18", "--size", "1g"], "a modelled disk has a fixed size"),
         (&["nbd:unix:none"], "No such file or directory"),
         (&["device:/dev/none"], "No such file or directory"),
         (&["exos-x18", "--set", "real.scheduler=none"], "real"),

@@ -32,15 +32,15 @@ fn a_set_up_that_cannot_be_imported_leaves_nothing_behind() {
     assert_eq!(errors("cut.parv"), "error: cut.parv:2: the file ends inside `T`; expected `}`");
     assert_eq!(
         errors("none.parv"),
-        "error: none.parv: `disksim_bus`: there is no drive in it; expected a block `disksim_disk NAME { … }`; did you mean \
+        "error: none.parv: `disksim_bus`: the file has no drive; expected a block `disksim_disk NAME { … }`; did you mean \
          `disksim_disk`?"
     );
     assert_eq!(
         errors("trace.csv"),
-        "error: trace.csv:1: `lba` begins no block of DiskSim's parameters; expected `KIND NAME { … }`, `source FILE`, \
+        "error: trace.csv:1: `lba` does not start a block of DiskSim parameters; expected `KIND NAME { … }`, `source FILE`, \
          `instantiate` or `topology`"
     );
-    assert!(errors("t.model").contains("this one is a drive's mechanics alone"));
+    assert!(errors("t.model").contains("this one holds only a drive's mechanics"));
     assert_eq!(names(folder.path()), before);
 }
 
@@ -61,10 +61,10 @@ fn contradictions_are_warnings_that_name_both_figures() {
     assert_eq!(
         said.err.lines().collect::<Vec<_>>(),
         [
-            "warning: t.parv:6: `slips`: 7 stands behind 24: they are taken in rising order",
-            "warning: t.parv:6: `slips`: of 3 slots 2 are different: each is slipped once",
-            "warning: t.parv:3: `Block count`: 1000 blocks, but its zones without spares and slips hold 152, which count",
-            "warning: t.parv:9: `Paint`: unknown parameter with `red`, not taken over",
+            "warning: t.parv:6: `slips`: 7 follows 24; sorted in ascending order",
+            "warning: t.parv:6: `slips`: of 3 slots, 2 are distinct; each is slipped once",
+            "warning: t.parv:3: `Block count`: 1000 blocks, but the zones hold 152 without spares and slips; using 152",
+            "warning: t.parv:9: `Paint`: unknown parameter with `red`, ignored",
         ]
     );
     let shown = seekwise(folder.path(), &["import", "disksim", "t.parv", "--json"]);

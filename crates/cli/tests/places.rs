@@ -132,7 +132,7 @@ fn measured_runs_come_in_blocks_each_in_an_order_of_its_own() {
     let at = folder.path();
     let study = |more: &[&str]| seekwise(at, &[&["study", "study.toml", "--out", "out"], more].concat());
     let said = study(&["--threads", "2"]);
-    assert!(said.err.contains("come one after another"), "{}", said.err);
+    assert!(said.err.contains("real-time runs are sequential"), "{}", said.err);
     said.done();
     let all = kept(at);
     let blocks: Vec<&[(u64, u64)]> = all.chunks(3).collect();
@@ -176,7 +176,7 @@ fn a_comparison_is_interleaved_and_may_judge_what_a_request_costs() {
     let modelled = ["compare", "j.fio", "--on", "caviar-wd400jb", "--vary", "job.depth=1,8", "--runs", "2"];
     let refused = seekwise(folder.path(), &[&modelled[..], &["--metric", "wall_ns"]].concat());
     assert_eq!(refused.code, 2);
-    assert!(refused.err.contains("--metric wall_ns: a run with job.depth=1 has none to judge"), "{}", refused.err);
+    assert!(refused.err.contains("--metric wall_ns: a run with job.depth=1 has no value"), "{}", refused.err);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_a_place_in_real_time_cannot_do_is_refused() {
     fs::write(at.join("cuts.toml"), cuts).unwrap();
     fs::write(at.join("other.toml"), STUDY.replace("'null'", "'nul'")).unwrap();
     for (args, why) in [
-        (&["run", "j.fio", "--on", "live:null"][..], "`null` is no modelled disk; expected live:NAME|STACK"),
+        (&["run", "j.fio", "--on", "live:null"][..], "`null` is not a modelled disk; expected live:NAME|STACK"),
         (&["run", "j.fio", "--on", "live"], "live: expected live:NAME|STACK"),
         (&["run", "j.fio", "--on", "live:baracuda-7200.7"], "did you mean `barracuda-7200.7`?"),
         (&["run", "j.fio", "--on", "nbd:nowhere"], "`nowhere` is no address; expected unix:PATH, tcp:HOST:PORT"),
@@ -259,10 +259,9 @@ fn an_export_is_not_overwritten_unasked() {
         "{unasked}"
     );
     assert!(other.contains("names another export than nbd+unix:///?socket=d"), "{other}");
-    for (target, why) in [
-        ("null", "holds nothing that could be destroyed"),
-        ("cheetah-15k.4", "expected file:PATH, device:PATH or nbd:ADDRESS"),
-    ] {
+    for (target, why) in
+        [("null", "holds nothing to destroy"), ("cheetah-15k.4", "expected file:PATH, device:PATH or nbd:ADDRESS")]
+    {
         let said = seekwise(at, &["run", "j.fio", "--on", target, "--destroy", "unix:d"]);
         assert!(said.code == 2 && said.err.contains(why), "{}", said.err);
     }

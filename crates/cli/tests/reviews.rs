@@ -107,9 +107,9 @@ fn parts_that_it_was_not_made_of_are_refused() {
     let path = folder.path();
     study(path, &["review.toml", "--out", "r"]).done();
     let held = study(path, &["review.toml", "--out", "r"]);
-    assert!(held.code == 2 && held.err.contains("holds results already"), "{}", held.err);
+    assert!(held.code == 2 && held.err.contains("already holds results"), "{}", held.err);
     let over = study(path, &["deep.toml", "--out", "r"]);
-    assert!(over.code == 2 && over.err.contains("holds results already"), "a study over a review: {}", over.err);
+    assert!(over.code == 2 && over.err.contains("already holds results"), "a study over a review: {}", over.err);
     study(path, &["review.toml", "--out", "r", "--force"]).done();
     // Another study's results in the place of a part.
     fs::write(path.join("deep.toml"), part("Deep", "[1, 8, 64]", CLAIM)).unwrap();

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::dotted::{flatten, plain};
-use seekwise_formats::profile::figure::{Figure, Kind};
+use seekwise_formats::figure::{Figure, Kind};
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::hosts;
 use seekwise_formats::study::{Study, parse};
@@ -251,8 +251,8 @@ fn a_draw_changes_figures_and_is_not_resumed_as_another() {
     let kept = fs::read_to_string(folder.path().join("c/q-two-revolutions/made-from.json")).unwrap();
     assert!(kept.contains("\"set\""), "the drawn figures are what was asked for");
     let again = claims(&["--draw", "2/15", "--resume"]);
-    assert_eq!((again.code, again.err.contains("cannot go on")), (0, false), "{}", again.err);
+    assert_eq!((again.code, again.err.contains("cannot continue")), (0, false), "{}", again.err);
     let other = claims(&["--draw", "3/15", "--resume"]);
-    assert!(other.code == 2 && other.err.contains("cannot go on, for it holds the results of another study"));
+    assert!(other.code == 2 && other.err.contains("cannot continue: it holds results of another study"));
     assert!(claims(&["--draw", "16/15", "--force"]).err.contains("expected NUMBER/DRAWS such as 3/15"));
 }

@@ -38,7 +38,7 @@ fn a_run_says_what_programs_did_beside_what_they_asked_for() {
     assert_eq!(run(&["--json"]).json(), json, "the same each time");
     let refused = run(&["--format", "fio-json"]);
     assert_eq!(
-        (refused.code, refused.err.contains("a scene, session or trace has no jobs of fio")),
+        (refused.code, refused.err.contains("a scene, session or trace has no fio jobs")),
         (2, true),
         "{}",
         refused.err
@@ -117,8 +117,8 @@ fn what_a_scene_does_not_have_is_an_error() {
         (["s.toml", "program.copy.blok_kib=64"], "did you mean `program.copy.block_kib`?"),
         (["s.toml", "program.cpy.block_kib=64"], "the scene has no program `cpy`; expected copy"),
         (["s.toml", "job.depth=4"], "`job.depth`: a scene has no workers"),
-        (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: no such cluster; expected a power of two"),
-        (["random-read", "program.copy.block_kib=64"], "is no scene"),
+        (["s.toml", "volume.c.cluster=3000"], "`volume.c.cluster`: invalid cluster size; expected a power of two"),
+        (["random-read", "program.copy.block_kib=64"], "is not a scene"),
     ] {
         let said = seekwise(folder.path(), &["run", args[0], "--on", DRIVE, "--set", args[1]]);
         assert!(said.code == 2 && said.err.contains(expected), "{}", said.err);
@@ -269,7 +269,7 @@ fn a_page_cache_of_a_job_is_a_key_like_others() {
         said.err
     };
     assert!(wrong("j.fio", "pagecache.mb=5").contains("did you mean `pagecache.mib`?"));
-    assert!(wrong("j.fio", "volume.c.fs=ntfs").contains("`volume.c.fs`: is no scene"));
+    assert!(wrong("j.fio", "volume.c.fs=ntfs").contains("`volume.c.fs`: is not a scene"));
     assert!(wrong("random-read", "pagecache.mib=5").contains("Iometer goes past the page cache"));
 }
 

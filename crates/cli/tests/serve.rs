@@ -42,7 +42,7 @@ fn what_makes_no_sense_is_refused() {
     refused(&[DRIVE, "--nbd", "unix:s", "--image", "short.img"], "has 5 bytes; expected 160041885696");
     let nobody = seekwise(folder.path(), &["disk", "power", "cut", "--control", "s.control"]);
     assert_eq!(nobody.code, 2);
-    assert!(nobody.err.contains("expected the socket for orders that `seekwise serve` names"), "{}", nobody.err);
+    assert!(nobody.err.contains("expected the control socket that `seekwise serve` prints"), "{}", nobody.err);
     assert!(!folder.path().join("s").exists() && !folder.path().join("s.control").exists());
 }
 
@@ -71,7 +71,7 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     let status: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("status.json")).unwrap()).unwrap();
     assert_eq!(status["requests"], 0.0);
     let second = fs::read_to_string(folder.path().join("second.txt")).unwrap();
-    assert!(second.contains("--image d.img: another server has it"), "{second}");
+    assert!(second.contains("--image d.img: another server is using it"), "{second}");
     assert_eq!(fs::metadata(folder.path().join("d.img")).unwrap().len(), 160_041_885_696, "sparse");
     assert!(!folder.path().join("d").exists() && !folder.path().join("d.control").exists());
     let fails = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "false"]);

@@ -52,11 +52,11 @@ fn results_are_not_written_over() {
     let before = bytes(folder.path(), "results.jsonl");
     let again = seekwise(folder.path(), &["study", "depth.toml", "--out", "out"]);
     assert_eq!((again.code, again.out.as_str()), (2, ""));
-    assert!(again.err.starts_with("error: out: holds results already; --force replaces them"), "{}", again.err);
+    assert!(again.err.starts_with("error: out: already holds results; --force overwrites them"), "{}", again.err);
     fs::write(folder.path().join("depth.toml"), SMALL.replace("runs = 2", "runs = 3")).unwrap();
     let other = seekwise(folder.path(), &["study", "depth.toml", "--out", "out", "--resume"]);
     assert_eq!(other.code, 2);
-    let said = "error: out: cannot go on, for it holds the results of another study; use another --out\n  \
+    let said = "error: out: cannot continue: it holds results of another study; use another --out\n  \
                 depth.toml:3: - runs = 2\n  depth.toml:3: + runs = 3\n";
     assert_eq!(other.err, said);
     assert_eq!(bytes(folder.path(), "results.jsonl"), before);

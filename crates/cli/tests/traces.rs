@@ -143,10 +143,10 @@ fn slips_are_told_before_anything_runs() {
     };
     for (more, expected) in [
         (&["--set", "trace.sped=2"][..], "`trace.sped`: unknown key; expected trace.format, trace.loop"),
-        (&["--set", "trace.speed=0"], "`trace.speed`: `0` does not fit; expected 0.001 to 1000"),
+        (&["--set", "trace.speed=0"], "`trace.speed`: `0` is invalid; expected 0.001 to 1000"),
         (
             &["--set", "trace.event=issued"],
-            "`trace.event`: MSR Cambridge has no such thing; expected it of blktrace and blkparse alone",
+            "`trace.event`: MSR Cambridge has no such setting; expected it only with blktrace and blkparse",
         ),
         (
             &["--set", "job.depth=4"],
@@ -157,20 +157,20 @@ fn slips_are_told_before_anything_runs() {
             "`job.ramp`: a trace has no workers; expected job.runtime, job.depth, job.span, or a key of the trace",
         ),
         (&["--set", "trace.loop=closed", "--set", "trace.speed=2"], "`trace.speed`: a closed loop goes by no instants"),
-        (&["--set", "trace.device=src1,0"], "`trace.device`: no request is one of `src1,0`; expected usr,0"),
+        (&["--set", "trace.device=src1,0"], "`trace.device`: no request belongs to `src1,0`; expected usr,0"),
         (&["--set", "job.env.X=1"], "the job has no variable `X`"),
-        (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is no scene"),
+        (&["--set", "pagecache.mib=64"], "`pagecache.mib`: is not a scene"),
         (
             &["--set", "trace.time=s"],
-            "t.csv:1: `Timestamp`: `128166372003061629` will not do; expected a time in seconds, below 584 years",
+            "t.csv:1: `Timestamp`: `128166372003061629` is invalid; expected a time in seconds, below 584 years",
         ),
-        (&["--trace-format", "spc"], "t.csv:1: `Opcode`: `Write` will not do; expected R or W"),
+        (&["--trace-format", "spc"], "t.csv:1: `Opcode`: `Write` is invalid; expected R or W"),
         (&["--trace-format", "msr", "--set", "trace.format=msr"], "--trace-format names the format"),
         (
             &["--set", "job.span=500m"],
             "`trace.map`: 30 of 60 requests lie beyond the target's 0.5 GB: the trace takes 1.0 GB; expected wrap, scale or compact",
         ),
-        (&["--format", "fio-json"], "a scene, session or trace has no jobs of fio"),
+        (&["--format", "fio-json"], "a scene, session or trace has no fio jobs"),
     ] {
         let said = error(more);
         assert!(said.contains(expected), "{more:?}: {said}");
@@ -183,7 +183,10 @@ fn slips_are_told_before_anything_runs() {
     assert!(said.contains("t.gz: cannot be read: as gzip: "), "{said}");
     fs::write(at.join("t.bz2"), b"BZh91AY&SY").unwrap();
     let said = seekwise(at, &["run", "t.bz2", "--on", DRIVE]).err;
-    assert!(said.contains("it is packed by bzip2; expected gzip, zstd, xz, or its text, as `bzcat FILE`"), "{said}");
+    assert!(
+        said.contains("compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`"),
+        "{said}"
+    );
     assert_eq!(names(at), ["j.fio", "t.bz2", "t.csv", "t.gz"]);
 }
 
@@ -277,7 +280,7 @@ fn what_is_long_and_comes_once_is_kept_in_a_file_and_played() {
     let written = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let said = said(child.wait_with_output().unwrap());
     written.join().unwrap().unwrap();
-    assert!(said.err.contains("what comes on standard input is kept in a temporary file in "), "{}", said.err);
+    assert!(said.err.contains("keeping standard input in a temporary file in "), "{}", said.err);
     let record = said.json();
     assert_eq!(record["trace"]["issued"].as_u64(), Some(80_000));
     assert!(names(folder.path()).is_empty());

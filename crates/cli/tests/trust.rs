@@ -91,7 +91,7 @@ fn what_changed_since_is_refused_and_the_page_stays() {
         seekwise(lab.0.path(), &["report", "out"]).done();
         assert!(lab.read("out/report.html") == page);
     };
-    let head = "error: out: cannot go on, for what made its results has changed since; use another --out\n";
+    let head = "error: out: cannot continue: what made its results has changed since; use another --out\n";
     for (name, what, from, to) in [
         ("drive.toml", "drive", "rpm             = { value = 7200", "rpm             = { value = 5400"),
         ("stack.toml", "stack", "windows-xp", "direct"),
@@ -327,7 +327,7 @@ fn any_digit_that_was_changed_is_refused_with_its_line() {
         let line = whole[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
         let here = format!("error: out/{name}:{line}: ");
         // A changed sum is told of the line that it is a sum of, and names itself.
-        let sum = format!("sums.txt:{line} says ");
+        let sum = format!("sums.txt:{line} has ");
         let named = said.err.starts_with(&here) || (name == "sums.txt" && said.err.contains(&sum));
         assert!(said.code == 2 && named, "{name}:{line}, {} to {}: {}", whole[at] as char, text[at] as char, said.err);
     }

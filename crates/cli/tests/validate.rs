@@ -140,7 +140,7 @@ fn what_is_wrong_is_said_with_its_place_and_nothing_is_written() {
     refused(
         &CSV.replace("900000,16,W", "900000,16,Wrote"),
         &[],
-        "error: bad.csv:5: `op`: `Wrote` will not do; expected R or W",
+        "error: bad.csv:5: `op`: `Wrote` is invalid; expected R or W",
     );
     refused(
         &CSV.replace("300000000", "600000000"),
@@ -164,6 +164,6 @@ fn a_column_that_is_not_read_is_named() {
     fs::write(folder.path().join("odd.csv"), CSV.replace("think_ms", "thinktime_ms")).unwrap();
     let said = validate(folder.path(), "odd.csv", &[]);
     assert_eq!(said.code, 0);
-    assert!(said.err.contains("warning: odd.csv:1: `thinktime_ms`: nothing is read from this column"), "{}", said.err);
+    assert!(said.err.contains("warning: odd.csv:1: `thinktime_ms`: this column is ignored"), "{}", said.err);
     assert!(validate(folder.path(), "t.csv", &[]).err.is_empty());
 }

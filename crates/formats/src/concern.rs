@@ -1,78 +1,78 @@
-//! Concerns: what a difference may be credited to. A fixed list, so that a credit means the same in every study.
+//! Concerns: what a difference can be credited to. The list is fixed, so that a credit means the same in every study.
 //!
-//! Which setting belongs to which concern is the laboratory's affair.
+//! The laboratory decides which setting belongs to which concern.
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-use crate::diagnostic::nearest;
+use crate::spelling::nearest;
 
-/// Something that one side of a comparison may have otherwise than the other.
+/// Something in which the two sides of a comparison may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concern {
     /// The processor above the stack.
     Processor,
     /// A cache of the whole disk in host memory.
     Accelerator,
-    /// What a driver is beside its scheduler, its flush policy and how many commands it sends.
+    /// A driver, apart from its scheduler, its flush policy and its number of commands.
     Driver,
-    /// In which order the host sends commands: sorting, merging, plugging.
+    /// The order in which the host sends commands: sorting, merging, plugging.
     Scheduler,
-    /// What becomes of flushes, of writes that are to be durable, and of a power-off, above the drive.
+    /// Handling of flushes, of durable writes and of a power-off above the drive.
     FlushPolicy,
     /// Several drives as one.
     Array,
-    /// What several drives share on their way to memory: a bus, a channel.
+    /// The path to memory that several drives share: a bus, a channel.
     Bus,
     /// The host bus adapter.
     Controller,
     /// The link between controller and drive.
     Interface,
-    /// Another drive, with all that comes with it; not its queue, its write cache and its interface.
+    /// The drive as a whole, apart from its queue, its write cache and its interface.
     Drive,
-    /// How many commands the drive gets and in which order it takes them.
+    /// How many commands the drive has, and in which order it serves them.
     Queue,
     /// Whether the drive acknowledges writes before they are on the platter.
     WriteCache,
     /// The drive's buffer and its segments.
     Segments,
-    /// What the drive reads that nobody asked for.
+    /// What the drive reads without a request.
     ReadAhead,
-    /// A drive's cache on the platter or in flash.
+    /// A drive's cache on the platters or in flash.
     MediaCache,
     /// Spindle speed, seeks, head switches.
     Mechanics,
     /// Where sectors lie on the platters.
     Media,
-    /// What the drive spends on a command, and when it writes out what it holds.
+    /// The drive's overhead per command, and its destaging.
     Firmware,
-    /// Weak places, recovery, and what a drive does wrong.
+    /// Weak sectors, recovery, and faulty behaviour of the drive.
     Faults,
     /// What changes during the run.
     Change,
-    /// In which order the layers stand.
+    /// The order of the layers.
     Order,
-    /// The system whose rules calls and flushes follow.
+    /// The operating system, with its rules for calls and flushes.
     System,
     PageCache,
-    /// The file system, and how volumes and their files lie.
+    /// The file system, and the layout of volumes and files.
     FileSystem,
-    /// How many workers there are, and when each has its turn.
+    /// The number of workers, and when each runs.
     Workers,
     /// What programs do.
     Program,
-    /// Requests that the work has in flight.
+    /// The number of requests in flight.
     Depth,
-    /// Reads or writes, in sequence or at random, in which order.
+    /// Reads or writes, sequential or random, and their order.
     Pattern,
     /// Sizes of requests.
     Size,
-    /// Where on the drive the work is done, and how much of it.
+    /// Where on the drive the work takes place, and on how much of it.
     Place,
     /// Rates and pauses of the work.
     Rate,
-    /// Flushes and durable writes that the work asks for.
+    /// Flushes and durable writes of the work.
     Flushes,
-    /// How long the work goes on.
+    /// How long the work runs.
     Duration,
 }
 
@@ -126,7 +126,7 @@ impl Concern {
         ALL[self as usize].2
     }
 
-    /// Belongs to what is done rather than to what it is done on.
+    /// Whether it belongs to the work rather than to what the work runs on.
     pub fn is_work(self) -> bool {
         self >= Workers
     }
@@ -155,17 +155,20 @@ pub fn credited(concerns: &[Concern]) -> String {
 pub(crate) fn credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Concern>>, D::Error> {
     let words = || Concern::words().collect::<Vec<_>>().join(", ");
     let toml::Value::Array(list) = toml::Value::deserialize(deserializer)? else {
-        return Err(D::Error::custom(format!("`credit` is no list of concerns; expected one or more of {}", words())));
+        return Err(D::Error::custom(format!(
+            "`credit` is not a list of concerns; expected one or more of {}",
+            words()
+        )));
     };
     let concern = |value: &toml::Value| {
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let near = nearest(&word, Concern::words()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        Concern::named(&word).ok_or(format!("`{word}` is no concern; expected one or more of {}{near}", words()))
+        Concern::named(&word).ok_or(format!("unknown concern `{word}`; expected one or more of {}{near}", words()))
     };
     let mut concerns = list.iter().map(concern).collect::<Result<Vec<_>, _>>().map_err(D::Error::custom)?;
     concerns.dedup();
     match concerns.is_empty() {
-        true => Err(D::Error::custom(format!("`credit` names nothing; expected one or more of {}", words()))),
+        true => Err(D::Error::custom(format!("`credit` is empty; expected one or more of {}", words()))),
         false => Ok(Some(concerns)),
     }
 }

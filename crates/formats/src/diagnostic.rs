@@ -1,25 +1,26 @@
-//! What is wrong with a file, where, and what to do: the one error and warning type of all formats.
+//! The one type of error and warning of all formats: what is wrong with a file, where, and what to do.
 //!
-//! A diagnostic names file, line, key, what was expected and the nearest known word. It does not print colours or
-//! decide exit codes; the command line does.
+//! A diagnostic names the file, the line, the key, what was expected, and the nearest known word. The command line decides on
+//! colours and exit codes.
 
 use std::fmt;
 
 use crate::limits;
+use crate::spelling::nearest;
 
-/// What is said of a key that there is none of.
+/// The message about an unknown key.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key";
 
-/// One thing to say about a file.
+/// An error or a warning about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostic {
     /// The file's name as the user gave it.
     pub file: String,
-    /// Line, from 1; 0 when it concerns the whole file.
+    /// Line, from 1; 0 if it concerns the whole file.
     pub line: usize,
     /// The key, option or field concerned.
     pub key: Option<String>,
-    /// What is wrong, in one sentence without a full stop.
+    /// What is wrong, in one sentence without a period.
     pub message: String,
     /// What would have been right.
     pub expected: Option<String>,
@@ -45,7 +46,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says of an unknown `word` that it is a known limit of the model, where it is one; nothing near is offered then.
+    /// If the unknown `word` is a known limit of the model, says so instead of suggesting another word.
     pub fn limited(self, word: &str) -> Diagnostic {
         match limits::known(word) {
             Some(says) if self.message == UNKNOWN_KEY => {
@@ -56,117 +57,11 @@ impl Diagnostic {
         }
     }
 
-    /// Names the nearest of the `known` words to `word`, if one is near.
+    /// Suggests the nearest of the `known` words to `word`, if one is close enough.
     pub fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         self.nearest = nearest(word, known).map(str::to_owned);
         self
     }
-}
-
-/// The known word that was meant by `word`, if one is near: the one of the same letters and digits, whatever the case and
-/// the punctuation; else the only one that ends in its parts (`rpm`: `drive.mechanics.rpm`); else the one at one edit; else the
-/// only one that contains them or begins with it; else the one within a third of its length in edits. A number is never another
-/// number: `raid-7` is not `raid-5`.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let known: Vec<&str> = known.into_iter().collect();
-    let misspelt_end = || misspelt_end(word, &known);
-    meant(word, known.iter().copied())
-        .or_else(|| misspelt(word, &known, 1))
-        .or_else(|| contains(word, &known))
-        .or_else(|| misspelt(word, &known, edits(word)))
-        .or_else(misspelt_end)
-}
-
-/// The known word that `word` is but for case and punctuation, or else the only one that ends in its parts.
-pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let known: Vec<&str> = known.into_iter().collect();
-    let same = known.iter().copied().find(|known| is_same(known, word));
-    same.or_else(|| only(&endings(word, &known)))
-}
-
-/// True of two words that are the same but for case and punctuation.
-pub fn is_same(word: &str, other: &str) -> bool {
-    !letters(word).is_empty() && letters(word) == letters(other)
-}
-
-/// The known words that end in the last part of `word` and have its other parts before, in its order. Parts are those
-/// between dots; where no word fits so, between any punctuation.
-pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
-    let by = |split: fn(&str) -> Vec<String>| {
-        let sought = split(word);
-        let fits = |known: &&&str| {
-            let parts = split(known);
-            !sought.is_empty() && parts.last() == sought.last() && is_subsequence(&sought, &parts)
-        };
-        known.iter().filter(fits).copied().collect::<Vec<_>>()
-    };
-    let dotted = by(|word| word.split('.').map(letters).collect());
-    if dotted.is_empty() { by(parts) } else { dotted }
-}
-
-/// The only known word that has all parts of `word`, in its order, or begins with it.
-fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    /// Fewer letters begin too many words.
-    const LEAST: usize = 3;
-    let (sought, begin) = (parts(word), letters(word));
-    let begins = |known: &str| {
-        let cut = |rest: &str| {
-            begin.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with(|c: char| c.is_ascii_digit())
-        };
-        letters(known).strip_prefix(&begin).is_some_and(|rest| !cut(rest))
-    };
-    let fits = |known: &&&str| begin.len() >= LEAST && (begins(known) || is_subsequence(&sought, &parts(known)));
-    only(&known.iter().filter(fits).copied().collect::<Vec<_>>())
-}
-
-/// Edits after which a word may still be meant: a third of its length, and one at most in words of up to four letters.
-fn edits(word: &str) -> usize {
-    let length = letters(word).len();
-    if length <= 4 { 1 } else { (length / 3).max(2) }
-}
-
-/// The known word at the fewest edits, at most `limit`.
-fn misspelt<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
-    let sought = letters(word);
-    let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
-    let near = distances.filter(|&(distance, known)| distance <= limit && digits(known) == digits(word));
-    near.min().map(|(_, known)| known)
-}
-
-/// The only known word whose last part, behind its last dot, is at the fewest edits.
-fn misspelt_end<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
-    let ends: Vec<&str> = known.iter().map(last).collect();
-    let near = misspelt(word, &ends, edits(word))?;
-    only(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
-}
-
-fn only<'a>(words: &[&'a str]) -> Option<&'a str> {
-    let first = *words.first()?;
-    words.iter().all(|word| *word == first).then_some(first)
-}
-
-fn is_subsequence(few: &[String], many: &[String]) -> bool {
-    let mut many = many.iter();
-    !few.is_empty() && few.iter().all(|part| many.any(|other| other == part))
-}
-
-/// What of a word counts: letters and digits, in lower case.
-fn letters(word: &str) -> String {
-    word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
-}
-
-/// Its digits, whatever their order.
-fn digits(word: &str) -> Vec<char> {
-    let mut digits: Vec<char> = word.chars().filter(char::is_ascii_digit).collect();
-    digits.sort_unstable();
-    digits
-}
-
-/// A word's parts, in lower case.
-fn parts(word: &str) -> Vec<String> {
-    let parts = word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-    parts.map(str::to_lowercase).collect()
 }
 
 impl fmt::Display for Diagnostic {
@@ -192,13 +87,19 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// Whether a character is text. Control characters can move a terminal's cursor and more; what turns the direction of
-/// writing can make a line read otherwise than it is.
+/// Errors in the order of their lines.
+pub(crate) fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    errors.sort_by_key(|error| error.line);
+    errors
+}
+
+/// Whether a character is plain text. Control characters can move a terminal's cursor, and marks that change the direction
+/// of writing can make a line look different from what it is.
 pub fn is_text(c: char) -> bool {
     !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether all of it is text, on one line.
+/// Whether all of it is plain text on one line.
 pub fn is_plain(text: &str) -> bool {
     text.chars().all(is_text)
 }
@@ -217,44 +118,5 @@ mod tests {
             diagnostic.to_string(),
             "a.fio:3: `iodeph`: unknown option; expected a fio option; did you mean `iodepth`?"
         );
-    }
-
-    #[test]
-    fn the_nearest_word_does_nothing_else() {
-        let levels = ["raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
-        for (word, expected) in [
-            ("raid10", Some("raid-10")),
-            ("RAID 5", Some("raid-5")),
-            ("raid_1", Some("raid-1")),
-            ("riad-6", Some("raid-6")),
-            ("raid-7", None),
-            ("raid50", None),
-            ("raid", None),
-        ] {
-            assert_eq!(nearest(word, levels), expected, "{word}");
-        }
-        assert_eq!(nearest("cfq", ["fcfs", "sstf", "look", "clook"]), None);
-        assert_eq!(nearest("p95", ["p50", "p90", "p99"]), None);
-        assert_eq!(nearest("exos-x81", ["exos-x18"]), Some("exos-x18"), "two digits in the other order");
-    }
-
-    #[test]
-    fn parts_of_a_word_are_enough_where_one_word_has_them() {
-        let keys = ["drive.mechanics.rpm", "drive.cache.segments", "driver.depth", "array.depth", "array.chunk_kib"];
-        for (word, expected) in [
-            ("rpm", Some("drive.mechanics.rpm")),
-            ("drive.rpm", Some("drive.mechanics.rpm")),
-            ("Cache.Segments", Some("drive.cache.segments")),
-            ("chunk", Some("array.chunk_kib")),
-            ("driver.deph", Some("driver.depth")),
-            ("depth", None),
-            ("segmets", Some("drive.cache.segments")),
-            ("dpeth", None),
-        ] {
-            assert_eq!(nearest(word, keys), expected, "{word}");
-        }
-        assert_eq!(endings("depth", &keys), ["driver.depth", "array.depth"]);
-        assert_eq!(nearest("mq-deadline", ["linux-none", "linux-mq-deadline"]), Some("linux-mq-deadline"));
-        assert_eq!(nearest("wd140", ["wd140edfz", "exos-x18"]), Some("wd140edfz"));
     }
 }

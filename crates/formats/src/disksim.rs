@@ -1,61 +1,50 @@
-//! DiskSim 4's parameter files: a set-up (.parv) with all it sources becomes a drive profile in our TOML, each value
-//! with its origin; what the model has no counterpart for is listed. Of figures that contradict each other the one that can be
-//! laid out counts, with a warning that names both; only what cannot be laid out is an error.
+//! DiskSim 4's parameter files: converts a parameter file (.parv) and the files it sources to a drive profile in TOML, each
+//! value with its origin, and lists the parameters that the model has no counterpart for. If figures contradict each other, the
+//! one that can be laid out is used, with a warning that names both; only what cannot be laid out is an error.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | [`syntax`] | the language: words, blocks, lists, sources |
-//! | `fields` | a block's values by key, unknown keys found out |
+//! | `fields` | a block's values by key, and unknown keys |
 //! | `layout`, `layout_g4` | layout generations 1 and 4 as zones and holes |
+//! | `slots` | holes, and the number of blocks left, for both generations |
 //! | `seek` | all forms of seek curves as points |
-//! | `behaviour` | buffer, firmware, overheads, bus; and what is left over |
+//! | `behaviour` | buffer, firmware, overheads, bus; and parameters without a counterpart |
 //! | `write` | the profile's text |
 //!
-//! The meaning of each parameter is that of the DiskSim 4.0 manual; where the program does something else, what it does.
+//! Parameters mean what the DiskSim 4.0 manual says, or what the program does where it differs.
 
 mod behaviour;
 mod fields;
 mod layout;
 mod layout_g4;
 mod seek;
+mod slots;
 pub mod syntax;
 mod write;
 
-use self::fields::Fields;
-use self::syntax::{Block, Files, Load, Setup};
 use crate::diagnostic::Diagnostic;
 use crate::profile;
+use crate::spelling::nearest;
+use fields::Fields;
+use syntax::{Block, Errors, Files, Load, Setup};
+pub use write::Left;
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Import {
     /// The drive's name in its file.
     pub drive: String,
     /// The profile.
     pub toml: String,
-    /// What the model does not take over.
+    /// Parameters that the model has no counterpart for.
     pub left: Vec<Left>,
-    /// What is contradictory or unknown in the parameters, and what was made of it.
+    /// Contradictory or unknown parameters, and how they were handled.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A parameter that the model has no counterpart for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
-    pub key: String,
-    pub value: String,
-    /// File and line.
-    pub place: String,
-    /// What it would do, or why it does nothing here.
-    pub why: String,
-    /// True when it would change something.
-    pub active: bool,
-}
-
-type Errors = Vec<Diagnostic>;
-
-/// Imports the drive `wanted`, or the only one, from the set-up in `text`; `load` gives the files it sources. `name` is
-/// the profile's name.
+/// Imports the drive `wanted`, or the only one, from the parameters in `text`; `load` reads the files that they source. `name`
+/// is the name of the profile.
 pub fn import(
     file: &str,
     text: &str,
@@ -86,7 +75,7 @@ pub fn import(
         return Err(errors);
     }
     let (toml, left, warnings) = text.finish();
-    // What we wrote must be a profile: its own checks find what contradicts itself.
+    // The result must be a valid profile: its checks find contradictions.
     let drive = profile::parse(name, &toml)?;
     drive.profile().map_err(|errors| errors.into_iter().map(|error| from_profile(file, error)).collect::<Errors>())?;
     Ok(Import { drive: disk.name.clone(), toml, left, warnings })
@@ -96,12 +85,12 @@ pub fn import(
 const MODEL: &[&str] =
     &["Number of data surfaces", "Number of cylinders", "Block count", "Mechanical Model", "Layout Model"];
 
-/// An error of the written profile as one of the file it came from.
+/// An error in the generated profile, as one in the file that it came from.
 fn from_profile(file: &str, error: Diagnostic) -> Diagnostic {
     Diagnostic { file: file.to_owned(), line: 0, ..error }
 }
 
-/// The drive that is wanted: by its name, or the only one, or the only one that is instantiated.
+/// The drive to import: the named one, the only one, or the only one that is instantiated.
 fn choose<'a>(
     file: &str,
     setup: &'a Setup,
@@ -113,7 +102,7 @@ fn choose<'a>(
     let names = || disks.iter().map(|disk| disk.name.as_str());
     if let Some(wanted) = wanted {
         let found = disks.iter().find(|disk| disk.name == wanted).copied();
-        let fault = || Diagnostic::at(file, 0, "no such drive in it").key(wanted);
+        let fault = || Diagnostic::at(file, 0, "the file has no such drive").key(wanted);
         return found
             .ok_or_else(|| vec![fault().expected(names().collect::<Vec<_>>().join(", ")).nearest_to(wanted, names())]);
     }
@@ -123,30 +112,31 @@ fn choose<'a>(
         [disk] => Ok(disk),
         _ if in_use().count() == 1 => {
             let disk = in_use().next().expect("there is one");
-            let message = format!("there are {} drives: the one that is instantiated counts", disks.len());
+            let message = format!("the file has {} drives; using the one that is instantiated", disks.len());
             warnings.push(disk.at.says(message).key(&disk.name));
             Ok(disk)
         }
         _ => {
             let all: Vec<&str> = names().collect();
-            let fault = Diagnostic::at(file, 0, format!("there are {} drives in it", disks.len()));
-            Err(vec![fault.expected(format!("--drive with one of {}", all.join(", ")))])
+            let fault = Diagnostic::at(file, 0, format!("the file has {} drives", disks.len()));
+            Err(vec![fault.expected(format!("--drive and one of {}", all.join(", ")))])
         }
     }
 }
 
-/// What a file without a drive should have held.
+/// The error about a file without a drive.
 fn no_drive(file: &str, blocks: &[Block]) -> Diagnostic {
     let kinds = || blocks.iter().map(|block| block.kind.as_str());
-    let fault = Diagnostic::at(file, 0, "there is no drive in it").expected("a block `disksim_disk NAME { … }`");
+    let fault = Diagnostic::at(file, 0, "the file has no drive").expected("a block `disksim_disk NAME { … }`");
     let part = |kind: &str| kinds().any(|found| found == kind);
     if part("dm_disk") {
-        return fault.expected("the file that sources it (.diskspecs or .parv): this one is a drive's mechanics alone");
+        return fault
+            .expected("the file that sources it (.diskspecs or .parv); this one holds only a drive's mechanics");
     }
     if part("disksim_simpledisk") {
-        return fault.expected("a `disksim_disk`: a `disksim_simpledisk` has no mechanics");
+        return fault.expected("a `disksim_disk`; a `disksim_simpledisk` has no mechanics");
     }
-    let near = kinds().find(|kind| crate::diagnostic::nearest(kind, ["disksim_disk"]).is_some());
+    let near = kinds().find(|kind| nearest(kind, ["disksim_disk"]).is_some());
     Diagnostic { nearest: near.map(|_| "disksim_disk".to_owned()), key: near.map(str::to_owned), ..fault }
 }
 

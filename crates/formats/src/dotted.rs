@@ -1,4 +1,4 @@
-//! Tables of TOML as dotted keys and values, as `--set` takes them.
+//! TOML tables as dotted keys and values, in the form of `--set`.
 
 /// A TOML value as a person writes it on a command line: strings without quotes.
 pub fn plain(value: &toml::Value) -> String {

@@ -1,4 +1,4 @@
-//! A length of time as people write it.
+//! Durations as people write them.
 
 use std::fmt;
 
@@ -20,7 +20,7 @@ impl Duration {
     pub fn parse(text: &str) -> Result<Duration, String> {
         let text = text.trim();
         let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-        let number: f64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a length of time"))?;
+        let number: f64 = text[..digits].parse().map_err(|_| format!("`{text}` is not a duration"))?;
         let unit = match text[digits..].trim() {
             "ns" => 1.0,
             "us" => 1e3,
@@ -58,7 +58,7 @@ impl<'de> Deserialize<'de> for Duration {
                 Duration::parse(&seconds.to_string()).map_err(D::Error::custom)
             }
             toml::Value::Float(seconds) => Duration::parse(&seconds.to_string()).map_err(D::Error::custom),
-            other => Err(D::Error::custom(format!("`{other}` is not a length of time; expected e.g. \"30 s\""))),
+            other => Err(D::Error::custom(format!("`{other}` is not a duration; expected for example \"30 s\""))),
         }
     }
 }

@@ -1,12 +1,12 @@
-//! The layout of an ext4 file system, read from its medium: what each block is there for, in words.
+//! The layout of an ext4 file system, read from its medium: describes what each block is used for.
 //!
-//! Source: the kernel's documentation, filesystems/ext4 (super block, group descriptors, inodes, extents, directories, journal). Read are file
-//! systems with extents, as mkfs makes them; of others the blocks of files are not told apart. Nothing is checked: what cannot be
-//! read is left out. Bytes come from whoever asks, so that an image of any size costs what is read of it.
+//! Source: the kernel's documentation, filesystems/ext4 (super block, group descriptors, inodes, extents, directories, journal). It reads file
+//! systems with extents, as mkfs creates them; in others, the blocks of files are not told apart. Nothing is checked; what cannot be
+//! read is skipped. The caller provides the bytes, so that the cost does not depend on the size of the image.
 
 use std::collections::BTreeMap;
 
-/// Reads so many bytes from an offset of the medium; nothing where it has not so many.
+/// Reads bytes at an offset of the medium; `None` if the medium ends before.
 pub type Read<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 
 /// The super block, at byte 1024.

@@ -8,6 +8,7 @@
 //!
 //! Nothing here draws requests; the generator is in the model.
 
+mod config;
 pub mod icf;
 mod job;
 mod lines;

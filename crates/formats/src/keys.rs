@@ -1,24 +1,22 @@
-//! All keys there are, layer by layer, of scenes too: what each takes, in which unit, what holds without it, what it says. `seekwise
-//! keys`, the guide and the errors about words that stand where they are none are made of it.
+//! The list of all keys, section by section: range, unit, default and meaning. `seekwise keys` and the tables of the guide are
+//! generated from it.
 //!
-//! Keys of figures stand beside what reads them (`profile/keys`, `stack/keys`); here are those of jobs and studies, which
-//! are read otherwise.
-
-use std::sync::LazyLock;
+//! The keys of figures are defined next to their readers (`profile/keys`, `stack/*`, `scene/keys`); this file adds the keys of
+//! studies, reviews and real devices.
 
 use serde::Serialize;
 
-use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, endings, is_same, meant, nearest};
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::keys::KEYS;
+use crate::diagnostic::Diagnostic;
+use crate::figure::{Accepts, Plain};
 use crate::scene;
-use crate::stack::{self, KINDS, hosts, unnumbered};
+pub use crate::stack::JOB;
+use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, unnumbered};
 use crate::trace::keys::KEYS as TRACE;
 
-/// A layer, or another part of what is asked for, and its keys.
+/// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct Section {
-    /// Its name, with which its keys begin; those of a study do not.
+    /// Its name, which is the first part of its keys, except in studies.
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
@@ -28,159 +26,112 @@ pub struct Section {
 /// A key.
 #[derive(Clone, Debug, Serialize)]
 pub struct Entry {
-    /// Dotted, as `--set` takes it; of a study, as its file has it.
+    /// Dotted, as in `--set`; for a study, as in its file.
     pub key: String,
     /// What it takes.
     pub takes: String,
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
-    /// Must be there, by its name's or profile's word or its own.
+    /// Whether it is required, from a name, a profile or the key itself.
     pub required: bool,
-    /// What holds where neither it nor a name says so.
+    /// The default, in words.
     pub otherwise: &'static str,
-    /// What it says.
+    /// What it means.
     pub meaning: &'static str,
-    /// Other words by which people look for it.
+    /// Other words that people search for.
     pub also: Vec<&'static str>,
 }
 
-/// What holds without a key that nothing else says.
+/// The default of a required key.
 const MUST: &str = "must be there";
 
-/// A key that is no figure: its name, what it takes, what holds without it (nothing: it must be there), what it says.
-type Plain = (&'static str, &'static str, &'static str, &'static str);
-
-/// Keys of the stack as a whole.
-const STACK: &[Plain] = &[
-    (
-        "place",
-        "sim, or a place in real time (`seekwise --version` names them)",
-        "sim",
-        "where a study's cells run: on a modelled stack, or elsewhere, where no other key of a stack has a meaning",
-    ),
-    ("stack", "the path of a stack file", "none", "a stack file to begin with, in a study or beside a drive"),
-    (
-        "order",
-        "a list of layers",
-        "as listed here",
-        "the layers from the program's side down; a second one of a kind is `driver-2`, with keys of its own",
-    ),
-    (
-        "at.TIME.KEY",
-        "a value of KEY",
-        "nothing changes",
-        "what KEY is from TIME on (`at.10 s.driver.flush`). KEY is one of driver.depth, driver.flush, \
-         driver.write_through, driver.power_off, accelerator.flush, drive.cache.write_back, array.lose, array.replace",
-    ),
-];
-
-/// Keys of a job. Those of fio's own files are fio's.
-pub const JOB: &[Plain] = &[
-    (
-        "job",
-        "a pattern, a built-in job, a fio job file, an Iometer .icf or a trace",
-        "",
-        "what is done (`seekwise patterns`)",
-    ),
-    ("job.depth", "1 to 65535", "as the job says", "requests that each worker has outstanding"),
-    ("job.runtime", "a length of time such as 30 s", "as the job says", "how long each worker is counted"),
-    ("job.ramp", "a length of time such as 5 s", "as the job says", "how long it warms up before"),
-    (
-        "job.span",
-        "a size such as 10g, in powers of 1024",
-        "the whole target",
-        "bytes from its beginning that the job has",
-    ),
-    ("job.env.NAME", "a text", "the job's own value", "a variable of a built-in job or a fio job: `${NAME}` in it"),
-];
-
-/// Keys of a real file or device: how a job has it, whatever the job says.
+/// Keys of a real file or device. They override the job.
 pub const REAL: &[Plain] = &[
-    ("real.direct", "true, false", "as the job says, else true", "past the page cache (O_DIRECT)"),
+    ("real.direct", "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
     (
         "real.engine",
         "io_uring, psync",
         "as the job's ioengine says, else io_uring",
-        "how requests reach the kernel: by its ring, or one call after another",
+        "how requests reach the kernel: through its ring, or one call at a time",
     ),
     (
         "real.cache",
         "drop, keep",
         "as the job's invalidate says, else drop",
-        "whether what the page cache holds of the file is given up before a run, or kept: declared warm",
+        "whether to drop the file's pages from the page cache before a run, or keep them: declared warm",
     ),
     (
         "real.layout",
         "a size such as 1g, in powers of 1024",
-        "nothing is made",
-        "a file that is not there is made so long",
+        "no file is created",
+        "size of the file to create if there is none",
     ),
     (
         "real.destroy",
         "the serial number of the device, or the name of the file",
-        "nothing is destroyed",
-        "what is there may be written over (--destroy)",
+        "nothing is overwritten",
+        "permission to overwrite what is there (--destroy)",
     ),
     (
         "real.scheduler",
-        "a scheduler of the kernel's, such as none, mq-deadline, bfq",
-        "as it is",
-        "the kernel's scheduler of the disk during a run, put back behind it",
+        "a kernel scheduler, such as none, mq-deadline, bfq",
+        "unchanged",
+        "the kernel's I/O scheduler for the disk during a run, restored afterwards",
     ),
     (
         "real.write_cache",
         "on, off, unflushed",
-        "as it is",
-        "the drive's own write cache during a run; unflushed leaves it on, and the kernel sends no flushes",
+        "unchanged",
+        "the drive's write cache during a run; `unflushed` leaves it on and stops the kernel from sending flushes",
     ),
-    ("real.queue_depth", "a whole number from 1", "as it is", "commands that the disk has at once during a run"),
-    ("real.serial", "plain, hash", "plain", "how the disk's serial number is kept with the result"),
+    ("real.queue_depth", "a whole number from 1", "unchanged", "the disk's queue depth during a run"),
+    ("real.serial", "plain, hash", "plain", "how the result stores the disk's serial number"),
 ];
 
-/// Keys of a scene's programs that are names of its own. What else a scene has are figures.
+/// Keys of a scene that are names; its other keys are figures.
 const SCENE: &[Plain] = &[
-    ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "what runs, and its figures"),
-    ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it is on"),
-    ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that its log is on"),
-    ("volume.NAME.device", "the name of a device", "the drive", "the device that it lies on"),
-    ("program.NAME.after", "a list of programs", "at once", "programs that must be over before it begins"),
+    ("program.NAME.name", "the name of a program (`seekwise programs`)", "", "the program to run, with its figures"),
+    ("program.NAME.on", "the name of a volume", "the only volume", "the volume that it runs on"),
+    ("program.NAME.to", "the name of a volume", "as `on`", "the volume that it writes to, or that holds its log"),
+    ("volume.NAME.device", "the name of a device", "the drive", "the device that holds it"),
+    ("program.NAME.after", "a list of programs", "none", "programs that must finish before it starts"),
 ];
 
-/// Keys of a study's file.
+/// Keys of a study file.
 const STUDY: &[Plain] = &[
-    ("title", "a text", "", "its name for a reader"),
-    ("question", "a text", "", "what it asks"),
-    ("expect", "a text", "nothing", "what its author expects"),
-    ("seed", "a whole number", "1", "the seed of all chance"),
+    ("title", "a string", "", "its title in reports"),
+    ("question", "a string", "", "the question that it answers"),
+    ("expect", "a string", "none", "what the author expects"),
+    ("seed", "a whole number", "1", "the seed of all random numbers"),
     ("runs", "1 to 1000000", "5", "independent runs of each cell"),
-    ("runtime", "a length of time such as 30 s", "as the job says", "how long each run is counted"),
-    ("ramp", "a length of time such as 5 s", "as the job says", "how long each run warms up before"),
-    ("margin_percent", "0 to 50", "2", "ratios so near to 1 are called equal"),
-    ("cuts", "1 to 1000000", "none", "power cuts in each run, beside the run itself"),
-    ("shutdowns", "1 to 1000000", "none", "runs beside each run that end with an orderly power-off"),
-    ("job", "as the key `job`", "a factor says it", "what is done"),
-    ("stack", "a table of keys of the stack and the job", "factors say it", "what is under every cell"),
-    ("factor.name", "a text", "", "the name of what is varied, one [[factor]] each"),
-    ("factor.unit", "a text", "none", "the unit of its levels"),
+    ("runtime", "a duration such as 30 s", "as the job says", "measured time of each run"),
+    ("ramp", "a duration such as 5 s", "as the job says", "warm-up time of each run"),
+    ("margin_percent", "0 to 50", "2", "ratios within this margin of 1 count as equal"),
+    ("cuts", "1 to 1000000", "none", "power cuts simulated in each run, besides the run itself"),
+    ("shutdowns", "1 to 1000000", "none", "additional runs per run that end with an orderly power-off"),
+    ("job", "as the key `job`", "set by a factor", "the job to run"),
+    ("stack", "a table of keys of the stack and the job", "set by factors", "the stack of every cell"),
+    ("factor.name", "a string", "", "the name of a factor, one [[factor]] each"),
+    ("factor.unit", "a string", "none", "the unit of its levels"),
     ("factor.key", "a key of the stack or the job", "with bundles", "the key that it sets"),
     (
         "factor.levels",
-        "a list of numbers, texts or both",
+        "a list of numbers, strings or both",
         "with bundles",
-        "the key's values; `none` leaves the key out",
+        "the values of the key; `none` omits the key",
     ),
     (
         "factor.classes",
         "tables of a name and a list of levels",
-        "levels go by their own names",
-        "what answers call these levels together, such as random work",
+        "levels keep their own names",
+        "the name that answers use for these levels together, such as random work",
     ),
-    ("factor.bundle", "tables of `name` and `set`", "with a key", "named settings of several keys at once"),
-    ("compare.name", "a text", "", "what the comparison shows, one [[compare]] each"),
-    ("compare.factor", "a factor's name", "", "what differs"),
+    ("factor.bundle", "tables of `name` and `set`", "with a key", "named sets of settings"),
+    ("compare.name", "a string", "", "the title of a comparison, one [[compare]] each"),
+    ("compare.factor", "a factor's name", "", "the factor that differs"),
     ("compare.from", "a level", "", "the base"),
-    ("compare.to", "a level", "", "what is compared with it"),
-    ("compare.credit", "a list of concerns", "the factor", "what is credited with the difference"),
+    ("compare.to", "a level", "", "the level compared with the base"),
+    ("compare.credit", "a list of concerns", "the factor", "the concerns that the difference is credited to"),
     ("compare.headline", "true or false", "false", "leads the report"),
     (
         "compare.metric",
@@ -188,65 +139,60 @@ const STUDY: &[Plain] = &[
         "iops, elapsed of scenes",
         "iops, bytes_per_s, p99, elapsed … (docs/statistics.md)",
     ),
-    ("claim.id", "a text", "", "a finding's number, one [[claim]] each"),
-    ("claim.class", "M, N, S, I or J", "", "what kind of finding it is (docs/claims.md)"),
-    ("claim.finding", "a text", "", "what the source found"),
-    ("claim.condition", "a text", "", "when it counts as reproduced, in words"),
-    ("claim.mechanism", "a text", "", "what causes it in the model"),
+    ("claim.id", "a string", "", "the number of a finding, one [[claim]] each"),
+    ("claim.class", "M, N, S, I or J", "", "the class of the finding (docs/claims.md)"),
+    ("claim.finding", "a string", "", "what the source found"),
+    ("claim.condition", "a string", "", "when the finding counts as reproduced, in words"),
+    ("claim.mechanism", "a string", "", "what causes it in the model"),
     ("claim.check", "a list of conditions", "none", "all must hold"),
-    ("claim.show", "a list of expressions", "none", "reported beside them"),
+    ("claim.show", "a list of expressions", "none", "expressions to report as well"),
     ("claim.over", "a list of factors", "none", "factors whose levels vote"),
     ("claim.with", "{ claim, same }", "none", "another claim that must hold beside it"),
-    ("claim.ablate", "a key and its value, and `in`", "none", "what switches the mechanism off"),
-    ("claim.plant", "a key and its value, and `in`", "none", "a difference that the same cells must show"),
+    ("claim.ablate", "a key and its value, and `in`", "none", "the setting that switches the mechanism off"),
+    ("claim.plant", "a key and its value, and `in`", "none", "a difference that the same cells must detect"),
 ];
 
-/// Keys of a review's file.
+/// Keys of a review file.
 const REVIEW: &[Plain] = &[
-    ("title", "a text", "", "its name for a reader"),
-    ("question", "a text", "", "what it asks"),
-    ("introduction", "a text", "", "what was asked and on what; a free line ends a paragraph"),
+    ("title", "a string", "", "its title in reports"),
+    ("question", "a string", "", "the question that it answers"),
+    ("introduction", "a string", "", "what was asked and tested; an empty line ends a paragraph"),
     ("part.study", "a study's name or file", "", "its studies in order, one [[part]] each"),
-    ("part.title", "a text", "the study's title", "the heading of its chapter"),
-    ("part.why", "a text", "none", "what it adds"),
+    ("part.title", "a string", "the study's title", "the heading of its chapter"),
+    ("part.why", "a string", "none", "what this part adds"),
 ];
 
-/// Keys of a drive's file beside its figures.
+/// Keys of a drive's file besides its figures.
 const HEAD: &[Plain] = &[
-    ("name", "a text", "", "its name in the catalogue"),
-    ("title", "a text", "", "maker and model"),
+    ("name", "a string", "", "its name in the catalogue"),
+    ("title", "a string", "", "maker and model"),
     ("year", "a year", "unknown", "the year of the model"),
-    ("studies", "a list of texts", "none", "studies that measured it"),
-    ("interface", "a text", "none", "the interface in words"),
-    ("sources.NAME", "a text", "none", "a citation, which figures' sources name by @NAME"),
-    ("everyday.CASE", "a text", "none", "why it does otherwise than arithmetic says (docs/everyday.md)"),
+    ("studies", "a list of strings", "none", "studies that measured it"),
+    ("interface", "a string", "none", "the interface in words"),
+    ("sources.NAME", "a string", "none", "a citation, which figures' sources name by @NAME"),
+    ("everyday.CASE", "a string", "none", "why the drive deviates from the arithmetic (docs/everyday.md)"),
 ];
 
-/// All sections: the layers from the program down, then the stack as a whole, the job, a drive's file, a study's file.
+/// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<Section> {
     let layers = KINDS.iter().map(|kind| layer(kind.name, kind.otherwise, kind.what));
     let plain = |name, what, keys: &[Plain]| Section { name, what, keys: keys.iter().map(plain).collect() };
     let others = [
-        plain("stack", "a stack as a whole", STACK),
-        plain("job", "what is done", JOB),
+        plain("stack", "the stack as a whole", STACK),
+        plain("job", "the job to run", JOB),
         plain("real", "a real file or device (--on file:PATH, device:PATH)", REAL),
-        plain("trace", "a recorded trace: how it is read and played", &TRACE),
+        plain("trace", "how a recorded trace is read and replayed", &TRACE),
         scene(),
-        plain("profile", "a drive's file, beside its figures (keys of `drive` without that word)", HEAD),
+        plain("profile", "a drive's file, besides its figures (keys of `drive` without that prefix)", HEAD),
         plain("study", "a study's file", STUDY),
         plain("review", "a review's file: studies that answer one question", REVIEW),
     ];
     layers.chain([layer("drive", MUST, "the drive")]).chain(others).collect()
 }
 
-/// The names of the ready-made layers, with their layers. Errors ask for them again and again.
-static READY: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
-    let hosts = hosts().expect("the ready-made layers are part of the program and load");
-    hosts.into_iter().map(|host| (host.layer, host.name)).collect()
-});
-
 fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Section {
-    let names: Vec<&str> = READY.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
+    let names: Vec<&str> =
+        VOCABULARY.ready.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
     let takes = match name {
         "drive" => "the name of a drive (`seekwise drives`), or a profile's path".to_owned(),
         _ => format!("none, {}", names.join(", ")),
@@ -305,12 +251,7 @@ fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
     Entry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
-/// The keys of the figures of a layer of this name.
-pub(crate) fn keys_of(layer: &str) -> &'static [Key] {
-    KINDS.iter().find(|kind| kind.name == unnumbered(layer)).map_or(KEYS, |kind| kind.keys)
-}
-
-/// What the figure called `key` takes, in a stack or in a scene.
+/// What the figure `key` of a stack or a scene accepts.
 fn accepts(key: &str) -> Option<Accepts> {
     let (root, below) = key.split_once('.')?;
     let in_scene = || {
@@ -328,15 +269,15 @@ fn accepts(key: &str) -> Option<Accepts> {
     known.map(|key| key.accepts)
 }
 
-/// The number `value` of the figure called `key`, times `factor`: whole where the key takes whole numbers, and within what
-/// it takes. Nothing where it takes no number.
+/// The number `value` of the figure `key`, times `factor`, rounded and clamped to what the key accepts; `None` if it does not
+/// accept numbers.
 pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     let number: f64 = value.parse().ok()?;
     match accepts(key)? {
         Accepts::Whole(low, high) => {
             Some(((number * factor).round().max(low as f64) as u64).clamp(low, high).to_string())
         }
-        // Six digits say more than any figure that is inferred.
+        // No inferred figure is more precise than six digits.
         Accepts::Number(low, high) => {
             let digits = format!("{:.5e}", (number * factor).clamp(low, high));
             digits.parse::<f64>().ok().map(|number| number.clamp(low, high).to_string())
@@ -345,90 +286,9 @@ pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     }
 }
 
-/// All dotted keys of a stack's figures, each with its key.
-fn figures() -> impl Iterator<Item = (String, &'static Key)> {
-    stack::layers().flat_map(|layer| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key)))
-}
-
-/// What is to say of a key that a stack or a job does not have: the key that was meant, whichever layer's it is; or the
-/// setting, where the word is a value.
+/// An error about a key that neither a stack nor a job has: it suggests the key or the setting that was meant.
 pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
-    let figures: Vec<(String, &Key)> = figures().collect();
-    let names = figures.iter().map(|(name, _)| name.as_str());
-    let whole = stack::layers().chain(["order"]).chain(JOB.iter().chain(&TRACE).map(|plain| plain.0));
-    let names: Vec<&str> = names.chain(whole.map(|name| -> &str { name })).collect();
-    let also = figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
-    let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
-    let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
-    let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
-    if let Some(name) = meant(key, names.iter().copied()) {
-        return one(name.to_owned());
-    }
-    let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
-    for found in [endings, also, values(key)] {
-        match &found[..] {
-            [] => {}
-            [only] if !caution(only).is_empty() => {
-                return one(only.clone()).expected(format!("KEY=VALUE{}", caution(only)));
-            }
-            [only] => return one(only.clone()),
-            several => return wrong.expected(format!("one of {}", several.join(", "))),
-        }
-    }
-    wrong.nearest_to(key, names).limited(key)
-}
-
-/// What else to say where this word or setting is offered: people call SATA's modes by their generation.
-pub(crate) fn caution(offered: &str) -> &'static str {
-    match offered.trim_start_matches("controller.mode=").starts_with("sata-") {
-        true => " (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6)",
-        false => "",
-    }
-}
-
-/// The key that goes by this word, where there is one.
-pub(crate) fn meant_by(word: &str) -> Option<String> {
-    let names: Vec<String> = figures().map(|(name, _)| name).collect();
-    let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
-    meant(word, names.iter().map(String::as_str)).filter(|_| is_word).map(str::to_owned)
-}
-
-/// The settings that have `word` for their value, whichever layer's they are: `driver=linux-mq-deadline`.
-fn values(word: &str) -> Vec<String> {
-    let setting = |key: &str, value: &str| format!("{key}={value}");
-    if let Some(found) = meant(word, READY.iter().map(|ready| ready.1.as_str())) {
-        let layers = READY.iter().filter(|ready| ready.1 == found);
-        return layers.map(|(layer, name)| setting(layer, name)).collect();
-    }
-    let words = figures().flat_map(|(path, key)| key.accepts.words().map(move |word| (path.clone(), word)));
-    words.filter(|(_, known)| is_same(known, word)).map(|(path, known)| setting(&path, known)).collect()
-}
-
-/// The word or setting that was meant by `word`, which stands where one of `known` is expected. A word that another
-/// key or layer has is rather that than a misspelling of one that does something else.
-pub(crate) fn value_meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let known: Vec<&str> = known.into_iter().collect();
-    if let Some(found) = meant(word, known.iter().copied()) {
-        return Some(found.to_owned());
-    }
-    match &values(word)[..] {
-        [] => nearest(word, known).map(str::to_owned),
-        [only] => Some(only.clone()),
-        _ => None,
-    }
-}
-
-impl Accepts {
-    /// What it takes, for a table.
-    pub fn range(&self) -> String {
-        match self {
-            Accepts::Whole(low, high) => format!("{low} to {high}"),
-            Accepts::Number(low, high) => format!("{low} to {high}"),
-            Accepts::Flag => "on, off".to_owned(),
-            Accepts::Word(words) => words.join(", "),
-            rows => rows.to_string(),
-        }
-    }
+    VOCABULARY.unknown(file, line, key)
 }
 
 #[cfg(test)]

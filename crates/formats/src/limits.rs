@@ -1,21 +1,21 @@
-//! Words that people look for and that stand for nothing here, each with what there is to say of it: known limits of the
-//! model. Errors about unknown keys, drives, jobs and values point to it. A table of `docs/model.md` is held to this one.
+//! Known limits of the model: words that people look for, and what is not modelled. Errors about unknown keys, drives, jobs and
+//! values refer to it. A test keeps a table of `docs/model.md` equal to this one.
 
-use crate::diagnostic::is_same;
+use crate::spelling::is_same;
 
 /// A known limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// What is said of it.
+    /// The explanation.
     pub says: &'static str,
-    /// Words by which people look for it.
+    /// Words that people search for.
     pub words: &'static [&'static str],
 }
 
-/// All of them.
+/// All known limits.
 pub const LIMITS: &[Limit] = &[
     Limit {
-        says: "solid-state drives are not modelled; a flash stick of flat times may stand beside a drive (docs/scenes.md)",
+        says: "solid-state drives are not modelled; a scene may have a flash stick with fixed times beside the drive (docs/scenes.md)",
         words: &["ssd", "nvme", "solid state drive", "optane", "emmc", "ufs", "sshd", "hybrid drive"],
     },
     Limit {
@@ -23,18 +23,18 @@ pub const LIMITS: &[Limit] = &[
         words: &["smr", "shingled", "host managed", "drive managed", "zbc", "zac", "hm-smr", "dm-smr"],
     },
     Limit {
-        says: "a drive has one actuator here",
+        says: "drives with more than one actuator are not modelled",
         words: &["actuator", "actuators", "multi actuator", "dual actuator", "mach2"],
     },
     Limit {
-        says: "file systems are FAT32, NTFS and ext4, in scenes (docs/files.md); others are not modelled",
+        says: "FAT32, NTFS and ext4 are modelled, in scenes (docs/files.md); other file systems are not",
         words: &[
             "xfs", "btrfs", "zfs", "f2fs", "ext2", "ext3", "exfat", "hfs", "apfs", "refs", "reiserfs", "jfs",
             "bcachefs", "ufs2",
         ],
     },
     Limit {
-        says: "arrays are linear, raid-0, raid-1, raid-10, raid-5 and raid-6; other levels are not modelled",
+        says: "arrays can be linear, raid-0, raid-1, raid-10, raid-5 or raid-6; other levels are not modelled",
         words: &[
             "raid-z",
             "raid-z1",
@@ -56,11 +56,11 @@ pub const LIMITS: &[Limit] = &[
         words: &["write hole", "raid write hole"],
     },
     Limit {
-        says: "what arrays remember for a resync (write-intent bitmaps, journals) is not modelled",
+        says: "write-intent bitmaps and journals of arrays are not modelled",
         words: &["write intent bitmap", "write intent", "bitmap", "raid journal", "ppl"],
     },
     Limit {
-        says: "ciphers, volume managers and caches on other drives are not modelled",
+        says: "encryption, compression, volume managers and caches on other drives are not modelled",
         words: &[
             "lvm",
             "luks",
@@ -86,7 +86,7 @@ pub const LIMITS: &[Limit] = &[
         words: &["temperature", "vibration", "acoustic", "aam", "noise", "rotational vibration"],
     },
     Limit {
-        says: "background scans and defects that come while a drive runs are not modelled; `drive.faults.weak` has weak places",
+        says: "background scans and defects that appear during a run are not modelled; `drive.faults.weak` sets weak sectors",
         words: &["scrub", "patrol read", "background scan", "media scan", "grown defects", "pending sectors", "smart"],
     },
     Limit {
@@ -95,7 +95,7 @@ pub const LIMITS: &[Limit] = &[
     },
 ];
 
-/// What there is to say of a word that is a known limit, or of which a part is: `drive.smr`, `intel-ssd`.
+/// The explanation for a word that is a known limit, or contains one: `drive.smr`, `intel-ssd`.
 pub fn known(word: &str) -> Option<String> {
     let parts = || word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let tail = word.rsplit('.').next().unwrap_or(word);
@@ -135,9 +135,9 @@ mod tests {
         let rows: String =
             LIMITS.iter().map(|limit| format!("| {} | {} |\n", limit.words.join(", "), limit.says)).collect();
         let guide = include_str!("../../../docs/model.md");
-        let table = format!("| word | what there is to say |\n|---|---|\n{rows}");
+        let table = format!("| word | explanation |\n|---|---|\n{rows}");
         if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-            let begin = guide.find("| word | what").expect("the table's head");
+            let begin = guide.find("| word | explanation").expect("the table's head");
             let end = begin + guide[begin..].find("\n\n").expect("a free line behind it") + 1;
             let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/model.md");
             std::fs::write(path, format!("{}{table}{}", &guide[..begin], &guide[end..])).unwrap();

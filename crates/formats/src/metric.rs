@@ -1,5 +1,5 @@
-//! What a comparison judges: one figure of a run, by a word such as `iops`, `read.p99` or `job:log.mean`. Says which way
-//! of it is good. What its value is in a run is `lab/finding`'s affair.
+//! Metrics of comparisons: one figure of a run, named by a word such as `iops`, `read.p99` or `job:log.mean`, and whether
+//! more or less is better. `lab/finding` looks up the value in a run.
 //!
 //! ```text
 //! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
@@ -7,9 +7,9 @@
 //!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
 //! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
 //! ```
-//! `all` are reads and writes together. A job is a section of a fio file, a worker of Iometer or a program of a scene, by its
-//! name; operations are what such a program did (`operations.copy.per_s`). `flush`, `job:NAME` and `operations.NAME` alone are
-//! their mean response. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are understood
+//! `all` means reads and writes together. A job is a section of a fio file, an Iometer worker or a program of a scene, by its
+//! name; operations are those of a program (`operations.copy.per_s`). `flush`, `job:NAME` and `operations.NAME` alone mean
+//! the mean response time. The keys of `seekwise run --json` (`read.response_ms.p99_9`) are accepted
 //! too.
 
 use std::fmt;
@@ -18,21 +18,21 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use crate::diagnostic::nearest;
+use crate::spelling::nearest;
 
-/// What is compared.
+/// A metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metric {
-    /// Of which requests.
+    /// The requests that count.
     pub whose: Whose,
-    /// Which figure of them.
+    /// The figure of these requests.
     pub figure: Figure,
 }
 
-/// What is judged of jobs where nobody says.
+/// The default metric of jobs.
 pub static IOPS: Metric = Metric { whose: Whose::All, figure: Iops };
 
-/// Requests that are judged together.
+/// The requests that a metric covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Whose {
     /// Reads and writes.
@@ -42,13 +42,13 @@ pub enum Whose {
     Write,
     /// Flushes.
     Flush,
-    /// Reads and writes of the workers, or the program, of this name.
+    /// Reads and writes of the workers or the program with this name.
     Job(String),
-    /// What the program of this name did.
+    /// Operations of the program with this name.
     Operations(String),
 }
 
-/// A figure of them; the last five are of the whole run.
+/// A figure; the last five are of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Figure {
     /// Requests a second; more is better.
@@ -56,50 +56,50 @@ pub enum Figure {
     Iops,
     /// Bytes a second; more is better.
     BytesPerS,
-    /// Mean response time; less is better, as of the six that follow.
+    /// Mean response time; less is better, as for the next six.
     Mean,
     /// Its median.
     P50,
-    /// 90 % of responses take no longer.
+    /// 90th percentile.
     P90,
-    /// 99 %.
+    /// 99th percentile.
     P99,
-    /// 99.9 %.
+    /// 99.9th percentile.
     P999,
-    /// 99.99 %.
+    /// 99.99th percentile.
     P9999,
-    /// The longest.
+    /// Maximum.
     Max,
-    /// Mean time from when a request was due, by a rate or a trace, until it was done; less is better, as of the six that
-    /// follow.
+    /// Mean time from when a request was due, by a rate or a trace, to its completion; less is better, as for the next
+    /// six.
     SinceDue,
     /// Its median.
     SinceDueP50,
-    /// 90 % of them.
+    /// 90th percentile.
     SinceDueP90,
-    /// 99 %.
+    /// 99th percentile.
     SinceDueP99,
-    /// 99.9 %.
+    /// 99.9th percentile.
     SinceDueP999,
-    /// 99.99 %.
+    /// 99.99th percentile.
     SinceDueP9999,
-    /// The longest.
+    /// Maximum.
     SinceDueMax,
-    /// Percent of the processor; less is better.
+    /// Processor utilization in percent; less is better.
     Cpu,
-    /// Reads and writes for each second of a core; more is better.
+    /// Reads and writes per core-second; more is better.
     IosPerCpuSecond,
-    /// What a request took of this machine on the clock, where runs are measured; less is better.
+    /// Wall time of this machine per request, for measured runs; less is better.
     WallNs,
-    /// What it took of this machine's processor; less is better.
+    /// Processor time of this machine per request; less is better.
     ProcessorNs,
-    /// Seconds from the run's beginning to its end; less is better.
+    /// Elapsed time of the run; less is better.
     Elapsed,
 }
 
 use Figure::*;
 
-/// All figures: the word, the words for a reader, and the unit.
+/// All figures: the word, the title, and the unit.
 const FIGURES: [(Figure, &str, &str, &str); 21] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
@@ -124,7 +124,7 @@ const FIGURES: [(Figure, &str, &str, &str); 21] = [
     (Elapsed, "elapsed", "time of the whole run", "s"),
 ];
 
-/// Other words for figures: those of older studies, of a reader, and of `seekwise run --json`.
+/// Other words for figures: those of older studies, common ones, and those of `seekwise run --json`.
 const ALIASES: [(&str, Figure); 28] = [
     ("requests/s", Iops),
     ("MB/s", BytesPerS),
@@ -156,7 +156,7 @@ const ALIASES: [(&str, Figure); 28] = [
     ("cost.processor_ns", ProcessorNs),
 ];
 
-/// What an error says is expected.
+/// The words that an error expects.
 const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, of paced jobs since_due, \
                         since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `job:NAME.` or `operations.NAME.` \
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
@@ -172,18 +172,18 @@ impl Figure {
         FIGURES[self as usize].3
     }
 
-    /// More of it is better.
+    /// Whether more is better.
     pub fn higher_is_better(self) -> bool {
         matches!(self, Iops | BytesPerS | IosPerCpuSecond)
     }
 
-    /// Of the time since requests were due: which figure of it, by the word that it has of the response time.
+    /// For figures since requests were due, the word of the corresponding figure of the response time.
     pub fn since_due(self) -> Option<&'static str> {
         let of = self.word().strip_prefix("since_due")?;
         Some(of.strip_prefix('.').unwrap_or("mean"))
     }
 
-    /// Of the whole run, whoever asked.
+    /// Whether it is a figure of the whole run.
     fn is_whole(self) -> bool {
         matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed)
     }
@@ -195,7 +195,7 @@ impl Figure {
 }
 
 impl Whose {
-    /// For a reader: `reads`, `job log`; of all, nothing.
+    /// The name in reports: `reads`, `job log`; empty for all.
     fn words(&self) -> Option<String> {
         match self {
             Whose::All => None,
@@ -214,7 +214,7 @@ impl Metric {
         Metric { whose: Whose::All, figure }
     }
 
-    /// For a reader: `p99 of the response time of reads`.
+    /// The title in reports: `p99 of the response time of reads`.
     pub fn title(&self) -> String {
         if let (Whose::Operations(name), Iops) = (&self.whose, self.figure) {
             return format!("operations per second of {name}");
@@ -231,7 +231,7 @@ impl Metric {
         }
     }
 
-    /// Its key in a run's record; a job has none, its place depends on the run.
+    /// Its key in the record of a run; none for a job, whose position depends on the run.
     pub fn key(&self) -> Option<String> {
         let whose = match &self.whose {
             Whose::All => "all",
@@ -260,7 +260,7 @@ impl Metric {
         if self.figure.higher_is_better() { "higher" } else { "lower" }
     }
 
-    /// All words without a job's name, for the nearest of them.
+    /// All words without a job's name, for suggestions.
     fn words() -> impl Iterator<Item = String> {
         let whose = ["", "all.", "read.", "write.", "flush."];
         let figures = || FIGURES.iter().map(|(figure, word, ..)| (*figure, *word));
@@ -275,7 +275,7 @@ impl Metric {
         let words: Vec<String> = Metric::words().collect();
         let near = nearest(word, words.iter().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        format!("`{word}` is no metric; expected {EXPECTED}{near}")
+        format!("unknown metric `{word}`; expected {EXPECTED}{near}")
     }
 }
 
@@ -307,16 +307,16 @@ impl FromStr for Metric {
         let figure = Figure::named(rest).filter(|figure| !figure.is_whole());
         let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown(word))?;
         match metric {
-            Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: a flush has no bytes")),
-            Metric { whose: Whose::Flush, figure } if figure.since_due().is_some() => {
-                Err(format!("`{word}`: a flush is due when what came before it is done, at no instant of its own"))
-            }
+            Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: flushes have no bytes")),
+            Metric { whose: Whose::Flush, figure } if figure.since_due().is_some() => Err(format!(
+                "`{word}`: a flush has no due time of its own; it is due when the requests before it are done"
+            )),
             metric => Ok(metric),
         }
     }
 }
 
-/// `NAME.figure`, or a name alone; names may hold points, so the longest figure at the end counts.
+/// `NAME.figure`, or a name alone; as names may contain dots, the longest matching figure at the end counts.
 fn of_job(text: &str) -> Option<Metric> {
     let ends = text.match_indices('.').map(|(at, _)| at);
     let found = ends.filter_map(|at| Some((&text[..at], Figure::named(&text[at + 1..])?))).next();
@@ -408,10 +408,10 @@ mod tests {
         let said = |word: &str| word.parse::<Metric>().unwrap_err();
         assert!(said("iosp").ends_with("did you mean `iops`?"), "{}", said("iosp"));
         assert!(said("reed.p99").ends_with("did you mean `read.p99`?"), "{}", said("reed.p99"));
-        assert!(said("read.cpu").starts_with("`read.cpu` is no metric; expected iops, "));
-        assert!(said("flush.MB/s").contains("a flush has no bytes"));
-        assert!(said("job:.p99").contains("is no metric"));
-        assert!(said("operations.copy.bytes_per_s").contains("is no metric"));
+        assert!(said("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
+        assert!(said("flush.MB/s").contains("flushes have no bytes"));
+        assert!(said("job:.p99").contains("unknown metric"));
+        assert!(said("operations.copy.bytes_per_s").contains("unknown metric"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Programs: what runs on the volumes of a scene. A program is an engine of the model and its figures, in the same form as
-//! a drive's: each with its unit, its kind and its source.
+//! Programs that run on the volumes of a scene. A program is an engine of the model with figures in the form of
+//! a drive's: each with its unit, kind and source.
 //!
 //! ```toml
 //! name = "total-commander"
@@ -16,9 +16,8 @@ use std::sync::LazyLock;
 
 use toml::de::DeTable;
 
-use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Key, Reader};
-use crate::profile::in_order;
+use crate::diagnostic::{Diagnostic, in_order};
+use crate::figure::{Figure, Key, NO_WORDS, Reader};
 pub(crate) use engines::{ENGINES, Engine, Volumes, files};
 
 /// A program as its file describes it.
@@ -26,13 +25,13 @@ pub(crate) use engines::{ENGINES, Engine, Volumes, files};
 pub struct ProgramFile {
     /// Its name in a scene.
     pub name: String,
-    /// What it is.
+    /// A description.
     pub title: String,
     /// The engine's name.
     pub engine: &'static str,
     /// What the engine does.
     pub what: &'static str,
-    /// What it calls an operation.
+    /// What its operations are.
     pub operation: &'static str,
     /// Its figures, in the order of the engine's keys.
     pub figures: Vec<Figure>,
@@ -40,7 +39,7 @@ pub struct ProgramFile {
     pub sources: BTreeMap<String, String>,
 }
 
-/// The texts of the programs that come with the laboratory, by their files' names.
+/// The built-in programs: file names and texts.
 const TEXTS: &[(&str, &str)] = &[
     ("boot.toml", include_str!("../../../programs/boot.toml")),
     ("boot-prefetch.toml", include_str!("../../../programs/boot-prefetch.toml")),
@@ -63,7 +62,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("word-processing.toml", include_str!("../../../programs/word-processing.toml")),
 ];
 
-/// All programs. Part of the program, so they load.
+/// All built-in programs.
 pub fn programs() -> &'static [ProgramFile] {
     static ALL: LazyLock<Vec<ProgramFile>> = LazyLock::new(|| {
         let read = |(file, text): &(&str, &str)| {
@@ -79,7 +78,7 @@ pub fn named(name: &str) -> Option<&'static ProgramFile> {
     programs().iter().find(|program| program.name == name)
 }
 
-/// The keys of all engines, each once.
+/// The keys of all engines, without duplicates.
 pub(crate) fn keys() -> &'static [Key] {
     static ALL: LazyLock<&'static [Key]> = LazyLock::new(|| {
         let mut all: Vec<Key> = Vec::new();
@@ -95,7 +94,7 @@ pub(crate) fn keys() -> &'static [Key] {
 
 /// Reads a program's file.
 fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text);
+    let mut reader = Reader::new(file, text, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
@@ -105,7 +104,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     };
     let [name, title, engine] = ["name", "title", "engine"].map(|key| word(&mut table, key));
     let Some(engine) = ENGINES.iter().find(|known| known.name == engine) else {
-        let wrong = reader.wrong(0, format!("no engine `{engine}`")).key("engine");
+        let wrong = reader.wrong(0, format!("unknown engine `{engine}`")).key("engine");
         return Err(vec![wrong.nearest_to(&engine, ENGINES.iter().map(|known| known.name))]);
     };
     let mut figures = Vec::new();
@@ -138,7 +137,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::figures::Figures;
+    use crate::figure::Figures;
 
     #[test]
     fn every_program_loads_under_its_files_name_and_builds() {

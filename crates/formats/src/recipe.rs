@@ -1,18 +1,18 @@
-//! Recipes of the crash laboratory (recipes/*.toml): a program at work, and a check of what a power cut leaves of it.
+//! Recipes of the crash laboratory (recipes/*.toml): a workload, and a check of what a power cut leaves of it.
 //!
 //! ```toml
 //! title = "…"
-//! needs = ["sqlite3"]            # programs that must be there
-//! fs = "ext4"                    # a file system, and options of its mount behind a colon; without it, none
+//! needs = ["sqlite3"]            # required programs
+//! fs = "ext4"                    # a file system, with mount options after a colon; default: none
 //! size = "64m"                   # of the file system
-//! env = ["COMMITS"]              # variables that are handed on from outside, where they are set there
-//! prepare = "…"                  # for a shell, before the disk is served; may be left out
-//! workload = "…"                 # for a shell: each line that it prints is a promise
-//! check = "…"                    # for a shell: its exit code is the verdict
+//! env = ["COMMITS"]              # environment variables to pass on
+//! prepare = "…"                  # shell command before the disk is served; optional
+//! workload = "…"                 # shell command; each line that it prints is a promise
+//! check = "…"                    # shell command; its exit code is the verdict
 //! [variant.sqlite-wal-full]      # one or more: each is a recipe
 //! title = "…"
-//! fs = "ext4:barrier=0"          # instead of the above
-//! set = { JOURNAL = "WAL" }      # found in the environment of all three
+//! fs = "ext4:barrier=0"          # overrides the above
+//! set = { JOURNAL = "WAL" }      # environment variables of all three
 //! ```
 
 use std::sync::LazyLock;
@@ -20,10 +20,9 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted;
-use crate::profile::figure::Reader;
-use crate::profile::in_order;
+use crate::figure::{NO_WORDS, Reader};
 
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,25 +30,25 @@ pub struct Recipe {
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// Programs that must be there.
+    /// Required programs.
     pub needs: Vec<String>,
-    /// A file system and options of its mount; nothing where the program has the bare disk.
+    /// A file system with mount options; `None` for the raw disk.
     pub fs: Option<String>,
     /// Bytes of the file system.
     pub size: Option<u64>,
-    /// Variables of the environment outside that all of them find in theirs.
+    /// Environment variables to pass on to all commands.
     pub env: Vec<String>,
-    /// For a shell, before the disk is served.
+    /// Shell command before the disk is served.
     pub prepare: Option<String>,
-    /// For a shell.
+    /// Shell command.
     pub workload: String,
-    /// For a shell.
+    /// Shell command.
     pub check: String,
-    /// What all of them find in their environment.
+    /// Environment variables for all commands.
     pub set: Vec<(String, String)>,
 }
 
-/// The texts of those that come with the laboratory, by their files' names.
+/// The built-in recipe files: names and texts.
 const TEXTS: &[(&str, &str)] = &[
     ("ext4.toml", include_str!("../../../recipes/ext4.toml")),
     ("postgresql.toml", include_str!("../../../recipes/postgresql.toml")),
@@ -64,7 +63,7 @@ const KEYS: [&str; 9] = ["title", "needs", "fs", "size", "env", "prepare", "work
 /// Keys of a variant.
 const VARIANT: [&str; 3] = ["title", "fs", "set"];
 
-/// All that come with the laboratory. Part of the program, so they load.
+/// All built-in recipes.
 pub fn recipes() -> &'static [Recipe] {
     static ALL: LazyLock<Vec<Recipe>> = LazyLock::new(|| {
         let read = |(file, text): &(&str, &str)| {
@@ -75,9 +74,9 @@ pub fn recipes() -> &'static [Recipe] {
     &ALL
 }
 
-/// Reads a file of recipes: one for each variant, in order.
+/// Reads a file of recipes, one per variant, in order.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text);
+    let mut reader = Reader::new(file, text, &NO_WORDS);
     let table = reader.table();
     let (mut base, mut all) = (Recipe::default(), Vec::new());
     let mut variants = Vec::new();
@@ -87,7 +86,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
         match name {
             "variant" => match value.get_ref().as_table() {
                 Some(table) => variants.extend(table.iter()),
-                None => wrong(&mut reader, line, name, "is no table", "[variant.NAME]"),
+                None => wrong(&mut reader, line, name, "is not a table", "[variant.NAME]"),
             },
             _ if KEYS.contains(&name) => field(&mut reader, &mut base, line, name, value),
             _ => unknown(&mut reader, line, name, &KEYS),
@@ -116,7 +115,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
 
 fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
-        wrong(reader, line, &recipe.name, "is no table", "title, fs, set");
+        wrong(reader, line, &recipe.name, "is not a table", "title, fs, set");
         return recipe;
     };
     for (key, value) in table {
@@ -130,22 +129,22 @@ fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spa
     recipe
 }
 
-/// Words for an environment, in capitals as there: nothing of the shell's own is replaced by accident.
+/// Reads environment variables, in capitals: they cannot replace those of the shell by accident.
 fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
     let Some(table) = value.get_ref().as_table() else {
-        return wrong(reader, line, "set", "is no table", "{ NAME = \"value\" }");
+        return wrong(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
     };
     for (name, value) in table {
         let key: &str = name.get_ref();
         match value.get_ref().as_str() {
             Some(text) if is_own(key) => recipe.set.push((key.to_owned(), text.to_owned())),
-            Some(_) => wrong(reader, line, key, "no name of a variable of its own", "capitals, digits and _"),
-            None => wrong(reader, line, key, "is no text", "a text in quotes"),
+            Some(_) => wrong(reader, line, key, "not a valid name of a variable", "capitals, digits and _"),
+            None => wrong(reader, line, key, "is not a string", "a quoted string"),
         }
     }
 }
 
-/// Whether a variable may be a recipe's own: in capitals, and nothing that a shell or the laboratory reads itself.
+/// Whether a recipe may set a variable: in capitals, and not one that shells or the laboratory use.
 fn is_own(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_uppercase())
         && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
@@ -160,22 +159,22 @@ fn field(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, key: &str, v
         match words {
             Some(words) if key == "needs" => recipe.needs = words,
             Some(words) => match words.iter().find(|word| !is_own(word)) {
-                Some(word) => wrong(reader, line, word, "no name of a variable of its own", "capitals, digits and _"),
+                Some(word) => wrong(reader, line, word, "not a valid name of a variable", "capitals, digits and _"),
                 None => recipe.env = words,
             },
-            None => wrong(reader, line, key, "is no list of texts", "[\"WORD\", …]"),
+            None => wrong(reader, line, key, "is not a list of strings", "[\"WORD\", …]"),
         }
         return;
     }
     let Some(text) = value.get_ref().as_str().map(str::to_owned).filter(|text| !text.trim().is_empty()) else {
-        return wrong(reader, line, key, "is no text, or an empty one", "a text in quotes");
+        return wrong(reader, line, key, "is not a string, or is empty", "a quoted string");
     };
     match key {
         "title" => recipe.title = text,
         "fs" => recipe.fs = Some(text),
         "size" => match dotted::size(&text) {
             Some(size) => recipe.size = Some(size),
-            None => wrong(reader, line, key, &format!("`{text}` is no size"), "such as 64m or 1g"),
+            None => wrong(reader, line, key, &format!("`{text}` is not a size"), "such as 64m or 1g"),
         },
         "prepare" => recipe.prepare = Some(text),
         "workload" => recipe.workload = text,
@@ -221,13 +220,13 @@ mod tests {
     fn what_is_wrong_is_named_with_its_line() {
         for (from, to, said) in [
             ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, env, prepare"),
-            ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: no name of a variable of its own"),
+            ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: not a valid name of a variable"),
             ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
-            ("8m", "8 x", "r.toml:2: `size`: `8 x` is no size; expected such as 64m or 1g"),
-            ("MODE", "PATH", "r.toml:7: `PATH`: no name of a variable of its own"),
-            ("\"x\"", "3", "r.toml:7: `MODE`: is no text"),
+            ("8m", "8 x", "r.toml:2: `size`: `8 x` is not a size; expected such as 64m or 1g"),
+            ("MODE", "PATH", "r.toml:7: `PATH`: not a valid name of a variable"),
+            ("\"x\"", "3", "r.toml:7: `MODE`: is not a string"),
             ("title", "titel", "did you mean `title`?"),
-            ("\"w\"", "\"  \"", "r.toml:3: `workload`: is no text, or an empty one"),
+            ("\"w\"", "\"  \"", "r.toml:3: `workload`: is not a string, or is empty"),
         ] {
             let text = TEXT.replace(from, to);
             let faults = parse("r.toml", &text).unwrap_err();

@@ -1,9 +1,9 @@
-//! Sessions of a disk that was served, request by request: what `seekwise serve --record` writes and `seekwise run` plays.
+//! Recorded sessions of a served disk, request by request: `seekwise serve --record` writes them and `seekwise run` replays them.
 //!
-//! Text, a line a request in the order in which they were over: number, instant at which the stack took it, instant at which
-//! it was over, `done` or `failed`, what was asked, first sector and sectors of 512 bytes, 1 where it was marked FUA, and its
-//! name while it was in flight. Instants are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) stand between as
-//! `order`, their instant and their words. The first line says that it is a recording, the second what it was made on.
+//! A text with one line per request, in order of completion: number, time of arrival at the stack, time of
+//! completion, `done` or `failed`, the operation, first sector and sectors of 512 bytes, 1 if it was marked FUA, and its
+//! tag while it was in flight. Times are nanoseconds of the model's time. Orders (`cut`, `off`, `on`, `reset`, `KEY=VALUE`) are lines with
+//! `order`, their time and their words. The first line identifies a recording, the second says what it was made on.
 
 use seekwise_model::block::Op;
 use seekwise_model::stack::{Change, POWER};
@@ -15,18 +15,18 @@ use crate::diagnostic::Diagnostic;
 /// The first line.
 pub const HEAD: &str = "# seekwise recording 1";
 
-/// The columns, as they stand over them.
+/// The header of the columns.
 pub(crate) const COLUMNS: &str = "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag";
 
 /// Words of operations.
 const OPS: [(&str, Op); 4] = [("read", Op::Read), ("write", Op::Write), ("flush", Op::Flush), ("trim", Op::Trim)];
 
-/// Beyond these no disk and no session goes: 2^55 sectors are 16 EiB, 2^20 requests in flight, and a year.
+/// Limits of any disk and session: 2^55 sectors (16 EiB), 2^20 requests in flight, and a year.
 const LBAS: u64 = 1 << 55;
 const TAGS: u64 = 1 << 20;
 const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
 
-/// A recording: the session, and what was done to the disk in it.
+/// A recording: the session, and the orders to the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// Its requests.
@@ -34,12 +34,12 @@ pub struct Recording {
     pub orders: Vec<Change>,
 }
 
-/// What stands before all requests. `made_on` is a line.
+/// The lines before the first request. `made_on` is one line.
 pub fn head(made_on: &str) -> String {
     format!("{HEAD}\n# {made_on}\n{COLUMNS}\n")
 }
 
-/// A request's line.
+/// The line of a request.
 pub fn line(entry: &Entry) -> String {
     let Entry { stamp, at, done, ok, op, lba, sectors, fua, tag } = entry;
     let op = OPS.iter().find(|known| known.1 == *op).map_or("write", |known| known.0);
@@ -47,12 +47,12 @@ pub fn line(entry: &Entry) -> String {
     format!("{stamp},{},{},{status},{op},{lba},{sectors},{fua},{tag}\n", at.nanos(), done.nanos())
 }
 
-/// An order's line: of the power (`cut`, `off`, `on`) or a setting.
+/// The line of an order: power (`cut`, `off`, `on`) or a setting.
 pub fn order(at: Instant, words: &str) -> String {
     format!("order,{},{words}\n", at.nanos())
 }
 
-/// Whether a text says that it is one.
+/// Whether a text is a recording.
 pub fn looks_like(text: &str) -> bool {
     text.starts_with(HEAD)
 }
@@ -62,7 +62,7 @@ pub(crate) fn entry(file: &str, line: usize, text: &str) -> Result<Entry, Diagno
     At { file, line }.entry(text)
 }
 
-/// Reads a recording; `name` is what it is called in reports.
+/// Reads a recording; `name` is its name in reports.
 pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic> {
     let mut recording = Recording::default();
     let mut made_on = text.lines().skip(1).take_while(|line| line.starts_with('#'));
@@ -78,13 +78,13 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic
     }
     let entries = &mut recording.session.entries;
     if entries.is_empty() {
-        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+        return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
     }
     entries.sort_by_key(|entry| entry.stamp);
     for pair in entries.windows(2) {
         if pair[0].stamp == pair[1].stamp || pair[0].at > pair[1].at {
             let fault = format!("request {} does not come after request {}", pair[1].stamp, pair[0].stamp);
-            return Err(Diagnostic::at(file, 0, fault).expected("numbers and instants that rise together"));
+            return Err(Diagnostic::at(file, 0, fault).expected("numbers and times that rise together"));
         }
     }
     recording.orders.sort_by_key(|order| order.at);
@@ -101,7 +101,7 @@ struct At<'a> {
 impl At<'_> {
     fn fault(self, key: &'static str, word: &str, expected: impl Into<String>) -> Diagnostic {
         let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
+        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).key(key).expected(expected)
     }
 
     fn number(self, key: &'static str, word: &str, most: u64) -> Result<u64, Diagnostic> {
@@ -140,7 +140,7 @@ impl At<'_> {
         match entry {
             _ if entry.done < entry.at => Err(self.fault("done_ns", done, format!("{at} or later"))),
             _ if (entry.sectors == 0) != (known == Op::Flush) => {
-                Err(self.fault("sectors", sectors, "some, and none of a flush"))
+                Err(self.fault("sectors", sectors, "at least 1, or 0 for a flush"))
             }
             _ => Ok(entry),
         }
@@ -174,7 +174,7 @@ mod tests {
     fn what_is_written_is_read() {
         let entries = [entry(1, Op::Read), entry(2, Op::Write), entry(3, Op::Flush), entry(4, Op::Trim)];
         let mut text = head("a drive, seed 1");
-        // They are written as they end.
+        // Requests are written in order of completion.
         for place in [1, 0, 3, 2] {
             text.push_str(&line(&entries[place]));
         }
@@ -191,12 +191,12 @@ mod tests {
     fn what_is_none_is_refused_with_its_line() {
         for (line, said) in [
             ("1,2", "f:4: 2 values; expected stamp,at_ns,done_ns"),
-            ("1,5,4,done,read,0,8,0,0", "f:4: `done_ns`: `4` will not do; expected 5 or later"),
-            ("1,5,6,done,reed,0,8,0,0", "f:4: `op`: `reed` will not do; expected read, write, flush or trim"),
-            ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` will not do; expected some, and none of a flush"),
+            ("1,5,4,done,read,0,8,0,0", "f:4: `done_ns`: `4` is invalid; expected 5 or later"),
+            ("1,5,6,done,reed,0,8,0,0", "f:4: `op`: `reed` is invalid; expected read, write, flush or trim"),
+            ("1,5,6,done,read,0,0,0,0", "f:4: `sectors`: `0` is invalid; expected at least 1, or 0 for a flush"),
             ("1,5,6,maybe,read,0,8,0,0", "expected done or failed"),
-            ("order,7,jump", "f:4: `order`: `jump` will not do; expected cut, off, on, reset or KEY=VALUE"),
-            ("", "there are no requests in it"),
+            ("order,7,jump", "f:4: `order`: `jump` is invalid; expected cut, off, on, reset or KEY=VALUE"),
+            ("", "the file contains no requests"),
             ("1,5,6,done,read,0,8,0,0\n1,6,7,done,read,0,8,0,0", "request 1 does not come after request 1"),
         ] {
             let fault = parse("f", "n", &format!("{}{line}\n", head("x"))).unwrap_err().to_string();

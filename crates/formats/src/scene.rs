@@ -1,4 +1,4 @@
-//! Scenes: programs on volumes, at once or one after another. A scene is a job; what it runs on is said elsewhere.
+//! Scenes: programs on volumes, at once or one after another. A scene is a job; the stack is specified separately.
 //!
 //! ```toml
 //! [system]
@@ -10,9 +10,9 @@
 //! [device.stick]                    # a flash stick beside the drive
 //! size_gib = 2
 //!
-//! [volume.c]                        # in the order in which they lie on the drive
+//! [volume.c]                        # in their order on the drive
 //! fs = "fat32"
-//! size_gib = 8                      # default: all that is left
+//! size_gib = 8                      # default: the rest
 //!                                   # device = "stick"; default: the drive
 //!
 //! [program.copy]
@@ -20,11 +20,11 @@
 //! on = "c"                          # default: the only volume
 //! to = "c"                          # default: as `on`
 //! after = ["unpack"]                # default: at once
-//! block_kib = 1024                  # a figure of the program, otherwise
+//! block_kib = 1024                  # overrides a figure of the program
 //! ```
 //!
-//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. What stands in a scene needs
-//! no source: it is what the user asks for.
+//! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. Values in a scene need
+//! no source, as they are the user's.
 
 mod keys;
 
@@ -41,17 +41,15 @@ use seekwise_model::time::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Key, Kind, Reader, join};
-use crate::profile::figures::Figures;
-use crate::profile::{Given, in_order, setting};
+use crate::diagnostic::{Diagnostic, in_order};
+use crate::figure::{Figure, Figures, Given, Key, Kind, Reader, join, setting};
 use crate::program::{self, ENGINES, Engine, ProgramFile, Volumes};
-use crate::stack::{Setting, recorded};
+use crate::stack::{Setting, VOCABULARY, recorded};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
 use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
 
-/// A scene as asked for, not built yet.
+/// A scene as specified, not yet built.
 #[derive(Clone, Debug)]
 pub struct Scene {
     file: String,
@@ -59,63 +57,63 @@ pub struct Scene {
     pagecache: Part,
     partitions: Part,
     devices: Vec<Part>,
-    /// In the order in which they lie.
+    /// In their order on the drive.
     volumes: Vec<Part>,
     programs: Vec<Part>,
 }
 
-/// A table of it.
+/// A table of a scene.
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// Its own name, of a device, a volume or a program.
+    /// The name of a device, a volume or a program.
     name: String,
     line: usize,
     figures: Vec<Figure>,
-    /// Of a program [`WORDS`], of a volume [`DEVICE_OF`], and what they say.
+    /// The [`WORDS`] of a program or the [`DEVICE_OF`] of a volume, with their values and lines.
     words: Vec<(&'static str, Vec<String>, usize)>,
 }
 
 /// A scene ready to run.
 #[derive(Clone, Debug)]
 pub struct BuiltScene {
-    /// What runs.
+    /// The scene of the model.
     pub spec: SceneSpec,
-    /// The devices beside the drive, which it runs on too.
+    /// The devices beside the drive.
     pub beside: Vec<FlashSpec>,
-    /// Every figure that went in.
+    /// Every figure that it was built from.
     pub settings: Vec<Setting>,
 }
 
 type Errors = Vec<Diagnostic>;
 
-/// Devices beside the drive: more than anybody has at hand.
+/// The most devices beside the drive.
 const MOST_DEVICES: usize = 8;
 
 impl Scene {
-    /// Whether a text is a scene, as far as its own words tell.
+    /// Whether a text looks like a scene.
     pub fn looks_like(text: &str) -> bool {
         let heads = ["[program.", "[volume."];
         text.lines().map(str::trim_start).any(|line| heads.iter().any(|head| line.starts_with(head)))
     }
 
-    /// Whether a dotted key is one of a scene.
+    /// Whether a dotted key belongs to a scene.
     pub fn has_key(key: &str) -> bool {
         ROOTS.contains(&key.split('.').next().unwrap_or_default())
     }
 
-    /// The system of a job that is no scene, as these keys of `pagecache` and `system` have it, with its figures; Linux
-    /// unless they say otherwise. Nothing where its cache has no size.
+    /// The system of a job that is not a scene, from these keys of `pagecache` and `system`, with its figures; Linux
+    /// by default. `None` if the size of the cache is 0.
     pub fn system_of_job(file: &str, asked: &[(&str, &str)]) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
         let mut scene = Scene::empty(file);
         scene.set("system.family", "linux")?;
         for (key, value) in asked {
             if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
-                let wrong = Diagnostic::at(file, 0, "is no scene").key(*key);
+                let wrong = Diagnostic::at(file, 0, "is not a scene").key(*key);
                 return Err(vec![wrong.expected("a scene, to set keys of volumes and programs")]);
             }
             scene.set(key, value)?;
         }
-        // Only what is asked for: a side without a cache has no system either.
+        // Record only what the user set: a side without a cache has no system.
         let mut settings = Vec::new();
         let family = scene.family(&mut settings)?;
         settings.retain(|setting| asked.iter().any(|(key, _)| *key == setting.key));
@@ -138,7 +136,7 @@ impl Scene {
 
     /// Reads a scene; `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
-        let mut reader = Reader::new(file, text);
+        let mut reader = Reader::new(file, text, &VOCABULARY);
         let table = reader.table();
         let mut scene = Scene::empty(file);
         for (name, value) in &table {
@@ -199,13 +197,14 @@ impl Scene {
             return Ok(());
         }
         let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
-        match setting(keys, &layer, below, text)? {
+        match setting(keys, &layer, below, text, &VOCABULARY)? {
             Given::Figure(figure) => {
                 part.figures.retain(|known| known.key != figure.key);
                 part.figures.push(figure);
             }
             Given::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
-                let wrong = Diagnostic::at("--set", 0, "a program has all of its figures").key(join(&layer, key));
+                let wrong =
+                    Diagnostic::at("--set", 0, "a figure of a program cannot be omitted").key(join(&layer, key));
                 return Err(vec![wrong.expected("a value other than none")]);
             }
             Given::None(key) => part.figures.retain(|known| known.key != key),
@@ -213,7 +212,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Builds the scene for a drive of so many sectors.
+    /// Builds the scene for a drive of this many sectors.
     pub fn build(&self, sectors: u64, runtime: Option<Span>) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
         let family = self.family(&mut settings)?;
@@ -254,7 +253,7 @@ impl Scene {
         Diagnostic::at(&self.file, line, message)
     }
 
-    /// An error for a required key of a table that is not there.
+    /// Reports a missing required key of a table.
     fn must(&self, part: &Part, layer: &str, keys: &'static [Key]) -> Result<(), Errors> {
         let has = |key: &&Key| part.figures.iter().any(|figure| figure.key == key.path);
         let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
@@ -274,14 +273,14 @@ impl Scene {
         })
     }
 
-    /// The page cache as the system has it, and what is asked otherwise.
+    /// The page cache of the system, with overrides.
     fn page_cache(&self, family: Family) -> Result<Option<PageCacheSpec>, Errors> {
         let it = Figures::of(PAGECACHE, &self.pagecache.figures);
         let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
         let of_linux = ["background_percent", "wake_s", "expire_s"];
         if let (true, Some(key)) = (family != Family::Linux, of_linux.into_iter().find(|key| it.has(key))) {
-            let wrong = self.wrong(it.line(key), "changes nothing here").key(join("pagecache", key));
-            return Err(vec![wrong.expected("`system.family` = linux beside it")]);
+            let wrong = self.wrong(it.line(key), "has no effect here").key(join("pagecache", key));
+            return Err(vec![wrong.expected("`system.family` = linux as well")]);
         }
         if bytes == 0 {
             return Ok(None);
@@ -315,13 +314,13 @@ impl Scene {
         Ok(Some(cache))
     }
 
-    /// A device beside the drive, with every figure of it.
+    /// A device beside the drive, with all its figures.
     fn device(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
         let layer = join("device", &part.name);
         self.must(part, &layer, DEVICE)?;
         if self.devices.len() > MOST_DEVICES {
             let wrong = self.wrong(part.line, format!("{} devices beside the drive", self.devices.len())).key(layer);
-            return Err(vec![wrong.expected(format!("{MOST_DEVICES} at most"))]);
+            return Err(vec![wrong.expected(format!("at most {MOST_DEVICES}"))]);
         }
         let it = Figures::of(DEVICE, &part.figures);
         for key in DEVICE {
@@ -368,8 +367,8 @@ impl Scene {
         let it = Figures::of(VOLUME, &part.figures);
         let fs = it.word("fs");
         if let Some((key, needs)) = keys::meaningless(fs, &it) {
-            let wrong = self.wrong(it.line(key), "changes nothing here").key(join(&layer, key));
-            return Err(vec![wrong.expected(format!("`{layer}.fs` = {needs} beside it"))]);
+            let wrong = self.wrong(it.line(key), "has no effect here").key(join(&layer, key));
+            return Err(vec![wrong.expected(format!("`{layer}.fs` = {needs} as well"))]);
         }
         let cluster = it.may_count("cluster");
         let format = match fs {
@@ -401,7 +400,7 @@ impl Scene {
         };
         program::named(name).ok_or_else(|| {
             let known = program::programs().iter().map(|program| program.name.as_str());
-            let wrong = self.wrong(line, format!("no program `{name}`")).key(key);
+            let wrong = self.wrong(line, format!("unknown program `{name}`")).key(key);
             let wrong = wrong.expected("the name of a program (see `seekwise programs`)");
             vec![wrong.nearest_to(name, known)]
         })
@@ -417,7 +416,7 @@ impl Scene {
         let doing: Doing = (engine.build)(&Figures::of(engine.keys, &figures), Volumes { on, to });
         let fs = Figures::of(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
         if let (Doing::Defragment(_), "ext4") = (&doing, fs) {
-            let wrong = self.wrong(part.line, "ext4 has no call that moves chunks of files").key(join(&layer, "on"));
+            let wrong = self.wrong(part.line, "ext4 has no call to move parts of a file").key(join(&layer, "on"));
             return Err(vec![wrong.expected("a volume of fat32 or ntfs")]);
         }
         let it = Figures::of(PROGRAM, &own);
@@ -432,7 +431,7 @@ impl Scene {
         Ok(ProgramPlan { name: part.name.clone(), doing, after: Vec::new(), cold, sync, background })
     }
 
-    /// Its own figures as a program of a scene, and its engine's.
+    /// The figures of the program in the scene, and those of its engine.
     fn figures(&self, part: &Part, file: &ProgramFile, engine: &Engine) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
         let is_own = |figure: &&Figure| PROGRAM.iter().any(|key| key.path == figure.key);
         let (own, set): (Vec<&Figure>, Vec<&Figure>) = part.figures.iter().partition(is_own);
@@ -482,7 +481,7 @@ impl Scene {
         words.iter().map(place).collect()
     }
 
-    /// An error where programs wait for one another in a circle, or none is waited for.
+    /// Reports programs that wait for each other in a circle, and scenes that never end.
     fn check_order(&self, programs: &[ProgramPlan]) -> Result<(), Errors> {
         let mut over: BTreeSet<usize> = BTreeSet::new();
         loop {
@@ -495,7 +494,7 @@ impl Scene {
         }
         if let Some(first) = (0..programs.len()).find(|at| !over.contains(at)) {
             let mut circle = vec![first];
-            // Each that is left waits for one that is left: whoever comes twice closes the circle.
+            // Each remaining program waits for another one; the first that is reached twice closes the circle.
             let closed = loop {
                 let last = circle[circle.len() - 1];
                 let next = *programs[last].after.iter().find(|before| !over.contains(before)).expect("it waits");
@@ -510,18 +509,17 @@ impl Scene {
             let line = part.words("after").map_or(part.line, |(_, line)| line);
             let wrong = self.wrong(line, format!("waits for itself: {}", names.join(" after ")));
             let key = format!("program.{}.after", part.name);
-            return Err(vec![wrong.key(key).expected("programs that can be over before it begins")]);
+            return Err(vec![wrong.key(key).expected("programs that can finish before it starts")]);
         }
         if programs.iter().all(|program| program.background) {
             let part = &self.programs[0];
-            let wrong =
-                self.wrong(part.line, "all programs are in the background, so nothing says when the scene ends");
-            return Err(vec![wrong.key(format!("program.{}.background", part.name)).expected("one that is not")]);
+            let wrong = self.wrong(part.line, "all programs are in the background, so the scene never ends");
+            return Err(vec![wrong.key(format!("program.{}.background", part.name)).expected("a program that is not")]);
         }
         Ok(())
     }
 
-    /// Why the scene does not fit its drive, at the line that asks for it.
+    /// Why the scene does not fit its drive, at the line responsible.
     fn unfit(&self, unfit: Unfit) -> Diagnostic {
         match unfit {
             Unfit::Volume(at, misfit) => self.misfit(&self.volumes[at], misfit),
@@ -550,23 +548,24 @@ impl Scene {
             Misfit::BeyondDrive { end, drive } => {
                 let device = part.word(DEVICE_OF).map_or("the drive", |(name, _)| name);
                 let message = format!("would end at {}, and {device} has {}", gib(end), gib(drive));
-                wrong("size_gib", message).expected(format!("volumes that fit {device} one behind another"))
+                wrong("size_gib", message).expected(format!("volumes that fit on {device} one after another"))
             }
             Misfit::Cluster { least, most } => {
-                let message = "no such cluster".to_owned();
+                let message = "invalid cluster size".to_owned();
                 wrong("cluster", message).expected(format!("a power of two from {least} to {most} bytes"))
             }
             Misfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
                 .expected(format!("at least {}", gib(least))),
             Misfit::TooLarge { most } => {
-                let message = "has more clusters than the file system counts".to_owned();
-                wrong("cluster", message).expected(format!("at most {most} clusters: larger ones, or a smaller volume"))
+                let message = "has more clusters than the file system can address".to_owned();
+                wrong("cluster", message)
+                    .expected(format!("at most {most} clusters: use larger clusters or a smaller volume"))
             }
         }
     }
 }
 
-/// What would fit.
+/// The hint about what would fit.
 fn room(refused: Refused) -> &'static str {
     match refused {
         Refused::TooLarge { .. } => "smaller files, or a file system for larger ones",
@@ -575,18 +574,18 @@ fn room(refused: Refused) -> &'static str {
 }
 
 impl Part {
-    /// What one of the [`WORDS`] says, and its line.
+    /// The value of one of the [`WORDS`], and its line.
     fn words(&self, key: &str) -> Option<(&[String], usize)> {
         self.words.iter().find(|(known, ..)| *known == key).map(|(_, list, line)| (&list[..], *line))
     }
 
-    /// The same, of a word that is one.
+    /// The same, for a single value.
     fn word(&self, key: &str) -> Option<(&str, usize)> {
         self.words(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
     }
 }
 
-/// The tables below `device`, `volume` or `program`, in the order in which they stand.
+/// The tables below `device`, `volume` or `program`, in their order in the file.
 fn read_named(
     reader: &mut Reader<'_>,
     root: &str,
@@ -609,7 +608,7 @@ fn read_named(
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// The keys of a table that are words of the scene's own.
+/// The keys of a table that are names.
 fn words_of(root: &str) -> &'static [&'static str] {
     match root {
         "program" => &WORDS,
@@ -655,7 +654,7 @@ fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize,
     part
 }
 
-/// What may stand in a part, where nothing is near what does: its keys, or where a program's are told.
+/// The keys that a part may have, for unknown keys without a suggestion; for a program, the command that lists them.
 fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
     if let Some(own) = layer.strip_prefix("program.") {
         let named = part.words.iter().find(|(word, ..)| *word == "name").and_then(|(_, names, _)| names.first());
@@ -664,7 +663,7 @@ fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
     words.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
 }
 
-/// One of the [`WORDS`]: a text or a list of texts.
+/// One of the [`WORDS`]: a string or a list of strings.
 fn read_word(
     reader: &mut Reader<'_>,
     layer: &str,
@@ -681,8 +680,8 @@ fn read_word(
         _ => None,
     };
     if list.is_none() {
-        let wrong = reader.wrong(line, format!("is a {}", value.get_ref().type_str())).key(join(layer, word));
-        reader.errors.push(wrong.expected(if word == "after" { "a list of programs" } else { "a text" }));
+        let wrong = reader.wrong(line, format!("has type {}", value.get_ref().type_str())).key(join(layer, word));
+        reader.errors.push(wrong.expected(if word == "after" { "a list of programs" } else { "a string" }));
     }
     list.map(|list| (word, list, line))
 }

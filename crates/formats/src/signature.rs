@@ -1,34 +1,34 @@
-//! What the first and last bytes of a disk say it is used for: partition tables, file systems, swap, members of arrays and
-//! volume groups, encryption. Bytes in, names out; no disk is opened here.
+//! Detects what a disk is used for from its first and last bytes: partition tables, file systems, swap, members of arrays and
+//! volume groups, encryption. It does not open disks.
 //!
 //! Sources: libblkid of util-linux 2.40 (`libblkid/src/superblocks`, `partitions`), and the headers of what it recognises:
 //! Linux `include/uapi/linux/raid/md_p.h`, `fs/*/`, LVM2 `lib/format_text/layout.h`, LUKS2 on-disk format 1.1, OpenZFS
-//! `include/sys/vdev_impl.h`, UEFI 2.10 (5.3), the formats' own documents. A name too many costs a question, one too few a
-//! disk: where a magic number is short it is reported all the same.
+//! `include/sys/vdev_impl.h`, UEFI 2.10 (5.3), the documents of the formats. A false positive costs a question, a false negative a
+//! disk, so short magic numbers are reported too.
 
-/// As much of a disk's beginning as is looked at: beyond VMFS's mark at 1 MiB.
+/// Bytes to read from the beginning of a disk: beyond VMFS's mark at 1 MiB.
 pub const HEAD: usize = 2 << 20;
 
-/// As much of its end: two ZFS labels of 256 KiB lie there, with up to 256 KiB unused behind them.
+/// Bytes to read from its end: two ZFS labels of 256 KiB, followed by up to 256 KiB of unused space.
 pub const TAIL: usize = 1 << 20;
 
-/// The ends of a disk. Where it is shorter than [`HEAD`] or [`TAIL`], each is all of it.
+/// The beginning and end of a disk. If it is shorter than [`HEAD`] or [`TAIL`], both are the whole disk.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends<'a> {
-    /// From its first byte.
+    /// The beginning.
     pub head: &'a [u8],
-    /// To its last.
+    /// The end.
     pub tail: &'a [u8],
-    /// How long it is.
+    /// Its size.
     pub bytes: u64,
 }
 
-/// What was found.
+/// A signature that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signature {
-    /// What it is, for people.
+    /// Its description.
     pub name: &'static str,
-    /// Where it begins, in bytes from the beginning of the disk.
+    /// Its position in bytes.
     pub at: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Stacks: a drive and what stands above it. Names and overrides, from a file, a bare drive name or `--set`.
+//! Stacks: a drive and the layers above it, as names and overrides from a file, a drive's name or `--set`.
 //!
 //! ```toml
 //! drive = "barracuda-7200.7"        # a built-in name or a profile's path
@@ -13,21 +13,21 @@
 //! ```
 //!
 //! A layer is a name, or a table of a `name` and keys that override its figures (`[drive.cache]`, `[driver]`). A layer
-//! may also be built from keys alone. What stands in a stack needs no source: it is what the user asks for.
+//! may also be built from keys alone. Values in a stack need no source, as they are the user's.
 //!
-//! Layers stand as in [`layers`], from the program's side down. `order` says otherwise, and a second layer of a kind is
+//! The order of the layers is that of [`layers`], from the program down. `order` changes it, and a second layer of a kind is
 //! `driver-2`, numbered from the top:
 //!
 //! ```toml
 //! order = ["processor", "driver", "array", "driver-2", "controller"]
-//! [driver-2]                        # one for each drive, for it stands below the array
+//! [driver-2]                        # one per drive, as it is below the array
 //! name = "linux-none"
 //! ```
 //!
-//! `[at."10 s"]` holds dotted keys that change so long after a run's beginning: `driver.flush = "drop"`.
+//! `[at."10 s"]` holds dotted keys that change at that time of a run: `driver.flush = "drop"`.
 //!
-//! A bare drive name means the driver `direct` (in order, no split, no limit of its own) and no controller, so that it
-//! measures the drive. `driver = "none"` leaves the driver out: a request beyond the drive's depth is then refused.
+//! A drive's name alone means the driver `direct` (in order, without splitting, without a limit of its own) and no controller, so that it
+//! measures the drive. `driver = "none"` omits the driver: requests beyond the drive's depth are then refused.
 
 mod accelerator;
 mod array;
@@ -36,7 +36,9 @@ mod channel;
 mod controller;
 mod driver;
 mod hosts;
+mod keys;
 mod kind;
+mod kinds;
 mod modes;
 mod processor;
 mod scsi;
@@ -48,74 +50,41 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::concern::Concern;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted::flatten;
 use crate::duration::Duration;
-use crate::keys::{keys_of, unknown, value_meant};
-use crate::profile::figure::{Accepts, Figure, Kind as Origin, Reader, join, switch};
-use crate::profile::figures::Figures;
-use crate::profile::{self, DriveFile, Given, in_order, setting};
+use crate::figure::{Accepts, Figure, Figures, Given, Kind as Origin, Reader, join, setting, switch};
+use crate::profile::{self, DriveFile};
 pub use hosts::{Host, hosts};
-use kind::{Beside, Kind};
+pub use keys::JOB;
+pub(crate) use keys::{STACK, VOCABULARY};
+use kind::Beside;
+use kinds::kind_of;
+pub(crate) use kinds::{KINDS, keys_of};
+pub use kinds::{concern_of, layers, unnumbered};
 
-/// The layers above a drive, from the program's side down.
-pub(crate) static KINDS: [&Kind; 8] = [
-    &processor::PROCESSOR,
-    &accelerator::ACCELERATOR,
-    &driver::DRIVER,
-    &array::ARRAY,
-    &bus::BUS,
-    &channel::CHANNEL,
-    &scsi::SCSI,
-    &controller::CONTROLLER,
-];
-
-/// The layers of a stack, from the program's side down; the last is the drive.
-pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
-    KINDS.iter().map(|kind| kind.name).chain(["drive"])
-}
-
-/// What a difference in a setting of a layer above the drive is credited to, where the key has no concern of its own.
-pub fn concern_of(layer: &str) -> Option<Concern> {
-    kind_of(layer).map(|kind| kind.concern)
-}
-
-/// The kind of a layer of this name: `driver` and `driver-2` are drivers.
-fn kind_of(name: &str) -> Option<&'static Kind> {
-    KINDS.into_iter().find(|kind| kind.name == unnumbered(name))
-}
-
-/// The name without the number of a second or later layer of a kind.
-pub fn unnumbered(name: &str) -> &str {
-    match name.rsplit_once('-') {
-        Some((kind, number)) if number.parse().is_ok_and(|number: u32| number > 1) => kind,
-        _ => name,
-    }
-}
-
-/// A stack as asked for, not built yet.
+/// A stack as specified, not yet built.
 #[derive(Clone, Debug)]
 pub struct Stack {
     file: String,
-    /// In the order of [`layers`]; further ones of a kind behind it, in the order of their numbers.
+    /// In the order of [`layers`]; further layers of a kind follow in the order of their numbers.
     layers: Vec<Asked>,
-    /// The layers from the program's side down, where it is not that order.
+    /// The layers from the program down, if the order differs.
     order: Option<Vec<String>>,
     order_line: usize,
     changes: Vec<Change>,
 }
 
-/// One layer: a name, and what is different.
+/// One layer: a name and overrides.
 #[derive(Clone, Debug, Default)]
 struct Asked {
-    /// Which one of the stack.
+    /// The name of the layer in the stack.
     layer: String,
-    /// The ready-made one, the drive, or `none`.
+    /// The name of a ready-made layer or a drive, or `none`.
     name: String,
     line: usize,
     figures: Vec<Figure>,
-    /// Keys that are set to `none`, whatever the name's or profile's figures say.
+    /// Keys set to `none`, which overrides the figures of the name or the profile.
     left_out: Vec<&'static str>,
 }
 
@@ -129,7 +98,7 @@ pub struct Setting {
     /// Its unit; empty for counts and words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Where from.
+    /// Its origin.
     pub kind: Origin,
     /// Citation, derivation, or where the user set it.
     pub source: String,
@@ -138,16 +107,16 @@ pub struct Setting {
 /// A stack ready to run.
 #[derive(Clone, Debug)]
 pub struct BuiltStack {
-    /// What runs.
+    /// The stack of the model.
     pub stack: model::Stack,
-    /// Every figure that went in.
+    /// Every figure that it was built from.
     pub settings: Vec<Setting>,
-    /// What the drive does not take as asked.
+    /// Settings that the drive does not accept as they are.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Setting {
-    /// One that somebody set.
+    /// A setting made by the user.
     pub fn asked(key: String, value: String, source: &str) -> Setting {
         Setting { key, value, unit: String::new(), kind: Origin::Set, source: source.to_owned() }
     }
@@ -158,7 +127,7 @@ impl Asked {
         Asked { layer: layer.to_owned(), name: name.to_owned(), ..Asked::default() }
     }
 
-    /// Which one it is, as a setting of the stack.
+    /// The choice of the layer, as a setting of the stack.
     fn named(&self) -> Setting {
         Setting::asked(self.layer.clone(), self.name.clone(), "named by the stack")
     }
@@ -190,7 +159,7 @@ impl Stack {
 
     /// Reads a stack file; `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<Stack, Vec<Diagnostic>> {
-        let mut reader = Reader::new(file, text);
+        let mut reader = Reader::new(file, text, &VOCABULARY);
         let table = reader.table();
         let mut stack = Stack::named_drive("");
         stack.file = file.to_owned();
@@ -203,7 +172,7 @@ impl Stack {
                     let read = read_layer(&mut reader, layer, line, value);
                     stack.layer_mut(layer).into_iter().for_each(|asked| *asked = read.clone());
                 }
-                other => reader.errors.push(unknown(file, line, other)),
+                other => reader.errors.push(VOCABULARY.unknown(file, line, other)),
             }
         }
         if stack.drive().is_empty() {
@@ -244,7 +213,7 @@ impl Stack {
 
     /// Adds a change: `key` is a time, then a dotted key of the stack.
     fn change(&mut self, key: &str, value: &str) -> Result<(), Box<Diagnostic>> {
-        let wrong = || Diagnostic::at("--set", 0, "no change during a run").key(format!("at.{key}"));
+        let wrong = || Diagnostic::at("--set", 0, "not a change during a run").key(format!("at.{key}"));
         let expected = "a time and a key of a layer, such as at.10 s.driver.flush";
         let begins = |(dot, _): &(usize, &str)| key[dot + 1..].split('.').next().is_some_and(is_layer);
         let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().expected(expected))?;
@@ -255,7 +224,7 @@ impl Stack {
         Ok(())
     }
 
-    /// The layer of this name; a further one of its kind is there as soon as it is named.
+    /// The layer of this name; naming a further layer of a kind creates it.
     fn layer_mut(&mut self, name: &str) -> Option<&mut Asked> {
         if !is_layer(name) {
             return None;
@@ -291,17 +260,15 @@ impl Stack {
         }
         let (name, below) = key.split_once('.').unwrap_or((key, "name"));
         let Some(layer) = self.layer_mut(name) else {
-            let mut wrong = unknown("--set", 0, key);
-            wrong
-                .expected
-                .get_or_insert("a key of a layer of the stack, or of the job (see `seekwise keys`)".to_owned());
+            let mut wrong = VOCABULARY.unknown("--set", 0, key);
+            wrong.expected.get_or_insert("a key of a stack layer or of the job (see `seekwise keys`)".to_owned());
             return Err(vec![wrong]);
         };
         if below == "name" {
             (layer.name, layer.line) = (text.trim_matches('"').to_owned(), 0);
             return Ok(());
         }
-        match setting(keys_of(name), name, below, text)? {
+        match setting(keys_of(name), name, below, text, &VOCABULARY)? {
             Given::Figure(figure) => {
                 layer.left_out.retain(|key| *key != figure.key);
                 put(&mut layer.figures, figure);
@@ -314,8 +281,8 @@ impl Stack {
         Ok(())
     }
 
-    /// Builds the stack. `drives` gives the text of a profile by name or path, or says why there is none; where the
-    /// drive is asked for is filled in here.
+    /// Builds the stack. `drives` returns the text of a profile by name or path, or why there is none; the line
+    /// that names the drive is added here.
     pub fn build(
         &self,
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
@@ -346,7 +313,7 @@ impl Stack {
         Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
     }
 
-    /// The drive's file with what is asked for in its place.
+    /// The drive's file with the overrides applied.
     fn read_drive(
         &self,
         drives: &dyn Fn(&str) -> Result<String, Vec<Diagnostic>>,
@@ -362,7 +329,7 @@ impl Stack {
         Ok(drive)
     }
 
-    /// The layers above the drive that are there, from the program's side down; or what is wrong with their order.
+    /// The existing layers above the drive, from the program down, or what is wrong with their order.
     fn standing(&self) -> Result<Vec<&Asked>, Vec<Diagnostic>> {
         let there: Vec<&Asked> =
             self.layers.iter().filter(|asked| asked.is_there() && asked.layer != "drive").collect();
@@ -376,7 +343,7 @@ impl Stack {
             let kind = unnumbered(&asked.layer);
             let wanted = if before == 1 { kind.to_owned() } else { format!("{kind}-{before}") };
             if asked.layer != wanted {
-                let wrong = Diagnostic::at(&self.file, asked.line, "does not bear its number").key(&asked.layer);
+                let wrong = Diagnostic::at(&self.file, asked.line, "has the wrong number").key(&asked.layer);
                 return Err(vec![wrong.expected(format!("`{wanted}`: layers of a kind are numbered from the top"))]);
             }
             seen.push(kind);
@@ -384,7 +351,7 @@ impl Stack {
         Ok(standing)
     }
 
-    /// `there` in the order asked for, in which each stands once.
+    /// The layers of `there` in the given order, which must name each one once.
     fn ordered<'a>(&self, order: &[String], there: &[&'a Asked]) -> Result<Vec<&'a Asked>, Diagnostic> {
         let wrong = |what: String| Diagnostic::at(&self.file, self.order_line, what).key("order");
         let named = |name: &String| there.iter().find(|asked| asked.layer == *name).copied();
@@ -393,15 +360,15 @@ impl Stack {
         for (place, name) in order.iter().enumerate() {
             if named(name).is_none() {
                 let known = there.iter().map(|asked| asked.layer.as_str());
-                let what = format!("names `{name}`, which the stack does not have");
+                let what = format!("names `{name}`, which is not in the stack");
                 return Err(wrong(what).expected(format!("{ORDER}, each of which is there")).nearest_to(name, known));
             }
             if order[..place].contains(name) {
-                return Err(wrong(format!("names `{name}` twice")).expected(format!("`{name}-2` for another one")));
+                return Err(wrong(format!("names `{name}` twice")).expected(format!("`{name}-2` for a second one")));
             }
         }
         match there.iter().find(|asked| !order.contains(&asked.layer)) {
-            Some(left) => Err(wrong(format!("leaves out `{}`", left.layer)).expected("each layer of the stack")),
+            Some(left) => Err(wrong(format!("omits `{}`", left.layer)).expected("each layer of the stack")),
             None => Ok(order.iter().filter_map(named).collect()),
         }
     }
@@ -415,7 +382,7 @@ impl Stack {
     ) -> Result<model::Layer, Vec<Diagnostic>> {
         let kind = kind_of(&asked.layer).expect("a layer above the drive");
         (kind.build)(&Figures::of(kind.keys, figures), beside).map_err(|(key, expected)| {
-            let message = format!("does not fit the rest of the {}", kind.name);
+            let message = format!("contradicts the other figures of the {}", kind.name);
             let wrong = Diagnostic::at(&self.file, asked.line, message);
             vec![wrong.key(format!("{}.{key}", asked.layer)).expected(expected)]
         })
@@ -424,10 +391,10 @@ impl Stack {
     fn misplaced(&self, misplaced: Misplaced) -> Diagnostic {
         let own = self.layer(&misplaced.layer).map_or(0, |asked| asked.line);
         let line = if self.order.is_some() { self.order_line } else { own };
-        Diagnostic::at(&self.file, line, format!("makes no sense there: {}", misplaced.why)).key(misplaced.layer)
+        Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).key(misplaced.layer)
     }
 
-    /// Why the drive is not to be had, at the line that asks for it; without one, the drive's name says where.
+    /// Why the drive is not available, at the line that names it; without a line, the drive's name is the place.
     fn no_drive(&self, why: Diagnostic) -> Diagnostic {
         let line = self.layer("drive").map_or(0, |drive| drive.line);
         let name = self.drive();
@@ -449,10 +416,10 @@ impl Stack {
             None if asked.name.is_empty() || asked.name == "none" => Vec::new(),
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
-                let wrong = Diagnostic::at(&self.file, asked.line, format!("no {} `{}`", kind.name, asked.name));
+                let wrong = Diagnostic::at(&self.file, asked.line, format!("unknown {} `{}`", kind.name, asked.name));
                 let wrong = wrong.key(&asked.layer).expected(format!("none or one of {}", known.join(", ")));
                 return Err(vec![
-                    Diagnostic { nearest: value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
+                    Diagnostic { nearest: VOCABULARY.value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
                 ]);
             }
         };
@@ -473,17 +440,17 @@ impl Stack {
             return Err(missing);
         }
         if let Some((key, needs)) = kind.meaningless(&figures) {
-            let wrong = Diagnostic::at(&self.file, asked.line, "changes nothing here");
+            let wrong = Diagnostic::at(&self.file, asked.line, "has no effect here");
             return Err(vec![wrong.key(format!("{}.{key}", asked.layer)).expected(needs)]);
         }
         Ok(figures)
     }
 }
 
-/// What the key `order` takes.
-const ORDER: &str = "layers from the program's side down, such as processor, driver, array, controller";
+/// What the key `order` accepts.
+const ORDER: &str = "layers from the program down, such as processor, driver, array, controller";
 
-/// A word that is the name of a layer.
+/// Whether a word is the name of a layer.
 fn is_layer(word: &str) -> bool {
     word == "drive" || kind_of(word).is_some()
 }
@@ -504,7 +471,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
                 match name.get_ref().as_str() {
                     Some(name) => read.name = name.to_owned(),
                     None => {
-                        let wrong = reader.wrong(line, "is not a text");
+                        let wrong = reader.wrong(line, "is not a string");
                         reader.errors.push(wrong.key(format!("{layer}.name")));
                     }
                 }
@@ -517,7 +484,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
                 error.nearest = error.nearest.take().map(|near| if is_key(&near) { join(layer, &near) } else { near });
                 let word = error.key.as_deref().and_then(|key| key.strip_prefix(layer)?.strip_prefix('.'));
                 if let (None, "unknown key", Some(word)) = (&error.nearest, error.message.as_str(), word) {
-                    let found = unknown("", 0, word);
+                    let found = VOCABULARY.unknown("", 0, word);
                     (error.nearest, error.expected) = (found.nearest, error.expected.take().or(found.expected));
                 }
             }
@@ -530,7 +497,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
     read
 }
 
-/// The value of a dotted key as it is kept: a switch is `true` or `false`, whatever words say so.
+/// The value of a dotted key as it is stored: a switch in any words becomes `true` or `false`.
 fn plain_value(key: &str, value: &str) -> String {
     let known = key.split_once('.').and_then(|(layer, path)| keys_of(layer).iter().find(|known| known.path == path));
     let is_switch = known.is_some_and(|known| matches!(known.accepts, Accepts::Flag));

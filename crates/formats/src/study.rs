@@ -1,14 +1,14 @@
-//! Study files: one question, its factors, what is compared and what is claimed. TOML; an unknown key is an error.
+//! Study files in TOML: a question, its factors, comparisons and claims. Unknown keys are errors, with a suggestion.
 //!
 //! ```toml
 //! title = "…"            question = "…"          expect = "…"
 //! seed = 1               runs = 5                runtime = "30 s"        ramp = "2 s"
-//! [stack]                # dotted keys of the stack under every cell
+//! [stack]                # dotted keys of every cell's stack
 //! drive = "barracuda-7200.7-ncq"
 //! [[factor]]             # one dotted key and its values …
 //! name = "depth"         key = "job.depth"       levels = [1, 8, 64]
-//! classes.deep = [8, 64] # what answers call these levels together
-//! [[factor]]             # … or named bundles of several
+//! classes.deep = [8, 64] # a name for these levels in answers
+//! [[factor]]             # … or named bundles of keys
 //! name = "setup"
 //! [[factor.bundle]]
 //! name = "queue off"     set = { drive.firmware.depth = 1 }
@@ -19,7 +19,7 @@
 //! id = "Q5"              class = "M"             …
 //! ```
 //!
-//! Several studies that answer one question together: [`review`].
+//! For several studies that answer one question together, see [`review`].
 
 pub mod review;
 
@@ -30,8 +30,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use crate::concern::{self, Concern};
-use crate::diagnostic::{Diagnostic, is_plain, is_text, nearest};
+use crate::diagnostic::{Diagnostic, is_plain, is_text};
 use crate::expression::Expression;
+use crate::spelling::nearest;
 use crate::stack::keys;
 
 use crate::dotted::{flatten, plain};
@@ -42,41 +43,41 @@ use crate::metric::{IOPS, Metric};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// Its name for a reader.
+    /// Its title in reports.
     pub title: String,
-    /// What it asks.
+    /// The question that it answers.
     pub question: String,
-    /// What its author expects.
+    /// What the author expects.
     pub expect: Option<String>,
-    /// The seed of all chance.
+    /// The random seed.
     #[serde(default = "one")]
     pub seed: u64,
     /// Independent runs of each cell.
     #[serde(default = "five")]
     pub runs: u32,
-    /// How long each run is counted; without it, as the job says.
+    /// Measured time of each run; by default that of the job.
     pub runtime: Option<Duration>,
-    /// How long each run warms up before; without it, as the job says.
+    /// Warm-up time of each run; by default that of the job.
     pub ramp: Option<Duration>,
-    /// Ratios within this many percent of 1 are called equal.
+    /// Ratios within this percentage of 1 count as equal.
     #[serde(default = "two")]
     pub margin_percent: f64,
-    /// Power cuts in each run, beside the run itself; without it, none.
+    /// Power cuts in each run, besides the run itself.
     pub cuts: Option<u32>,
-    /// Runs beside each run that end with an orderly power-off; without it, none.
+    /// Additional runs per run that end with an orderly power-off.
     pub shutdowns: Option<u32>,
-    /// What is done, unless a factor says so.
+    /// The job, unless a factor sets it.
     pub job: Option<String>,
-    /// What is under every cell.
+    /// The stack of every cell.
     #[serde(default)]
     pub stack: toml::Table,
-    /// What is varied; nothing in a study of one cell.
+    /// The factors; none for a single cell.
     #[serde(default)]
     pub factor: Vec<Factor>,
-    /// What is held against what.
+    /// The comparisons.
     #[serde(default)]
     pub compare: Vec<Compare>,
-    /// What is claimed of the results.
+    /// The claims about the results.
     #[serde(default)]
     pub claim: Vec<Claim>,
 }
@@ -93,16 +94,16 @@ fn five() -> u32 {
     5
 }
 
-/// Runs of a cell, cuts of a run.
+/// The most runs of a cell, and cuts of a run.
 const MOST: u32 = 1_000_000;
 
-/// Combinations of levels: a hundred times the largest study that there is.
+/// The most combinations of levels: a hundred times as many as the largest study has.
 const MOST_CELLS: u64 = 200_000;
 
-/// Classes of a factor: answers try which of them together say what levels there are.
+/// The most classes of a factor, as answers try all combinations of them.
 const MOST_CLASSES: usize = 64;
 
-/// What a margin may be: beyond half, "equal" is no word for it.
+/// The largest margin: beyond half, ratios are not "equal".
 const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 
 /// One factor: a key with levels, or bundles.
@@ -114,13 +115,13 @@ pub struct Factor {
     pub unit: Option<String>,
     /// The dotted key that it sets.
     pub key: Option<String>,
-    /// The key's values: numbers, texts and switches, alike.
+    /// The values of the key: numbers, strings and booleans.
     #[serde(default)]
     pub levels: Vec<toml::Value>,
-    /// Levels that answers call by one name: `classes."random work" = ["file-server", "oltp-4k"]`. They may overlap.
+    /// Names for groups of levels: `classes."random work" = ["file-server", "oltp-4k"]`. They may overlap.
     #[serde(default)]
     pub classes: BTreeMap<String, Vec<toml::Value>>,
-    /// Named settings of several keys at once.
+    /// Named sets of settings.
     #[serde(default)]
     pub bundle: Vec<Bundle>,
 }
@@ -130,12 +131,12 @@ pub struct Factor {
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
     pub name: String,
-    /// What it sets, as nested or dotted keys.
+    /// The settings, as nested or dotted keys.
     pub set: toml::Table,
 }
 
 impl Study {
-    /// Judges this wherever a comparison does not say.
+    /// Sets the metric of comparisons that have none.
     pub fn judge(&mut self, metric: &Metric) {
         for compare in &mut self.compare {
             compare.metric.get_or_insert_with(|| metric.clone());
@@ -143,30 +144,30 @@ impl Study {
     }
 }
 
-/// Two levels of one factor held against each other, in every cell of the others.
+/// A comparison of two levels of one factor, in every cell of the other factors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Compare {
-    /// What the comparison shows, for the reader.
+    /// The title of the comparison.
     pub name: String,
     pub factor: String,
-    /// The level that is the base.
+    /// The base level.
     #[serde(deserialize_with = "level")]
     pub from: String,
     /// The level compared with it.
     #[serde(deserialize_with = "level")]
     pub to: String,
-    /// What is credited with the difference; refused when the sides differ in anything else.
+    /// The concerns that the difference is credited to; the comparison is refused if the sides differ in anything else.
     #[serde(default, deserialize_with = "concern::credit")]
     pub credit: Option<Vec<Concern>>,
-    /// Leads the report.
+    /// Whether it leads the report.
     #[serde(default)]
     pub headline: bool,
-    /// What is judged; without it requests per second, of scenes the whole time ([`Study::judge`]).
+    /// The metric; by default requests per second, or for scenes the elapsed time ([`Study::judge`]).
     pub metric: Option<Metric>,
 }
 
-/// The name of a level: a text, or a number or a switch as it stands among the levels.
+/// The name of a level: a string, or a number or boolean as written among the levels.
 fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let value = toml::Value::deserialize(from)?;
     match is_scalar(&value) {
@@ -175,64 +176,64 @@ fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     }
 }
 
-/// A text, a number or a switch.
+/// A string, a number or a boolean.
 fn is_scalar(value: &toml::Value) -> bool {
     !matches!(value, toml::Value::Array(_) | toml::Value::Table(_) | toml::Value::Datetime(_))
 }
 
 impl Compare {
-    /// What is judged.
+    /// The metric.
     pub fn metric(&self) -> &Metric {
         self.metric.as_ref().unwrap_or(&IOPS)
     }
 }
 
-/// A finding of a source, and the condition under which it counts as reproduced.
+/// A finding of a source study, and the condition under which it counts as reproduced.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Its number.
+    /// The number of the finding.
     pub id: String,
-    /// What kind of finding it is.
+    /// The class of the finding.
     pub class: Class,
     /// What the source found.
     pub finding: String,
-    /// The condition in words, as the mission states it.
+    /// The condition, in words.
     pub condition: String,
     /// What causes it in the model.
     pub mechanism: String,
     /// Conditions; all must hold.
     #[serde(default)]
     pub check: Vec<Expression>,
-    /// Reported beside the checks.
+    /// Expressions to report besides the checks.
     #[serde(default)]
     pub show: Vec<Expression>,
-    /// Factors whose levels are a range that no source decides: the checks are put to each combination of them, and
-    /// more than half decide.
+    /// Factors whose levels the sources leave open: the checks are evaluated for each combination of them, and
+    /// the majority decides.
     #[serde(default)]
     pub over: Vec<String>,
-    /// Another claim that must hold beside it, of this study or of another.
+    /// Another claim that must hold as well, from this study or another.
     pub with: Option<With>,
-    /// The one setting that switches the mechanism off, in the cells that the claim needs: it must then fail.
+    /// The one setting that switches the mechanism off, in the cells of the claim, which must then fail.
     pub ablate: Option<Change>,
-    /// For a finding of no difference: one of twice the tolerance, which the same cells must show.
+    /// For a finding of no difference: a planted difference of twice the tolerance, which the same cells must detect.
     pub plant: Option<Change>,
 }
 
-/// A claim that must hold beside another, under one rule: `{ claim = "C4", same = "drive.cache.read_ahead" }`.
+/// A claim that must hold together with another: `{ claim = "C4", same = "drive.cache.read_ahead" }`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct With {
-    /// Its number.
+    /// The number of the finding.
     pub claim: String,
-    /// The section of a stack that all cells of both set alike.
+    /// The section of the stack that all cells of both claims must share.
     pub same: String,
 }
 
-/// Settings that are changed in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
+/// Settings that change in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Change {
-    /// The cells, by factor and level; none are all.
+    /// The cells, by factor and level; all cells if empty.
     #[serde(default, rename = "in")]
     pub cells: toml::Table,
     /// Dotted keys and their values.
@@ -253,10 +254,10 @@ impl fmt::Display for Change {
     }
 }
 
-/// Kinds of finding.
+/// Classes of findings.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub enum Class {
-    /// Mechanism: must come out of the model.
+    /// Mechanism: the model must reproduce it.
     M,
     /// Null: no difference was found.
     N,
@@ -264,7 +265,7 @@ pub enum Class {
     S,
     /// Input or instrument: checked, not counted as evidence.
     I,
-    /// The author's judgement: shown.
+    /// Judgement of the author: only shown.
     J,
 }
 
@@ -288,7 +289,7 @@ pub fn parse(file: &str, text: &str) -> Result<Study, Vec<Diagnostic>> {
     if faults.is_empty() { Ok(study) } else { Err(faults) }
 }
 
-/// Turns TOML's own error into a located one.
+/// Turns an error of the TOML library into a located one.
 pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let message = error.message().trim_end();
@@ -296,7 +297,7 @@ pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     if let Some(diagnostic) = mistyped(file, text, line, message).filter(|_| typed) {
         return diagnostic;
     }
-    // A fault of an expression quotes it: the library's place is that of the list around it.
+    // An error in an expression quotes it, as the library only locates the enclosing list.
     let quoted = message.strip_prefix("in `").and_then(|rest| Some(rest.split_once('`')?.0));
     let line = quoted.map_or(0, |words| line_of(text, words)).max(line);
     let mut diagnostic = Diagnostic::at(file, line, message);
@@ -310,14 +311,13 @@ pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     diagnostic
 }
 
-/// Turns a mistaken type into words: the key from its line, what was found, what was expected.
+/// Describes a wrong type: the key from its line, what was found, and what was expected.
 fn mistyped(file: &str, text: &str, line: usize, message: &str) -> Option<Diagnostic> {
     let (found, expected) = message.split_once(": ")?.1.split_once(", expected ")?;
     let key = text.lines().nth(line.checked_sub(1)?)?.split('=').next()?.trim();
     let expected = match expected {
-        "u32" | "u64" | "usize" => "a whole number, not below 0",
+        "u32" | "u64" | "usize" => "a whole number from 0",
         "f64" => "a number",
-        "a string" => "a text",
         "a sequence" => "a list",
         "a map" => "a table",
         "a boolean" => "true or false",
@@ -326,8 +326,8 @@ fn mistyped(file: &str, text: &str, line: usize, message: &str) -> Option<Diagno
     Some(Diagnostic::at(file, line, format!("is the {found}")).key(key).expected(expected))
 }
 
-/// Finds the place in a study of a fault that was seen only when a cell was built: the line of its key, or of the
-/// name that it is about. A fault in another file keeps its place.
+/// Finds the line of an error that only showed when a cell was built: the line of its key, or of the
+/// name that it is about. An error in another file keeps its place.
 pub fn placed(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
     if fault.line > 0 {
         return fault;
@@ -345,7 +345,7 @@ pub fn placed(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
     Diagnostic { line, message, file: if known { file.to_owned() } else { fault.file.clone() }, ..fault }
 }
 
-/// The line on which `needle` first stands, for faults that TOML itself does not see.
+/// The first line that contains `needle`, for errors that are not TOML errors.
 fn line_of(text: &str, needle: &str) -> usize {
     text.find(needle).map_or(0, |at| text[..at].matches('\n').count() + 1)
 }
@@ -381,10 +381,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let level_names = |name: &str| study.factor.iter().find(|factor| factor.name == name).map(Factor::level_names);
     for compare in &study.compare {
         let Some(names) = level_names(&compare.factor) else {
-            fault(
-                &compare.name,
-                format!("`{}` compares factor `{}`, which there is none of", compare.name, compare.factor),
-            );
+            fault(&compare.name, format!("`{}` compares an unknown factor `{}`", compare.name, compare.factor));
             continue;
         };
         for side in [&compare.from, &compare.to] {
@@ -399,7 +396,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     faults
 }
 
-/// That a factor has no such level, with the nearest one.
+/// The error about an unknown level of a factor, with a suggestion.
 fn no_level(factor: &str, level: &str, names: &[String]) -> String {
     let near = nearest(level, names.iter().map(String::as_str));
     let hint = near
@@ -407,7 +404,7 @@ fn no_level(factor: &str, level: &str, names: &[String]) -> String {
     format!("factor `{factor}` has no level `{level}`{hint}")
 }
 
-/// What is wrong with the levels of factors, and with the classes that they are put into.
+/// Checks the levels of factors and their classes.
 fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     for factor in &study.factor {
@@ -416,7 +413,7 @@ fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             faults.push(Diagnostic::at(file, line_of(text, needle).max(line_of(text, name)), message));
         };
         if let Some(odd) = factor.levels.iter().find(|level| !is_scalar(level)) {
-            fault(name, format!("factor `{name}`: the level {odd} is no text, number or switch"));
+            fault(name, format!("factor `{name}`: the level {odd} is not a string, number or boolean"));
         }
         let mut known = BTreeSet::new();
         if let Some(twice) = levels.iter().find(|level| !known.insert(*level)) {
@@ -441,7 +438,7 @@ fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     faults
 }
 
-/// Names with characters that are no text: in a table they would draw other lines than there are.
+/// Reports names with control characters, which would break the lines of tables.
 fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let levels: Vec<String> = study.factor.iter().flat_map(Factor::level_names).collect();
     let factors = study.factor.iter().map(|factor| &factor.name);
@@ -451,13 +448,13 @@ fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let odd = names.into_iter().find(|name| !is_plain(name));
     odd.map(|name| {
         let line = line_of(text, name.split(|c: char| !is_text(c)).max_by_key(|part| part.len()).unwrap_or(""));
-        Diagnostic::at(file, line, format!("the name {name:?} holds control characters"))
+        Diagnostic::at(file, line, format!("the name {name:?} contains control characters"))
     })
     .into_iter()
     .collect()
 }
 
-/// What is wrong with the claims of a study, each at its line.
+/// Checks the claims of a study.
 fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let factors: Vec<(String, Vec<String>)> =
         study.factor.iter().map(|factor| (factor.name.clone(), factor.level_names())).collect();
@@ -466,7 +463,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         let line = line_of(text, &claim.id);
         let mut fault = |message: String| faults.push(Diagnostic::at(file, line, message));
         if study.claim[..place].iter().any(|other| other.id == claim.id) {
-            fault(format!("claim {} stands here twice", claim.id));
+            fault(format!("duplicate claim {}", claim.id));
         }
         let ablated = claim.ablate.as_ref().map_or(0, |change| flatten(&change.set).len());
         if claim.class == Class::M && !claim.check.is_empty() && ablated != 1 {
@@ -481,7 +478,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         for name in claim.over.iter().filter(|name| !factors.iter().any(|(factor, _)| factor == *name)) {
             let near = nearest(name, factors.iter().map(|(factor, _)| factor.as_str()));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            fault(format!("claim {}: `over` names factor `{name}`, which there is none of{hint}", claim.id));
+            fault(format!("claim {}: `over` names an unknown factor `{name}`{hint}", claim.id));
         }
         if let Some(with) = claim.with.as_ref() {
             let known = keys();
@@ -490,7 +487,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
                     known.iter().filter_map(|key| key.rsplit_once('.')).map(|(section, _)| section).collect();
                 let hint =
                     nearest(&with.same, sections).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                fault(format!("claim {}: no section `{}` of a stack{hint}", claim.id, with.same));
+                fault(format!("claim {}: unknown section `{}` of a stack{hint}", claim.id, with.same));
             }
         }
         for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
@@ -519,7 +516,7 @@ impl Factor {
         keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
     }
 
-    /// Its classes, each with the places of its levels among [`level_names`](Factor::level_names), in their order.
+    /// Its classes, each with the indices of its levels in [`level_names`](Factor::level_names).
     pub fn class_places(&self) -> Vec<(String, Vec<usize>)> {
         let levels = self.level_names();
         let places = |of: &[toml::Value]| {
@@ -563,7 +560,7 @@ mod tests {
         assert_eq!((&study.compare[0].from[..], &study.compare[0].to[..]), ("none", "2"));
         let said = |text: String| parse("s.toml", &text).unwrap_err()[0].to_string();
         assert_eq!(said(SMALL.replace("[1, 8]", "[1, '1']")), "s.toml:5: factor `depth` has the level `1` twice");
-        assert!(said(SMALL.replace("[1, 8]", "[1, [8]]")).contains("the level [8] is no text, number or switch"));
+        assert!(said(SMALL.replace("[1, 8]", "[1, [8]]")).contains("the level [8] is not a string, number or boolean"));
         let list = said(format!("{SMALL}{compare}from = [1]\nto = 8\n"));
         assert!(list.starts_with("s.toml:11: `from`: is the array; expected a level"), "{list}");
     }
@@ -600,8 +597,8 @@ mod tests {
         let said = |class: &str, more: &str| claim(class, more).unwrap_err();
         assert!(said("I", "").contains("leaves factor `depth` open"));
         assert!(said("S", "").contains("claim T1 is of class S: `over` names the factors whose levels vote"));
-        assert!(said("I", "over = ['dept']").contains("`dept`, which there is none of; did you mean `depth`?"));
-        assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("goes over `depth` already"));
+        assert!(said("I", "over = ['dept']").contains("unknown factor `dept`; did you mean `depth`?"));
+        assert!(said("I", "over = ['depth']\nshow = ['iops for each depth']").contains("already ranges over `depth`"));
         let with = "over = ['depth']\nwith = { claim = 'C4', same = 'drive.cache.readahead' }";
         assert!(said("I", with).contains("did you mean `drive.cache.read_ahead`?"), "{}", said("I", with));
     }
@@ -625,7 +622,7 @@ mod tests {
         let many = format!("{SMALL}{}", (0..30).map(factor).collect::<String>());
         assert!(faulty(&many).unwrap().contains("combinations; expected at most 200000"));
         let odd = SMALL.replace("'depth'", "\"dep\\u001b[31mth\"");
-        assert!(faulty(&odd).unwrap().contains("holds control characters"), "{:?}", faulty(&odd));
+        assert!(faulty(&odd).unwrap().contains("contains control characters"), "{:?}", faulty(&odd));
     }
 
     #[test]
@@ -648,9 +645,12 @@ mod tests {
         let study = with("['queue', 'write-cache']").unwrap();
         assert_eq!(study.compare[0].credit.as_deref(), Some(&[Concern::Queue, Concern::WriteCache][..]));
         for (credit, line) in [
-            ("'a bundle: the queue and the modern controller'", "s.toml:13: `credit` is no list of concerns; expected"),
-            ("['queu']", "s.toml:13: `queu` is no concern; expected one or more of processor, "),
-            ("[]", "s.toml:13: `credit` names nothing; expected one or more of processor, "),
+            (
+                "'a bundle: the queue and the modern controller'",
+                "s.toml:13: `credit` is not a list of concerns; expected",
+            ),
+            ("['queu']", "s.toml:13: unknown concern `queu`; expected one or more of processor, "),
+            ("[]", "s.toml:13: `credit` is empty; expected one or more of processor, "),
         ] {
             let said = with(credit).unwrap_err()[0].to_string();
             assert!(said.starts_with(line), "{said}");

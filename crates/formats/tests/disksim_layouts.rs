@@ -9,7 +9,8 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use seekwise_formats::disksim;
-use seekwise_formats::profile::{self, DriveFile, figure::Value};
+use seekwise_formats::figure::Value;
+use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured as trace;
 use seekwise_model::drive::geometry::{Extent, Geometry};
 use seekwise_model::drive::mechanics::Arm;
@@ -82,7 +83,7 @@ fn drives_have_what_their_zones_hold() {
     for Measured { name, claims, holds, warnings, drive, profile } in drives() {
         assert_eq!(profile.geometry.sectors(), *holds, "{name}");
         assert_eq!(warnings.len(), usize::from(claims != holds), "{name}: {warnings:?}");
-        let both = format!("`Block count`: {claims} blocks, but its zones without spares and slips hold {holds}");
+        let both = format!("`Block count`: {claims} blocks, but the zones hold {holds} without spares and slips");
         assert!(warnings.iter().all(|warning| warning.contains(&both)), "{name}: {warnings:?}");
         let mut drive = drive.clone();
         drive.set("geometry.sectors", &(holds + 1).to_string()).expect("a number");

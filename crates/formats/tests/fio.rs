@@ -331,7 +331,7 @@ fn devices_are_the_drive_or_slices_of_it() {
     let files = fio_of(&workers_[0]).files;
     let slice = DRIVE / 2 / 4096 * 4096;
     assert_eq!(files, [Region { start: 0, bytes: slice }, Region { start: slice, bytes: slice }]);
-    assert!(warnings[0].message.contains("each is a slice"), "{}", warnings[0]);
+    assert!(warnings[0].message.contains("each gets a slice"), "{}", warnings[0]);
     assert_eq!(pattern("filename=\\\\.\\PhysicalDrive1").files, [Region { start: 0, bytes: DRIVE }]);
     assert_eq!(pattern("filename=c\\:disk\nsize=1m").files.len(), 1);
     let named = build("[/dev/sdc]\n").unwrap().0;

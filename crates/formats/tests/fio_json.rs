@@ -154,7 +154,7 @@ fn fios_talk_and_further_documents_are_taken() {
     assert_eq!(count(format!("hello world\n{document}")).unwrap_err(), refused);
     let broken = format!("fio: x\n{document}\n{{\n \"jobs\": [ x\n");
     let line = broken.matches('\n').count();
-    assert_eq!(count(broken).unwrap_err(), format!("fio output:{line}: broken JSON: expected value"));
+    assert_eq!(count(broken).unwrap_err(), format!("fio output:{line}: invalid JSON: expected value"));
     assert!(count("{\"a\":1}".to_owned()).unwrap_err().contains("without a list of jobs"));
     assert!(count("no json".to_owned()).unwrap_err().contains("no JSON"));
 }

@@ -188,7 +188,7 @@ fn patterns_alone_run_in_turn_on_one_worker() {
     );
     assert_eq!(pattern(&job.workers[0]).area, Region { start: 0, bytes: DRIVE * 512 });
     assert_eq!(job.workers[0].runtime, Some(Span::from_secs(60)));
-    for words in ["lists no worker", "all of them run in turn (2)", "run time is 0"] {
+    for words in ["lists no worker", "running all of them in turn (2)", "run time is 0"] {
         assert!(says(&warnings, words), "{words}: {warnings:?}");
     }
     let (job, _) = self::job(&SPEC.replace("Writes,NONE", "Writes,DISK"));
@@ -241,7 +241,7 @@ fn areas_outside_the_drive_are_refused_or_cut() {
     assert!(says(&refused("4,0"), "too few for its requests"));
     let (job, warnings) = parse(&text("2000,100")).0.job(1000).unwrap();
     assert_eq!(pattern(&job.workers[0]).area, Region { start: 51_200, bytes: 900 * 512 });
-    assert!(says(&warnings, "it gets those"), "{warnings:?}");
+    assert!(says(&warnings, "using 900"), "{warnings:?}");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn idle_and_network_workers_run_nothing() {
     let network = disk.replace("'End manager", "'Worker\n\tN\n'Worker type\n\tNETWORK,TCP\n'End worker\n'End manager");
     let (job, warnings) = job(&(setup("NORMAL") + SPEC + &managers(&[network])));
     assert_eq!(streams(&job), [(0, 1, "A on a: Writes, depth 1")]);
-    assert!(says(&warnings, "network worker `N` is left out") && says(&warnings, "`B` has no access specification"));
+    assert!(says(&warnings, "network worker `N` is ignored") && says(&warnings, "`B` has no access specification"));
     let only = "'MANAGER LIST\n'Manager ID, manager name\n\t1,H\n'Worker\n\tN\n\
                 'Worker type\n\tNETWORK,TCP\n'END manager list\n";
     let errors = parse(&(SPEC.to_owned() + only)).0.job(DRIVE).unwrap_err();

@@ -81,8 +81,8 @@ fn old_files_count_mib_and_lack_columns() {
     assert_eq!(
         warnings,
         [
-            "r.csv:17: this processor's row does not fit the caption; its figures are left out",
-            "r.csv:18: no number in: mbps"
+            "r.csv:17: this processor's row does not match the caption; its figures are ignored",
+            "r.csv:18: not a number: mbps"
         ]
     );
 }
@@ -98,7 +98,7 @@ fn new_files_have_both_units_and_a_histogram() {
     assert_eq!((tests[0].started.as_deref(), tests[0].ended.as_deref()), (Some("start"), Some("middle")));
     assert_eq!((tests[1].specs[0].name.as_str(), tests[1].started.as_deref()), ("B", Some("middle")));
     assert_eq!(tests[1].rows[0].time_stamp.as_deref(), Some("12:00"));
-    assert_eq!(warnings, ["r.csv:25: `Aborted test` is left out"]);
+    assert_eq!(warnings, ["r.csv:25: `Aborted test` is ignored"]);
 }
 
 #[test]

@@ -58,23 +58,23 @@ fn msr() {
     let cut = &MSR[..MSR.len() - 20];
     assert_eq!(
         said(cut),
-        "t:2: the file ends within this line: 5 values; expected Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"
+        "t:2: the file ends inside this line: 5 values; expected Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime"
     );
     // Seconds of Unix where units of 100 ns are expected.
     let seconds = MSR.replace("128166372003061629", "1172163600").replace("128166372016382155", "1172163601");
     let seconds = format!("{seconds}1172163601,usr,0,Read,0,512,9\n");
     assert_eq!(
         said(&seconds),
-        "t: `trace.time`: 3 requests in 0.000000 s are 20000000 a second, which no device has seen: instants are taken for \
-         units of 100 ns; expected another unit: trace.time=us makes 2000000 a second of it, trace.time=ms makes 2000 a \
-         second of it, trace.time=s makes 2 a second of it"
+        "t: `trace.time`: 3 requests in 0.000000 s are 20000000 a second, which no device can do: timestamps are taken as \
+         units of 100 ns; expected another unit: trace.time=us makes it 2000000 a second, trace.time=ms makes it \
+         2000 a second, trace.time=s makes it 2 a second"
     );
     let turned: String = MSR.lines().rev().map(|line| format!("{line}\n")).collect();
     assert_eq!(rows(&turned), expected, "order is made");
     assert_eq!(surveyed(&turned, &Reading::default()).unwrap().met.reordered, 1);
     assert_eq!(
         surveyed(&turned, &Reading { window: 1, ..Reading::default() }).unwrap_err(),
-        "t:2: `time`: it is 1.332053 s earlier than a line that lies more than 1 requests before; expected a trace sorted by \
+        "t:2: `time`: it is 1.332053 s earlier than a line more than 1 requests before it; expected a trace sorted by \
          time, or a larger trace.window"
     );
 }
@@ -92,17 +92,17 @@ fn spc() {
     assert_eq!(surveyed(SPC, &Reading::default()).unwrap().ragged, 1);
     assert_eq!(
         said(&SPC.replace("0.026214,more", "0 026214")),
-        "t:2: `Timestamp`: `0 026214` will not do; expected a time in seconds"
+        "t:2: `Timestamp`: `0 026214` is invalid; expected a time in seconds"
     );
     assert_eq!(
         said(&SPC[..SPC.len() - 12]),
-        "t:3: the file ends within this line: 3 values; expected ASU,LBA,Size,Opcode,Timestamp"
+        "t:3: the file ends inside this line: 3 values; expected ASU,LBA,Size,Opcode,Timestamp"
     );
     let sectors: String = (0..9).map(|i| format!("0,{},8,R,{i}.5\n", i * 8)).collect();
     assert_eq!(
         said(&sectors),
-        "t: `trace.length`: no request is as long as a sector of 512 bytes: SPC (UMass) counts bytes; expected sizes in bytes, or \
-         trace.length=512 where they are sectors"
+        "t: `trace.length`: every request is smaller than a sector of 512 bytes, as SPC (UMass) counts bytes; expected sizes in bytes, or \
+         trace.length=512 if they are in sectors"
     );
     let right = Reading { length: Some(512), ..Reading::default() };
     assert_eq!(surveyed(&sectors, &right).unwrap().largest, 8);
@@ -122,27 +122,27 @@ fn disksim() {
     assert_eq!(rows(DISKSIM), expected);
     assert_eq!(
         said(&DISKSIM[..DISKSIM.len() - 6]),
-        "t:3: the file ends within this line: 3 values; expected arrival device block blocks flags"
+        "t:3: the file ends inside this line: 3 values; expected arrival device block blocks flags"
     );
     // Nanoseconds, as other simulators write this form.
     let nanoseconds = "0 0 303567 7 0\n26214000 1 240840 6 0\n78643005 1 55596 6 1\n";
     assert_eq!(
         said(nanoseconds),
-        "t: `trace.time`: 3 requests in 78643.005000 s are one in 10.9 hours, which no device has seen: instants are taken for \
-         milliseconds; expected another unit: trace.time=ns makes 25 a second of it, trace.time=100ns makes 916 an hour of it, \
-         trace.time=us makes 92 an hour of it"
+        "t: `trace.time`: 3 requests in 78643.005000 s are one in 10.9 hours, which no device can do: timestamps are taken as \
+         milliseconds; expected another unit: trace.time=ns makes it 25 a second, trace.time=100ns makes it 916 an hour, \
+         trace.time=us makes it 92 an hour"
     );
     let bytes: String = (0..9).map(|i| format!("{i}.0 0 {} 4096 1\n", i * 1_048_576)).collect();
     assert_eq!(
         said(&bytes),
-        "t: `trace.length`: every place and every size is a multiple of 512, which would be 256 KiB: DiskSim ASCII counts sectors of \
-         512 bytes; expected sectors; trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they \
-         are not"
+        "t: `trace.length`: every address and every size is a multiple of 512, which would be 256 KiB: DiskSim ASCII counts sectors of \
+         512 bytes; expected sectors; trace.address=1 and trace.length=1 if they are in bytes, otherwise \
+         trace.length=512"
     );
     let long = DISKSIM.replace("168 120 0", "168 2097153 0").replace("768 120 0", "768 2097153 0");
     assert_eq!(
         said(&long),
-        "t: `trace.length`: request 2 in time is of 1.1 GB; expected reads and writes of at most 1 GiB"
+        "t: `trace.length`: request 2 by time has 1.1 GB; expected reads and writes of at most 1 GiB"
     );
     let unsorted: String = DISKSIM.lines().rev().map(|line| format!("{line}\n")).collect();
     assert_eq!(rows(&unsorted), expected);
@@ -159,9 +159,9 @@ fn disksims_validation_form() {
     assert_eq!(rows(text), expected);
     assert_eq!(
         said(&text.replace("Hit", "Hot")),
-        "t:3: `tag`: `Hot` will not do; expected Hit, Miss, Doub, Trip; did you mean `Hit`?"
+        "t:3: `tag`: `Hot` is invalid; expected Hit, Miss, Doub, Trip; did you mean `Hit`?"
     );
-    assert!(said("R Miss 1 8 10 10\nR Mi").starts_with("t:2: the file ends within this line: 2 values"));
+    assert!(said("R Miss 1 8 10 10\nR Mi").starts_with("t:2: the file ends inside this line: 2 values"));
     assert!(said("R Miss 1 8 99999999999 99999999999\nR Hit 1 8 1 1\n").contains("one in 55.6 hours"));
 }
 
@@ -189,19 +189,19 @@ fn iolog_of_three_versions() {
     assert_eq!(rows(one), [row(0, Op::Read, "file", 8, 1, None), row(0, Op::Write, "file", 0, 2, None)]);
     assert_eq!(
         said(one),
-        "t: `trace.time`: all 2 requests have one instant; expected instants, or trace.loop=closed, which asks for none"
+        "t: `trace.time`: all 2 requests have the same timestamp; expected timestamps, or trace.loop=closed, which needs none"
     );
     assert_eq!(
         said(&three.replace("trim", "trimm")),
-        "t:6: `action`: `trimm` will not do; expected add, open, close, read, write, trim, sync, datasync, wait; did you mean \
+        "t:6: `action`: `trimm` is invalid; expected add, open, close, read, write, trim, sync, datasync, wait; did you mean \
          `trim`?"
     );
     assert_eq!(
         said(&three[..three.len() - 35]),
-        "t:7: the file ends within this line: 1 value; expected file action offset length"
+        "t:7: the file ends inside this line: 1 value; expected file action offset length"
     );
     let slow = "fio version 3 iolog\n0 f read 0 512\n1000000000000 f read 0 512\n";
-    assert!(said(slow).contains("one in 277.8 hours, which no device has seen: instants are taken for microseconds"));
+    assert!(said(slow).contains("one in 277.8 hours, which no device can do: timestamps are taken as microseconds"));
 }
 
 const ALIBABA: &str = "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144360813\n";
@@ -216,14 +216,14 @@ fn alibaba() {
     let none = Reading { device: Some("726".to_owned()), ..Reading::default() };
     assert_eq!(
         surveyed(ALIBABA, &none).unwrap_err(),
-        "t: `trace.device`: no request is one of `726`; expected 419, 725"
+        "t: `trace.device`: no request belongs to `726`; expected 419, 725"
     );
     assert_eq!(
         said(&ALIBABA[..60]),
-        "t:2: the file ends within this line: 4 values; expected device_id,opcode,offset,length,timestamp"
+        "t:2: the file ends inside this line: 4 values; expected device_id,opcode,offset,length,timestamp"
     );
     let seconds = ALIBABA.replace("1577808144360767", "1577808144").replace("1577808144360813", "1577808144");
-    assert!(said(&seconds).contains("all 2 requests have one instant"));
+    assert!(said(&seconds).contains("all 2 requests have the same timestamp"));
     let turned: String = ALIBABA.lines().rev().map(|line| format!("{line}\n")).collect();
     assert_eq!(rows(&turned), expected);
 }
@@ -240,11 +240,11 @@ fn tencent() {
     assert_eq!(rows(TENCENT), expected, "requests of one second are spread over it");
     assert_eq!(
         said(&TENCENT.replace(",1,1627", ",2,1627")),
-        "t:2: `IOType`: `2` will not do; expected 0 for a read or 1 for a write"
+        "t:2: `IOType`: `2` is invalid; expected 0 for a read or 1 for a write"
     );
     assert_eq!(
         said(&TENCENT[..TENCENT.len() - 8]),
-        "t:3: the file ends within this line: 3 values; expected Timestamp,Offset,Size,IOType,VolumeID"
+        "t:3: the file ends inside this line: 3 values; expected Timestamp,Offset,Size,IOType,VolumeID"
     );
     let bytes: String = (0..9).map(|i| format!("15383232{i:02},{},4096,0,1\n", i * 1_048_576)).collect();
     assert!(said(&bytes).contains("Tencent (2018) counts sectors of 512 bytes"));
@@ -269,10 +269,10 @@ fn biosnoop() {
     assert_eq!(responses, [Some(1_000_000), Some(1_000_000)]);
     assert_eq!(
         said(&BIOSNOOP[..BIOSNOOP.len() - 20]),
-        "t:4: the file ends within this line: 7 values; expected TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)"
+        "t:4: the file ends inside this line: 7 values; expected TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)"
     );
     let milliseconds = BIOSNOOP.replace("0.000004", "4000.5").replace("0.011969", "99000000.25");
-    assert!(said(&milliseconds).contains("instants are taken for seconds"), "{}", said(&milliseconds));
+    assert!(said(&milliseconds).contains("timestamps are taken as seconds"), "{}", said(&milliseconds));
     let late = BIOSNOOP.replace("0.60", "20.0");
     assert_eq!(surveyed(&late, &Reading::default()).unwrap().met.reordered, 1, "it began first and ended last");
 }
@@ -307,26 +307,26 @@ fn blkparse() {
     let none = BLKPARSE.replace(" Q ", " I ");
     assert_eq!(
         said(&none),
-        "t: `trace.event`: none of its 8 records is a request's event Q; expected a trace of these, or trace.event=issued"
+        "t: `trace.event`: none of its 8 records is an event Q of a request; expected a trace of these, or trace.event=issued"
     );
     let slip = BLKPARSE.replace(" P ", " Y ");
-    assert!(said(&slip).starts_with("t:4: `action`: `Y` will not do; expected Q, M, F,"), "{}", said(&slip));
+    assert!(said(&slip).starts_with("t:4: `action`: `Y` is invalid; expected Q, M, F,"), "{}", said(&slip));
     let cut = &BLKPARSE[..BLKPARSE.find(" 0.000009").unwrap()];
     assert!(
-        said(cut).starts_with("t:6: the file ends within this line: 3 values; expected major,minor cpu"),
+        said(cut).starts_with("t:6: the file ends inside this line: 3 values; expected major,minor cpu"),
         "{}",
         said(cut)
     );
     let unit = surveyed(BLKPARSE, &Reading { time: Some(1), ..Reading::default() });
     assert_eq!(
         unit.unwrap_err(),
-        "t: `trace.time`: blkparse's text has no such thing; expected no unit of time: it is fixed"
+        "t: `trace.time`: blkparse's text has no such setting; expected no unit of time, which is fixed"
     );
     let unsorted = BLKPARSE.replace("0.000001850", "0.000006900");
     assert_eq!(surveyed(&unsorted, &Reading::default()).unwrap().met.reordered, 1);
     let wrong: String = BLKPARSE.replace("0.0000", "98765.0").replace("98765.000000000", "0.000000000");
     let wrong = wrong.replace("98765.001850", "1.0");
-    assert!(surveyed(&wrong, &Reading::default()).unwrap_err().contains("which no device has seen"));
+    assert!(surveyed(&wrong, &Reading::default()).unwrap_err().contains("which no device can do"));
 }
 
 /// A record of version 7 or 8.
@@ -394,16 +394,16 @@ fn blktrace_of_several_processors_is_one_and_faults_have_their_place() {
     let fault = |bytes: &[u8]| rows_of(bytes, &Reading::default()).unwrap_err().to_string();
     assert_eq!(
         fault(&bytes[..bytes.len() - 8]),
-        "t: record 5 at byte 211: the file ends within it: 40 bytes of 48 are there; expected whole records; the first 211 \
-         bytes hold nothing but whole ones"
+        "t: record 5 at byte 211: the file ends inside the record: 40 of 48 bytes; expected complete records; the first 211 \
+         bytes hold only complete ones"
     );
     let mut torn = bytes.clone();
     torn[64] = b'x';
-    assert_eq!(fault(&torn), "t: record 2 at byte 64: it is of version 120; expected version 7 or 8");
+    assert_eq!(fault(&torn), "t: record 2 at byte 64: unsupported version 120; expected version 7 or 8");
     torn[65] = b'x';
     assert_eq!(
         fault(&torn),
-        "t: record 2 at byte 64: no record begins here; expected a record that begins with 0x65617400 and 7 or 8 in its last byte"
+        "t: record 2 at byte 64: no record starts here; expected a record that starts with 0x65617400, with 7 or 8 in its last byte"
     );
     let parts = || Ok(vec![part(&record(7, false, (5, 0, 512), 7 | READ, b""))]);
     let said = survey(&parts, &Reading::default(), false).unwrap_err().to_string();
@@ -431,9 +431,9 @@ fn our_own_recording() {
     });
     assert_eq!(met.map(|met| (met.reordered, met.passed_over)).unwrap(), (1, 1));
     let fault = rows_of(text.replace("done,read", "done,reed").as_bytes(), &Reading::default()).unwrap_err();
-    assert_eq!(fault.to_string(), "t:5: `op`: `reed` will not do; expected read, write, flush or trim");
+    assert_eq!(fault.to_string(), "t:5: `op`: `reed` is invalid; expected read, write, flush or trim");
     assert!(
-        said(&text[..text.find("done,read").unwrap()]).starts_with("t:5: the file ends within this line: 4 values")
+        said(&text[..text.find("done,read").unwrap()]).starts_with("t:5: the file ends inside this line: 4 values")
     );
 }
 
@@ -456,12 +456,12 @@ fn the_guide_has_every_format() {
 fn what_is_no_trace_is_told_what_one_is() {
     assert_eq!(
         said("[a]\nrw=read\n"),
-        "t:1: `[a]` begins no trace that is known; expected one of blktrace, blkparse, msr, spc, disksim, validation, iolog, \
-         alibaba, tencent, biosnoop, recording; trace.format=NAME says which"
+        "t:1: `[a]` does not start a trace of a known format; expected one of blktrace, blkparse, msr, spc, disksim, validation, iolog, \
+         alibaba, tencent, biosnoop, recording; set trace.format=NAME to name it"
     );
-    assert_eq!(said(""), "t: it is empty; expected a trace");
+    assert_eq!(said(""), "t: the file is empty; expected a trace");
     let named = Reading { format: Some(Format::Msr), ..Reading::default() };
     assert!(surveyed("1,2,3\n", &named).unwrap_err().starts_with("t:1: 3 values; expected Timestamp,Hostname"));
     let long = format!("{}\n{}\n", SPC.trim_end(), "9".repeat(70_000));
-    assert_eq!(said(&long), "t:4: a line of more than 65536 bytes");
+    assert_eq!(said(&long), "t:4: the line is longer than 65536 bytes");
 }

@@ -14,9 +14,9 @@ pub mod matrix;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::figure::Kind;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::Otherwise;
-use seekwise_formats::profile::figure::Kind;
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::driver::DriverSpec;

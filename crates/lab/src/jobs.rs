@@ -132,7 +132,7 @@ pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_
     match (&loaded.origin, asked.scene.first()) {
         (Origin::Scene(_) | Origin::Fio(_), _) | (_, None) => Ok(loaded),
         (_, Some((key, _))) => {
-            let fault = Diagnostic::at(name, 0, "is no scene").key(*key);
+            let fault = Diagnostic::at(name, 0, "is not a scene").key(*key);
             Err(vec![fault.expected("a scene or a fio job: Iometer goes past the page cache")])
         }
     }
@@ -169,7 +169,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     };
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
     let names = names.chain(SCENES.iter().map(|scene| scene.name));
-    let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job of that name", names)];
+    let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job with that name", names)];
     let heeded = Heeded { depth, runtime, limits };
     let traced = match built_in::text(name) {
         None => trace::load(name, sectors, inputs, keys.trace, heeded).map_err(|fault| vec![fault])?,

@@ -21,6 +21,7 @@
 //! | [`outcome`] | the verdicts of comparisons, as pages name them |
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | `rewriting` | profiles rewritten with their comments and order |
+//! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
 //! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
@@ -50,6 +51,7 @@ pub mod evaluate;
 pub mod everyday;
 pub mod finding;
 pub mod fit;
+pub mod forest;
 pub mod inputs;
 pub mod jobs;
 pub mod made;

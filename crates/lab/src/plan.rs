@@ -10,9 +10,9 @@ mod real;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
 use seekwise_formats::duration::Duration;
+use seekwise_formats::figure::Kind;
 use seekwise_formats::fio::LogOf;
 use seekwise_formats::keys::JOB;
-use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::scene::Scene;
 use seekwise_formats::stack::{Setting, Stack as StackFile};
 use seekwise_formats::study::Study;
@@ -66,7 +66,7 @@ pub struct Prepared {
 /// Keys that set a variable of a fio job: `${NAME}` is the value of `job.env.NAME`.
 const VARIABLE: &str = "job.env.";
 
-const LENGTH: &str = "a length of time such as 30 s, 10 m or 500 ms";
+const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";
 
 /// All cells of `study`.
 pub fn cells(study: &Study) -> Vec<Cell> {
@@ -368,15 +368,14 @@ impl Cell {
 
 fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
     let length = Duration::parse(value).map(|length| Span::from_nanos(length.nanos));
-    length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(LENGTH)])
+    length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(LENGTH)])
 }
 
 /// Sectors of a target that a job uses: all, or as many as `job.span` says.
 fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
     let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
-    let fault = |expected: String| {
-        vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(SPAN).expected(expected)]
-    };
+    let fault =
+        |expected: String| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(SPAN).expected(expected)];
     let bytes = size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
     // Whole blocks of any drive.
     let wanted = bytes / BLOCK * (BLOCK / SECTOR);
@@ -396,7 +395,7 @@ const BLOCK: u64 = 4096;
 /// Changes all workers of a job by a dotted key.
 pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
     let fault =
-        |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(expected)];
+        |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(expected)];
     let job = match work {
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,

@@ -2,7 +2,6 @@
 //! them axes, units and titles. Nothing is known of a curve between two points, so points are drawn.
 
 pub mod comparison;
-pub mod forest;
 mod png;
 
 pub use self::png::png;

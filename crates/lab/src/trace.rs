@@ -153,7 +153,7 @@ fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result
     let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).key(key);
     let deep = |depth: &str| match depth.parse() {
         Ok(depth) if (1..=65_535).contains(&depth) => Ok(depth),
-        _ => Err(fault("job.depth", &format!("`{depth}` does not fit")).expected("from 1 to 65535")),
+        _ => Err(fault("job.depth", &format!("`{depth}` is invalid")).expected("from 1 to 65535")),
     };
     let mode = match (asked.mode, heeded.depth) {
         (mode, None) => mode,

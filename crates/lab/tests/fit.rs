@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use seekwise_formats::figure::Kind;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::trace::measured::Trace;
 use seekwise_lab::catalogue;
 use seekwise_lab::fit::bench::Bench;

@@ -102,7 +102,7 @@ fn sides(setup: &Setup, drive: &str) -> Result<[Prepared; 2], Error> {
     let found = prepare(&measured, &inputs)?;
     if !found.target.is_measured() {
         return Err(Error::new(format!(
-            "--against {drive}: {} is not measured; expected --on file:PATH, device:PATH or another place in real time",
+            "--against {drive}: {} is not measured; expected --on file:PATH, device:PATH or another real-time target",
             setup.target
         )));
     }
@@ -114,7 +114,7 @@ fn sides(setup: &Setup, drive: &str) -> Result<[Prepared; 2], Error> {
     }
     let predicted = prepare(&predicted, &inputs)?;
     if predicted.target.is_measured() {
-        return Err(Error::new(format!("--against {drive}: is no modelled disk; expected a drive or a stack file")));
+        return Err(Error::new(format!("--against {drive}: not a modelled disk; expected a drive or a stack file")));
     }
     Ok([prepare(&measured, &inputs)?, predicted])
 }

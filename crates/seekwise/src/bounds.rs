@@ -90,7 +90,7 @@ impl Bounds {
     }
 
     fn refusal(&self, bytes: u64) -> String {
-        let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory sets another" };
+        let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory changes it" };
         format!("this may take up to {} of memory; the limit is {} ({whose})", size(bytes), size(self.memory))
     }
 

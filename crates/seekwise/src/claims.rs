@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seekwise_formats::diagnostic::nearest;
+use seekwise_formats::spelling::nearest;
 use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
@@ -173,7 +173,7 @@ fn wanted<'a>(args: &Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, Error> 
     if let Some(id) = args.ids.iter().find(unknown) {
         let near = nearest(id, all.iter().map(|known| known.id.as_str()));
         let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        return Err(Error::new(format!("{id}: no such finding; expected D1 to C28{hint}")));
+        return Err(Error::new(format!("{id}: unknown finding; expected D1 to C28{hint}")));
     }
     let mut ids = args.ids.clone();
     for id in &args.ids {

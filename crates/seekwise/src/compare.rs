@@ -230,13 +230,13 @@ impl Answer<'_> {
             let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
             if let Some(cell) = missing {
                 let side = format!("{}={}", self.key, self.values[cell]);
-                return Err(Error::new(format!("--metric {metric}: a run with {side} has none to judge")));
+                return Err(Error::new(format!("--metric {metric}: a run with {side} has no value")));
             }
         }
         let unjudged = self.findings.iter().find(|finding| finding.judgement.is_none());
         match unjudged {
             Some(finding) => Err(Error::new(format!(
-                "--metric {}: a run came to 0, which no ratio can be made of",
+                "--metric {}: a run has the value 0, so that there is no ratio",
                 self.metric(finding)
             ))),
             None => Ok(()),

@@ -37,7 +37,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
         let target = if space.is_some() { drive.to_owned() } else { setup.target.clone() };
         let prepared = Setup { target, set, destroy: None, ..setup.clone() }.prepare()?;
         if prepared.target.is_measured() {
-            return Err(Error::new(format!("--dry-run: {} is no modelled disk; expected a drive", spoken(drive))));
+            return Err(Error::new(format!("--dry-run: {} is not a modelled disk; expected a drive", spoken(drive))));
         }
         let seed = Seed(setup.seed).run(0).0;
         seconds.push(measure(&prepared.target, &prepared.job, seed, |_| {})?.end().nanos() as f64 / 1e9);
@@ -55,7 +55,7 @@ fn space(setup: &Setup) -> Result<Option<u64>, Error> {
             Ok(Some(bytes / 4096 * 4096))
         }
         Some(_) => Err(Error::new(format!(
-            "--dry-run: how long {} takes is not known; expected a file, a device or a modelled disk",
+            "--dry-run: cannot estimate the time on {}; expected a file, a device or a modelled disk",
             setup.target
         ))),
         None => Ok(None),

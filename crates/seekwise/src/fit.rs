@@ -86,9 +86,12 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<Report, Error> {
 }
 
 fn nothing(args: &Fit) -> Error {
-    let why =
-        if args.only.is_empty() { "every figure is stated or measured" } else { "--only names no figure that moves" };
-    Error::new(format!("{}: nothing of it may move: {why}; `seekwise keys drive` lists the keys", args.drive))
+    let why = if args.only.is_empty() {
+        "all figures are from a datasheet or measured"
+    } else {
+        "--only names no figure that can be fitted"
+    };
+    Error::new(format!("{}: nothing to fit: {why}; `seekwise keys drive` lists the keys", args.drive))
 }
 
 /// Reads all that is given.
@@ -120,7 +123,7 @@ fn given(args: &Fit) -> Result<Given, Error> {
     }
     if data.iter().all(|data| data.count(Part::Seen) == 0) {
         return Err(Error::new(
-            "all data are held back or left out: there is nothing to fit to; expected hold=none of some",
+            "all data is held out or skipped, so there is nothing to fit to; expected hold=none for some",
         ));
     }
     Ok(Given { hash: sha256(all.as_bytes()), text, drive, data })
@@ -193,7 +196,7 @@ fn foretell(args: &Fit, given: &Given, parameters: usize) -> Result<(), Error> {
     let one = clock.seconds() * parameters as f64;
     let [least, most] = [POINTS.0, POINTS.1].map(|points| points * one);
     if most >= LONG {
-        let again = format!("{}.journal keeps what was tried: --resume goes on", args.out.display());
+        let again = format!("{}.journal keeps the progress; --resume continues", args.out.display());
         log::info!(
             "figures that may move: {parameters}; this takes about {} to {} here. --only and --generations make it shorter; \
              {again}",

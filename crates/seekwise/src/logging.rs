@@ -56,6 +56,7 @@ pub struct RequestLog;
 
 #[cfg(not(feature = "parquet"))]
 impl RequestLog {
+    /// An error where a log is asked for.
     pub fn create(_: (&str, &str), _: u64, path: Option<&Path>, _: bool, _: bool) -> Result<RequestLog, Error> {
         match path {
             Some(_) => Err(Error::new("a log of requests needs the feature `parquet`, which this build is without")),

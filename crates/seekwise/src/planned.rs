@@ -63,11 +63,11 @@ impl Opening<'_> {
         }
         let kept = results::kept(folder)?;
         let changed = |what: &str, lines: &str| {
-            let head = format!("{}: cannot go on, for {what}; use another --out", folder.display());
+            let head = format!("{}: cannot continue: {what}; use another --out", folder.display());
             Err(Error::new(format!("{head}\n{lines}")))
         };
         if kept.study != text {
-            return changed("it holds the results of another study", &difference(name, &kept.study, text));
+            return changed("it holds results of another study", &difference(name, &kept.study, text));
         }
         let changes = kept.made.inputs.changes(&reading::text);
         if !changes.differ.is_empty() {
@@ -86,7 +86,7 @@ impl Opening<'_> {
             return self.go_on(kept);
         }
         if self.resume && results::holds(self.folder) {
-            return Err(Error::new("--resume with a result folder goes on in that folder: --out must name it too"));
+            return Err(Error::new("--resume with a result folder continues in that folder; --out must name it too"));
         }
         let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
         let hashes = |made: &MadeFrom| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
@@ -110,11 +110,11 @@ impl Opening<'_> {
         if made.program != Program::this() {
             let (before, this) = (&made.program, Program::this());
             let why = format!("its results were made by {before}, and this is {this}");
-            return Err(Error::new(format!("{}: cannot go on, for {why}; use another --out", folder.display())));
+            return Err(Error::new(format!("{}: cannot continue: {why}; use another --out", folder.display())));
         }
         let planned = plan_kept(folder, kept.clone())?;
         if planned.made != made {
-            return Err(Error::new(format!("{}: its made-from.json does not fit what it keeps", folder.display())));
+            return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
         let threads = self.admit(&planned)?;
         let (results, done) = Results::go_on(folder, &kept)?;

@@ -92,12 +92,12 @@ fn something(when: &When, report: &Report) -> Result<(), Error> {
         let seconds = |at: &Instant| at.nanos() as f64 / 1e9;
         if let Some(late) = instants.iter().find(|at| seconds(at) > end) {
             let late = seconds(late);
-            let other = "expected an instant of the run; --after cuts once it has ended";
+            let other = "expected a time within the run; --after cuts after its end";
             return Err(Error::new(format!("--at {late} s: the run ended at {end:.3} s; {other}")));
         }
     }
     match report.writes {
-        0 => Err(Error::new("no write was acknowledged in the whole of the run: a power cut has nothing to lose")),
+        0 => Err(Error::new("the run acknowledged no writes, so a power cut has nothing to lose")),
         _ => Ok(()),
     }
 }

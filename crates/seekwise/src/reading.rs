@@ -28,7 +28,7 @@ pub fn spoken(name: &str) -> &str {
 pub fn one_standard_input(names: &[&str]) -> Result<(), Error> {
     match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
         0 | 1 => Ok(()),
-        _ => Err(Error::new("-: standard input can be read for one of them only; expected a file for the other")),
+        _ => Err(Error::new("-: standard input can only be used once; expected a file for the other argument")),
     }
 }
 
@@ -40,7 +40,7 @@ pub fn text(path: &str) -> io::Result<String> {
     }
     let bytes = if once::is_once(path)? { short(path)? } else { fs::read(path)? };
     if bytes.contains(&0) {
-        return Err(io::Error::new(ErrorKind::InvalidData, "it holds zero bytes; expected a text file"));
+        return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
 }
@@ -50,7 +50,7 @@ fn short(name: &str) -> io::Result<Vec<u8>> {
     match once::kept(name)? {
         once::Kept::Memory(bytes) => Ok(bytes.to_vec()),
         once::Kept::File(_) => {
-            let why = "it is too long for a job, a scene or a stack, and no trace that is known";
+            let why = "it is too long for a job, a scene or a stack, and not a known trace format";
             Err(io::Error::new(ErrorKind::InvalidData, why))
         }
     }
@@ -114,7 +114,7 @@ pub fn read(path: &str) -> Result<String, Error> {
 
 fn something(text: String) -> io::Result<String> {
     match text.trim().is_empty() {
-        true => Err(io::Error::new(ErrorKind::InvalidData, "it is empty")),
+        true => Err(io::Error::new(ErrorKind::InvalidData, "the file is empty")),
         false => Ok(text),
     }
 }

@@ -87,19 +87,19 @@ impl std::fmt::Display for FolderError {
             FolderError::Io(path, error) => write!(f, "{}: {error}", path.display()),
             FolderError::Holds(path) => write!(
                 f,
-                "{}: holds results already; --force replaces them, another --out leaves them, `seekwise study {} \
-                 --resume` goes on with them",
+                "{}: already holds results; --force overwrites them, another --out keeps them, `seekwise study {} \
+                 --resume` continues them",
                 path.display(),
                 quoted(&path.to_string_lossy())
             ),
             FolderError::Foreign(path) => write!(
                 f,
-                "{}: is there, beside no {MADE} that says that Seekwise wrote it, and is not replaced; use another --out",
+                "{}: exists, but no {MADE} shows that Seekwise wrote it, so it is not overwritten; use another --out",
                 path.display()
             ),
             FolderError::Unknown(path) => write!(
                 f,
-                "{}: has no {MADE} and no {STUDY}, so that nothing says what made its results; run the study again, \
+                "{}: has no {MADE} and no {STUDY}, so the origin of its results is unknown; run the study again, \
                  into another folder",
                 path.display()
             ),
@@ -206,7 +206,7 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
         (_, true) => Ok(()),
         (true, _) if there == text => Ok(()),
         (true, _) => {
-            let why = "cannot go on, for it holds the results of another study; use another --out".to_owned();
+            let why = "cannot continue: it holds results of another study; use another --out".to_owned();
             Err(FolderError::Unfit(folder.to_owned(), why))
         }
         _ => Err(FolderError::Holds(folder.to_owned())),
@@ -242,7 +242,7 @@ impl Results {
     /// and what Seekwise did not write never.
     pub fn begin(folder: &Path, study: &str, made: &MadeFrom, force: bool) -> Result<Results, FolderError> {
         free(folder, study, force)?;
-        let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be made: {error}"));
+        let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
         fs::create_dir_all(folder).map_err(unmade)?;
         write_kept(folder, study, &made.text())?;
         Results::append_to(folder)

@@ -140,7 +140,7 @@ fn something(measured: &Measured, job: &Work) -> Result<(), Error> {
             "the scene's programs asked the drive for nothing, so there is nothing to say{trouble}; expected files that \
              they find: `files` of a volume (volume.NAME.files), or of a program that brings its own"
         ),
-        (0, _) => format!("the job issued no request, so there is nothing to say{trouble}"),
+        (0, _) => format!("the job issued no requests, so there is no result{trouble}"),
         (issued, failures) if failures >= issued => format!("all {issued} requests failed{trouble}"),
         (issued, failures) => format!(
             "no request was counted: {issued} were issued, {failures} failed, and none that was done is a read or write \

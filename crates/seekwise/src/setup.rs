@@ -104,7 +104,7 @@ impl Setup {
         let Some(name) = &self.destroy else { return Ok(None) };
         if self.set.iter().any(|(key, _)| key == plan::DESTROY) {
             return Err(Error::new(format!(
-                "--destroy {name}: --set {} says it too; expected one of the two",
+                "--destroy {name}: conflicts with --set {}; expected one of the two",
                 plan::DESTROY
             )));
         }
@@ -113,7 +113,7 @@ impl Setup {
                 Ok(Some((plan::DESTROY.to_owned(), name.clone())))
             }
             _ => Err(Error::new(format!(
-                "--destroy {name}: {} holds nothing that could be destroyed; expected file:PATH, device:PATH or nbd:ADDRESS",
+                "--destroy {name}: {} holds nothing to destroy; expected file:PATH, device:PATH or nbd:ADDRESS",
                 self.target
             ))),
         }
@@ -128,7 +128,7 @@ impl Setup {
                 "stack" => "--on names the stack",
                 plan::PLACE => "--on names the place",
                 "drive" if drive => "--on names the drive",
-                "job.runtime" if self.runtime.is_some() => "--runtime says how long it runs",
+                "job.runtime" if self.runtime.is_some() => "--runtime sets the run time",
                 FORMAT if self.trace_format.is_some() => "--trace-format names the format",
                 _ => continue,
             };
@@ -198,7 +198,7 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnos
     once(set)?;
     let mut settings = target(name)?;
     if settings.iter().any(|(key, _)| key == plan::PLACE) {
-        return Err(Error::new(format!("{name}: is no modelled disk; expected a drive or a stack file")));
+        return Err(Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file")));
     }
     if let Some((key, _)) = set.iter().find(|(key, _)| key.starts_with("job.")) {
         return Err(Error::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
@@ -228,7 +228,10 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
             (Of::Stack(_), Some(stack)) => {
                 let mut settings = target(stack)?;
                 if settings.iter().any(|(key, _)| key == plan::PLACE) {
-                    return Err(Error::new(format!("{name}: `{stack}` is no modelled disk; expected {}", kind.form)));
+                    return Err(Error::new(format!(
+                        "{name}: `{stack}` is not a modelled disk; expected {}",
+                        kind.form
+                    )));
                 }
                 settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
@@ -270,7 +273,7 @@ fn is_job(name: &str) -> Result<(), Error> {
 pub fn once(set: &[(String, String)]) -> Result<(), Error> {
     let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
     match set.iter().enumerate().find(twice) {
-        Some((_, (key, value))) => Err(Error::new(format!("--set {key}={value}: `{key}` is set twice; expected once"))),
+        Some((_, (key, value))) => Err(Error::new(format!("--set {key}={value}: `{key}` is set twice"))),
         None => Ok(()),
     }
 }

@@ -200,9 +200,9 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
             Ok((name.to_owned(), text))
         }
         None => {
-            let near = seekwise_formats::diagnostic::nearest(name, known().map(|(name, _)| *name));
+            let near = seekwise_formats::spelling::nearest(name, known().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Err(Error::new(format!("{name}: no such study file, and no built-in study of that name{hint}")))
+            Err(Error::new(format!("{name}: no such study file, and no built-in study with that name{hint}")))
         }
     }
 }
@@ -268,7 +268,7 @@ pub fn something(evidence: &Evidence<'_>) -> Result<(), Error> {
     let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.runs(*cell).is_empty()).count();
     let empty: Vec<usize> = (0..evidence.made.cells.len()).filter(empty).collect();
     if ran > 0 && empty.len() == ran {
-        return Err(Error::new("no run counted a request: nothing was answered; are the jobs long enough?"));
+        return Err(Error::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
     }
     for cell in empty {
         log::warn!("no request was counted at {}", evidence.made.cells[cell].cell.levels.join(", "));

@@ -53,7 +53,7 @@ impl Unfinished {
 /// A folder that goes away with what is handed back; it is listed as unfinished meanwhile.
 pub fn scratch() -> Result<tempfile::TempDir, Error> {
     let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| Error::new(format!("a temporary folder cannot be made: {error}")))?;
+    let folder = folder.map_err(|error| Error::new(format!("cannot create a temporary folder: {error}")))?;
     hold().remove(folder.path());
     Ok(folder)
 }

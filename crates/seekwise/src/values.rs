@@ -16,12 +16,12 @@ pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
             None => vec![word.to_owned()],
         };
         if let Some(twice) = more.iter().find(|value| values.contains(value)) {
-            return Err(fault(format!("`{twice}` is there twice; expected values that differ")));
+            return Err(fault(format!("duplicate value `{twice}`; expected different values")));
         }
         values.extend(more);
     }
     match values.len() {
-        0 | 1 => Err(fault(format!("expected two values or more, as in --vary {key}=A,B or {key}=1..32"))),
+        0 | 1 => Err(fault(format!("expected at least two values, as in --vary {key}=A,B or {key}=1..32"))),
         _ => Ok(values),
     }
 }
@@ -46,7 +46,7 @@ fn spread(first: u64, last: u64, step: Option<u64>) -> Result<Vec<String>, Strin
     };
     match (first, step) {
         (0, None) => return Err(format!("0 cannot be doubled; expected 1..{last}, or steps as in 0..{last}:1")),
-        (_, Some(0)) => return Err("a step of 0 leads nowhere".to_owned()),
+        (_, Some(0)) => return Err("the step is 0".to_owned()),
         _ => {}
     }
     let all = std::iter::successors(Some(first), next).take_while(|value| *value <= last);
@@ -79,12 +79,12 @@ mod tests {
     #[test]
     fn what_is_no_list_of_values_is_said() {
         let said = |text: &str| read(text).unwrap_err();
-        assert!(said("8").contains("--vary k=8: expected two values or more"), "{}", said("8"));
-        assert!(said("8,8").contains("`8` is there twice"));
-        assert!(said("1..4,2").contains("`2` is there twice"));
+        assert!(said("8").contains("--vary k=8: expected at least two values"), "{}", said("8"));
+        assert!(said("8,8").contains("duplicate value `8`"));
+        assert!(said("1..4,2").contains("duplicate value `2`"));
         assert!(said("8..1").contains("does not rise"));
         assert!(said("0..8").contains("0 cannot be doubled; expected 1..8, or steps as in 0..8:1"));
-        assert!(said("1..8:0").contains("a step of 0"));
+        assert!(said("1..8:0").contains("the step is 0"));
         assert!(said("1..99999999:1").contains("more than 1000 values"));
     }
 }

@@ -86,7 +86,7 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other("too many links from one to the next"))
+    Err(io::Error::other("too many levels of symbolic links"))
 }
 
 /// A device, a pipe or a socket to write to.
@@ -106,18 +106,18 @@ fn existing(path: &Path, there: &fs::Metadata) -> io::Result<Box<dyn Write + Sen
 pub fn admit(path: &Path, force: bool) -> Result<(), Error> {
     let refused = |why: &dyn Display| Error::new(format!("{}: {why}", path.display()));
     if path.as_os_str() == "-" {
-        return Err(refused(&"standard output holds the answer; expected the name of a file"));
+        return Err(refused(&"standard output is used for the answer; expected a file name"));
     }
     let followed = followed(path).map_err(|error| refused(&error))?;
     match fs::metadata(&followed) {
-        Ok(there) if there.is_file() && !force => return Err(refused(&"is there already; --force replaces it")),
+        Ok(there) if there.is_file() && !force => return Err(refused(&"already exists; --force overwrites it")),
         Ok(there) if there.is_file() => log::info!("{} is replaced", path.display()),
         Ok(there) if there.is_dir() => return Err(refused(&"it is a directory; expected a file")),
         // A device or a pipe is opened when there is something to write.
         Ok(_) => return Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let made = followed.parent().map_or(Ok(()), fs::create_dir_all);
-            made.map_err(|error| refused(&format!("its folder cannot be made: {error}")))?;
+            made.map_err(|error| refused(&format!("cannot create its folder: {error}")))?;
         }
         Err(error) => return Err(refused(&error)),
     }

@@ -11,61 +11,60 @@ use super::{key_value, name, seed, size, threads};
 /// Arguments of `crash`.
 #[derive(Args, Debug)]
 pub struct Crash {
-    /// A drive's name (see `seekwise drives`) or a stack file: what the program runs on.
+    /// The disk to run on: a drive's name (see `seekwise drives`) or a stack file.
     #[arg(long = "on", value_name = "TARGET", value_parser = name, required_unless_present = "recipes")]
     pub target: Option<String>,
-    /// Set a dotted key of the stack; may be given more than once.
+    /// Set a dotted key of the stack; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// The seed of all chance.
+    /// The random seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// A built-in recipe, or a file of recipes and one of them behind a colon: workload, check and file system. What is given beside
-    /// it replaces its own.
+    /// A built-in recipe, or FILE:NAME: the workload, check and file system. Other options override its values.
     #[arg(long, value_name = "NAME|FILE:NAME", value_parser = name)]
     pub recipe: Option<String>,
     /// List the built-in recipes; with --recipe, show that one.
     #[arg(long)]
     pub recipes: bool,
-    /// A file system that is mounted on the disk (ext4, xfs, btrfs), and options of its mount, such as ext4:barrier=0. Needs root.
+    /// The file system to mount on the disk (ext4, xfs, btrfs), with mount options, such as ext4:barrier=0. Needs root.
     #[arg(long, value_name = "NAME[:OPTIONS]", value_parser = name)]
     pub fs: Option<String>,
-    /// How large the file system is made, such as 512m; without it 64m, of xfs 300m, of btrfs 256m.
+    /// The size of the file system, such as 512m [default: 64m; xfs 300m, btrfs 256m].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
-    /// A command for a shell that fills the file system before the disk is served.
+    /// A shell command that fills the file system before the disk is served.
     #[arg(long, value_name = "CMD")]
     pub prepare: Option<String>,
-    /// The command for a shell whose work is cut; each line that it prints is a promise.
+    /// The shell command to test; each line that it prints is a promise.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub workload: Option<String>,
-    /// The command for a shell that looks at what a cut leaves: exit code 0 consistent, 10 lost but allowed, 11 lost after a promise,
-    /// others corrupt.
+    /// The shell command that checks what a cut leaves; its exit code: 0 consistent, 10 lost but allowed, 11 lost after a promise,
+    /// any other corrupt.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub check: Option<String>,
-    /// Hand a variable of the environment on to workload, check and --prepare, or set it for them; may be given more than once. Without it
-    /// they find PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and what the recipe names.
+    /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. They always get PATH, HOME,
+    /// USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and what the recipe names.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     pub env: Vec<(String, Option<String>)>,
-    /// So many cuts.
+    /// Number of cuts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
-    /// At each cut also so many other choices of the writes that standards allow to be lost.
+    /// At each cut, also try this many other sets of lost writes that the standards allow.
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub orders: u32,
-    /// Let the model's time run so many times as fast as the clock.
+    /// Run the model's time this many times as fast as real time.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
     pub speed: f64,
-    /// End a workload or a check that takes longer, by the clock; the first is an error, the second a corrupt medium.
+    /// Real-time limit of a workload or a check; beyond it, a workload is an error and a check means a corrupt medium.
     #[arg(long, value_name = "T", default_value = "600 s", value_parser = Duration::parse)]
     pub limit: Duration,
-    /// So many checks at once; 0 is one for each core.
+    /// Number of checks to run in parallel; 0 means one per core.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub jobs: usize,
-    /// Where media are made for the checks; without it, in memory (/dev/shm) where that is, else in the folder for temporary files.
+    /// The folder for the media to check [default: /dev/shm if it exists, otherwise the folder for temporary files].
     #[arg(long, value_name = "DIR")]
     pub scratch: Option<PathBuf>,
-    /// Keep the first medium that somebody broke his word on in this file, as long as the disk or the file system, with holes.
+    /// Keep the first medium that breaks a promise in this file, a sparse file as large as the disk or file system.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
 }
@@ -77,9 +76,9 @@ fn variable(text: &str) -> Result<(String, Option<String>), String> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     match fits {
         true if name.starts_with("SEEKWISE_") => {
-            Err(format!("`{name}` is the laboratory's own; expected another name"))
+            Err(format!("`{name}` is reserved for Seekwise; expected another name"))
         }
         true => Ok((name.to_owned(), value)),
-        false => Err(format!("`{name}` is no name of a variable; expected letters, digits and _")),
+        false => Err(format!("`{name}` is not a variable name; expected letters, digits and _")),
     }
 }

@@ -22,7 +22,7 @@ pub struct FormerSet {
     /// A dotted key of the stack and its new value.
     #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
     pub setting: (String, String),
-    /// Whose.
+    /// The served disk.
     #[command(flatten)]
     pub served: FormerServed,
 }
@@ -33,7 +33,7 @@ pub struct FormerPower {
     /// What becomes of the power, or a reset of the link.
     #[arg(value_enum)]
     pub what: FormerSupply,
-    /// Whose.
+    /// The served disk.
     #[command(flatten)]
     pub served: FormerServed,
 }
@@ -43,9 +43,9 @@ pub struct FormerPower {
 pub enum FormerSupply {
     /// The power fails.
     Cut,
-    /// It is switched off in order.
+    /// Shut the disk down properly.
     Off,
-    /// It comes back.
+    /// Switch the power on again.
     On,
     /// The link is reset.
     Reset,

@@ -23,25 +23,25 @@ Exit code 1: flushes or forced writes are answered before the medium has the dat
 /// Arguments of `flush-audit`.
 #[derive(Args, Debug)]
 pub struct FlushAudit {
-    /// A folder on the disk in question, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
+    /// A folder on the disk to test, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
     #[arg(value_name = "PATH|TARGET", value_parser = name)]
     pub target: String,
     /// Set real.scheduler, real.write_cache or real.queue_depth for the audit, or a key of a modelled stack.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// All that is on this device (by its serial number), or at this address, may go.
+    /// Allow destroying all data on this device (by serial number), or at this address.
     #[arg(long, value_name = "SERIAL|ADDRESS")]
     pub destroy: Option<String>,
-    /// How long the file in a folder is, such as 256m [default: 1g, or a quarter of what is free].
+    /// The size of the file in a folder, such as 256m [default: 1g, or a quarter of the free space].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
-    /// The seed of places and pauses.
+    /// The random seed of locations and pauses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
     /// What is drawn.
     #[command(flatten)]
     pub pictures: Pictures,
-    /// Replace a file that is there.
+    /// Overwrite existing files.
     #[arg(long, requires = "pictures")]
     pub force: bool,
 }

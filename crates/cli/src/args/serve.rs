@@ -13,55 +13,55 @@ use super::{key_value, name, seed};
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("doors").args(["nbd", "fuse"]).required(true).multiple(true)))]
 pub struct Serve {
-    /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers at once.
+    /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers immediately.
     #[arg(value_name = "TARGET", value_parser = name)]
     pub target: String,
-    /// Where clients come: unix:PATH (a socket for you alone) or tcp:ADDRESS:PORT.
+    /// The address for clients: unix:PATH (a socket that only you can use) or tcp:ADDRESS:PORT.
     #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
     pub nbd: Option<Address>,
-    /// A folder in which the disk appears as one file, disk.img, of which `losetup --direct-io=on` makes a kernel's disk.
+    /// A folder where the disk appears as a file, disk.img; `losetup --direct-io=on` turns it into a block device.
     #[arg(long, value_name = "DIR")]
     pub fuse: Option<PathBuf>,
-    /// Let others than programs of this machine in.
+    /// Allow connections from other machines.
     #[arg(long)]
     pub expose: bool,
     /// Where orders come (`seekwise disk`): a socket; without it, that of --nbd unix:PATH, or the folder of --fuse, and `.control`.
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
-    /// Keep what is on the platters in this file, as long as the disk; without it, in memory.
+    /// Keep the contents of the platters in this file, as large as the disk [default: in memory].
     #[arg(long, value_name = "FILE")]
     pub image: Option<PathBuf>,
-    /// Begin with what is in this file, which stays as it is; zeroes behind it.
+    /// Start with the contents of this file, followed by zeroes; the file is not changed.
     #[arg(long, value_name = "FILE")]
     pub base: Option<PathBuf>,
-    /// Keep each request with its instants in this file; `seekwise run FILE --on TARGET` plays it in virtual time.
+    /// Record every request with its times in this file; `seekwise run FILE --on TARGET` replays it in virtual time.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Set a dotted key of the stack; may be given more than once.
+    /// Set a dotted key of the stack; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// The seed of all chance.
+    /// The random seed.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// Let the model's time run so many times as fast as the clock.
+    /// Run the model's time this many times as fast as real time.
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = speed)]
     pub speed: f64,
-    /// Cut the power so long after the beginning (such as 37s), in the model's time.
+    /// Cut the power this long after the start (such as 37s), in the model's time.
     #[arg(long, value_name = "T", conflicts_with_all = ["cut_at_flush", "cut_at_write"], value_parser = Duration::parse)]
     pub cut_after: Option<Duration>,
-    /// Cut the power when the Nth flush comes.
+    /// Cut the power when the Nth flush arrives.
     #[arg(long, value_name = "N", conflicts_with = "cut_at_write", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at_flush: Option<u64>,
-    /// Cut the power when the Nth write comes.
+    /// Cut the power when the Nth write arrives.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at_write: Option<u64>,
-    /// Serve so many clients at once at most; more are sent away.
+    /// The most clients to serve at once; further ones are rejected.
     #[arg(long, value_name = "N", default_value_t = attendance::CLIENTS, value_parser = clients)]
     pub max_clients: usize,
-    /// Exit code 1 where the clock did not keep up.
+    /// Exit with code 1 if the machine did not keep up.
     #[arg(long)]
     pub strict: bool,
-    /// Run the command behind `--` as soon as clients can come, and end with it.
+    /// Run the command after `--` once clients can connect, and exit when it ends.
     #[arg(long, requires = "command")]
     pub run: bool,
     /// The command of --run.
@@ -114,7 +114,7 @@ Examples:
     ResetLink(Served),
 }
 
-/// A disk that is served.
+/// A served disk.
 #[derive(Args, Debug)]
 pub struct Served {
     /// Its socket for orders, which `seekwise serve` names.
@@ -125,22 +125,22 @@ pub struct Served {
 /// Arguments of `disk power`.
 #[derive(Args, Debug)]
 pub struct Power {
-    /// What becomes of the power.
+    /// What to do with the power.
     #[arg(value_enum)]
     pub what: Supply,
-    /// Whose.
+    /// The served disk.
     #[command(flatten)]
     pub served: Served,
 }
 
-/// What becomes of the power.
+/// What to do with the power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Supply {
-    /// It fails now.
+    /// Cut the power now.
     Cut,
-    /// It is switched off in order.
+    /// Shut the disk down properly.
     Off,
-    /// It comes back.
+    /// Switch the power on again.
     On,
 }
 
@@ -150,7 +150,7 @@ pub struct Set {
     /// A dotted key of the stack and its new value.
     #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
     pub setting: (String, String),
-    /// Whose.
+    /// The served disk.
     #[command(flatten)]
     pub served: Served,
 }

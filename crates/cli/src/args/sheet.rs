@@ -4,12 +4,12 @@ use clap::Args;
 
 /// What is known of a drive that `init drive` makes.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "A drive of its datasheet's figures")]
+#[command(next_help_heading = "Datasheet figures")]
 pub struct Sheet {
-    /// Bytes, as makers count them: 8t and 8 TB are 8 x 10^12, 8 TiB is 8 x 2^40.
+    /// Capacity in bytes, as makers count them: 8t and 8 TB are 8 x 10^12, 8 TiB is 8 x 2^40.
     #[arg(long, value_name = "SIZE", value_parser = drive_size)]
     pub capacity: Option<u64>,
-    /// Revolutions a minute.
+    /// Revolutions per minute.
     #[arg(long, value_name = "N")]
     pub rpm: Option<f64>,
     /// Sustained rate of the outermost zone in MB/s (10^6 bytes).
@@ -21,14 +21,14 @@ pub struct Sheet {
     /// Average read seek in milliseconds.
     #[arg(long, value_name = "MS")]
     pub seek: Option<f64>,
-    /// Surfaces with a head.
+    /// Number of heads.
     #[arg(long, value_name = "N")]
     pub heads: Option<u32>,
 }
 
 /// `8t`, `500 GB`, `1.2tb`, `8 TiB` or bytes; a drive's powers are of 1000, those with an `i` of 1024.
 fn drive_size(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is no size of a drive; expected one such as 500g, 8t, 7.3TiB, or bytes");
+    let wrong = || format!("`{text}` is not a drive size; expected for example 500g, 8t, 7.3TiB, or bytes");
     let word = text.trim().to_ascii_lowercase();
     let end = word.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(word.len());
     let (number, unit) = (word[..end].parse::<f64>().map_err(|_| wrong())?, word[end..].trim().trim_end_matches('b'));

@@ -15,10 +15,10 @@ pub struct Validate {
     /// A drive's name, or a profile file.
     #[arg(long, value_name = "NAME|FILE", value_parser = name)]
     pub drive: String,
-    /// Set a dotted key of the drive; may be given more than once.
+    /// Set a dotted key of the drive; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
-    /// What the replay goes by.
+    /// The timing of the replay.
     #[arg(long, value_enum, default_value_t = Replay::Think)]
     pub replay: Replay,
     /// The seed of the platter's phase.
@@ -30,23 +30,22 @@ pub struct Validate {
     /// Write every simulated request to this Parquet file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
-    /// Replace a file that is there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub force: bool,
-    /// Answer "no" (exit code 1) when a demerit (of all, the reads or the writes) is above so many percent of the
-    /// measured mean.
+    /// Exit with code 1 if a demerit (of all requests, reads or writes) is above this percentage of the measured mean.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub at_most: Option<f64>,
-    /// Which columns are shown.
+    /// The columns to show.
     #[command(flatten)]
     pub columns: Columns,
 }
 
-/// What a replay goes by.
+/// The timing of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Replay {
-    /// One at a time: each request its think time after the completion before it.
+    /// One request at a time, each its think time after the previous completion.
     Think,
-    /// Each request at its own instant.
+    /// Each request at its recorded time.
     Arrival,
 }

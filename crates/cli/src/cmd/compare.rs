@@ -36,7 +36,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     if args.force && args.out.is_none() && !args.pictures.any() {
         return Err(Failure::new("--force: there is nothing to replace; expected --out, --svg or --png beside it"));
     }
-    let (key, list) = args.vary.as_ref().expect("there without --against");
+    let (key, list) = args.vary.as_ref().expect("without --against");
     let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
     let (metrics, runs) = (args.metric.clone(), args.runs);
     let comparison = Comparison { setup, key: key.clone(), values, metrics, runs };
@@ -67,7 +67,7 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
 fn form(given: Option<Form>, json: bool) -> Result<Form, Failure> {
     match given {
         Some(form) if json && form != Form::Json => {
-            Err(Failure::new("--json and --format are two forms of one result; expected one of them"))
+            Err(Failure::new("--json and --format conflict; expected one of them"))
         }
         Some(form) => Ok(form),
         None if json => Ok(Form::Json),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use seekwise_formats::diagnostic::is_same;
 use seekwise_formats::keys::{Entry, sections, unknown};
+use seekwise_formats::spelling::is_same;
 use seekwise_os::live::Said;
 use seekwise_os::serve::send;
 use seekwise_run::sim::{UNCHANGEABLE, UNFIT};

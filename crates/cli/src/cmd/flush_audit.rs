@@ -84,7 +84,7 @@ fn open(args: &FlushAudit) -> Result<Opened, Failure> {
         let found: (Box<dyn RealTime>, bool) = match (&kind.of, rest) {
             (Of::Address(_), Some(address)) => (Box::new(Remote::connect(address).map_err(Failure::new)?), true),
             (Of::Stack(_), Some(stack)) => (Box::new(Live::new(setup::stack(stack, &args.set)?.0)), false),
-            _ => return Err(Failure::new(format!("{name}: has no medium; expected a folder, a device or a drive"))),
+            _ => return Err(Failure::new(format!("{name}: no medium; expected a folder, a device or a drive"))),
         };
         return at_place(args, found.0.as_ref(), found.1);
     }
@@ -94,7 +94,7 @@ fn open(args: &FlushAudit) -> Result<Opened, Failure> {
         Err(_) => modelled(args),
         Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => modelled(args),
         Ok(meta) if meta.is_file() => {
-            let why = "is a file, and no file of anybody's is written; expected the folder that it lies in";
+            let why = "is a file; existing files are never written; expected its folder";
             Err(Failure::new(format!("{name}: {why}")))
         }
         Ok(meta) => real(args, Path::new(path.unwrap_or(name)), meta.is_dir()),
@@ -107,7 +107,7 @@ fn modelled(args: &FlushAudit) -> Result<Opened, Failure> {
     warn(&warnings);
     if let Some(change) = stack.changes.first() {
         return Err(Failure::new(format!(
-            "`{}` changes during a run; expected the same settings throughout an audit",
+            "`{}` changes during a run; expected settings that hold throughout the audit",
             change.key
         )));
     }
@@ -118,10 +118,10 @@ fn modelled(args: &FlushAudit) -> Result<Opened, Failure> {
 /// An error where something is asked for that belongs to folders and devices.
 fn nothing_else(args: &FlushAudit, of: &str) -> Result<(), Failure> {
     if let Some(name) = &args.destroy {
-        return Err(Failure::new(format!("--destroy {name}: {of} holds nothing that could be destroyed")));
+        return Err(Failure::new(format!("--destroy {name}: {of} holds nothing to destroy")));
     }
     if args.size.is_some() {
-        return Err(Failure::new(format!("--size: {of} has its own; expected a folder with it")));
+        return Err(Failure::new(format!("--size: {of} has a fixed size; only for folders")));
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn at_place(args: &FlushAudit, place: &dyn RealTime, remote: bool) -> Result<Ope
         setup::nothing_set(&args.set)?;
         place.may_write(args.destroy.as_deref()).map_err(Failure::new)?;
         if args.size.is_some() {
-            return Err(Failure::new("--size: an export has its own; expected a folder with it"));
+            return Err(Failure::new("--size: an export has a fixed size; only for folders"));
         }
     } else {
         nothing_else(args, "a modelled disk")?;
@@ -143,7 +143,7 @@ fn at_place(args: &FlushAudit, place: &dyn RealTime, remote: bool) -> Result<Ope
 
 #[cfg(not(unix))]
 fn at_place(args: &FlushAudit, _: &dyn RealTime, _: bool) -> Result<Opened, Failure> {
-    Err(Failure::new(format!("{}: cannot be reached on this system", args.target)))
+    Err(Failure::new(format!("{}: not supported on this system", args.target)))
 }
 
 #[cfg(target_os = "linux")]
@@ -153,11 +153,13 @@ fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure>
     let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()));
     if folder {
         if let Some(name) = &args.destroy {
-            return Err(wrong(format!("--destroy {name}: nothing in a folder is destroyed; expected none with it")));
+            return Err(wrong(format!(
+                "--destroy {name}: nothing in a folder is destroyed; only for devices and exports"
+            )));
         }
     } else {
         if args.size.is_some() {
-            return Err(wrong("--size: a device has its own; expected a folder with it".to_owned()));
+            return Err(wrong("--size: a device has a fixed size; only for folders".to_owned()));
         }
         probe::may_write(path, args.destroy.as_deref()).map_err(Failure::new)?;
     }
@@ -180,7 +182,7 @@ fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure>
 
 #[cfg(not(target_os = "linux"))]
 fn real(args: &FlushAudit, _: &Path, _: bool) -> Result<Opened, Failure> {
-    Err(Failure::new(format!("{}: real disks are asked on Linux alone; expected a modelled drive", args.target)))
+    Err(Failure::new(format!("{}: real disks are only supported on Linux; expected a modelled drive", args.target)))
 }
 
 /// Settings of the device for as long as the audit lasts.

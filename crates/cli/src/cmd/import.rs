@@ -46,7 +46,7 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
     let stem = Path::new(file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-        return Err(Failure::new(format!("--name: `{name}` will not do; expected letters, digits, `-`, `_` and `.`")));
+        return Err(Failure::new(format!("--name: `{name}` is invalid; expected letters, digits, `-`, `_` and `.`")));
     }
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
     warn(&found.warnings);
@@ -81,13 +81,13 @@ fn shown(found: &Import) -> Shown<'_> {
 /// What the model does not take over, what matters first.
 fn left_over(found: &Import) -> String {
     let active = found.left.iter().filter(|left| left.active).count();
-    let mut rows = table(["not taken over", "value", "where", "here", "what it does"]);
+    let mut rows = table(["ignored parameter", "value", "where", "here", "effect"]);
     for left in &found.left {
         let here = if left.active { "not modelled" } else { "no difference" };
         rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), here, left.why.as_str()]);
     }
     match found.left.len() {
-        0 => "Everything was taken over.".to_owned(),
-        all => format!("Of {all} parameters without a counterpart {active} would change something:\n{rows}"),
+        0 => "All parameters were imported.".to_owned(),
+        all => format!("Of {all} parameters without a counterpart, {active} would change the result:\n{rows}"),
     }
 }

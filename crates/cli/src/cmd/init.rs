@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
+use seekwise_formats::figure::{Figure, Value};
 use seekwise_formats::keys::{Entry, Section, sections};
-use seekwise_formats::profile::figure::{Figure, Value};
 use seekwise_formats::stack::{Stack, hosts, layers};
 use seekwise_lab::catalogue::sketch::{Datasheet, nearest, sketch};
 use seekwise_lab::{built_in, catalogue};
@@ -48,12 +48,12 @@ const COMMENT: usize = 38;
 /// Writes the file.
 pub fn init(args: &args::Init) -> Outcome {
     if args.like.is_some() && args.what != Template::Drive {
-        return Err(Failure::new("--like goes with `init drive`"));
+        return Err(Failure::new("--like only applies to `init drive`"));
     }
     let args::Sheet { capacity, rpm, outer, inner, seek, heads } = args.sheet;
     let given = Datasheet { capacity, rpm, outer, inner, seek, heads };
     if !given.is_empty() && args.what != Template::Drive {
-        return Err(Failure::new("--capacity, --rpm, --outer, --inner, --seek and --heads go with `init drive`"));
+        return Err(Failure::new("--capacity, --rpm, --outer, --inner, --seek and --heads only apply to `init drive`"));
     }
     let name = args.out.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     let text = match args.what {
@@ -93,8 +93,8 @@ fn stack(file: &str) -> Result<String, Failure> {
     let mut text = format!(
         "# A stack: a drive and what stands between it and the program. It runs as it is:\n#\n\
          #   seekwise run random-read --on {file}\n#\n\
-         # What stands behind one # may be taken in, line by line. `seekwise keys driver` lists all keys of a layer,\n\
-         # `seekwise keys array.level` what each ready-made one has.\n"
+         # Lines with a single # can be enabled one by one. `seekwise keys driver` lists all keys of a layer,\n\
+         # `seekwise keys array.level` shows the value in each ready-made one.\n"
     );
     let all = sections();
     let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");
@@ -126,7 +126,7 @@ fn layer<'n, 'a>(
     let others: Vec<&str> = names.filter(|other| *other != name).collect();
     let mut text = format!("\n## {}", section.what);
     if let Some(whole) = section.keys.first().filter(|whole| !whole.required) {
-        text += &format!(" (without it, {})", whole.otherwise);
+        text += &format!(" (default: {})", whole.otherwise);
     }
     text += &format!("\n{hidden}[{}]\n{hidden}name = \"{name}\"\n", section.name);
     if !others.is_empty() {
@@ -165,18 +165,16 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Fa
     let like = like.or_else(|| nearest(given)).unwrap_or(DRIVE);
     catalogue::load(like)?;
     let (profile, what) = match given.is_empty() {
-        true => {
-            (catalogue::text(like).unwrap_or_default().to_owned(), format!("Every figure is still that of {like}."))
-        }
+        true => (catalogue::text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}.")),
         false => (
             sketch(like, given, name).map_err(Failure::new)?,
-            format!("What you gave is marked `datasheet`; the rest is scaled or taken from {like}."),
+            format!("The given figures are marked `datasheet`; the rest is scaled or taken from {like}."),
         ),
     };
     let heading = format!(
-        "{what} Change what is otherwise, and its source with it: `measured` (by whom, how), `datasheet` (which, where), or \
-         `inferred` (from what, by which step). `@word` stands for a text of [sources]. A line `##` says what the key below takes \
-         and means; `[checks]` is what must come out."
+        "{what} Change what differs, together with its source: `measured` (by whom, how), `datasheet` (which, where), or \
+         `inferred` (from what, how). `@word` refers to an entry of [sources]. A `##` line describes the key below it; \
+         `[checks]` are values that the model must reproduce."
     );
     let mut text = format!(
         "# A drive like {like}. It runs as it is:\n#\n#   seekwise run random-read --on {file}\n\
@@ -194,7 +192,7 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Fa
         let key = key.or(named.map(|named| format!("drive.{named}")));
         section = named.map_or(section, |named| format!("{named}."));
         if let Some(entry) = entries().find(|entry| Some(&entry.key) == key.as_ref()) {
-            let left_out = if entry.required { String::new() } else { format!(" (left out: {})", entry.otherwise) };
+            let left_out = if entry.required { String::new() } else { format!(" (default: {})", entry.otherwise) };
             text += &format!("## {}{left_out}\n", about(entry));
         }
         match line.starts_with("name") && section.is_empty() {

@@ -1,8 +1,8 @@
 //! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or ready-made layer has.
 
-use seekwise_formats::diagnostic::is_same;
+use seekwise_formats::figure::Figure;
 use seekwise_formats::keys::{Entry, Section, sections, unknown};
-use seekwise_formats::profile::figure::Figure;
+use seekwise_formats::spelling::is_same;
 use seekwise_formats::stack::hosts;
 use seekwise_lab::catalogue;
 use serde_json::{Value, json};
@@ -96,7 +96,7 @@ fn described(section: &Section, width: usize) -> String {
     for entry in &section.keys {
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
         text += &set_in(&format!("{}  {}{unit}", entry.key, entry.takes), width, 2);
-        text += &set_in(&format!("{} [left out: {}]", entry.meaning, entry.otherwise), width, INDENT + 2);
+        text += &set_in(&format!("{} [default: {}]", entry.meaning, entry.otherwise), width, INDENT + 2);
     }
     text
 }

@@ -127,7 +127,7 @@ fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
     let Some(job) = JOBS.iter().find(|job| job.name == name) else {
         let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
         let names = names.chain(SCENES.iter().map(|scene| scene.name));
-        let absent = Diagnostic::at(name, 0, "no built-in pattern or job of that name");
+        let absent = Diagnostic::at(name, 0, "no built-in pattern or job with that name");
         return Err(absent.nearest_to(name, names).limited(name).into());
     };
     if json {

@@ -1,7 +1,7 @@
 //! `seekwise programs`: the programs of scenes; of one, its figures with their sources.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::profile::figure::Figure;
+use seekwise_formats::figure::Figure;
 use seekwise_formats::program::{self, ProgramFile};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ pub fn programs(args: &args::Named, json: bool) -> Outcome {
             Some(program) => one(program, json),
             None => {
                 let names = all.iter().map(|program| program.name.as_str());
-                Err(Diagnostic::at(name, 0, "no program of that name").nearest_to(name, names).into())
+                Err(Diagnostic::at(name, 0, "no program with that name").nearest_to(name, names).into())
             }
         };
     }

@@ -3,7 +3,7 @@
 use seekwise::results::{self, KeptReview};
 use seekwise::study::again_from;
 use seekwise::study::review::again_from_review;
-use seekwise_lab::plot::forest::{self, Forest};
+use seekwise_lab::forest::{self, Forest};
 
 use super::study::{Said, finish, review};
 use crate::args;

@@ -85,10 +85,10 @@ fn show(
 /// An error where arguments do not go together.
 fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
     if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
-        return Err(Failure::new("--plot and --columns are for people; expected --format text with them"));
+        return Err(Failure::new("--plot and --columns need --format text"));
     }
     if args.slow.is_some() && !matches!(format, Format::Text | Format::Json) {
-        return Err(Failure::new("--slow: a list has no place in this form; expected text or json"));
+        return Err(Failure::new("--slow: not supported in this format; expected text or json"));
     }
     text::check(&args.columns.names)
 }
@@ -97,16 +97,16 @@ fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
 fn of_workers(format: Format, prepared: &Prepared) -> Result<(), Failure> {
     match format == Format::FioJson && prepared.job.workers().is_empty() {
         true => Err(Failure::new(
-            "--format fio-json: a scene, session or trace has no jobs of fio; expected text, json or csv",
+            "--format fio-json: a scene, session or trace has no fio jobs; expected text, json or csv",
         )),
         false => Ok(()),
     }
 }
 
-/// An error where `--force` has no file to replace.
+/// An error where `--force` has no file to overwrite.
 fn of_files(args: &args::Run, prepared: &Prepared) -> Result<(), Failure> {
     match args.force && args.out.is_none() && args.log.is_none() && prepared.logs.is_empty() {
-        true => Err(Failure::new("--force: there is nothing to replace; expected --out or --log beside it")),
+        true => Err(Failure::new("--force: there is nothing to overwrite; expected --out or --log as well")),
         false => Ok(()),
     }
 }
@@ -116,7 +116,7 @@ fn format(given: Option<Format>, json: bool) -> Result<Format, Failure> {
     match given {
         Some(format) if json && format != Format::Json => {
             let name = clap::ValueEnum::to_possible_value(&format).map_or(String::new(), |it| it.get_name().to_owned());
-            let why = "two forms for one standard output; expected one of them";
+            let why = "they conflict; expected one of them";
             Err(Failure::new(format!("--json and --format {name}: {why}")))
         }
         Some(format) => Ok(format),

@@ -139,7 +139,7 @@ fn content(args: &args::Serve, bytes: u64) -> Result<Bytes, Failure> {
     let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let length = base.metadata().map_err(|error| wrong(error.to_string()))?.len();
     if length > bytes {
-        return Err(wrong(format!("has {length} bytes; expected at most {bytes}, as the disk has")));
+        return Err(wrong(format!("has {length} bytes; expected at most {bytes}, the size of the disk")));
     }
     content.begun_with(base).map_err(|error| wrong(error.to_string()))
 }
@@ -160,9 +160,7 @@ impl Mounted {
         let Mounted(path, folder) = self;
         let path = path.display();
         folder.unmount().map_err(|error| {
-            Failure::new(format!(
-                "--fuse {path}: {error}; expected nobody in it: after `losetup -d`, `umount -l {path}`"
-            ))
+            Failure::new(format!("--fuse {path}: {error}; still in use: run `losetup -d`, then `umount -l {path}`"))
         })
     }
 }
@@ -188,7 +186,7 @@ struct Mounted;
 #[cfg(not(target_os = "linux"))]
 impl Mounted {
     fn at(path: &Path, _: &Export, _: Room, _: &Measured, _: Inbox) -> Result<Mounted, Failure> {
-        Err(Failure::new(format!("--fuse {}: only on Linux; expected --nbd", path.display())))
+        Err(Failure::new(format!("--fuse {}: only supported on Linux; expected --nbd", path.display())))
     }
 
     fn end(self) -> Result<(), Failure> {
@@ -202,14 +200,14 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<Platters, Failure> {
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
     let file = opened.map_err(|error| wrong(error.to_string()))?;
     if file.try_lock().is_err() {
-        return Err(wrong("another server has it".to_owned()));
+        return Err(wrong("another server is using it".to_owned()));
     }
     let length = file.metadata().map_err(|error| wrong(error.to_string()))?.len();
     if length != 0 && is_new {
-        return Err(wrong("holds a disk already; expected no file beside --base".to_owned()));
+        return Err(wrong("already holds a disk; with --base, expected a new file".to_owned()));
     }
     if length != 0 && length != bytes {
-        return Err(wrong(format!("has {length} bytes; expected {bytes}, as the disk has, or no file")));
+        return Err(wrong(format!("has {length} bytes; expected {bytes}, the size of the disk, or a new file")));
     }
     file.set_len(bytes).map_err(|error| wrong(error.to_string()))?;
     Ok(Platters::File(file))
@@ -343,7 +341,7 @@ fn machine(receipt: &Receipt) -> String {
     }
     if receipt.refused_for_memory > 0 {
         text.push_str(&format!(
-            "{} writes were refused (ENOSPC), for what the disk holds had come to the bound of --max-memory.\n",
+            "{} writes were refused (ENOSPC), because the contents of the disk had reached the limit of --max-memory.\n",
             receipt.refused_for_memory
         ));
     }

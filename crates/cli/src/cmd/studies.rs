@@ -151,7 +151,7 @@ struct Extent {
 /// Shows the study of that name.
 fn one(name: &str, json: bool) -> Outcome {
     let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
-        let fault = Diagnostic::at(name, 0, "no built-in study of that name");
+        let fault = Diagnostic::at(name, 0, "no built-in study with that name");
         return Err(fault.nearest_to(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0)).into());
     };
     let study = parse(name, text)?;

@@ -1,8 +1,7 @@
-//! Buffer, firmware, overheads and bus of a `disksim_disk`, and all that the model has no counterpart for.
+//! Buffer, firmware, overheads and bus of a `disksim_disk`, and the parameters that the model has no counterpart for.
 
-use super::Errors;
 use super::fields::Fields;
-use super::syntax::{At, Block};
+use super::syntax::{At, Block, Errors};
 use super::write::Text;
 
 /// Keys of a `disksim_disk`.
@@ -76,7 +75,7 @@ pub(super) const DISK: &[&str] = &[
     "Never disconnect",
 ];
 
-/// Nothing takes longer, in milliseconds.
+/// The longest time, in milliseconds.
 const LONGEST: f64 = 10_000.0;
 
 const TRACE: &str = "DiskSim destages a cached write at once";
@@ -162,10 +161,10 @@ fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     text.section("firmware.destage");
     text.inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
     text.leave(
-        &fields,
+        fields.block,
         key,
         !exact && depth > 1,
-        "a form of shortest positioning time with its own weights; ours is the plain one",
+        "a variant of shortest positioning time with weights; the model has the plain policy",
     );
     Ok(())
 }
@@ -179,7 +178,7 @@ fn overheads(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     for (name, kind) in
         [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
     {
-        // Before data that go at once; a read miss has let the bus go before its data come.
+        // This comes before data that are transferred immediately; a read miss has released the bus before its data arrive.
         let data = if name == "read_miss" { 0.0 } else { data };
         for (suffix, before) in [("", "read"), ("_after_write", "write")] {
             let key = format!("{kind} over. after {before}");
@@ -205,7 +204,7 @@ fn rounded(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }
 
-/// The transfer of a sector takes as long as the slowest of drive, buses and controller needs.
+/// The transfer time of a sector is that of the slowest of drive, buses and controller.
 fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Errors> {
     let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
     text.section("link");
@@ -220,7 +219,7 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
                 }
             }
         }
-        // A sector in no time is a link that is never waited for.
+        // A transfer time of zero means that the link is never the limit.
         let rate = if slowest > 0.0 { 0.512 / slowest } else { 100_000.0 };
         text.given(
             name,
@@ -235,7 +234,12 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
     let mark = disk.number_or("High (read) water mark", 0.0, 1.0, 0.0)?;
     let percent = if by_request { (100.0 * mark).round() } else { 0.0 };
     text.given("buffer_full_percent", percent, disk.at("High (read) water mark"), "High (read) water mark");
-    text.leave(disk, "Set watermark by reqsize", !by_request && mark > 0.0, "ours is a share of the request");
+    text.leave(
+        disk.block,
+        "Set watermark by reqsize",
+        !by_request && mark > 0.0,
+        "the model uses a share of the request",
+    );
     text.inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
     text.inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
     let slow = slow_start(buses);
@@ -245,7 +249,7 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
     Ok(())
 }
 
-/// A delay of buses or controllers that the link does not have.
+/// A delay of buses or controllers that the model's link does not have.
 fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
     buses.iter().find_map(|bus| {
         ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {
@@ -255,49 +259,49 @@ fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
     })
 }
 
-/// What is not taken over: key, the values that do nothing, and what it would do.
+/// Parameters without a counterpart: the key, the values without effect, and the effect of others.
 const LEFT: &[(&str, &[f64], &str)] = &[
-    ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time has the bus to itself either way"),
-    ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time has the bus to itself either way"),
-    ("Allow almost read hits", &[1.0], "a read just ahead of a prefetch waits for it here"),
-    ("Allow sneaky full read hits", &[1.0], "reads in the buffer are served while the arm works for others"),
-    ("Allow sneaky partial read hits", &[1.0], "reads partly in the buffer are served in their turn"),
-    ("Allow sneaky intermediate read hits", &[1.0], "blocks that an access happens to bring serve others"),
+    ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
+    ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
+    ("Allow almost read hits", &[1.0], "in the model, a read just ahead of a prefetch waits for it"),
+    ("Allow sneaky full read hits", &[1.0], "reads in the buffer are served while the arm serves other requests"),
+    ("Allow sneaky partial read hits", &[1.0], "reads that are partly in the buffer are served in turn"),
+    ("Allow sneaky intermediate read hits", &[1.0], "blocks that an access happens to read serve other requests"),
     ("Allow read hits on write data", &[1.0], "written blocks serve reads while they stay in the buffer"),
-    ("Allow write prebuffering", &[1.0], "written data come over the link while the arm moves"),
-    ("Preseeking level", &[0.0], "the arm moves for the next command before the present one is complete"),
+    ("Allow write prebuffering", &[1.0], "write data are transferred while the arm moves"),
+    ("Preseeking level", &[0.0], "the arm moves for the next command before the current one completes"),
     ("Use separate write segment", &[0.0], "any segment may hold writes"),
     ("Low (write) water mark", &[0.0], "the drive asks for more data of a write when its buffer is this empty"),
-    ("Calc sector by sector", &[0.0, 1.0], "a way of computing, not a behaviour"),
-    ("Enable caching in buffer", &[1.0], "2 serves reads from what they leave only in part"),
-    ("Read-ahead on idle hit", &[1.0], "a read from the buffer starts a prefetch behind it when the arm is idle"),
+    ("Calc sector by sector", &[0.0, 1.0], "a method of computation, not a behaviour"),
+    ("Enable caching in buffer", &[1.0], "2 serves reads from segments that they leave only in part"),
+    ("Read-ahead on idle hit", &[1.0], "a read served from the buffer starts a prefetch when the arm is idle"),
     ("Combine seq writes", &[1.0], "a write that continues another joins its segment"),
     ("Stop prefetch in sector", &[1.0], "a prefetch stops at once, not at the end of a sector"),
-    ("Disconnect write if seek", &[0.0], "lets the bus go during a write's seek"),
-    ("Write hit stop prefetch", &[1.0], "a write stops the prefetch that is under way"),
-    ("Read directly to buffer", &[1.0], "blocks are in the buffer as they pass, not when the track is whole"),
-    ("Immed transfer partial hit", &[1.0], "the buffered part of a read goes out at once"),
-    ("Immediate buffer write", &[0.0], "a write begins with whichever sector of its comes first"),
-    ("Other reselect overhead", &[0.0], "a second reselection of one command"),
-    ("Read disconnect afterread", &[0.0], "letting the bus go; overlaps with the seek"),
-    ("Read disconnect afterwrite", &[0.0], "letting the bus go; overlaps with the seek"),
-    ("Write disconnect overhead", &[0.0], "letting the bus go; overlaps with the write"),
-    ("Extra write disconnect", &[0.0], "a write after a write that it does not continue lets the bus go once more"),
-    ("Extradisc command overhead", &[0.0], "of that write"),
-    ("Extradisc disconnect overhead", &[0.0], "of that write"),
-    ("Extradisc inter-disconnect delay", &[0.0], "of that write"),
-    ("Extradisc 2nd disconnect overhead", &[0.0], "of that write"),
-    ("Extradisc seek delta", &[0.0], "of that write"),
+    ("Disconnect write if seek", &[0.0], "releases the bus during the seek of a write"),
+    ("Write hit stop prefetch", &[1.0], "a write stops the current prefetch"),
+    ("Read directly to buffer", &[1.0], "blocks enter the buffer as they pass, not when the track is complete"),
+    ("Immed transfer partial hit", &[1.0], "the buffered part of a read is transferred immediately"),
+    ("Immediate buffer write", &[0.0], "a write starts with whichever of its sectors comes first"),
+    ("Other reselect overhead", &[0.0], "further reselections of a command"),
+    ("Read disconnect afterread", &[0.0], "releasing the bus; overlaps with the seek"),
+    ("Read disconnect afterwrite", &[0.0], "releasing the bus; overlaps with the seek"),
+    ("Write disconnect overhead", &[0.0], "releasing the bus; overlaps with the write"),
+    ("Extra write disconnect", &[0.0], "a write after a write that it does not continue releases the bus once more"),
+    ("Extradisc command overhead", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc disconnect overhead", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc inter-disconnect delay", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc 2nd disconnect overhead", &[0.0], "belongs to the extra disconnect of such a write"),
+    ("Extradisc seek delta", &[0.0], "belongs to the extra disconnect of such a write"),
     ("Constant access time", &[0.0], "a fixed time instead of the mechanism"),
-    ("Print stats", &[0.0, 1.0], "a report of DiskSim's own"),
-    ("Avg sectors per cylinder", &[], "only used to guess distances"),
+    ("Print stats", &[0.0, 1.0], "affects only DiskSim's own report"),
+    ("Avg sectors per cylinder", &[], "only used to estimate distances"),
 ];
 
 fn left_over(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     for &(key, quiet, why) in LEFT {
         let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
         let active = !quiet.is_empty() && !quiet.contains(&value);
-        text.leave(disk, key, active, why);
+        text.leave(disk.block, key, active, why);
     }
     Ok(())
 }

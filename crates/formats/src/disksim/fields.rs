@@ -1,12 +1,11 @@
-//! A block's values by key: numbers in range, words, lists and blocks, with errors that name the place; and the keys
-//! that the block should not have.
+//! The values of a block by key: numbers in range, words, lists and blocks, with located errors; and its
+//! unknown keys.
 
-use super::Errors;
-use super::syntax::{At, Block, Entry, Value, short};
+use super::syntax::{At, Block, Entry, Errors, Value, short, shown};
 use super::write::Text;
 use crate::diagnostic::Diagnostic;
 
-/// A block whose keys are known.
+/// A block with its known keys.
 pub(super) struct Fields<'a> {
     pub(super) block: &'a Block,
     known: &'static [&'static str],
@@ -17,8 +16,8 @@ impl<'a> Fields<'a> {
         Fields { block, known }
     }
 
-    /// Keys that the block has and should not have: an error where one is near to a key that the block lacks, and so
-    /// misspells it; else a warning.
+    /// Unknown keys of the block: an error if one is close to a missing key, and thus probably
+    /// a misspelling, otherwise a warning.
     pub(super) fn unknown(&self, text: &mut Text) -> Errors {
         let known = |key: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(key));
         let lacking = || self.known.iter().copied().filter(|key| self.block.get(key).is_none());
@@ -30,7 +29,7 @@ impl<'a> Fields<'a> {
             match fault.nearest {
                 Some(_) => errors.push(fault),
                 None => {
-                    let what = format!("unknown parameter with {}, not taken over", shown(&entry.value));
+                    let what = format!("unknown parameter with {}, ignored", shown(&entry.value));
                     text.warn(entry.at.says(what).key(short(&entry.key)));
                 }
             }
@@ -41,7 +40,7 @@ impl<'a> Fields<'a> {
     pub(super) fn entry(&self, key: &str) -> Result<&'a Entry, Errors> {
         self.block.get(key).ok_or_else(|| {
             let what = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
-            let fault = self.block.at.says(format!("`{}` lacks it", short(what))).key(key);
+            let fault = self.block.at.says(format!("`{}` lacks this parameter", short(what))).key(key);
             let near = self.block.entries.iter().map(|entry| entry.key.as_str());
             let strange = near.filter(|key| !self.known.iter().any(|known| known.eq_ignore_ascii_case(key)));
             vec![fault.nearest_to(key, strange)]
@@ -52,7 +51,7 @@ impl<'a> Fields<'a> {
         let entry = self.entry(key)?;
         match &entry.value {
             Value::Block(block) => Ok(block),
-            _ => Err(vec![entry.at.says("it is no block").key(key)]),
+            _ => Err(vec![entry.at.says("is not a block").key(key)]),
         }
     }
 
@@ -65,7 +64,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A number that may be left out.
+    /// An optional number.
     pub(super) fn number_or(&self, key: &str, low: f64, high: f64, absent: f64) -> Result<f64, Errors> {
         if self.block.get(key).is_some() { self.number(key, low, high) } else { Ok(absent) }
     }
@@ -90,7 +89,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A list of numbers; none where the key is missing.
+    /// A list of numbers; empty if the key is missing.
     pub(super) fn numbers(&self, key: &str) -> Result<Vec<f64>, Errors> {
         let Some(entry) = self.block.get(key) else { return Ok(Vec::new()) };
         let Value::List(values) = &entry.value else {
@@ -103,23 +102,13 @@ impl<'a> Fields<'a> {
         values.iter().map(number).collect()
     }
 
-    /// Where a key stands, for sources and errors.
+    /// The place of a key, for sources and errors.
     pub(super) fn at(&self, key: &str) -> &'a At {
         self.block.get(key).map_or(&self.block.at, |entry| &entry.at)
     }
 }
 
-/// A value that will not do.
+/// The error about an invalid value.
 pub(super) fn wrong(at: &At, key: &str, value: &Value, expected: &str) -> Diagnostic {
-    at.says(format!("{} will not do", shown(value))).key(key).expected(expected)
-}
-
-/// A value in a few words.
-pub(super) fn shown(value: &Value) -> String {
-    match value {
-        Value::Number(_, text) => short(text).to_owned(),
-        Value::Word(word) => format!("`{}`", short(word)),
-        Value::List(values) => format!("a list of {}", values.len()),
-        Value::Block(block) => format!("a block `{}`", short(&block.kind)),
-    }
+    at.says(format!("{} is invalid", shown(value))).key(key).expected(expected)
 }

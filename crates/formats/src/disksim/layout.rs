@@ -1,8 +1,8 @@
 //! Layouts of generation 1 (zones with a sparing scheme) and 4 (an index of tracks) as our zones, holes and remaps.
 //!
-//! Generation 1 numbers the slots of a zone track after track; blocks take them in that order, leaving out the space at
+//! Generation 1 numbers the slots of a zone track after track; blocks fill them in that order, except for the space at
 //! the zone's front, slipped slots, and the spares of each unit (track, cylinder, range of cylinders or zone, as the scheme
-//! says). All of it becomes holes in the order of slots.
+//! says). All of these become holes.
 //!
 //! | what | meaning |
 //! |---|---|
@@ -12,22 +12,21 @@
 //! | offset | where slot 0 of the zone lies, in sectors; skews add up from there anew in each zone |
 //! | ranges | counted from the zone's first cylinder; a part range at its end has no spares |
 //!
-//! Where figures contradict each other the zones count, and a warning names both: a block count, a number of cylinders.
-//! Slips may stand in any order, more than once and beyond the zone; defects whose place is no spare stay where they are.
+//! If a block count or a number of cylinders contradicts the zones, the zones are used, with a warning that names both.
+//! Slips may be unsorted, repeated and beyond the zone; defects without a valid spare stay in their place.
 //!
-//! A block that a slip pushes into the spares of its cylinder lives there. The reference program folds it onto the next
-//! cylinder instead, where another block lives already (scheme 2); its inverse then disagrees, and it stops. It also turns
-//! all tracks behind a slip by a sector in schemes 2 to 6, which is an assumption of its own; ours stay where the skews put
-//! them.
+//! A block that a slip pushes into the spares of its cylinder stays there. The reference program wraps it onto the next
+//! cylinder, onto another block (scheme 2); its inverse mapping then disagrees, and it aborts. It also rotates
+//! all tracks after a slip by a sector in schemes 2 to 6, which is its own assumption; here the skews alone place
+//! the tracks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::Errors;
-use super::fields::{Fields, shown};
-use super::syntax::{Block, Value};
+use super::fields::Fields;
+use super::slots::{Hole, MOST_CYLINDERS, sectors, written};
+use super::syntax::{Errors, Value, shown};
 use super::write::{Text, share};
-use crate::diagnostic::Diagnostic;
 
 const GENERATION_1: &[&str] =
     &["LBN-to-PBN mapping scheme", "Sparing scheme used", "Rangesize for sparing", "Skew units", "Zones"];
@@ -46,13 +45,7 @@ const ZONE: &[&str] = &[
     "defects",
 ];
 
-/// A hole: first slot, slots, and how many times again each so many slots further.
-pub(super) type Hole = [u64; 4];
-
-/// More cylinders than any drive has.
-pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
-
-/// Writes the geometry; answers how many cylinders there are.
+/// Writes the geometry, and returns the number of cylinders.
 pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors> {
     let heads = model.whole("Number of data surfaces", 1, 64)?;
     let cylinders = model.whole("Number of cylinders", 1, MOST_CYLINDERS)?;
@@ -64,49 +57,21 @@ pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors>
         "dm_layout_g1" => generation_1(&Fields::of(block, GENERATION_1), heads, model, text)?,
         "dm_layout_g4" => super::layout_g4::layout(block, model, text)?,
         "dm_layout_g2" => {
-            let fault = block.at.says("its blocks are in a map that cannot be read").key("dm_layout_g2");
+            let fault = block.at.says("its block map cannot be read").key("dm_layout_g2");
             return Err(vec![fault.expected("an extraction as dm_layout_g1 or dm_layout_g4")]);
         }
         kind => {
             let known = ["dm_layout_g1", "dm_layout_g4"];
-            let fault = block.at.says("no layout that can be read").key(kind);
+            let fault = block.at.says("unknown layout").key(kind);
             return Err(vec![fault.expected(known.join(" or ")).nearest_to(kind, known)]);
         }
     };
-    let why = if end == cylinders { "the layout says it" } else { &format!("the layout has {end}, and counts") };
-    text.leave(model, "Number of cylinders", end != cylinders, why);
+    let why = if end == cylinders { "the layout gives it" } else { &format!("the layout has {end}, which is used") };
+    text.leave(model.block, "Number of cylinders", end != cylinders, why);
     Ok(end as u32)
 }
 
-/// Writes how many blocks the drive has: as many as its layout holds, whatever it claims.
-pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut Text) -> Result<(), Errors> {
-    let key = "Block count";
-    let claims = match model.block.get(key) {
-        Some(_) => Some(model.whole(key, 0, 1 << 40)?),
-        None => None,
-    };
-    let holds = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
-    if claims == Some(holds) && holds > 0 {
-        text.given("sectors", holds, model.at(key), key);
-        return Ok(());
-    }
-    let (at, layout) = (model.at("Layout Model"), "Layout Model");
-    if holds == 0 {
-        return Err(vec![at.says("its zones hold no block besides spares and slips").key(layout)]);
-    }
-    let claims = claims.map_or("no number of".to_owned(), |claims| claims.to_string());
-    let message = format!("{claims} blocks, but its zones without spares and slips hold {holds}, which count");
-    text.warn(model.at(key).says(message).key(key));
-    text.given(
-        "sectors",
-        holds,
-        at,
-        &format!("what its zones, spares and slips leave; its {key} says {claims} blocks"),
-    );
-    Ok(())
-}
-
-/// One zone's figures.
+/// The figures of a zone.
 struct Zone {
     first: u64,
     last: u64,
@@ -117,11 +82,11 @@ struct Zone {
     skews: (f64, f64),
     spares: u64,
     slips: Vec<u64>,
-    /// Slots or tracks, and those that stand for them.
+    /// Slots or tracks, and their replacements.
     defects: Vec<(u64, u64)>,
 }
 
-/// What a scheme's spares belong to.
+/// The unit that has spares of its own.
 #[derive(Clone, Copy, PartialEq)]
 enum Unit {
     Track,
@@ -133,30 +98,30 @@ enum Unit {
 #[derive(Clone, Copy)]
 struct Scheme {
     unit: Unit,
-    /// Its spares lie at the front of their unit, not at the end.
+    /// Spares are at the start of their unit, not at the end.
     front: bool,
     /// Slips, defects and spares are whole tracks.
     tracks: bool,
-    /// Slips leave the spares alone.
+    /// Slips do not use up spares.
     to_end: bool,
-    /// Its spares are slots of the unit.
+    /// Spares are slots of the unit.
     spares: bool,
-    /// It knows slips.
+    /// It has slips.
     slips: bool,
 }
 
-/// How a layout's zones are read.
+/// How to read the zones of a layout.
 #[derive(Clone, Copy)]
 struct Rules {
     /// 0, 1 or 2.
     mapping: u64,
     scheme: Scheme,
     heads: u64,
-    /// Skews are shares of a revolution, not sectors.
+    /// Skews are in revolutions, not sectors.
     revolutions: bool,
 }
 
-/// What the zones come to.
+/// The resulting layout.
 #[derive(Default)]
 struct Laid {
     rows: Vec<String>,
@@ -173,12 +138,12 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
     let rules = Rules { mapping, scheme, heads, revolutions: revolutions(fields, false)? };
     let entry = fields.entry("Zones")?;
     let Value::List(values) = &entry.value else {
-        return Err(vec![entry.at.says("it is no list").key("Zones").expected("[ dm_layout_g1_zone { … }, … ]")]);
+        return Err(vec![entry.at.says("is not a list").key("Zones").expected("[ dm_layout_g1_zone { … }, … ]")]);
     };
     let mut laid = Laid::default();
     for value in values {
         let Value::Block(block) = value else {
-            return Err(vec![entry.at.says(format!("{} is no zone", shown(value))).key("Zones")]);
+            return Err(vec![entry.at.says(format!("{} is not a zone", shown(value))).key("Zones")]);
         };
         let fields = Fields::of(block, ZONE);
         errors.extend(fields.unknown(text));
@@ -203,11 +168,11 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
         let rows: Vec<String> = laid.remaps.iter().map(|(own, lives)| format!("[{own}, {lives}]")).collect();
         text.rows("geometry.remaps", &rows, &entry.at, "defects");
     }
-    text.leave(fields, "Rangesize for sparing", false, "taken into the holes");
+    text.leave(fields.block, "Rangesize for sparing", false, "part of the holes");
     Ok(laid.cylinders)
 }
 
-/// Lays one zone behind those that are there.
+/// Appends a zone to the layout.
 fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> Result<(), Errors> {
     let mut zone = zone(fields, laid.cylinders, rules, text)?;
     let tracks = (zone.last + 1 - zone.first) * rules.heads;
@@ -226,22 +191,27 @@ fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> R
     laid.cylinders = zone.last + 1;
     laid.slots += tracks * zone.spt;
     if !rules.scheme.spares && zone.spares > 0 {
-        text.leave(fields, "Number of spares", false, "this sparing scheme has none, or all behind the last block");
+        text.leave(
+            fields.block,
+            "Number of spares",
+            false,
+            "this sparing scheme has none, or all after the last block",
+        );
     }
     if !rules.scheme.slips && !zone.slips.is_empty() {
-        text.leave(fields, "slips", false, "this sparing scheme has none");
+        text.leave(fields.block, "slips", false, "this sparing scheme has none");
     }
     Ok(())
 }
 
-/// Whether skews are shares of a revolution; a zone's own word counts before the layout's.
+/// Whether skews are in revolutions; the setting of a zone overrides that of the layout.
 fn revolutions(fields: &Fields<'_>, otherwise: bool) -> Result<bool, Errors> {
     if fields.block.get("Skew units").is_none() {
         return Ok(otherwise);
     }
     let (word, at) = fields.word("Skew units")?;
     let words = ["sectors", "revolutions"];
-    let fault = || at.says(format!("`{word}` is no unit of skews")).key("Skew units").expected(words.join(" or "));
+    let fault = || at.says(format!("`{word}` is not a unit of skew")).key("Skew units").expected(words.join(" or "));
     match word {
         "revolutions" => Ok(true),
         "sectors" => Ok(false),
@@ -253,15 +223,8 @@ fn shifted(hole: &Hole, by: u64) -> Hole {
     [hole[0] + by, hole[1], hole[2], hole[3]]
 }
 
-pub(super) fn written(hole: &Hole) -> String {
-    match hole {
-        [first, slots, _, 0] => format!("[{first}, {slots}]"),
-        [first, slots, period, times] => format!("[{first}, {slots}, {period}, {times}]"),
-    }
-}
-
 fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
-    // Only one scheme has ranges; others leave the figure at any value.
+    // Only one scheme has ranges; the others ignore the value.
     let range = || fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0);
     let plain = |unit| Scheme { unit, front: false, tracks: false, to_end: false, spares: true, slips: true };
     let to_end = |unit| Scheme { to_end: true, ..plain(unit) };
@@ -285,16 +248,17 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
     let last = fields.whole("Last cylinder number", 0, MOST_CYLINDERS - 1)?;
     let (key, at) = ("First cylinder number", fields.at("First cylinder number"));
     if last < first {
-        let fault = fields.at("Last cylinder number").says(format!("{last} lies before the zone's first, {first}"));
+        let fault =
+            fields.at("Last cylinder number").says(format!("{last} is below the zone's first cylinder, {first}"));
         return Err(vec![fault.key("Last cylinder number").expected(format!("{first} or more"))]);
     }
     if first < next {
-        let fault = at.says(format!("the zone begins at {first}, inside the one before")).key(key);
+        let fault = at.says(format!("the zone starts at {first}, inside the previous one")).key(key);
         return Err(vec![fault.expected(format!("{next} or more"))]);
     }
     let spt = fields.whole("Blocks per track", 1, 1 << 20)?;
     let revolutions = revolutions(fields, rules.revolutions)?;
-    // A part of a sector is dropped, as the reference program does. Below zero the disk is only turned the other way.
+    // Fractions of a sector are dropped, as in the reference program. Negative values only rotate the other way.
     let turn = |given: f64| if revolutions { given } else { given.trunc() / spt as f64 }.rem_euclid(1.0);
     let skew = |key: &str| Ok::<f64, Errors>(turn(fields.number_or(key, -1e6, 1e6, 0.0)?));
     Ok(Zone {
@@ -310,29 +274,29 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
     })
 }
 
-/// The slips, rising, each once.
+/// The slips, sorted and without duplicates.
 fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
     let (key, numbers) = ("slips", fields.numbers("slips")?);
     if let Some(strange) = numbers.iter().find(|number| !is_slot(number)) {
-        let fault = fields.at(key).says(format!("{strange} is no slot")).key(key);
+        let fault = fields.at(key).says(format!("{strange} is not a slot")).key(key);
         return Err(vec![fault.expected("whole numbers from 0")]);
     }
     let mut slips: Vec<u64> = numbers.iter().map(|&number| number as u64).collect();
     if let Some(pair) = slips.windows(2).find(|pair| pair[1] < pair[0]) {
-        let message = format!("{} stands behind {}: they are taken in rising order", pair[1], pair[0]);
+        let message = format!("{} follows {}; sorted in ascending order", pair[1], pair[0]);
         text.warn(fields.at(key).says(message).key(key));
         slips.sort_unstable();
     }
     let all = slips.len();
     slips.dedup();
     if slips.len() < all {
-        let message = format!("of {all} slots {} are different: each is slipped once", slips.len());
+        let message = format!("of {all} slots, {} are distinct; each is slipped once", slips.len());
         text.warn(fields.at(key).says(message).key(key));
     }
     Ok(slips)
 }
 
-/// Leaves out slips beyond the zone.
+/// Drops slips beyond the zone.
 fn keep_inside(fields: &Fields<'_>, slips: &mut Vec<u64>, end: u64, text: &mut Text) {
     if let Some(&last) = slips.last().filter(|&&last| last >= end) {
         let all = slips.len();
@@ -346,11 +310,11 @@ fn is_slot(number: &f64) -> bool {
     *number >= 0.0 && number.fract() == 0.0 && *number < 1e15
 }
 
-/// Pairs of a defect and what stands for it, each once; a pair of equals moves nothing.
+/// Pairs of a defect and its replacement, without duplicates; a pair of equals has no effect.
 fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     let numbers = fields.numbers("defects")?;
     if !numbers.iter().all(is_slot) || numbers.len() % 2 != 0 {
-        let fault = fields.at("defects").says("they are no pairs").key("defects");
+        let fault = fields.at("defects").says("they are not pairs").key("defects");
         return Err(vec![fault.expected("slot, slot that stands for it; whole numbers")]);
     }
     let pairs = numbers.chunks(2).map(|pair| (pair[0] as u64, pair[1] as u64));
@@ -358,7 +322,7 @@ fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     Ok(pairs.filter(|pair| pair.0 != pair.1 && seen.insert(*pair)).collect())
 }
 
-/// The profile's rows of a zone: two where its first cylinder runs backwards.
+/// The rows of a zone in the profile: two if its first cylinder runs backwards.
 fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
     let (cylinder, head) = zone.skews;
     let begin = |first: u64, end: u64, next: u64| {
@@ -370,7 +334,7 @@ fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
         let begin = begin(first, zone.last + 1, next);
         format!("{begin}, spt = {}, {turns}, head_skew = {} }}", zone.spt, share(head, 9))
     };
-    // Mapping 2 counts odd cylinders from the drive's first, not the zone's.
+    // Mapping 2 counts odd cylinders from the first of the drive, not of the zone.
     if rules.mapping != 2 || zone.first.is_multiple_of(2) {
         return vec![plain(zone.first, next, zone.offset)];
     }
@@ -389,14 +353,14 @@ fn rows(zone: &Zone, next: u64, rules: Rules) -> Vec<String> {
     rows
 }
 
-/// What slips and defects of a zone count: how many there are, and how many slots each has.
+/// The units of slips and defects of a zone: how many there are, and how many slots each has.
 #[derive(Clone, Copy)]
 struct Places {
     all: u64,
     slots: u64,
 }
 
-/// The slots that live elsewhere, in the zone's own numbers. A defect whose place is no free spare stays where it is.
+/// The remapped slots, in the numbering of the zone. A defect without a free spare stays in its place.
 fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text: &mut Text) -> BTreeMap<u64, u64> {
     let slots = |place: u64| (place * places.slots..).take(places.slots as usize);
     let empty = |slot: u64| holes.iter().any(|hole| covers(hole, slot));
@@ -408,7 +372,7 @@ fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text
             stay.push((own, lives));
             continue;
         }
-        // Where no block lies there is nothing to move.
+        // There is no block to move.
         remaps.extend(slots(own).zip(slots(lives)).filter(|&(own, _)| !empty(own)));
         taken.extend(slots(lives));
     }
@@ -426,7 +390,7 @@ fn covers(&[first, length, period, times]: &Hole, slot: u64) -> bool {
     slot >= first && slot - first - time * period < length
 }
 
-/// The holes of a zone of `tracks`, in its own slots.
+/// The holes of a zone of `tracks`, in the numbering of the zone.
 fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Result<Vec<Hole>, Errors> {
     let slots = tracks * zone.spt;
     let scheme = rules.scheme;
@@ -440,7 +404,7 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
     let slips: Vec<(u64, u64)> = known.iter().map(|slip| (slip * scale, scale)).collect();
     let spares = if scheme.spares && unit <= slots { zone.spares * scale } else { 0 };
     if spares >= unit {
-        let fault = fields.at("Number of spares").says(format!("{spares} spare slots in every {unit}"));
+        let fault = fields.at("Number of spares").says(format!("{spares} spare slots in each {unit}"));
         return Err(vec![fault.key("Number of spares").expected(format!("fewer than {unit}"))]);
     }
     let mut holes = Vec::new();
@@ -450,7 +414,7 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
         let to = (from + unit).min(slots);
         let inside = slip.iter().take_while(|slip| slip.0 < to).count();
         let part = to - from < unit;
-        // Units without slips are alike: one hole, repeated.
+        // Units without slips are identical: one repeated hole.
         let alike = if inside > 0 || part { 1 } else { until_next(slip, from, unit, slots) };
         let repeat = |(first, length): (u64, u64)| [first, length, if alike > 1 { unit } else { 0 }, alike - 1];
         let spares = if part { 0 } else { spares };
@@ -462,16 +426,16 @@ fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Re
     Ok(holes)
 }
 
-/// How many whole units from `from` on hold no slip.
+/// The number of complete units from `from` on without a slip.
 fn until_next(slips: &[(u64, u64)], from: u64, unit: u64, slots: u64) -> u64 {
     let next = slips.first().map_or(slots, |slip| slip.0 / unit * unit);
     ((next.min(slots) - from) / unit).max(1)
 }
 
-/// The holes of a unit: its slips as far as its blocks reach, and the spares that they leave.
+/// The holes of a unit: the slips among its blocks, and the remaining spares.
 fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)]) -> Vec<(u64, u64)> {
     if scheme.front {
-        // Seen from its end, a unit with spares at the front has them at the end.
+        // Reversed, a unit with spares at the start has them at the end.
         let mirror = |&(first, length): &(u64, u64)| (unit.start + unit.end - first - length, length);
         let slips: Vec<_> = slips.iter().rev().map(mirror).collect();
         let seen = unit_holes(unit.clone(), spares, Scheme { front: false, ..scheme }, &slips);
@@ -497,7 +461,7 @@ fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)
     holes
 }
 
-/// Makes the first so many usable slots empty.
+/// Leaves the given number of usable slots empty at the start.
 fn front(fields: &Fields<'_>, zone: &Zone, holes: &mut Vec<Hole>, slots: u64) -> Result<(), Errors> {
     if zone.front == 0 {
         return Ok(());
@@ -522,45 +486,12 @@ fn front(fields: &Fields<'_>, zone: &Zone, holes: &mut Vec<Hole>, slots: u64) ->
     }
     let front = end + empty;
     if front >= slots {
-        let fault = fields.at("Empty space at zone front").says(format!("{} leaves nothing of the zone", zone.front));
+        let fault = fields.at("Empty space at zone front").says(format!("{} leaves no room in the zone", zone.front));
         return Err(vec![fault.key("Empty space at zone front")]);
     }
     *holes = vec![[0, front, 0, 0]];
     holes.extend(behind);
     Ok(())
-}
-
-/// Holes alike and equally far apart as one with a count.
-pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
-    let mut found: Vec<Hole> = Vec::new();
-    for &(first, length) in holes {
-        if let Some(last) = found.last_mut() {
-            let end = last[0] + last[2] * last[3];
-            let step = first - end;
-            if last[1] == length && (last[3] == 0 || last[2] == step) {
-                (last[2], last[3]) = (step, last[3] + 1);
-                continue;
-            }
-        }
-        found.push([first, length, 0, 0]);
-    }
-    // A pair is no row of them: written out, it reads more easily.
-    found
-        .iter()
-        .flat_map(|hole| if hole[3] == 1 { vec![single(hole, 0), single(hole, 1)] } else { vec![*hole] })
-        .collect()
-}
-
-fn single(hole: &Hole, time: u64) -> Hole {
-    [hole[0] + time * hole[2], hole[1], 0, 0]
-}
-
-/// A block's list that must be there.
-pub(super) fn list<'a>(block: &'a Block, key: &str) -> Result<&'a [Value], Diagnostic> {
-    match block.get(key).map(|entry| &entry.value) {
-        Some(Value::List(values)) => Ok(values),
-        _ => Err(block.at.says("it lacks a list").key(key)),
-    }
 }
 
 #[cfg(test)]

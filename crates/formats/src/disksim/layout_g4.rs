@@ -1,23 +1,22 @@
 //! Layout generation 4: an index of indices down to runs of tracks, a table of track patterns, and slips.
 //!
-//! A row of an index is eleven figures: first block, first cylinder, angle; blocks, cylinders and turn of one repetition;
-//! blocks and cylinders of all; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
-//! repeats. The outermost index is the last. Its rows become zones, what they repeat becomes runs.
+//! A row of an index has eleven numbers: first block, first cylinder, angle; blocks, cylinders and rotation of one repetition;
+//! total blocks and cylinders; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
+//! repeats. The last index is the outermost. Its rows become zones, and what they repeat becomes runs.
 //!
-//! First blocks and slips count slots: all that the rows hold, the slipped ones included. A run with cylinders below zero
-//! begins at its highest; its turn still counts in the order of blocks.
+//! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders
+//! starts at its highest; its rotation still follows the order of blocks.
 
-use super::Errors;
 use super::fields::Fields;
-use super::layout::{self, list, repeated, written};
-use super::syntax::{Block, Value};
+use super::slots::{MOST_CYLINDERS, list, repeated, sectors, written};
+use super::syntax::{Block, Errors, Value};
 use super::write::{Text, share};
 use crate::diagnostic::Diagnostic;
 
 /// More runs than any drive has tracks on a surface.
 const MOST: usize = 2_000_000;
 
-/// Indices are not deeper than this.
+/// The deepest nesting of indices.
 const DEEPEST: usize = 8;
 
 /// A row of an index.
@@ -31,7 +30,7 @@ struct Row {
     turn: f64,
     times: u64,
     all_cylinders: i64,
-    /// A surface with its sectors a track, or an index.
+    /// A surface with its sectors per track, or an index.
     what: What,
 }
 
@@ -41,7 +40,7 @@ enum What {
     Index(usize),
 }
 
-/// A run of tracks: surface, first cylinder, tracks (below zero: inwards first), sectors a track, angle, skew.
+/// A run of tracks: surface, first cylinder, tracks (negative: inwards first), sectors per track, angle, skew.
 struct Run(u64, i64, i64, u64, f64, f64);
 
 pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Result<u64, Errors> {
@@ -63,9 +62,11 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
     for row in outermost {
         let runs = band(block, &indices, row, 0, &mut used).map_err(one)?;
         let end = row.cylinder + row.all_cylinders;
-        if row.cylinder < next || row.all_cylinders < 0 || end > layout::MOST_CYLINDERS as i64 {
-            let message =
-                format!("cylinders from {} to {end} overlap those before, or are more than a drive has", row.cylinder);
+        if row.cylinder < next || row.all_cylinders < 0 || end > MOST_CYLINDERS as i64 {
+            let message = format!(
+                "cylinders {} to {end} overlap the previous ones, or exceed what a drive can have",
+                row.cylinder
+            );
             return Err(one(block.at.says(message).key("IDX")));
         }
         zones.push(zone(row, next, &runs));
@@ -74,7 +75,7 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
     let at = &block.at;
     let slots = outermost.last().map_or(0, |row| row.first + row.blocks * row.times);
     let slips = slips(block, slots, text).map_err(one)?;
-    layout::sectors(model, slots, &repeated(&slips), text)?;
+    sectors(model, slots, &repeated(&slips), text)?;
     text.given("order", "\"cylinder\"", at, "its index names each run of tracks");
     text.inferred("track_skew", 0.0, "each run has its own");
     text.inferred("head_skew", 0.0, "each run has its own");
@@ -84,12 +85,12 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
         text.rows("geometry.holes", &rows, at, "Slips");
     }
     if !list(block, "Remaps").map_err(one)?.is_empty() {
-        text.leave_place("Remaps", at, "blocks that live elsewhere: ours lie in their own place");
+        text.leave_place("Remaps", at, "remapped blocks; the model leaves them in their place");
     }
     Ok(next as u64)
 }
 
-/// Rows must hold the blocks that they say: each begins where the one before ends, and repeats what is as long as it.
+/// Checks that each row starts where the previous one ends, and repeats something of its own length.
 fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
     let at = block.get("IDX").map_or(&block.at, |entry| &entry.at);
     let held = |index: &Vec<Row>| index.last().map_or(0, |row| row.first + row.blocks * row.times);
@@ -98,10 +99,10 @@ fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
         for (place, row) in index.iter().enumerate() {
             let fault = |what: String| Err(at.says(format!("row {place} of index {number} {what}")).key("IDX"));
             if row.first != next {
-                return fault(format!("begins at block {}, the one before ends at {next}", row.first));
+                return fault(format!("starts at block {}, but the previous one ends at {next}", row.first));
             }
             if row.cylinders.abs().checked_mul(row.times as i64) != Some(row.all_cylinders.abs()) {
-                return fault("covers other cylinders than its repetitions do".to_owned());
+                return fault("covers other cylinders than its repetitions".to_owned());
             }
             let (length, stride) = match row.what {
                 What::Track { spt, .. } => (spt, row.cylinders == 1),
@@ -127,7 +128,7 @@ fn whole(value: Option<&Value>) -> Option<u64> {
     figure(value).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 1e15).map(|n| n as u64)
 }
 
-/// Sectors a track of each pattern: three figures, the first and the last sector in use and how many fit.
+/// Sectors per track of each pattern: three numbers, the first and last sector in use and the total.
 fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
     let pattern = |chunk: &[Value]| {
         let [first, last, spt] = [0, 1, 2].map(|place| whole(chunk.get(place)));
@@ -146,7 +147,7 @@ fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
 
 fn rows(block: &Block, index: &Value, patterns: &[u64]) -> Result<Vec<Row>, Diagnostic> {
     let fault = |what: &str| block.at.says(what).key("IDX").expected("rows of eleven figures");
-    let Value::List(values) = index else { return Err(fault("an index is no list")) };
+    let Value::List(values) = index else { return Err(fault("an index is not a list")) };
     let mut rows = Vec::new();
     let mut rest = values.as_slice();
     while !rest.is_empty() {
@@ -186,7 +187,7 @@ fn one_row(row: &[Value], patterns: &[u64]) -> Option<Row> {
     })
 }
 
-/// The runs that one repetition of a row consists of.
+/// The runs in one repetition of a row.
 fn band(
     block: &Block,
     indices: &[Vec<Row>],
@@ -203,7 +204,7 @@ fn band(
         What::Index(number) => {
             let index = indices.get(number).ok_or_else(|| fault(format!("there is no index {number}")))?;
             if depth >= DEEPEST {
-                return Err(fault(format!("indices lie more than {DEEPEST} deep")));
+                return Err(fault(format!("indices are nested more than {DEEPEST} deep")));
             }
             let mut runs = Vec::new();
             for inner in index {
@@ -211,7 +212,7 @@ fn band(
                 let times = if matches!(inner.what, What::Track { .. }) { 1 } else { inner.times };
                 *used += one.len().saturating_mul(times as usize);
                 if *used > MOST {
-                    return Err(fault(format!("it comes to more than {MOST} runs")));
+                    return Err(fault(format!("it amounts to more than {MOST} runs")));
                 }
                 let inwards = inner.cylinders * inner.all_cylinders.signum();
                 for time in 0..times {
@@ -246,16 +247,16 @@ fn zone(row: &Row, next: i64, runs: &[Run]) -> String {
     )
 }
 
-/// Slips as slots and lengths: rising, apart, and within the slots that there are.
+/// Slips as slots and lengths: sorted, disjoint, and within the existing slots.
 fn slips(block: &Block, slots: u64, text: &mut Text) -> Result<Vec<(u64, u64)>, Diagnostic> {
     let key = "Slips";
     let at = block.get(key).map_or(&block.at, |entry| &entry.at);
     let pair = |pair: &[Value]| Some((whole(pair.first())?, whole(pair.get(1)).filter(|&length| length > 0)?));
     let pairs: Option<Vec<(u64, u64)>> = list(block, key)?.chunks(2).map(pair).collect();
     let mut pairs =
-        pairs.ok_or_else(|| at.says("they are no pairs").key(key).expected("slot, length; whole numbers"))?;
+        pairs.ok_or_else(|| at.says("they are not pairs").key(key).expected("slot, length; whole numbers"))?;
     if let Some(two) = pairs.windows(2).find(|two| two[1].0 < two[0].0) {
-        let message = format!("{} stands behind {}: they are taken in rising order", two[1].0, two[0].0);
+        let message = format!("{} follows {}; sorted in ascending order", two[1].0, two[0].0);
         text.warn(at.says(message).key(key));
         pairs.sort_unstable();
     }

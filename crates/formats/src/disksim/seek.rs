@@ -1,14 +1,15 @@
-//! Arm and spindle of a `dm_mech_g1`: all forms of seek curves as points of a table.
+//! Arm and spindle of a `dm_mech_g1`; converts all forms of seek curves to points of a table.
 //!
-//! Rules of the mechanical model that ours shares: a head switch and a seek overlap, the longer counts; writing adds its
-//! settling to a seek or a head switch.
+//! The mechanical models agree on these rules: a head switch and a seek overlap, and the longer one counts; a write adds its
+//! settle time to a seek or a head switch.
 
-use super::Errors;
 use super::fields::Fields;
-use super::syntax::{At, Files};
+use super::syntax::{At, Errors, Files};
 use super::write::Text;
 
 mod table;
+
+use table::{LONGEST, round};
 
 const MECHANICS: &[&str] = &[
     "Access time type",
@@ -27,20 +28,17 @@ const MECHANICS: &[&str] = &[
     "Constant seek time",
 ];
 
-/// Seeks are sampled at each of the first so many distances, then at steps of a fortieth.
+/// Seeks are sampled at each of the first distances up to this one, then in steps of a fortieth.
 const EACH: u32 = 40;
 
-/// Longer than any seek, in milliseconds.
-const LONGEST: f64 = 1000.0;
-
-/// Distances and times in milliseconds, of reads and perhaps of writes.
+/// Distances and times in milliseconds, for reads and optionally for writes.
 struct Curves {
     read: Vec<(u32, f64)>,
     write: Vec<(u32, f64)>,
     from: &'static str,
 }
 
-/// Writes the mechanics; what a write's positioning takes at least is a parameter of the whole drive.
+/// Writes the mechanics; the minimum positioning time of a write is a parameter of the whole drive.
 pub(super) fn mechanics(
     disk: &Fields<'_>,
     model: &Fields<'_>,
@@ -85,19 +83,24 @@ fn rows(points: &[(u32, f64)]) -> Vec<String> {
 fn left_over(fields: &Fields<'_>, text: &mut Text) {
     let error = fields.number_or("Percent error in rpms", -100.0, 100.0, 0.0).unwrap_or(0.0);
     text.leave(
-        fields,
+        fields.block,
         "Percent error in rpms",
         error != 0.0,
-        "a drive may turn this much off its speed; ours keeps it",
+        "the speed of a drive may be off by this much; the model keeps it exact",
     );
     let kept = fields.word("Access time type").is_ok_and(|word| word.0 == "trackSwitchPlusRotation");
-    text.leave(fields, "Access time type", !kept, "track switch, then rotation: the one way our arm moves");
-    text.leave(fields, "Constant access time", !kept, "a fixed time instead of the mechanism");
+    text.leave(
+        fields.block,
+        "Access time type",
+        !kept,
+        "track switch, then rotation: the only way the model's arm moves",
+    );
+    text.leave(fields.block, "Constant access time", !kept, "a fixed time instead of the mechanism");
     for key in ["Single cylinder seek time", "Average seek time", "Full strobe seek time"] {
         let used =
             matches!(fields.word("Seek type"), Ok((form, _)) if !["extracted", "hpl", "hplplus10"].contains(&form));
         if !used {
-            text.leave(fields, key, false, "the seek curve is given otherwise");
+            text.leave(fields.block, key, false, "the seek curve is given in another form");
         }
     }
 }
@@ -126,7 +129,7 @@ fn curves(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text
         "curve" => lee(fields, cylinders),
         "hpl" | "hplplus10" => hpl(fields, cylinders, form == "hplplus10"),
         _ => Err(vec![
-            at.says(format!("`{form}` is no form of a seek curve"))
+            at.says(format!("`{form}` is not a form of seek curve"))
                 .key("Seek type")
                 .expected(FORMS.join(", "))
                 .nearest_to(form, FORMS),
@@ -139,8 +142,10 @@ fn rising(fields: &Fields<'_>, short: f64, long: f64) -> Result<(), Errors> {
         return Ok(());
     }
     let at = fields.at("Full strobe seek time");
-    let message = format!("{long} ms is shorter than a shorter seek, {short} ms");
-    Err(vec![at.says(message).key("Full strobe seek time").expected("single cylinder, average, full strobe: rising")])
+    let message = format!("{long} ms is less than the time of a shorter seek, {short} ms");
+    Err(vec![
+        at.says(message).key("Full strobe seek time").expected("rising times: single cylinder, average, full strobe"),
+    ])
 }
 
 /// Lee's formula through three figures: `a √(d-1) + b (d-1) + single` (DiskSim manual 4.0, section on seek models).
@@ -156,7 +161,7 @@ fn lee(fields: &Fields<'_>, cylinders: u32) -> Result<Curves, Errors> {
     Ok(sampled("Lee's formula through single cylinder, average and full strobe", cylinders, time))
 }
 
-/// Hewlett-Packard's two parts: a root below a distance, a line from there; the first ten distances perhaps apart.
+/// Hewlett-Packard's two parts: a root up to a distance, then a line; optionally with the first ten distances listed.
 fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Errors> {
     let values = fields.numbers("HPL seek equation values")?;
     let at = fields.at("HPL seek equation values");
@@ -180,7 +185,7 @@ fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Er
     let from = if with_ten { "the first ten distances and the HPL equation" } else { "the HPL equation" };
     let mut curves = sampled(from, cylinders, time);
     let bend = bend.ceil().clamp(2.0, f64::from(cylinders.max(3) - 1)) as u32;
-    // Where the two parts do not meet, the step stands between neighbours.
+    // If the two parts do not meet, the step is between two adjacent points.
     if (time(bend) - time(bend - 1)).abs() > time(bend) / 1000.0 {
         curves.read.retain(|point| point.0 != bend - 1 && point.0 != bend);
         let place = curves.read.partition_point(|point| point.0 < bend);
@@ -189,7 +194,7 @@ fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Er
     Ok(curves)
 }
 
-/// A formula's points: each of the first distances, then so close that straight lines between them stay within
+/// The points of a formula: each of the first distances, then dense enough that straight lines between them stay within
 /// a thousandth of it.
 fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Curves {
     let mut read = Vec::new();
@@ -205,12 +210,7 @@ fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Cur
     Curves { read, write: Vec::new(), from }
 }
 
-/// To whole nanoseconds.
-fn round(ms: f64) -> f64 {
-    (ms * 1e6).round() / 1e6
-}
-
-/// A table in a file of its own; what is lacking at its ends is added.
+/// A table in a separate file; missing ends are extended.
 fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text) -> Result<Curves, Errors> {
     let (name, at) = fields.word("Full seek curve")?;
     let (file, table) =
@@ -223,7 +223,7 @@ fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut T
     }
     let at = At { file, line: 0 };
     if !curves.write.is_empty() && curves.write.len() != curves.read.len() {
-        return Err(vec![at.says("some distances have a write seek and some have none")]);
+        return Err(vec![at.says("only some distances have a write seek")]);
     }
     for points in [&mut curves.read, &mut curves.write] {
         for (point, why) in table::ends(points, cylinders) {

@@ -1,19 +1,22 @@
-//! The parameter language: words, blocks, lists and sources, each with the place it stands at. Knows no parameter.
+//! The parameter language: words, blocks, lists and sources, each with its place. It does not know any parameters.
 //!
 //! ```text
 //! KIND NAME { key words = value, key = [ value, value ], key = KIND { … }, key = source FILE }
 //! source FILE      instantiate [ a ] as NAME      topology KIND NAME [ … ]      # a comment, to the end of the line
-//! NAME OTHER { … }     a block like NAME, but for what it says itself
+//! NAME OTHER { … }     a block like NAME, with overrides
 //! ```
 //!
-//! A file is looked for beside the one that names it, then beside the first. Of blocks of one name the first counts.
+//! A file is searched for next to the one that names it, then next to the first. Of blocks with the same name, the first is used.
 
 use crate::diagnostic::Diagnostic;
 
-/// Blocks in blocks, and files that source files, are not deeper than this.
+/// The deepest nesting of blocks, and of sourced files.
 const DEEPEST: usize = 24;
 
-/// Where something stands.
+/// All errors in the parameters.
+pub(super) type Errors = Vec<Diagnostic>;
+
+/// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct At {
     pub file: String,
@@ -28,26 +31,26 @@ impl At {
     }
 }
 
-/// What stands in braces.
+/// A block in braces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
     /// Its kind, such as `disksim_disk`.
     pub kind: String,
-    /// Its name; blocks inside others need none.
+    /// Its name; optional for nested blocks.
     pub name: String,
     /// Its keys in their order.
     pub entries: Vec<Entry>,
-    /// Where it begins.
+    /// Its place.
     pub at: At,
 }
 
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key, its words one blank apart.
+    /// The key, with single blanks between its words.
     pub key: String,
     pub value: Value,
-    /// Where the key stands.
+    /// The place of the key.
     pub at: At,
 }
 
@@ -56,7 +59,7 @@ pub struct Entry {
 pub enum Value {
     /// A number, and how it was written.
     Number(f64, String),
-    /// Anything else that is no list and no block.
+    /// Any other scalar.
     Word(String),
     /// Values in brackets.
     List(Vec<Value>),
@@ -69,7 +72,7 @@ impl Block {
         self.entries.iter().rev().find(|entry| entry.key.eq_ignore_ascii_case(key))
     }
 
-    /// All blocks of a kind, in it and below.
+    /// All blocks of a kind, including nested ones.
     pub fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a Block>) {
         if self.kind == kind {
             found.push(self);
@@ -90,20 +93,20 @@ impl Value {
     }
 }
 
-/// Gives the text of a file that another names, by its path from the folder of the first.
+/// Returns the text of a sourced file, by its path relative to the first file.
 pub type Load<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-/// The files of a set-up.
+/// The parameter files.
 #[derive(Clone, Copy)]
 pub struct Files<'a> {
-    /// The first, as it is called in messages.
+    /// The name of the first file, for messages.
     pub first: &'a str,
-    /// Loads those that it names.
+    /// Loads the others.
     pub load: &'a Load<'a>,
 }
 
 impl Files<'_> {
-    /// A file that `from` names: its path and its text.
+    /// The path and text of a file that `from` names.
     pub fn beside(&self, from: &str, name: &str) -> Result<(String, String), String> {
         let folder = if from == self.first { None } else { from.rsplit_once('/').map(|(folder, _)| folder) };
         let near = folder.map(|folder| format!("{folder}/{name}"));
@@ -112,18 +115,17 @@ impl Files<'_> {
     }
 }
 
-/// What a file and all that it sources hold.
+/// The contents of a file and the files that it sources.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
-    /// The blocks, each complete.
+    /// The blocks, with inherited entries.
     pub blocks: Vec<Block>,
-    /// The names of those that are instantiated.
+    /// The names of the instantiated blocks.
     pub instantiated: Vec<String>,
-    /// What was passed over.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Reads a file and all that it sources.
+/// Reads a file and the files that it sources.
 pub fn read(text: &str, files: Files<'_>) -> Result<Setup, Diagnostic> {
     let mut setup = Setup::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -132,10 +134,10 @@ pub fn read(text: &str, files: Files<'_>) -> Result<Setup, Diagnostic> {
 }
 
 impl Setup {
-    /// Takes a block in: what it does not say itself is as in the one whose name is its kind.
+    /// Adds a block, which inherits from the block whose name is its kind.
     fn add(&mut self, mut block: Block) {
         if let Some(first) = self.blocks.iter().find(|other| !block.name.is_empty() && other.name == block.name) {
-            let message = format!("it is there again: the one in {}:{} counts", first.at.file, first.at.line);
+            let message = format!("defined again; using the one at {}:{}", first.at.file, first.at.line);
             self.warnings.push(block.at.says(message).key(short(&block.name)));
             return;
         }
@@ -239,7 +241,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Word(kind)) => {
                     let name = self.words().join(" ");
                     if !matches!(self.peek(), Some(Token::Mark('{')) | None) {
-                        let message = format!("`{}` begins no block of DiskSim's parameters", short(kind));
+                        let message = format!("`{}` does not start a block of DiskSim parameters", short(kind));
                         let forms = "`KIND NAME { … }`, `source FILE`, `instantiate` or `topology`";
                         return Err(at.says(message).expected(forms));
                     }
@@ -247,7 +249,7 @@ impl<'a> Parser<'a> {
                 }
                 Some(Token::Mark(',')) => {}
                 Some(Token::Mark(mark)) => {
-                    return Err(at.says(format!("`{mark}` where nothing is open")).expected("a block"));
+                    return Err(at.says(format!("`{mark}` without an opening bracket")).expected("a block"));
                 }
                 None => break,
             }
@@ -255,11 +257,14 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The name behind `instantiate [ … ] as`.
+    /// The names in `instantiate [ … ] as`.
     fn instance(&mut self, at: &At) -> Result<String, Diagnostic> {
         match (self.take(), self.take()) {
             (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
-            _ => Err(at.says("it does not say of what").key("instantiate").expected("`instantiate [ a, b ] as NAME`")),
+            _ => Err(at
+                .says("it does not say what to instantiate")
+                .key("instantiate")
+                .expected("`instantiate [ a, b ] as NAME`")),
         }
     }
 
@@ -269,7 +274,7 @@ impl<'a> Parser<'a> {
             return Err(at.says("`source` without a file").expected("a file's name"));
         };
         if self.depth >= DEEPEST {
-            return Err(at.says(format!("files source each other more than {DEEPEST} deep")).key(name));
+            return Err(at.says(format!("files are sourced more than {DEEPEST} deep")).key(name));
         }
         let found = self.files.beside(self.file, name);
         let (file, text) = found.map_err(|error| at.says(format!("cannot be read: {error}")).key(name))?;
@@ -298,7 +303,7 @@ impl<'a> Parser<'a> {
         self.mark('{', &what)?;
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(at.says(format!("blocks lie more than {DEEPEST} deep")));
+            return Err(at.says(format!("blocks are nested more than {DEEPEST} deep")));
         }
         let mut entries = Vec::new();
         loop {
@@ -337,7 +342,7 @@ impl<'a> Parser<'a> {
             self.sourced(&at, &mut inner)?;
             return match inner.blocks.pop() {
                 Some(block) if inner.blocks.is_empty() => Ok(Value::Block(block)),
-                _ => Err(at.says("the sourced file does not hold one block").key(key)),
+                _ => Err(at.says("the sourced file does not hold exactly one block").key(key)),
             };
         }
         let words = self.words();
@@ -350,9 +355,9 @@ impl<'a> Parser<'a> {
             }
             Some(Token::Mark('=')) => {
                 let message = format!("`{}` runs into the next key", short(&words.join(" ")));
-                Err(at.says(message).key(key).expected("a comma between the two"))
+                Err(at.says(message).key(key).expected("a comma between them"))
             }
-            _ if words.is_empty() => Err(at.says("it has no value").key(key)),
+            _ if words.is_empty() => Err(at.says("the key has no value").key(key)),
             _ => Ok(scalar(&words.join(" "))),
         }
     }
@@ -360,7 +365,7 @@ impl<'a> Parser<'a> {
     fn list(&mut self, key: &str) -> Result<Value, Diagnostic> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(self.at().says(format!("lists lie more than {DEEPEST} deep")).key(key));
+            return Err(self.at().says(format!("lists are nested more than {DEEPEST} deep")).key(key));
         }
         let mut values = Vec::new();
         loop {
@@ -368,7 +373,7 @@ impl<'a> Parser<'a> {
                 Some(Token::Mark(']')) => break,
                 Some(Token::Mark(',')) => self.next += 1,
                 Some(Token::Mark('}' | '=')) => {
-                    return Err(self.at().says("a list without an end").key(key).expected("`]`"));
+                    return Err(self.at().says("a list that is not closed").key(key).expected("`]`"));
                 }
                 None => return Err(self.at().says("the file ends inside a list").key(key).expected("`]`")),
                 Some(_) => values.push(self.value(key)?),
@@ -387,14 +392,24 @@ fn scalar(text: &str) -> Value {
     }
 }
 
-/// `0x1F`, perhaps below zero.
+/// `0x1F`, with an optional sign.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |digits| (-1.0, digits));
     let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
     u32::from_str_radix(digits, 16).ok().map(|number| sign * f64::from(number))
 }
 
-/// The beginning of what may be long.
+/// The beginning of a text that may be long.
 pub(super) fn short(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
+}
+
+/// A value in a few words.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(_, text) => short(text).to_owned(),
+        Value::Word(word) => format!("`{}`", short(word)),
+        Value::List(values) => format!("a list of {}", values.len()),
+        Value::Block(block) => format!("a block `{}`", short(&block.kind)),
+    }
 }

@@ -120,8 +120,8 @@ fn truncated_files_are_named_where_they_end() {
         "",
         "tiny.diskspecs:17: the file ends inside `TINY`; expected `}`",
     );
-    let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
-    let short = "tiny.seek:1: `Seek distances measured`: there are 2 distances in it, not 3 as it says here";
+    let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";
+    let short = "tiny.seek:1: `Seek distances measured`: the table has 2 distances, not 3 as stated";
     let end = "tiny.seek: `distance`: the table ends earlier: 7 cylinders are taken to need 4 ms";
     warned("tiny.seek", "7, 4.0\n", "", &[count, short, end]);
 }
@@ -132,7 +132,7 @@ fn misspelt_parameters_get_the_nearest_word() {
         "tiny.diskspecs",
         "Fast write level",
         "Fast wirte level",
-        "tiny.diskspecs:1: `Fast write level`: `TINY` lacks it; did you mean `Fast wirte level`?",
+        "tiny.diskspecs:1: `Fast write level`: `TINY` lacks this parameter; did you mean `Fast wirte level`?",
     );
     refused(
         "tiny.diskspecs",
@@ -145,7 +145,7 @@ fn misspelt_parameters_get_the_nearest_word() {
         "tiny.model",
         "extracted",
         "extrcted",
-        "tiny.model:36: `Seek type`: `extrcted` is no form of a seek curve; expected extracted, linear, curve, constant, \
+        "tiny.model:36: `Seek type`: `extrcted` is not a form of seek curve; expected extracted, linear, curve, constant, \
          hpl, hplplus10; did you mean `extracted`?",
     );
     refused(
@@ -162,25 +162,25 @@ fn contradictory_parameters_are_told_apart() {
         "tiny.model",
         "Last cylinder number = 3",
         "Last cylinder number = 5",
-        "tiny.model:23: `First cylinder number`: the zone begins at 4, inside the one before; expected 6 or more",
+        "tiny.model:23: `First cylinder number`: the zone starts at 4, inside the previous one; expected 6 or more",
     );
     refused(
         "tiny.seek",
         "7, 4.0",
         "7, 4000.0",
-        "tiny.seek:4: `seek time`: `4000.0` will not do; expected milliseconds from 0 to 1000",
+        "tiny.seek:4: `seek time`: `4000.0` is invalid; expected milliseconds from 0 to 1000",
     );
     refused(
         "tiny.model",
         "Number of data surfaces = 2",
         "Number of data surfaces = 0",
-        "tiny.model:2: `Number of data surfaces`: 0 will not do; expected a number from 1 to 64",
+        "tiny.model:2: `Number of data surfaces`: 0 is invalid; expected a number from 1 to 64",
     );
 }
 
 #[test]
 fn contradictions_that_can_be_laid_out_are_warnings() {
-    let count = "blocks, but its zones without spares and slips hold 133, which count";
+    let count = "blocks, but the zones hold 133 without spares and slips; using 133";
     let found = warned("", "", "", &[&format!("tiny.model:4: `Block count`: 130 {count}")]);
     let given = "sectors = { value = 133, measured = \"@disksim tiny.model:5: what its zones, spares and slips leave; its \
                  Block count says 130 blocks\" }";
@@ -194,7 +194,7 @@ fn contradictions_that_can_be_laid_out_are_warnings() {
     for cylinders in [1, 7, 9, 4000] {
         let found = with("tiny.model", "cylinders = 8", &format!("cylinders = {cylinders}")).expect("it is taken over");
         let left = found.left.iter().find(|left| left.key == "Number of cylinders").expect("it is listed");
-        assert_eq!((left.why.as_str(), left.active), ("the layout has 8, and counts", true), "{cylinders}");
+        assert_eq!((left.why.as_str(), left.active), ("the layout has 8, which is used", true), "{cylinders}");
     }
 }
 
@@ -220,15 +220,15 @@ fn what_is_written_otherwise_is_the_same() {
 
 #[test]
 fn strangers_are_named_and_misspellings_refused() {
-    let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
-    let speed = "tiny.diskspecs:18: `Spindle lubricant`: unknown parameter with `oil`, not taken over";
+    let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";
+    let speed = "tiny.diskspecs:18: `Spindle lubricant`: unknown parameter with `oil`, ignored";
     let strange = "Preseeking level = 1, Spindle lubricant = oil";
     warned("tiny.diskspecs", "Preseeking level = 1", strange, &[count, speed]);
     // It is near to a parameter that stands there as well, and so is one of its own.
     let twice = "Preseeking level = 1, Preseeking levels = 2";
-    let own = "tiny.diskspecs:18: `Preseeking levels`: unknown parameter with 2, not taken over";
+    let own = "tiny.diskspecs:18: `Preseeking levels`: unknown parameter with 2, ignored";
     warned("tiny.diskspecs", "Preseeking level = 1", twice, &[count, own]);
-    let zone = "tiny.model:15: `Colour`: unknown parameter with `blue`, not taken over";
+    let zone = "tiny.model:15: `Colour`: unknown parameter with `blue`, ignored";
     warned("tiny.model", "Offset of first block = 0", "Offset of first block = 0,\n Colour = blue", &[zone, count]);
     refused(
         "tiny.model",
@@ -242,7 +242,7 @@ fn strangers_are_named_and_misspellings_refused() {
 fn a_file_that_sources_itself_is_an_error() {
     let load = |_: &str| Ok("source again".to_owned());
     let error = import("again", "source again", &load, None, "x").unwrap_err();
-    assert_eq!(error[0].to_string(), "again:1: `again`: files source each other more than 24 deep");
+    assert_eq!(error[0].to_string(), "again:1: `again`: files are sourced more than 24 deep");
 }
 
 #[test]
@@ -307,16 +307,19 @@ fn of_several_drives_the_one_in_use_counts_and_a_variant_has_what_it_does_not_sa
     assert_eq!(found.drive, "TINY");
     assert!(found.toml.contains("write_back = { value = false") && found.toml.contains("segments = { value = 4"));
     let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(said[0], "tiny.parv:20: `TINY`: there are 2 drives: the one that is instantiated counts");
+    assert_eq!(said[0], "tiny.parv:20: `TINY`: the file has 2 drives; using the one that is instantiated");
     assert!(import_of(&parts, Some("BASE")).expect("a drive").toml.contains("write_back = { value = true"));
     let other = import_of(&parts, Some("TINI")).unwrap_err()[0].to_string();
-    assert_eq!(other, "tiny.parv: `TINI`: no such drive in it; expected BASE, TINY; did you mean `TINY`?");
+    assert_eq!(other, "tiny.parv: `TINI`: the file has no such drive; expected BASE, TINY; did you mean `TINY`?");
     let none = [("tiny.parv", &*variant.replace("instantiate [ disk0 .. disk2 ] as TINY", "")), parts[1], parts[2]];
     let several = import_of(&none, None).unwrap_err()[0].to_string();
-    assert_eq!(several, "tiny.parv: there are 2 drives in it; expected --drive with one of BASE, TINY");
+    assert_eq!(several, "tiny.parv: the file has 2 drives; expected --drive and one of BASE, TINY");
     let cut = [("tiny.parv", &*variant.replace("as TINY", "")), parts[1], parts[2]];
     let said = import_of(&cut, None).unwrap_err()[0].to_string();
-    assert_eq!(said, "tiny.parv:21: `instantiate`: it does not say of what; expected `instantiate [ a, b ] as NAME`");
+    assert_eq!(
+        said,
+        "tiny.parv:21: `instantiate`: it does not say what to instantiate; expected `instantiate [ a, b ] as NAME`"
+    );
 }
 
 #[test]
@@ -326,24 +329,24 @@ fn of_blocks_of_one_name_the_first_counts() {
     let found = import_of(&parts, None).expect("a drive");
     assert_eq!(found.toml, with("", "", "").unwrap().toml);
     let said: Vec<String> = found.warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(said[0], "tiny.parv:8: `BUS0`: it is there again: the one in tiny.parv:1 counts");
-    assert_eq!(said[1], "tiny.diskspecs:1: `TINY`: it is there again: the one in tiny.diskspecs:1 counts");
+    assert_eq!(said[0], "tiny.parv:8: `BUS0`: defined again; using the one at tiny.parv:1");
+    assert_eq!(said[1], "tiny.diskspecs:1: `TINY`: defined again; using the one at tiny.diskspecs:1");
 }
 
 #[test]
 fn a_part_of_a_set_up_is_told_what_is_lacking() {
     let said = |text: &str| import_of(&[("tiny.parv", text)], None).unwrap_err()[0].to_string();
-    let mechanics = "tiny.parv: there is no drive in it; expected the file that sources it (.diskspecs or .parv): this one \
-                     is a drive's mechanics alone";
+    let mechanics = "tiny.parv: the file has no drive; expected the file that sources it (.diskspecs or .parv); this one \
+                     holds only a drive's mechanics";
     assert_eq!(said(MODEL), mechanics);
     let flat = "disksim_simpledisk D { Constant access time = 5 }";
-    assert!(said(flat).ends_with("expected a `disksim_disk`: a `disksim_simpledisk` has no mechanics"));
+    assert!(said(flat).ends_with("expected a `disksim_disk`; a `disksim_simpledisk` has no mechanics"));
     assert!(said("disksim_disc D { Print stats = 1 }").ends_with("did you mean `disksim_disk`?"));
 }
 
 #[test]
 fn tables_of_seeks_are_taken_as_far_as_they_say_something() {
-    let count = "tiny.model:4: `Block count`: 130 blocks, but its zones without spares and slips hold 133, which count";
+    let count = "tiny.model:4: `Block count`: 130 blocks, but the zones hold 133 without spares and slips; using 133";
     let table = |to: &str, said: &[&str]| {
         let found = warned("tiny.seek", SEEK, to, &[&[count], said].concat());
         let points = found.toml.split("[mechanics.seek.points]").nth(1).expect("points");
@@ -352,15 +355,15 @@ fn tables_of_seeks_are_taken_as_far_as_they_say_something() {
     let plain = "[[1,1],[3,2],[7,4],";
     assert_eq!(table("1 1.0 0.1\n3\t2.0\t0.1\r\n7,4,0\n", &[]), plain);
     assert_eq!(table("\u{feff}0, 0\n1, 1.0\n3, 2.0\n7, 4.0\n", &[]), plain);
-    let order = "tiny.seek: `distance`: 1 stands behind 7: they are taken in order";
+    let order = "tiny.seek: `distance`: 1 follows 7; sorted by distance";
     assert_eq!(table("7, 4.0\n1, 1.0\n3, 2.0\n", &[order]), plain);
-    let again = "tiny.seek: `distance`: 1 distances are there again: the first of each counts";
+    let again = "tiny.seek: `distance`: 1 distances are repeated; the first of each is used";
     assert_eq!(table("1, 1.0\n3, 2.0\n3, 2.5\n7, 4.0\n", &[again]), plain);
-    let strange = "tiny.seek:1: `distance time` is no seek: 2 such lines are left out; expected distance, time; or with \
+    let strange = "tiny.seek:1: `distance time` is not a seek; skipped 2 such lines; expected distance, time; optionally \
                    deviation and write time";
     assert_eq!(table("distance time\n1, 1.0\n3, 2.0\n7, 4.0\nend\n", &[strange]), plain);
     // Towards one cylinder along the first two points; never below half of the first.
-    let begin = "tiny.seek: `distance`: the table begins later: 1 cylinders are taken to need 1.5 ms";
+    let begin = "tiny.seek: `distance`: the table starts later: 1 cylinders are taken to need 1.5 ms";
     assert_eq!(table("3, 2.0\n7, 3.0\n", &[begin]), "[[1,1.5],[3,2],[7,3],");
     // Measured too short a way, or falling at the end: on along the last third, and never down.
     let end = "tiny.seek: `distance`: the table ends earlier: 7 cylinders are taken to need 4 ms";
@@ -378,5 +381,5 @@ fn numbers_may_be_hexadecimal() {
     assert_eq!(with("tiny.model", "Number of cylinders = 8", "Number of cylinders = 0x8").unwrap().toml, plain.toml);
     assert_eq!(with("tiny.model", "per track = 10", "per track = 0xA").unwrap().toml, plain.toml);
     let error = with("tiny.model", "per track = 10", "per track = -0xA").unwrap_err()[0].to_string();
-    assert!(error.contains("-0xA will not do; expected a number from 1"), "{error}");
+    assert!(error.contains("-0xA is invalid; expected a number from 1"), "{error}");
 }

@@ -2,12 +2,23 @@
 
 use std::fmt::Write;
 
-use super::Left;
-use super::fields::{Fields, shown};
-use super::syntax::At;
+use super::syntax::{At, Block, shown};
 use crate::diagnostic::Diagnostic;
 
-/// A profile being written, what is left over, and what there is to say about the parameters.
+/// A parameter that the model has no counterpart for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub key: String,
+    pub value: String,
+    /// File and line.
+    pub place: String,
+    /// What it would do, or why it has no effect.
+    pub why: String,
+    /// Whether it would change the result.
+    pub active: bool,
+}
+
+/// A profile being written, with the ignored parameters and the warnings.
 pub(super) struct Text {
     text: String,
     left: Vec<Left>,
@@ -32,18 +43,18 @@ impl Text {
         let _ = write!(self.text, "\n[{name}]\n");
     }
 
-    /// A figure that the parameters give.
+    /// Writes a figure from the parameters.
     pub(super) fn given(&mut self, key: &str, value: impl std::fmt::Display, at: &At, parameter: &str) {
         let place = place(at);
         let _ = writeln!(self.text, "{key} = {{ value = {value}, measured = \"@disksim {place}: {parameter}\" }}");
     }
 
-    /// A figure that they do not give.
+    /// Writes a figure that the parameters do not give.
     pub(super) fn inferred(&mut self, key: &str, value: impl std::fmt::Display, why: &str) {
         let _ = writeln!(self.text, "{key} = {{ value = {value}, inferred = \"{why}\" }}");
     }
 
-    /// A section whose value is a list of rows, eight short ones to a line.
+    /// Writes a section whose value is a list of rows.
     pub(super) fn rows(&mut self, section: &str, rows: &[String], at: &At, parameter: &str) {
         self.section(section);
         let _ = writeln!(self.text, "measured = \"@disksim {}: {parameter}\"\nvalue = [", place(at));
@@ -54,33 +65,33 @@ impl Text {
         self.text.push_str("]\n");
     }
 
-    /// Notes a parameter that the model has no counterpart for; one that is missing is nothing.
-    pub(super) fn leave(&mut self, fields: &Fields<'_>, key: &str, active: bool, why: &str) {
-        let Some(entry) = fields.block.get(key) else { return };
+    /// Notes a parameter that the model has no counterpart for, if it is present.
+    pub(super) fn leave(&mut self, block: &Block, key: &str, active: bool, why: &str) {
+        let Some(entry) = block.get(key) else { return };
         let value = shown(&entry.value);
         let (key, why) = (key.to_owned(), why.to_owned());
         self.left.push(Left { key, value, place: place(&entry.at), why, active });
     }
 
-    /// Notes a parameter of another block that the model has no counterpart for and that would change something.
+    /// Notes a parameter of another block that the model has no counterpart for and that would change the result.
     pub(super) fn leave_place(&mut self, key: &str, at: &At, why: &str) {
         let (key, why) = (key.to_owned(), why.to_owned());
         self.left.push(Left { key, value: String::new(), place: place(at), why, active: true });
     }
 
-    /// Warns of a contradiction or a stranger.
+    /// Adds a warning.
     pub(super) fn warn(&mut self, warning: Diagnostic) {
         self.warnings.push(warning);
     }
 
-    /// The profile; what is left over, what would change something first; and the warnings.
+    /// Returns the profile, the ignored parameters (those that would change the result first) and the warnings.
     pub(super) fn finish(mut self) -> (String, Vec<Left>, Vec<Diagnostic>) {
         self.left.sort_by_key(|left| !left.active);
         (self.text, self.left, self.warnings)
     }
 }
 
-/// A share of a revolution in so many decimals, below 1 when rounded too.
+/// A fraction of a revolution with the given number of decimals, below 1 even when rounded.
 pub(super) fn share(turn: f64, decimals: u32) -> String {
     let steps = 10u64.pow(decimals);
     let step = (turn.rem_euclid(1.0) * steps as f64).round() as u64 % steps;

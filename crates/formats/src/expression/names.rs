@@ -2,18 +2,18 @@
 
 use seekwise_model::record::Part as Spent;
 
-use super::{Axis, Expression, Fault, Function, Node, Part, Reduction};
-use crate::diagnostic::nearest;
+use super::tree::{Axis, Expression, Fault, Function, Node, Part, Reduction};
 use crate::metric::Metric;
+use crate::spelling::nearest;
 use crate::stack;
 
-/// Requests that are counted together.
+/// The kinds of requests.
 const KINDS: [&str; 4] = ["all", "read", "write", "flush"];
 /// Figures of each kind.
 const FIGURES: [&str; 4] = ["ios", "iops", "bytes_per_s", "response_ms"];
 /// Figures of a response time.
 const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "max"];
-/// Figures of a program's operations, beside their response times.
+/// Figures of a program's operations, besides their response times.
 const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
 const WHOLE: [&str; 13] = [
@@ -31,13 +31,13 @@ const WHOLE: [&str; 13] = [
     "drive.seeks",
     "drive.reversals",
 ];
-/// What power cuts count, and orderly power-offs; the names are those of `seekwise power-cut --json` below these.
+/// Counts of power cuts and orderly power-offs; the names below these are those of `seekwise power-cut --json`.
 const ENDS: [&str; 2] = ["cuts", "shutdowns"];
 const CUTS: [&str; 5] = ["cuts", "writes", "flushes", "torn_cuts", "hole_cuts"];
-/// Classes of writes that they can lose, each counted in cuts and in writes.
+/// Classes of lost writes, each counted in cuts and in writes.
 const LOST: [&str; 4] = ["acknowledged_lost", "flushed_lost", "fua_lost", "promised_lost"];
 
-/// What a mount finds of files, and what is left of operations, each counted by itself and in cuts.
+/// The states of files and operations after a mount, each counted in itself and in cuts.
 const LEFT: [&str; 8] = [
     "files.promised_lost",
     "files.unpromised_lost",
@@ -49,7 +49,7 @@ const LEFT: [&str; 8] = [
     "operations.in_part",
 ];
 
-/// The figures of a run that an expression can name, by their keys in its record.
+/// The figures of a run that an expression can name, by their keys in the record.
 pub fn quantities() -> Vec<String> {
     let mut known: Vec<String> = WHOLE.map(str::to_owned).to_vec();
     for kind in KINDS {
@@ -68,14 +68,14 @@ pub fn quantities() -> Vec<String> {
     known
 }
 
-/// What a name stands for. Short forms: those of a comparison's [`Metric`] (`iops`, `read.p99`, `flush`), and
-/// `cuts.flushed_lost` for its writes, `cuts.files.stale` for how many there are.
+/// Resolves a name. Short forms are those of a [`Metric`] (`iops`, `read.p99`, `flush`), and
+/// `cuts.flushed_lost` for its writes and `cuts.files.stale` for the number of files.
 pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     if let Some(key) = name.strip_prefix("setting.") {
         return setting(key);
     }
     let mut key = name.to_owned();
-    // Before the words of a metric, to which `read.count` is the name of a program.
+    // This comes before the words of a metric, which take `read.count` for the name of a program.
     if name
         .strip_prefix("operations.")
         .and_then(|rest| rest.split_once('.'))
@@ -140,21 +140,21 @@ fn setting(key: &str) -> Result<Node, Fault> {
 pub(crate) type Levels = (String, Vec<String>);
 
 impl Expression {
-    /// What is wrong with it in a study of these factors, in a claim that goes `over` some of them; `condition` says
-    /// that it must be one.
+    /// Checks it against the factors of a study, in a claim that ranges `over` some of them; `condition` says
+    /// whether it must be a condition.
     pub(crate) fn faults(&self, factors: &[Levels], over: &[String], condition: bool) -> Vec<Fault> {
         let mut check = Check { factors, faults: Vec::new(), text: &self.text };
         let mut bound: Vec<&str> = over.iter().map(String::as_str).collect();
         for axis in &self.each {
             check.axis(axis);
             if over.contains(&axis.factor) {
-                let message = format!("the claim goes over `{}` already", axis.factor);
+                let message = format!("the claim already ranges over `{}`", axis.factor);
                 check.fault("for each", message, None, None);
             }
             bound.push(&axis.factor);
         }
         if condition && !self.body.node.is_condition() {
-            let fault = Fault { message: format!("`{}` is no condition", self.body.text), ..Fault::default() };
+            let fault = Fault { message: format!("`{}` is not a condition", self.body.text), ..Fault::default() };
             check.faults.push(Fault { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
         }
         check.part(&self.body, &mut bound);
@@ -200,7 +200,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Whether each figure stands in one cell, and numbers and conditions where they belong.
+    /// Checks that each figure has a single cell, and that numbers and conditions are where they belong.
     fn part<'p>(&mut self, part: &'p Part, bound: &mut Vec<&'p str>) {
         let before = bound.len();
         match &*part.node {
@@ -237,33 +237,33 @@ impl<'a> Check<'a> {
         bound.truncate(before);
     }
 
-    /// What orders its levels needs one factor; a slope, one of numbers.
+    /// A reduction that depends on the order of levels needs one factor; a slope, one with numbers.
     fn ordered(&mut self, reduction: Reduction, part: &Part, axes: &[Axis]) {
         use Reduction::{ArgMax, ArgMin, Falling, Rising, Slope};
         let single = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
         if single && axes.len() > 1 {
-            self.fault(&part.text, format!("`{}` goes over one factor at a time", part.text), None, None);
+            self.fault(&part.text, format!("`{}` takes one factor at a time", part.text), None, None);
         }
         if axes.iter().any(|axis| axis.log2) && reduction != Slope {
-            self.fault("log2", "`log2` of a factor matters to `slope` alone".to_owned(), None, None);
+            self.fault("log2", "`log2` of a factor only applies to `slope`".to_owned(), None, None);
         }
         let [axis] = axes else { return };
         let Some((_, all)) = self.factors.iter().find(|(factor, _)| *factor == axis.factor) else { return };
         let levels = axis.levels.as_ref().unwrap_or(all);
         let number = |level: &String| level.parse::<f64>().is_ok_and(|value| !axis.log2 || value > 0.0);
         if reduction == Slope && !levels.iter().all(number) {
-            self.fault(&axis.factor, format!("the levels of `{}` have no place on a line", axis.factor), None, None);
+            self.fault(&axis.factor, format!("the levels of `{}` are not numbers", axis.factor), None, None);
         }
     }
 
     fn kind(&mut self, part: &Part, condition: bool) {
         if part.node.is_condition() != condition {
-            let (is, wanted) = if condition { ("no condition", "a condition") } else { ("a condition", "a number") };
+            let (is, wanted) = if condition { ("not a condition", "a condition") } else { ("a condition", "a number") };
             self.fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
         }
     }
 
-    /// A figure stands in one cell: each factor of several levels is chosen or gone through.
+    /// A figure has a single cell: for each factor with several levels, one is chosen or all are iterated.
     fn open(&mut self, name: &str, part: &Part, bound: &[&str]) {
         let open = self.factors.iter().find(|(factor, levels)| levels.len() > 1 && !bound.contains(&factor.as_str()));
         if let Some((factor, levels)) = open {

@@ -1,13 +1,13 @@
-//! Text to tree: words, then recursive descent. A fault names its place; nothing is computed.
+//! Parses text to a tree: words, then recursive descent. Errors have their place; nothing is evaluated.
 
 use super::names::resolve;
-use super::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
-use crate::diagnostic::nearest;
+use super::tree::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
+use crate::spelling::nearest;
 
-/// Brackets within brackets; deeper ones are refused, so that no text can use up the stack.
+/// The deepest nesting of brackets, so that no text can overflow the stack.
 const DEEPEST: usize = 40;
 
-/// Words of one expression, for the same reason: a sum of many is as deep as it is long.
+/// The most words of an expression, for the same reason: a sum of many terms is as deep as it is long.
 const LONGEST: usize = 400;
 
 const FUNCTIONS: [(&str, Function); 7] = [
@@ -66,7 +66,7 @@ pub fn parse(text: &str) -> Result<Expression, Fault> {
     let mut each = Vec::new();
     if parser.takes_name("for") {
         if !parser.takes_name("each") {
-            return Err(parser.unexpected("`each` behind `for`"));
+            return Err(parser.unexpected("`each` after `for`"));
         }
         each = parser.axes()?;
     }
@@ -94,7 +94,7 @@ fn words(text: &str) -> Result<Vec<(usize, Word)>, Fault> {
             quoted(rest, first, at)?
         } else {
             let sign = SIGNS.into_iter().find(|sign| rest.starts_with(sign));
-            let unknown = || fault(at, format!("`{first}` means nothing here"));
+            let unknown = || fault(at, format!("unexpected `{first}`"));
             sign.map(|sign| (sign.len(), Word::Sign(sign))).ok_or_else(unknown)?
         };
         words.push((at, word));
@@ -111,7 +111,7 @@ fn fault(at: usize, message: impl Into<String>) -> Fault {
     Fault { at, message: message.into(), ..Fault::default() }
 }
 
-/// Digits, and a point or an exponent only where digits follow: `1..2` is a range.
+/// Digits, with a point or an exponent only if digits follow: `1..2` is a range.
 fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
     let bytes = rest.as_bytes();
     let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
@@ -129,11 +129,11 @@ fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
     let text = &rest[..end];
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok((end, Word::Number(value, text.to_owned()))),
-        _ => Err(fault(at, format!("`{text}` is no number"))),
+        _ => Err(fault(at, format!("`{text}` is not a number"))),
     }
 }
 
-/// Letters, digits, underscores, and points inside. A dash is a minus: a level with one stands in quotes.
+/// Letters, digits, underscores, and points inside. A dash is a minus; a level with a dash must be quoted.
 fn name(rest: &str) -> &str {
     let bytes = rest.as_bytes();
     let inside = |index: usize| {
@@ -147,7 +147,7 @@ fn name(rest: &str) -> &str {
 fn quoted(rest: &str, mark: char, at: usize) -> Result<(usize, Word), Fault> {
     match rest[1..].find(mark) {
         Some(length) => Ok((length + 2, Word::Quoted(rest[1..=length].to_owned()))),
-        None => Err(fault(at, format!("the text that begins with {mark} does not end"))),
+        None => Err(fault(at, format!("the text that starts with {mark} is not closed"))),
     }
 }
 
@@ -167,7 +167,7 @@ impl Parser<'_> {
         self.words[self.next].0
     }
 
-    /// Goes on; the end stays.
+    /// Advances, except at the end.
     fn advance(&mut self) -> Word {
         let word = self.word().clone();
         self.next = (self.next + 1).min(self.words.len() - 1);
@@ -199,12 +199,12 @@ impl Parser<'_> {
             Word::Number(_, text) | Word::Name(text) => format!("unexpected `{text}`"),
             Word::Quoted(text) => format!("unexpected text `{text}`"),
             Word::Sign(sign) => format!("unexpected `{sign}`"),
-            Word::End => "it ends too early".to_owned(),
+            Word::End => "unexpected end of the expression".to_owned(),
         };
         Fault { expected: Some(expected.to_owned()), ..fault(self.at(), found) }
     }
 
-    /// A node with its words: from byte `start` to where the parser stands.
+    /// A node with its text, from byte `start` to the current position.
     fn part(&self, start: usize, node: Node) -> Part {
         Part { node: Box::new(node), text: self.since(start) }
     }
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(self.part(start, Node::Compare(first, rest)))
     }
 
-    /// What stands behind `in`: a list, a range, or a value and how far from it.
+    /// What follows `in`: a list, a range, or a value with a tolerance.
     fn within(&mut self, start: usize, value: Part) -> Result<Part, Fault> {
         let wanted = self.at();
         if self.takes("(") {
@@ -286,7 +286,7 @@ impl Parser<'_> {
 
     /// The two ends of `middle ± width` or `middle ± width %`.
     fn around(&mut self, start: usize, middle: Part) -> Result<(Part, Part), Fault> {
-        let Word::Number(width, _) = *self.word() else { return Err(self.unexpected("a number behind `±`")) };
+        let Word::Number(width, _) = *self.word() else { return Err(self.unexpected("a number after `±`")) };
         self.advance();
         let share = self.takes("%");
         let number = |value: f64| Part { node: Box::new(Node::Number(value)), text: value.to_string() };
@@ -347,7 +347,7 @@ impl Parser<'_> {
         let start = self.at();
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(fault(start, format!("more than {DEEPEST} brackets within each other")));
+            return Err(fault(start, format!("brackets nested more than {DEEPEST} deep")));
         }
         let part = if self.takes("-") {
             let inner = self.signed()?;
@@ -359,7 +359,7 @@ impl Parser<'_> {
         Ok(part)
     }
 
-    /// A value, and the cells it is taken in.
+    /// A value with its cells.
     fn selected(&mut self) -> Result<Part, Fault> {
         let start = self.at();
         let mut part = self.primary()?;
@@ -443,7 +443,7 @@ impl Parser<'_> {
         let mut arguments = vec![self.either()?];
         if self.takes_name("over") {
             let Some(reduction) = reduction else {
-                return Err(fault(start, format!("`{name}` does not go over levels")));
+                return Err(fault(start, format!("`{name}` does not range over levels")));
             };
             let axes = self.axes()?;
             self.must(")")?;
@@ -458,7 +458,7 @@ impl Parser<'_> {
         self.must(")")?;
         let many = matches!(function, Function::Max | Function::Min);
         if many == (arguments.len() == 1) {
-            let expected = if many { "two values at least, or `over` and a factor" } else { "one value" };
+            let expected = if many { "at least two values, or `over` and a factor" } else { "one value" };
             return Err(Fault {
                 expected: Some(expected.into()),
                 ..fault(start, format!("`{name}` of {}", arguments.len()))

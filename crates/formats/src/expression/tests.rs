@@ -81,19 +81,19 @@ fn faults_name_place_and_nearest_word() {
           `setting.drive.cache.segments`?",
         ),
         ("iops[depth]", "10: unexpected `]`; expected `=`"),
-        ("iops in 3", "9: it ends too early; expected `..` or `±`, as in 1..2 or 6 ± 3 %"),
+        ("iops in 3", "9: unexpected end of the expression; expected `..` or `±`, as in 1..2 or 6 ± 3 %"),
         ("iops iops", "5: unexpected `iops`; expected an operator, a comparison, `for each` or the end"),
         ("mean(iops)", "9: unexpected `)`; expected `over` and a factor, as in mean(iops over depth)"),
-        ("max(iops)", "0: `max` of 1; expected two values at least, or `over` and a factor"),
-        ("iops > $", "7: `$` means nothing here"),
-        ("'abc", "0: the text that begins with ' does not end"),
+        ("max(iops)", "0: `max` of 1; expected at least two values, or `over` and a factor"),
+        ("iops > $", "7: unexpected `$`"),
+        ("'abc", "0: the text that starts with ' is not closed"),
     ] {
         assert_eq!(fault(text), said);
     }
     let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
     assert!(fault(&deep).contains("more than 400 words"));
     let deep = format!("{}1{}", "(".repeat(99), ")".repeat(99));
-    assert!(fault(&deep).contains("more than 40 brackets"));
+    assert!(fault(&deep).contains("nested more than 40 deep"));
 }
 
 /// The faults of a study of two factors with one claim that checks this.
@@ -124,18 +124,18 @@ fn names_are_held_against_the_study() {
         ),
         (
             "iops[depth=8, job=web]",
-            "s.toml:18: claim T1: `iops[depth=8, job=web]` is no condition; expected a \
+            "s.toml:18: claim T1: `iops[depth=8, job=web]` is not a condition; expected a \
           comparison, `in`, `rising` or `falling`",
         ),
-        ("slope(iops over job) > 1 for each depth", "s.toml:18: claim T1: the levels of `job` have no place on a line"),
+        ("slope(iops over job) > 1 for each depth", "s.toml:18: claim T1: the levels of `job` are not numbers"),
         (
             "share(iops over job) > 1 for each depth",
-            "s.toml:18: claim T1: `iops` is no condition; expected a \
+            "s.toml:18: claim T1: `iops` is not a condition; expected a \
           condition",
         ),
         (
             "rising(iops over depth, job)",
-            "s.toml:18: claim T1: `rising(iops over depth, job)` goes over one factor at \
+            "s.toml:18: claim T1: `rising(iops over depth, job)` takes one factor at \
           a time",
         ),
     ] {

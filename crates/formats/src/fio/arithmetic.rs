@@ -3,7 +3,7 @@
 //! Source: fio's expression grammar: + and - bind loosest, then * and /, then ^ (to the right), then %, then a
 //! unit. Whole numbers stay whole (5 / 2 is 2); a decimal makes the result real, cut to a whole number at the end.
 
-/// A value on the way.
+/// An intermediate value.
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Whole(i128),
@@ -21,12 +21,12 @@ impl Number {
     }
 }
 
-/// Units of a value and what a number without any unit is multiplied by.
+/// The units of a value, and the factor of a number without a unit.
 #[derive(Clone, Copy)]
 pub(super) struct Units {
-    /// Microseconds are the smallest unit, and `m` is a minute; else bytes, and `m` is a mebibyte.
+    /// Whether it is a time, where `m` is a minute; otherwise it is a size, where `m` is a mebibyte.
     pub(super) time: bool,
-    /// Applied when no unit stands anywhere in the expression.
+    /// The factor if the expression has no unit at all.
     pub(super) implied: i128,
 }
 
@@ -37,7 +37,7 @@ struct Reader<'a> {
     depth: usize,
 }
 
-/// Parentheses within parentheses, at most.
+/// The deepest nesting of parentheses.
 const DEEPEST: usize = 64;
 
 /// The value of an expression with units.
@@ -45,7 +45,7 @@ pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
     let mut reader = Reader { rest: text, units, unit_seen: false, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.trim().is_empty() {
-        return Err(format!("`{}` is not understood in an expression", reader.rest.trim()));
+        return Err(format!("unexpected `{}` in an expression", reader.rest.trim()));
     }
     let value = if reader.unit_seen { value } else { product(value, Whole(units.implied))? };
     match value {
@@ -138,7 +138,7 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    /// A number, a negation or a parenthesis, each with a unit behind it or not.
+    /// A number, a negation or a parenthesis, with an optional unit.
     fn single(&mut self) -> Result<Number, String> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -193,7 +193,7 @@ impl Reader<'_> {
     }
 }
 
-/// Units of fio's expressions. Here `kib` is 1000 whatever `kb_base` says.
+/// Units of fio's expressions, where `kib` is 1000 regardless of `kb_base`.
 fn factor(unit: &str, time: bool) -> Option<i128> {
     let power = |base: i128, exponent: u32| base.checked_pow(exponent);
     match unit {

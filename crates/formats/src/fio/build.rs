@@ -11,11 +11,11 @@ use seekwise_model::workload::{
 };
 
 use super::engines::Runs;
+use super::job_file::{JobFile, Origin, Section};
 use super::layout::{self, Clone, Plan};
 use super::number::Amount;
-use super::real::{Hint, Opened};
+use super::opened::{Hint, Opened};
 use super::settings::{REPLAYING, Settings, ZONING};
-use super::{JobFile, Origin, Section};
 use crate::diagnostic::Diagnostic;
 
 /// fio's default `randseed`.

@@ -1,19 +1,21 @@
 //! Tables of sizes and places: `bssplit` and `random_distribution`.
 //!
-//! Source: fio's manual and parser: blanks share what is left, `bssplit` is sorted by size, zones keep their order.
+//! Source: fio's manual and parser: empty percentages share the rest, `bssplit` is sorted by size, zones keep their order.
 
 use seekwise_model::workload::Distribution;
 
 use super::number::{self, Parsed};
-use super::settings::Split;
 use super::value::Fault;
 
-/// Entries of one `bssplit`, at most, as in fio.
+/// `bssplit` of one direction: size and percent.
+pub(super) type Split = Vec<(u64, u8)>;
+
+/// The most entries of a `bssplit`, as in fio.
 const MOST_SPLITS: usize = 64;
-/// Zones of one distribution, at most, as in fio.
+/// The most zones of a distribution, as in fio.
 const MOST_ZONES: usize = 256;
 
-/// `bssplit` of one direction: `4k/60:8k/40`, a blank percentage sharing the rest.
+/// `bssplit` of one direction: `4k/60:8k/40`; empty percentages share the rest.
 pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<Split> {
     let expected = || "sizes and percentages such as 4k/60:8k/40".to_owned();
     let mut given: Vec<(u64, Option<u64>)> = Vec::new();
@@ -38,7 +40,7 @@ pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed
     Ok(table.into_iter().map(|(size, percent)| (size, percent as u8)).collect())
 }
 
-/// A percentage, or `None` for a blank one.
+/// A percentage, or `None` for an empty one.
 fn blank_or(text: &str) -> Option<Option<u64>> {
     let text = text.trim().trim_end_matches('%');
     if text.is_empty() {
@@ -47,7 +49,7 @@ fn blank_or(text: &str) -> Option<Option<u64>> {
     text.parse().ok().filter(|percent| *percent <= 100).map(Some)
 }
 
-/// Blanks share what is left of 100; `None` when more than 100 was given.
+/// Empty percentages share the rest of 100; `None` if the sum exceeds 100.
 fn share<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
     let sum: u64 = given.iter().filter_map(|(_, percent)| *percent).sum();
     let blanks = given.iter().filter(|(_, percent)| percent.is_none()).count() as u64;

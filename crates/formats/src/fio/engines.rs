@@ -1,17 +1,17 @@
-//! fio's I/O engines: which run here, which hold one request at a time, which are refused and why.
+//! fio's I/O engines: which are supported, which are synchronous, which are refused and why.
 //!
 //! Source: `fio --enghelp` of 3.33 and the manual of 3.42; "synchronous" as fio marks its engines.
 
 /// How an engine's requests reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// Up to the depth at once.
+    /// Up to the queue depth at once.
     Asynchronous,
-    /// One at a time, whatever the depth.
+    /// One at a time, regardless of the depth.
     Synchronous,
-    /// Asynchronous on a character device (/dev/sg0), else synchronous.
+    /// Asynchronous on a character device (/dev/sg0), otherwise synchronous.
     ScsiGeneric,
-    /// Not here, for this reason.
+    /// Not supported, for this reason.
     Refused(&'static str),
 }
 use Runs::{Asynchronous, Refused, ScsiGeneric, Synchronous};
@@ -21,7 +21,7 @@ use Runs::{Asynchronous, Refused, ScsiGeneric, Synchronous};
 pub(super) struct Engine {
     pub(super) name: &'static str,
     pub(super) runs: Runs,
-    /// What differs from fio, for a warning.
+    /// A warning about a difference from fio.
     pub(super) note: Option<&'static str>,
 }
 
@@ -71,14 +71,14 @@ pub(super) const ENGINES: &[Engine] = &[
     engine("libzbc", ZONED), engine("cpp_null", OUTSIDE), engine("external", OUTSIDE),
 ];
 
-/// The engine of this name; a path or a shared object is the outside one.
+/// The engine of this name; a path or a shared object means the external engine.
 pub(super) fn find(name: &str) -> Option<&'static Engine> {
     let outside = name.starts_with("external") || name.ends_with(".so") || name.contains('/');
     let name = if outside { "external" } else { name };
     ENGINES.iter().find(|engine| engine.name == name)
 }
 
-/// Whether the engine is loaded from outside, with options that cannot be known.
+/// Whether the engine is external, with unknown options.
 pub(super) fn is_outside(engine: &Engine) -> bool {
     engine.runs == OUTSIDE
 }

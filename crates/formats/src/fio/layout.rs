@@ -1,20 +1,20 @@
-//! Files on the drive: which bytes each worker's files take.
+//! The layout of files on the drive: which bytes the files of each worker use.
 //!
-//! Raw devices are the whole drive. Named files lie one after another from its start, each on a 4 KiB boundary, as
-//! on an empty file system without metadata; one name is one file, whoever uses it. It does not build requests.
-//! Source: fio's set-up of files (`size`, `filesize`, `offset` and their percentages, in the order fio applies them).
+//! Raw devices are the whole drive. Named files follow one another from its start, each on a 4 KiB boundary, as
+//! on an empty file system without metadata; a name is the same file for all workers.
+//! Source: fio's setup of files (`size`, `filesize`, `offset` and their percentages, in the order in which fio applies them).
 
 use std::collections::BTreeMap;
 
 use seekwise_model::workload::{Direction, Region};
 
-use super::JobFile;
+use super::job_file::JobFile;
 use super::number::Amount;
 use super::settings::Settings;
 use crate::diagnostic::Diagnostic;
 
-/// Files and slices begin at multiples of this many bytes: the block of common file systems, and the physical sector
-/// of drives that have 4 KiB sectors.
+/// Files and slices start at multiples of this many bytes: the block size of common file systems, and the physical sector
+/// of drives with 4 KiB sectors.
 const ALIGNMENT: u64 = 4096;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
@@ -24,14 +24,14 @@ pub(super) struct Clone {
     pub(super) section: usize,
     /// fio's subjob number.
     pub(super) number: u32,
-    /// 64 bits of chance of its own, for what fio draws before the run (delays, sizes of files).
+    /// Its own 64 random bits, for what fio draws before the run (delays, sizes of files).
     pub(super) draw: u64,
     pub(super) stage: u32,
     pub(super) group_id: u32,
     pub(super) group: u32,
 }
 
-/// What a worker does with the drive's bytes.
+/// The bytes of the drive that a worker uses.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// The part of each file in use.
@@ -50,15 +50,15 @@ pub(super) struct Plan {
 struct Target {
     name: String,
     device: bool,
-    /// Bytes: of a device, or how far a file is known to reach so far.
+    /// Bytes of a device, or of a file as far as known.
     bytes: u64,
     /// First byte on the drive.
     start: u64,
-    /// Who made it this long: index of the section.
+    /// The section that determines its size.
     by: usize,
 }
 
-/// Parts of targets, before the targets are placed.
+/// Parts of targets before placement.
 struct Sized {
     /// Target, offset, bytes.
     parts: Vec<(usize, u64, u64)>,
@@ -69,7 +69,7 @@ struct Sized {
 /// Option and reason.
 type Refusal = (&'static str, String);
 
-/// The plan of each clone; `None` where an error stands in the way.
+/// The plan of each clone; `None` after an error.
 pub(super) fn lay_out(
     file: &JobFile,
     clones: &[Clone],
@@ -166,14 +166,14 @@ fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &
     }
     let about = |message| Diagnostic::at(&file.file, 0, message).key("filename");
     if devices > 1 {
-        warnings.push(about(format!("{devices} devices on one drive: each is a slice of {slice} bytes, in order")));
+        warnings.push(about(format!("{devices} devices on one drive: each gets a slice of {slice} bytes, in order")));
     }
     if devices < targets.len() as u64 {
-        warnings.push(about("the drive is used raw and for files; they overlap".to_owned()));
+        warnings.push(about("the drive is used both raw and for files; they overlap".to_owned()));
     }
 }
 
-/// Parts and bytes of one clone, as fio computes them. Files grow to what is asked of them.
+/// Parts and bytes of one clone, as fio computes them. Files grow as needed.
 fn size(
     settings: &Settings,
     clone: &Clone,
@@ -282,7 +282,7 @@ fn part(settings: &Settings, clone: &Clone, number: u64, real: u64, each: u64) -
     Ok((offset, bytes))
 }
 
-/// Where a clone begins in a file of `real` bytes.
+/// Where a clone starts in a file of `real` bytes.
 fn start_offset(settings: &Settings, clone: &Clone, real: u64) -> Result<u64, Refusal> {
     let of = |amount: Amount| match amount {
         Amount::Bytes(bytes) => bytes,
@@ -320,7 +320,7 @@ pub(super) fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Lays the files one after another, and says when the drive is full.
+/// Places the files one after another, and reports if the drive is full.
 fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Diagnostic>) {
     let mut next = 0u64;
     let mut full = None;
@@ -351,17 +351,5 @@ impl Settings {
             (None, Some((low, _))) => low,
             (None, None) => self.bs[direction],
         }
-    }
-}
-
-impl JobFile {
-    /// A diagnostic about an option of a section: at the option, or at the section's header when it is not given.
-    pub(super) fn at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
-        let section = &self.sections[section];
-        let (file, line) = match section.settings.place(key) {
-            Some((file, line)) => (file.as_str(), *line),
-            None => (self.file.as_str(), section.line),
-        };
-        Diagnostic::at(file, line, format!("job {}: {}", section.name, message.into())).key(key)
     }
 }

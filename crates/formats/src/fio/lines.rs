@@ -1,16 +1,44 @@
-//! Lines to sections: comments, headers, includes; then `${VAR}` and `$keyword` in one option's text.
+//! Splits a file into sections: comments, headers, includes; then expands `${VAR}` and `$keyword` in options.
 //!
 //! It does not know the options. Source: fio's parser: a line is cut at the first `;` and then at the first `#`,
-//! wherever they stand; an included file holds options only; `${VAR}` is empty when unset.
+//! anywhere; an included file has only options; `${VAR}` is empty if unset.
 
-use super::options;
-use super::{Context, Given, arithmetic};
+use super::given::Expanded;
+use super::{arithmetic, options};
 use crate::diagnostic::Diagnostic;
 
-/// Includes within includes; fio has no limit and loops for ever on a file that includes itself.
+/// The deepest nesting of includes; fio has no limit and loops forever on a file that includes itself.
 const DEEPEST_INCLUDE: usize = 16;
 
-/// A section and its lines, those of included files among them.
+/// What a job file may refer to.
+pub struct Context<'a> {
+    /// The value of an environment variable.
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The text of a file named by `include`, or why it cannot be read. The path is tried first relative to the including
+    /// file, then as given.
+    pub include: &'a dyn Fn(&str) -> Result<String, String>,
+    /// `$pagesize`, bytes.
+    pub page_size: u64,
+    /// `$mb_memory`, mebibytes.
+    pub memory_mb: u64,
+    /// `$ncpus`.
+    pub processors: u64,
+}
+
+impl Context<'_> {
+    /// No variables, no files to include, 4 KiB pages, 1 GiB of memory and one processor.
+    pub fn bare() -> Context<'static> {
+        Context {
+            environment: &|_| None,
+            include: &|_| Err("there are no files to include here".to_owned()),
+            page_size: 4096,
+            memory_mb: 1024,
+            processors: 1,
+        }
+    }
+}
+
+/// A section and its lines, including those of included files.
 pub(super) struct RawSection {
     pub(super) name: String,
     pub(super) line: usize,
@@ -31,30 +59,6 @@ pub(super) struct RawLine {
     pub(super) text: String,
     /// File and line.
     pub(super) place: (String, usize),
-}
-
-/// An option after variables were put in.
-#[derive(Clone, Debug)]
-pub(super) struct Expanded {
-    /// Canonical name where known, else as written.
-    pub(super) name: String,
-    /// `None`: no `=`.
-    pub(super) value: Option<String>,
-    /// Variables that were not set.
-    pub(super) unset: Vec<String>,
-    pub(super) place: (String, usize),
-}
-
-impl Expanded {
-    pub(super) fn given(self) -> Given {
-        let (file, line) = self.place;
-        Given { name: self.name, value: self.value.unwrap_or_default(), file, line }
-    }
-
-    /// A diagnostic at this option.
-    pub(super) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::at(&self.place.0, self.place.1, message).key(&self.name)
-    }
 }
 
 /// The text before a comment, without outer blanks.
@@ -94,7 +98,7 @@ pub(super) fn sections(file: &str, text: &str, context: &Context, errors: &mut V
     sections
 }
 
-/// The name in a section header. fio takes all up to the last character of the line.
+/// The name in a section header; fio takes everything up to the last character of the line.
 fn header(line: &str) -> Option<&str> {
     let name = line.strip_prefix('[')?.strip_suffix(']')?;
     (!name.is_empty()).then_some(name)
@@ -119,7 +123,7 @@ fn take(raw: RawLine, into: &mut RawSection, context: &Context, errors: &mut Vec
         Ok(read) => read,
         Err(reason) => return errors.push(fail(format!("{path} cannot be read: {reason}"))),
     };
-    // Options given twice say nothing new, and files that include one another would go on for ever.
+    // Repeating a file has no effect, and files that include each other would loop forever.
     if into.included.contains(&name) {
         return errors.push(fail(format!("{name} is included twice in one section")));
     }
@@ -144,7 +148,7 @@ fn beside(file: &str, path: &str) -> String {
 }
 
 impl RawLine {
-    /// Puts in variables and keywords, and splits name from value. An arithmetic that fails is an error.
+    /// Expands variables and keywords, and splits name from value. Invalid arithmetic is an error.
     pub(super) fn expand(&self, context: &Context, errors: &mut Vec<Diagnostic>) -> Option<Expanded> {
         let (text, unset) = environment(&self.text, context);
         let (text, replaced) = keywords(&text, context);
@@ -157,7 +161,7 @@ impl RawLine {
         if let Some(value) = expanded.value.as_ref().filter(|value| replaced && value.contains(['+', '-', '*', '/'])) {
             match arithmetic::whole(value) {
                 Ok(number) => expanded.value = Some(number.to_string()),
-                // Text with an operator in it, a path for one, stays as it is.
+                // Text that contains an operator, such as a path, is kept.
                 Err(_) if value.contains(|c: char| c.is_alphabetic()) => {}
                 Err(fault) => {
                     errors.push(expanded.diagnostic(fault));
@@ -169,7 +173,7 @@ impl RawLine {
     }
 }
 
-/// Replaces `${NAME}`; also says which names were not set.
+/// Replaces `${NAME}`; also returns the names that are not set.
 fn environment(text: &str, context: &Context) -> (String, Vec<String>) {
     let (mut out, mut unset, mut rest) = (String::new(), Vec::new(), text);
     while let Some(start) = rest.find("${") {
@@ -188,7 +192,7 @@ fn environment(text: &str, context: &Context) -> (String, Vec<String>) {
     (out, unset)
 }
 
-/// Replaces fio's keywords; also says whether there was one.
+/// Replaces fio's keywords; also returns whether there was one.
 fn keywords(text: &str, context: &Context) -> (String, bool) {
     let known = [("$pagesize", context.page_size), ("$mb_memory", context.memory_mb), ("$ncpus", context.processors)];
     let replace = |text: String, (word, value): (&str, u64)| text.replace(word, &value.to_string());

@@ -6,8 +6,8 @@ use seekwise_model::block::{Op, Request, SECTOR};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::Region;
 
-use super::build;
-use super::{JobFile, layout};
+use super::job_file::JobFile;
+use super::{build, layout};
 use crate::diagnostic::Diagnostic;
 
 /// The longest name that fio reads from a log.

@@ -1,7 +1,7 @@
-//! Sizes, times, percentages, decimals and triples in fio's notation, traps included.
+//! Sizes, times, percentages, decimals and triples in fio's notation, with its traps.
 //!
-//! Source: fio's number parser. The suffixes without `i` are powers of `kb_base` (1024 unless the job says 1000), the
-//! `ib` ones of the other base: `4kib` is 4000. Whatever fio reads otherwise than it looks is noted for a warning.
+//! Source: fio's number parser. Suffixes without `i` are powers of `kb_base` (1024, or 1000 if the job sets it), those
+//! with `ib` of the other base: `4kib` is 4000. If fio reads a number differently than it looks, a warning is noted.
 
 use super::arithmetic::{self, Units};
 use crate::duration::LONGEST;
@@ -22,7 +22,7 @@ const A_SIZE: &str = "a number with or without b, k, m, g, t, p (k is 1024, kib 
 /// What was expected of a time.
 const A_TIME: &str = "a number with or without us, ms, s, m, h, d";
 
-/// How far apart digits and suffix stand: sign, digits, fraction, suffix.
+/// The parts of a number: sign, digits, fraction, suffix.
 struct Pieces<'a> {
     negative: bool,
     whole: u64,
@@ -58,7 +58,7 @@ fn expression(text: &str) -> Option<&str> {
     text.strip_prefix('(')?.strip_suffix(')').map(|_| text)
 }
 
-/// A number with a size suffix.
+/// A number with an optional size suffix.
 pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<i64> {
     let text = text.trim();
     if let Some(expression) = expression(text) {
@@ -147,7 +147,7 @@ pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> Parsed<u64
     nanoseconds(i128::from(pieces.whole) * i128::from(factor))
 }
 
-/// Microseconds of a time suffix, and whether fio reads it so too.
+/// Microseconds of a time suffix, and whether fio agrees.
 fn time_factor(suffix: &str, unit: u64) -> Option<(u64, bool)> {
     Some(match suffix {
         "" => (unit, true),
@@ -177,8 +177,8 @@ pub(super) fn millionths(text: &str) -> Option<u64> {
     whole.checked_mul(1_000_000)?.checked_add(digits.parse().ok()?)
 }
 
-/// Splits `read,write,trim` and reads each. A part without a comma behind it holds for those that follow; an empty
-/// one leaves that direction as it was.
+/// Splits `read,write,trim` and parses each part. A last part also applies to the following ones; an empty
+/// part leaves its direction unchanged.
 pub(super) fn triple<T: Clone>(
     text: &str,
     separators: &[char],

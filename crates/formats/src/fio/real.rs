@@ -1,45 +1,19 @@
-//! A job file on a real file or device: what options mean there that a modelled drive passes over, and what is refused
-//! because nothing is done about it there. It opens nothing.
+//! A job file on a real file or device: options that only matter there, and options that are refused
+//! because they are not supported there. It opens no files.
 
 use seekwise_model::workload::{Job, Pattern};
 
+use super::build;
 use super::engines::Runs;
-use super::{Given, JobFile, build};
+use super::given::Given;
+use super::job_file::{JobFile, Section};
+use super::opened::Opened;
 use crate::diagnostic::Diagnostic;
 
-/// How a worker has the file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// One call after another (`psync`), not by io_uring.
-    pub calls: bool,
-    /// Past the page cache.
-    pub direct: bool,
-    /// What the page cache holds of the file is given up before.
-    pub invalidate: bool,
-    /// Its flushes are `fdatasync`.
-    pub data_only: bool,
-    /// `sync=sync`: its writes are durable with all metadata.
-    pub whole: bool,
-    /// What the page cache is told of the order of reads.
-    pub hint: Hint,
-}
-
-/// `fadvise_hint`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hint {
-    /// Nothing.
-    #[default]
-    None,
-    /// At random: nothing is read ahead.
-    Random,
-    /// One behind another: twice as much as usual is.
-    Sequential,
-}
-
-/// Options that change what is measured on a real file, and that nothing is done about: why, and the values that ask for
-/// nothing.
+/// Options that would change the measurement on a real file but are not supported: the reason, and the values without
+/// effect.
 const REFUSED: &[(&[&str], &str, &[&str])] = &[
-    (&["verify"], "what is read back is not compared with what was written", &["0", "none"]),
+    (&["verify"], "data read back are not verified", &["0", "none"]),
     (
         &["nice", "prio", "prioclass", "priohint", "cmdprio_percentage", "cmdprio_bssplit", "cgroup", "cgroup_weight"],
         "priorities do not reach the kernel",
@@ -47,48 +21,48 @@ const REFUSED: &[(&[&str], &str, &[&str])] = &[
     ),
     (
         &["cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy", "gtod_cpu"],
-        "threads run where the kernel puts them; `taskset` binds the whole program",
+        "threads are not bound to processors; `taskset` binds the whole program",
         &[],
     ),
-    (&["uid", "gid"], "the program stays whose it is", &[]),
-    (&["ioscheduler"], "a job does not change the system", &[]),
+    (&["uid", "gid"], "the process does not change its user or group", &[]),
+    (&["ioscheduler"], "jobs do not change system settings", &[]),
     (
         &["fadvise_hint"],
-        "only 0, 1, random and sequential are told to the page cache",
+        "only the hints 0, 1, random and sequential are supported",
         &["0", "1", "random", "sequential"],
     ),
-    (&["pre_read", "sync_file_range"], "the page cache is not told so", &["0"]),
+    (&["pre_read", "sync_file_range"], "the page cache gets no such call", &["0"]),
     (
         &["zero_buffers", "buffer_pattern", "buffer_compress_percentage", "dedupe_percentage"],
-        "what is written cannot be chosen",
+        "the contents of writes cannot be chosen",
         &["0"],
     ),
-    (&["write_hint"], "the life time of data is not told to the device", &["none"]),
-    (&["unlink", "unlink_each_loop", "create_on_open"], "files are not made or removed for a job", &["0"]),
+    (&["write_hint"], "lifetime hints are not passed to the device", &["none"]),
+    (&["unlink", "unlink_each_loop", "create_on_open"], "jobs do not create or remove files", &["0"]),
     (
         &["hipri", "hipri_percentage", "sqthread_poll", "sqthread_poll_cpu", "force_async", "nowait", "uncached"],
-        "the ring is an ordinary one, that waits",
+        "only an ordinary, waiting ring is supported",
         &["0"],
     ),
-    (&["flow"], "workers run by themselves and keep no shares of one another", &["0"]),
-    (&["lockmem"], "memory is not taken away from the system", &["0"]),
-    (&["readfua", "writefua"], "it belongs to engines that are refused there", &["0"]),
+    (&["flow"], "workers are not balanced against each other", &["0"]),
+    (&["lockmem"], "memory is not locked", &["0"]),
+    (&["readfua", "writefua"], "it belongs to engines that are not supported there", &["0"]),
 ];
 
-/// Options that a modelled drive passes over with a warning, and that are honoured, or hold anyhow, on a real file.
+/// Options that a modelled drive ignores with a warning, and that are honoured, or hold anyway, on a real file.
 const HONOURED: &[&str] = &["fadvise_hint", "thread", "fixedbufs", "registerfiles", "disk_util"];
 
-/// Engines whose requests would not be what they are.
+/// Engines that are not supported on real files.
 const ENGINES: &[(&str, &str)] = &[
-    ("mmap", "page faults are no requests"),
-    ("splice", "pipes are not used"),
-    ("null", "it asks nothing of a file; the place `null` does"),
-    ("sg", "commands past the block layer are not sent"),
-    ("io_uring_cmd", "commands past the block layer are not sent"),
+    ("mmap", "page faults are not requests"),
+    ("splice", "pipes are not supported"),
+    ("null", "it does no I/O; use `--on null`"),
+    ("sg", "commands that bypass the block layer are not supported"),
+    ("io_uring_cmd", "commands that bypass the block layer are not supported"),
 ];
 
 impl JobFile {
-    /// Lays the job out on a file of this many sectors, with how each worker has it.
+    /// Lays the job out on a file of this many sectors, and says how each worker opens it.
     pub fn real_job(&self, sectors: u64) -> Result<(Job, Vec<Opened>, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut errors = self.refused_on_a_file();
         for section in &self.sections {
@@ -113,24 +87,24 @@ impl JobFile {
         Ok((job, build::opened(self), warnings))
     }
 
-    /// Options that change what is measured on a real file, and that nothing is done about.
+    /// Errors about options that would change the measurement on a real file but are not supported.
     pub fn refused_on_a_file(&self) -> Vec<Diagnostic> {
         self.given().filter_map(refusal).collect()
     }
 
-    /// All options as they are given, those for all sections first.
+    /// All options as given, those of `[global]` first.
     pub(super) fn given(&self) -> impl Iterator<Item = &Given> {
         self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
     }
 
-    /// A job with syncs of both kinds: a file here has one.
+    /// The error about a job with both kinds of syncs, as a file here has only one.
     fn both_syncs(&self, section: usize) -> Option<Diagnostic> {
         let settings = &self.sections[section].settings;
-        let message = "on a real file: fsync and fdatasync in one job are not in this version";
+        let message = "on a real file: fsync and fdatasync in one job are not supported";
         (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
     }
 
-    /// Workers with zones in common: each is by itself here.
+    /// The error about workers that share zones, as each is on its own here.
     fn common_zones(&self, job: &Job) -> Option<Diagnostic> {
         let files = job.workers.iter().filter_map(|worker| match &worker.pattern {
             Pattern::Fio(fio) => fio.zoned.as_ref(),
@@ -139,19 +113,19 @@ impl JobFile {
         let mut starts: Vec<u64> = files.flat_map(|zoned| zoned.files.iter().map(|file| file.start)).collect();
         starts.sort_unstable();
         let section = self.sections.iter().position(|section| section.settings.zonemode == Some("zbd"))?;
-        let message = "on a real file: workers with the zones of one file in common are not in this version";
+        let message = "on a real file: workers that share the zones of a file are not supported";
         starts.windows(2).any(|pair| pair[0] == pair[1]).then(|| self.at(section, "zonemode", message))
     }
 
-    /// What goes by io_uring that asks for another way of several at once.
+    /// A warning that another asynchronous engine is replaced by io_uring.
     fn by_ring(&self) -> Option<Diagnostic> {
-        let other = |section: &&super::Section| {
+        let other = |section: &&Section| {
             section.settings.engine().runs == Runs::Asynchronous && section.settings.engine != "io_uring"
         };
         let section = self.sections.iter().find(other)?;
         let engine = section.settings.engine;
         let (file, line) = section.settings.place("ioengine").map_or((&*self.file, section.line), |(f, l)| (f, *l));
-        Some(Diagnostic::at(file, line, format!("{engine}: its requests go by io_uring")).key("ioengine"))
+        Some(Diagnostic::at(file, line, format!("{engine}: requests are issued through io_uring")).key("ioengine"))
     }
 }
 
@@ -160,14 +134,14 @@ fn refusal(given: &Given) -> Option<Diagnostic> {
     if neutral.contains(&given.value.as_str()) {
         return None;
     }
-    let fault = Diagnostic::at(&given.file, given.line, format!("on a real file: {why} in this version"));
-    Some(fault.key(&given.name).expected("the option taken out, or the job on a modelled drive"))
+    let fault = Diagnostic::at(&given.file, given.line, format!("on a real file: {why}"));
+    Some(fault.key(&given.name).expected("no such option, or a modelled drive"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{Context, parse};
+    use crate::fio::{Context, Hint, parse};
 
     fn job(text: &str) -> Result<(Vec<Opened>, Vec<String>), String> {
         let file = parse("j.fio", text, &Context::bare()).map_err(|faults| faults[0].to_string())?;
@@ -187,21 +161,21 @@ mod tests {
         assert!(opened.whole && opened.data_only && !opened.invalidate && opened.hint == Hint::None);
         assert!(!job(&sync.replace("sync=1", "sync=dsync")).unwrap().0[0].whole);
         let said = job("[a]\nsize=1m\nioengine=libaio\n").unwrap().1;
-        assert_eq!(said, ["j.fio:3: `ioengine`: libaio: its requests go by io_uring"]);
+        assert_eq!(said, ["j.fio:3: `ioengine`: libaio: requests are issued through io_uring"]);
     }
 
     #[test]
     fn what_nothing_is_done_about_is_refused() {
         let said = job("[a]\nsize=1m\nnice=5\n").unwrap_err();
         assert!(said.starts_with("j.fio:3: `nice`: on a real file: priorities do not reach"), "{said}");
-        assert!(job("[a]\nsize=1m\nioengine=mmap\n").unwrap_err().contains("page faults are no requests"));
-        assert!(job("[global]\nverify=md5\n[a]\nrw=write\nsize=1m\n").unwrap_err().contains("is not compared"));
+        assert!(job("[a]\nsize=1m\nioengine=mmap\n").unwrap_err().contains("page faults are not requests"));
+        assert!(job("[global]\nverify=md5\n[a]\nrw=write\nsize=1m\n").unwrap_err().contains("are not verified"));
         assert!(job("[a]\nsize=1m\nverify=0\nnice=0\n").is_ok());
         let both = job("[a]\nsize=1m\nrw=write\nfsync=2\nfdatasync=3\n").unwrap_err();
         assert!(both.contains("fsync and fdatasync in one job"), "{both}");
-        assert!(job("[a]\nsize=1m\nflow=2\n").unwrap_err().contains("keep no shares of one another"));
+        assert!(job("[a]\nsize=1m\nflow=2\n").unwrap_err().contains("are not balanced against each other"));
         let zoned = "[a]\nrw=write\nsize=1m\nfilename=f\nzonemode=zbd\nzonesize=64k\n";
         assert!(job(zoned).is_ok());
-        assert!(job(&format!("{zoned}numjobs=2\n")).unwrap_err().contains("zones of one file in common"));
+        assert!(job(&format!("{zoned}numjobs=2\n")).unwrap_err().contains("share the zones"));
     }
 }

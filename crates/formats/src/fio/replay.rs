@@ -7,7 +7,10 @@ use seekwise_model::time::Span;
 use seekwise_model::workload::trace::{Loop, Replay, Speed, Stall};
 
 use super::engines::Runs;
-use super::{Given, JobFile, Opened, build, settings};
+use super::given::Given;
+use super::job_file::JobFile;
+use super::opened::Opened;
+use super::{build, settings};
 use crate::diagnostic::Diagnostic;
 use crate::trace::keys::Asked;
 use crate::trace::{Format, Placed, Reading};

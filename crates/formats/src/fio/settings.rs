@@ -1,6 +1,6 @@
 //! The values a job ends up with: options applied one after another, later ones winning.
 //!
-//! It checks each option by itself; what depends on several options, or on the drive, is `build`'s and `layout`'s.
+//! It checks each option by itself; `build` and `layout` check what depends on several options or on the drive.
 //! Source of defaults: `fio --cmdhelp` of 3.33.
 
 use std::collections::BTreeMap;
@@ -8,16 +8,13 @@ use std::collections::BTreeMap;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process, Syncs, Think};
 
-use super::draw;
+use super::draw::{self, Split};
 use super::engines::{self, Engine, Runs};
-use super::lines::Expanded;
+use super::given::Expanded;
 use super::number::{self, Amount};
+use super::opened::Hint;
 use super::options::{self, Fate};
-use super::real::Hint;
 use super::value::{self, Fault, Kind, Value};
-
-/// `bssplit` of one direction: size and percent.
-pub(super) type Split = Vec<(u64, u8)>;
 
 /// All that shapes a job.
 #[derive(Clone, Debug)]
@@ -161,13 +158,13 @@ pub(super) const ZONING: [&str; 6] = [
     "zone_reset_frequency",
 ];
 
-/// What concerns the operating system alone.
+/// Settings for the operating system only.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct System {
     pub(super) invalidate: bool,
     /// `sync=sync`, not `dsync`.
     pub(super) whole_sync: bool,
-    /// `fadvise_hint`, where it says more than that there is one.
+    /// `fadvise_hint`, if it is more than a switch.
     pub(super) hint: Option<Hint>,
 }
 
@@ -267,7 +264,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Applies one option; gives back what is to be warned of.
+    /// Applies one option; returns warnings.
     pub(super) fn apply(&mut self, option: &Expanded) -> Result<Vec<String>, Fault> {
         let mut notes: Vec<String> = Vec::new();
         for variable in &option.unset {
@@ -318,7 +315,7 @@ impl Settings {
         engines::find(self.engine).unwrap_or(&engines::ENGINES[0])
     }
 
-    /// Why the engine does not run here, if so.
+    /// Why the engine is not supported, if it is not.
     pub(super) fn engine_refusal(&self) -> Option<String> {
         match self.engine().runs {
             Runs::Refused(reason) => Some(format!("the engine {} is not in this version: {reason}", self.engine)),
@@ -581,7 +578,7 @@ impl Settings {
     }
 }
 
-/// Takes the values that are given, keeps the others.
+/// Updates the given values and keeps the others.
 fn keep(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
     for (slot, given) in slots.iter_mut().zip(given) {
         *slot = given.map_or(*slot, i64::unsigned_abs);
@@ -676,7 +673,7 @@ impl Value {
     }
 }
 
-/// After how many writes `sync_file_range` comes: the number after its colon, or each.
+/// The number of writes between `sync_file_range` calls: the number after the colon, or 1.
 fn file_range(value: &Value) -> Result<u32, Fault> {
     const EXPECTED: &str =
         "wait_before, write or wait_after, several between commas, and a number of writes after a colon";

@@ -2,11 +2,12 @@
 //!
 //! It does not know what an option means. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
 
-use super::lines::Expanded;
+use super::given::Expanded;
 use super::number::{self, Amount};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::Diagnostic;
+use crate::spelling::nearest;
 
-/// What an option takes.
+/// What an option accepts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     /// Nothing, or 0 or 1.
@@ -23,23 +24,23 @@ pub(super) enum Kind {
     SizeRange,
     /// Ranges of sizes for read, write, trim.
     Ranges,
-    /// A time; a bare number counts so many microseconds.
+    /// A time; the unit of a bare number in microseconds.
     Time(u64),
     /// One time, or two as a range.
     TimeRange(u64),
     /// A number of 64 bits.
     Seed,
-    /// One of these words, perhaps with `:more` behind it.
+    /// One of these words, optionally followed by `:more`.
     Word(&'static [&'static str]),
-    /// Decimal numbers between `:`, none above this.
+    /// Decimal numbers separated by `:`, up to this value.
     Decimals(u64),
-    /// Any text but none.
+    /// Any non-empty text.
     Text,
-    /// Any text or none.
+    /// Any text.
     Any,
 }
 
-/// What an option was given.
+/// The value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Switch(bool),
@@ -59,7 +60,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// Zero, off, nothing: the option asks for nothing.
+    /// Whether it is zero, off or empty, so that the option has no effect.
     pub(super) fn is_zero(&self) -> bool {
         match self {
             Value::Switch(on) => !on,
@@ -74,7 +75,7 @@ impl Value {
     }
 }
 
-/// Why an option cannot be taken; becomes a diagnostic at its place.
+/// Why an option is refused; becomes a diagnostic at its place.
 #[derive(Debug, Default)]
 pub(super) struct Fault {
     message: String,
@@ -97,7 +98,7 @@ impl Fault {
         self
     }
 
-    /// The diagnostic at the option; names variables that were not set.
+    /// The diagnostic at the option; names variables that are not set.
     pub(super) fn at(self, option: &Expanded) -> Diagnostic {
         let unset: String = option.unset.iter().map(|name| format!("; the variable ${{{name}}} is not set")).collect();
         let mut diagnostic = option.diagnostic(self.message + &unset);
@@ -107,7 +108,7 @@ impl Fault {
     }
 }
 
-/// Reads `text` as `kind`; what fio reads otherwise than it looks goes to `notes`.
+/// Reads `text` as `kind`; if fio reads it differently than it looks, this goes to `notes`.
 pub(super) fn read(kind: Kind, text: Option<&str>, kb_base: u64, notes: &mut Vec<String>) -> Result<Value, Fault> {
     let Some(text) = text else {
         return match kind {
@@ -160,7 +161,7 @@ fn describe(kind: Kind) -> String {
         Kind::Seed => "a number from 0 to 2^64 - 1".to_owned(),
         Kind::Word(words) => words.join(", "),
         Kind::Decimals(_) => "numbers separated by `:`".to_owned(),
-        Kind::Text | Kind::Any => "a text".to_owned(),
+        Kind::Text | Kind::Any => "a string".to_owned(),
     }
 }
 
@@ -200,7 +201,7 @@ fn ranges(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<[Option<(
     })
 }
 
-/// The text again when all its numbers are decimals of at most `most`.
+/// The text itself if all its numbers are decimals of at most `most`.
 fn decimals(text: &str, most: u64) -> Result<String, String> {
     let fits = |part: &str| number::millionths(part).is_some_and(|value| value <= most * 1_000_000);
     if text.split([':', ',']).all(fits) {

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, Samples};
+use super::output::{
+    DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, Samples,
+};
 use crate::diagnostic::Diagnostic;
 
 /// Stands for the file's name in diagnostics; callers that know it put it there.
@@ -22,7 +24,7 @@ pub fn read(bytes: &[u8]) -> Result<Vec<FioOutput>, Diagnostic> {
     let text = String::from_utf8_lossy(bytes);
     let Some(mut start) = document(&text, 0) else {
         let expected = "an object that begins with `{` at the start of a line";
-        return Err(Diagnostic::at(FILE, 0, "there is no JSON in it").expected(expected));
+        return Err(Diagnostic::at(FILE, 0, "the file contains no JSON").expected(expected));
     };
     talk(&text[..start])?;
     let mut outputs = Vec::new();
@@ -38,10 +40,10 @@ pub fn read(bytes: &[u8]) -> Result<Vec<FioOutput>, Diagnostic> {
                 let message = error.to_string();
                 // The place it adds counts from the document's start.
                 let what = message.split(" at line ").next().unwrap_or(&message);
-                return Err(Diagnostic::at(FILE, before + error.line(), format!("broken JSON: {what}")));
+                return Err(Diagnostic::at(FILE, before + error.line(), format!("invalid JSON: {what}")));
             }
             Some(Ok(_)) | None => {
-                return Err(Diagnostic::at(FILE, line(), "this is no JSON object"));
+                return Err(Diagnostic::at(FILE, line(), "not a JSON object"));
             }
         }
         match document(&text, start + documents.byte_offset()) {

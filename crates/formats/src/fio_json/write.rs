@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, Samples};
+use super::output::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, Samples};
 
 const DEPTH_LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const DEPTH_BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];

@@ -11,7 +11,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{self, AccessSpec, IometerPattern, Job, Pace, Pattern, Region};
 
-use super::icf::{Assignment, Config, Cycling, Spawn, TestType, Worker};
+use super::config::{Assignment, Config, Cycling, Spawn, TestType, Worker};
 use super::lines::LONGEST_WORD;
 use super::standard;
 use crate::diagnostic::Diagnostic;
@@ -43,7 +43,7 @@ impl Config {
         let runners = plan.runners();
         let workers = if plan.errors.is_empty() { plan.stages(&runners) } else { Vec::new() };
         if workers.is_empty() && plan.errors.is_empty() {
-            plan.error(0, "Test Type", "no test of this configuration would run anything");
+            plan.error(0, "Test Type", "no test of this configuration runs anything");
         }
         if plan.errors.is_empty() {
             let name = if self.description.is_empty() { &self.file } else { &self.description };
@@ -124,7 +124,7 @@ impl<'a> Plan<'a> {
             }
             let specs = if assigned { self.assigned_specs(&settings) } else { standing.clone() };
             if let Some(transactions) = settings.connection {
-                let message = format!("closing and opening the disk after {transactions} transactions is left out");
+                let message = format!("closing and reopening the disk every {transactions} transactions is ignored");
                 self.warn(settings.line, message);
             }
             runners.push(Runner { manager, settings, specs, targets: Vec::new() });
@@ -140,20 +140,23 @@ impl<'a> Plan<'a> {
             config.managers.iter().enumerate().flat_map(|(m, manager)| manager.workers.iter().map(move |w| (m, w)));
         let (network, disk): (Vec<_>, Vec<_>) = all.partition(|(_, worker)| worker.network.is_some());
         for (_, worker) in &network {
-            self.warn(worker.line, format!("network worker `{}` is left out: only disks are modelled", worker.name));
+            self.warn(worker.line, format!("network worker `{}` is ignored: only disks are modelled", worker.name));
         }
         if !disk.is_empty() {
             return disk.into_iter().map(|(manager, worker)| (manager, worker.clone())).collect();
         }
         if let Some((_, worker)) = network.first() {
-            self.error(worker.line, "Worker type", "nothing remains to run: all workers are network workers");
+            self.error(worker.line, "Worker type", "nothing to run: all workers are network workers");
             return Vec::new();
         }
         let spawned = match config.disk_workers {
-            Spawn::PerProcessor => "one a processor".to_owned(),
+            Spawn::PerProcessor => "one per processor".to_owned(),
             Spawn::Exactly(count) => count.to_string(),
         };
-        self.warn(0, format!("the file lists no worker: one is taken, at a depth of 1 (Iometer would make {spawned})"));
+        self.warn(
+            0,
+            format!("the file lists no workers; using one with a depth of 1 (Iometer would create {spawned})"),
+        );
         vec![(0, Worker::new(0, "Worker 1"))]
     }
 
@@ -168,10 +171,10 @@ impl<'a> Plan<'a> {
             (default, "those assigned to new disk workers")
         };
         if chosen.is_empty() {
-            self.error(0, "ACCESS SPECIFICATIONS", "nothing to run: the file has no access specification");
+            self.error(0, "ACCESS SPECIFICATIONS", "nothing to run: the file has no access specifications");
         } else {
             let count = chosen.len();
-            let message = format!("no worker has an access specification assigned: {which} run in turn ({count})");
+            let message = format!("no worker has an assigned access specification; running {which} in turn ({count})");
             self.warn(0, message);
         }
         chosen.into_iter().map(|specification| Some(specification.spec.clone())).collect()
@@ -193,7 +196,7 @@ impl<'a> Plan<'a> {
         let standard =
             self.standard.get_or_init(standard::specs).iter().find(|spec| spec.name.eq_ignore_ascii_case(name));
         if let Some(spec) = standard.cloned() {
-            let what = "the standard one of that name is taken";
+            let what = "using the standard one of that name";
             self.warn(line, format!("`{name}` is not in this file; {what}"));
             return Some(Some(spec));
         }
@@ -226,10 +229,7 @@ impl<'a> Plan<'a> {
         for runner in runners {
             let settings = &runner.settings;
             if settings.targets.is_empty() {
-                self.warn(
-                    settings.line,
-                    format!("worker `{}` has no target: it works on the whole drive", settings.name),
-                );
+                self.warn(settings.line, format!("worker `{}` has no target; it uses the whole drive", settings.name));
                 let area = self.area(settings, 0, self.sectors);
                 runner.targets.push(Target { name: "drive".to_owned(), area, seed: seed(settings, &mut stream) });
             }
@@ -272,14 +272,14 @@ impl<'a> Plan<'a> {
         let rest = sectors - start;
         if maximum > rest {
             let message =
-                format!("worker `{}` wants {maximum} sectors of a target that has {rest}; it gets those", worker.name);
+                format!("worker `{}` asks for {maximum} sectors of a target with {rest}; using {rest}", worker.name);
             self.warn(worker.line, message);
         }
         let used = if maximum == 0 { rest } else { maximum.min(rest) };
         match ((first + start).checked_mul(SECTOR), used.checked_mul(SECTOR)) {
             (Some(start), Some(bytes)) => Region { start, bytes },
             _ => {
-                self.error(0, "Disk maximum size", "the drive has more bytes than 64 bits count");
+                self.error(0, "Disk maximum size", "the drive has more bytes than 64 bits can count");
                 Region { start: 0, bytes: 0 }
             }
         }
@@ -319,7 +319,7 @@ impl<'a> Plan<'a> {
             return self.config.run_time;
         }
         let seconds = DEFAULT_RUN.nanos() / 1_000_000_000;
-        self.warn(0, format!("the run time is 0, which means until stopped: each test runs {seconds} s here"));
+        self.warn(0, format!("the run time is 0, which means until stopped; each test runs for {seconds} s"));
         DEFAULT_RUN
     }
 

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec};
 
-use super::icf::{Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker};
+use super::config::{
+    Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker,
+};
 use super::lines::{LONGEST_WORD, Line, Lines, fields, known_keys};
 use crate::diagnostic::Diagnostic;
 
@@ -88,7 +90,7 @@ impl<'a> Reader<'a> {
                 Some(_) => self.section(|_, _, _| {}),
                 None if words.is_empty() || words.starts_with("end ") => {}
                 None if words.starts_with("version") || line.number == 1 && words == "3.26.97" => self.version(line),
-                None => self.warn(line.number, "this text is outside every section and is left out"),
+                None => self.warn(line.number, "text outside every section; ignored"),
             }
         }
         sections
@@ -129,7 +131,7 @@ impl<'a> Reader<'a> {
             [year @ 1901..=9999, month @ 0..=99, day @ 0..=99, ..] => Version::Dated(year * 10_000 + month * 100 + day),
             [major, minor, patch, ..] => Version::Numbered([major, minor, patch]),
             _ => {
-                return self.warn(line.number, "the version has not three numbers and is left out");
+                return self.warn(line.number, "the version does not consist of three numbers; ignored");
             }
         };
     }
@@ -164,7 +166,7 @@ impl<'a> Reader<'a> {
 
     fn unknown(&mut self, line: Line<'a>, value: Line<'a>) {
         let key = line.text.trim_start_matches('\'').trim();
-        let message = "unknown key, kept but without effect";
+        let message = "unknown key; it has no effect";
         let mut warning = Diagnostic::at(&self.config.file, line.number, message).key(key);
         if key.len() <= LONGEST_WORD {
             warning = warning.nearest_to(&line.words(), known_keys());
@@ -192,7 +194,7 @@ impl<'a> Reader<'a> {
     fn hours_minutes_seconds(&mut self, value: Line<'a>) -> Span {
         let parts = fields(value.text);
         if parts.len() != 3 {
-            self.error(value.number, "Run Time", "has not three numbers", "hours, minutes and seconds");
+            self.error(value.number, "Run Time", "is not three numbers", "hours, minutes and seconds");
             return Span::ZERO;
         }
         let mut seconds = 0u64;
@@ -216,13 +218,13 @@ impl<'a> Reader<'a> {
             [start, step, kind] => (start, start, step, kind),
             [start, end, step, kind] => (start, end, step, kind),
             _ => {
-                self.error(value.number, key, "has not the right number of fields", "start, (end,) step and step type");
+                self.error(value.number, key, "has the wrong number of fields", "start, (end,) step and step type");
                 return self.config.depth_cycling;
             }
         };
         let exponential = kind.eq_ignore_ascii_case("EXPONENTIAL");
         if !exponential && !kind.eq_ignore_ascii_case("LINEAR") {
-            self.error(value.number, key, format!("`{kind}` is no step type"), "LINEAR or EXPONENTIAL");
+            self.error(value.number, key, format!("`{kind}` is not a step type"), "LINEAR or EXPONENTIAL");
         }
         let steps = Cycling { start: self.small(value, key, start), step: self.small(value, key, step), exponential };
         DepthCycling { steps, end: self.small(value, key, end) }
@@ -234,7 +236,7 @@ impl<'a> Reader<'a> {
             Some((_, test_type)) => self.config.test_type = test_type,
             None => {
                 let names = TEST_TYPES.map(|(name, _)| name);
-                let message = format!("`{}` is no test type", value.text);
+                let message = format!("`{}` is not a test type", value.text);
                 let diagnostic = Diagnostic::at(&self.config.file, value.number, message).key("Test Type");
                 self.errors.push(diagnostic.expected(names.join(", ")).nearest_to(&word, names));
             }
@@ -265,7 +267,7 @@ impl<'a> Reader<'a> {
                 let value = self.lines.value();
                 self.unknown(line, value);
             } else if !line.text.is_empty() {
-                self.warn(line.number, "this row belongs to no access specification and is left out");
+                self.warn(line.number, "this row belongs to no access specification; ignored");
             }
         }
         self.keep(named);
@@ -280,7 +282,7 @@ impl<'a> Reader<'a> {
             "DISK" | "2" => Assignment::Disk,
             "NET" | "NETWORK" | "3" => Assignment::Network,
             other => {
-                let message = format!("`{other}` is no default assignment");
+                let message = format!("`{other}` is not a default assignment");
                 self.error(value.number, name.trim(), message, "NONE, ALL, DISK or NET");
                 Assignment::None
             }
@@ -294,7 +296,7 @@ impl<'a> Reader<'a> {
         let mut rows = Vec::new();
         for line in self.lines.rows() {
             match self.row(line) {
-                Some(row) if row.share == 0 => self.warn(line.number, "a row with a share of 0 % is left out"),
+                Some(row) if row.share == 0 => self.warn(line.number, "a row with a share of 0 %; ignored"),
                 Some(row) => rows.push((line.number, row)),
                 None => {}
             }
@@ -323,7 +325,7 @@ impl<'a> Reader<'a> {
             reply: self.small(line, "reply", field(7)),
         };
         if errors == self.errors.len() && row.size == 0 {
-            self.error(line.number, "size", "a request of 0 bytes", "at least a sector");
+            self.error(line.number, "size", "a request of 0 bytes", "at least one sector");
         }
         for (key, bytes) in [("size", row.size), ("align", row.align), ("reply", row.reply)] {
             if bytes % 512 != 0 {
@@ -406,7 +408,7 @@ impl<'a> Reader<'a> {
     /// The manager being read; one without a name if the file has a worker before any manager.
     fn manager(&mut self, line: Line<'a>) -> &mut Manager {
         if self.config.managers.is_empty() {
-            self.warn(line.number, "this belongs to no manager; one without a name is assumed");
+            self.warn(line.number, "this belongs to no manager; assuming one without a name");
             self.config.managers.push(Manager::default());
         }
         let last = self.config.managers.len() - 1;
@@ -415,7 +417,7 @@ impl<'a> Reader<'a> {
 
     fn worker(&mut self, line: Line<'a>) -> &mut Worker {
         if self.manager(line).workers.is_empty() {
-            self.warn(line.number, "this belongs to no worker; one without a name is assumed");
+            self.warn(line.number, "this belongs to no worker; assuming one without a name");
             self.manager(line).workers.push(Worker::new(line.number, ""));
         }
         let workers = &mut self.manager(line).workers;
@@ -452,7 +454,7 @@ impl<'a> Reader<'a> {
         if let Some(protocol) = word.strip_prefix("NETWORK") {
             self.worker(line).network = Some(protocol.trim_start_matches([',', ' ']).to_owned());
         } else if word != "DISK" {
-            let message = format!("`{}` is no worker type", value.text);
+            let message = format!("`{}` is not a worker type", value.text);
             self.error(value.number, "Worker type", message, "DISK or NETWORK,protocol");
         }
     }

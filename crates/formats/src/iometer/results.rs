@@ -141,7 +141,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<Test>, Vec<Diagnostic>), V
     }
     reader.close();
     if !reader.captioned {
-        let error = Diagnostic::at(file, 0, "this is not an Iometer result: it has no results caption");
+        let error = Diagnostic::at(file, 0, "not an Iometer result: it has no results caption");
         return Err(vec![error.expected("a line that begins with 'Target Type,Target Name")]);
     }
     Ok((reader.tests, reader.warnings))
@@ -197,7 +197,7 @@ impl Reader<'_> {
             }
             Next::SpecLine => return self.spec_line(number, text),
             Next::Row => return self.row(number, text),
-            Next::Nothing => self.warn(number, format!("`{}` is left out", text.chars().take(40).collect::<String>())),
+            Next::Nothing => self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>())),
         }
         self.next = Next::Nothing;
     }
@@ -268,7 +268,7 @@ impl Reader<'_> {
                 align: field(6).unwrap_or(0),
                 reply: field(7).unwrap_or(0),
             },
-            _ => return self.warn(number, "this is no line of an access specification"),
+            _ => return self.warn(number, "not a line of an access specification"),
         };
         match self.test.specs.last_mut() {
             Some(spec) => spec.lines.push(line),
@@ -279,7 +279,7 @@ impl Reader<'_> {
     fn row(&mut self, number: usize, text: &str) {
         let values: Vec<&str> = text.split(',').map(str::trim).collect();
         if values.len() < 2 {
-            return self.warn(number, format!("`{}` is left out", text.chars().take(40).collect::<String>()));
+            return self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()));
         }
         let mut cells = Cells { columns: &self.columns, values: &values, wrong: Vec::new() };
         let subject = subject(cells.text("target type"));
@@ -295,10 +295,10 @@ impl Reader<'_> {
         };
         let wrong = cells.wrong.join(", ");
         if mistrusted {
-            self.warn(number, "this processor's row does not fit the caption; its figures are left out");
+            self.warn(number, "this processor's row does not match the caption; its figures are ignored");
         }
         if !wrong.is_empty() {
-            self.warn(number, format!("no number in: {wrong}"));
+            self.warn(number, format!("not a number: {wrong}"));
         }
         self.test.rows.push(row);
     }

@@ -68,13 +68,13 @@ fn what_may_be_several_is_not_guessed() {
 #[test]
 fn a_word_of_another_layer_is_no_misspelling() {
     let policy = ["fcfs", "sstf", "look", "clook", "deadline", "fair"];
-    assert_eq!(value_meant("sptf", policy), None, "sstf does something else");
-    assert_eq!(value_meant("C-LOOK", policy).as_deref(), Some("clook"));
-    assert_eq!(value_meant("mq-deadline", policy).as_deref(), Some("driver=linux-mq-deadline"));
-    assert_eq!(value_meant("mq-deadline", ["ahci", "ide"]).as_deref(), Some("driver=linux-mq-deadline"));
-    assert_eq!(value_meant("ncq", ["ahci", "ide"]).as_deref(), Some("drive.link.queuing=ncq"));
-    assert_eq!(value_meant("raid10", ["raid-0", "raid-1", "raid-10"]).as_deref(), Some("raid-10"));
-    assert_eq!(value_meant("frward", ["forward", "drop"]).as_deref(), Some("forward"));
+    assert_eq!(VOCABULARY.value_meant("sptf", policy), None, "sstf does something else");
+    assert_eq!(VOCABULARY.value_meant("C-LOOK", policy).as_deref(), Some("clook"));
+    assert_eq!(VOCABULARY.value_meant("mq-deadline", policy).as_deref(), Some("driver=linux-mq-deadline"));
+    assert_eq!(VOCABULARY.value_meant("mq-deadline", ["ahci", "ide"]).as_deref(), Some("driver=linux-mq-deadline"));
+    assert_eq!(VOCABULARY.value_meant("ncq", ["ahci", "ide"]).as_deref(), Some("drive.link.queuing=ncq"));
+    assert_eq!(VOCABULARY.value_meant("raid10", ["raid-0", "raid-1", "raid-10"]).as_deref(), Some("raid-10"));
+    assert_eq!(VOCABULARY.value_meant("frward", ["forward", "drop"]).as_deref(), Some("forward"));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
 }
 
 fn as_markdown(section: &Section) -> String {
-    let mut text = "| key | takes | left out | meaning |\n|---|---|---|---|\n".to_owned();
+    let mut text = "| key | values | default | meaning |\n|---|---|---|---|\n".to_owned();
     for entry in section.keys.iter().filter(|entry| entry.key != section.name || section.name == "job") {
         let key = entry.key.strip_prefix(&format!("{}.", section.name)).unwrap_or(&entry.key);
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };

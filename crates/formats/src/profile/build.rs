@@ -1,4 +1,4 @@
-//! Figures to the model's drive. What the figures mean together is checked here; each by itself was when it was read.
+//! Builds the model's drive from figures. Checks whether they are consistent; each value was checked when it was read.
 
 use std::ops::Deref;
 
@@ -12,11 +12,11 @@ use seekwise_model::drive::recovery::Weak;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
-use super::figure::{Band, RunRow, Value, ZoneRow};
-use super::figures::Figures;
+use super::drive_file::DriveFile;
 use super::keys::KEYS;
-use super::{DriveFile, seek};
+use super::seek;
 use crate::diagnostic::Diagnostic;
+use crate::figure::{Band, Figures, RunRow, Value, ZoneRow, span};
 
 type Errors = Vec<Diagnostic>;
 
@@ -84,7 +84,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     }
 }
 
-/// Segments are equal shares of the buffer; the drive takes no more than its limit. An adaptive buffer starts with
+/// Segments are equal shares of the buffer, up to the limit of the drive. An adaptive buffer starts with
 /// three.
 fn cache(figures: &Drive<'_>) -> Cache {
     let limit = figures.whole("cache.max_segments");
@@ -114,7 +114,7 @@ fn cache(figures: &Drive<'_>) -> Cache {
     }
 }
 
-/// Segments of an adaptive buffer at the start: what study C reports of the Cheetah 15K.4's Server Mode.
+/// Initial segments of an adaptive buffer, as study C reports for the Cheetah 15K.4's Server Mode.
 const FEWEST: u64 = 3;
 
 fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
@@ -183,7 +183,7 @@ fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCache>), Error
     Ok((geometry, media_cache))
 }
 
-/// Takes the media cache's stretches out of the layout: evenly over all slots, each in the middle of its share.
+/// Reserves the regions of the media cache: evenly over all slots, each in the middle of its share.
 fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> Result<Option<MediaCache>, Diagnostic> {
     let key = "cache.media_cache_mib";
     let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
@@ -192,7 +192,7 @@ fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> 
         (_, 0) => return Err(figures.lacking("cache.media_cache_largest_kib", "a media cache")),
         _ => {}
     }
-    // Whole physical sectors of either size.
+    // Complete physical sectors of either size.
     let whole = |slots: u64| slots / 8 * 8;
     let all: u64 = zones.iter().map(Zone::slots).sum();
     let stretches = figures.whole("cache.media_cache_stretches");
@@ -201,7 +201,7 @@ fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> 
     let stretch = |index: u64| (first_slot + index * stride, slots);
     let meets = |(first, slots): (u64, u64)| holes.iter().any(|hole| hole.0 < first + slots && first < hole.0 + hole.1);
     if (0..stretches).map(stretch).any(meets) {
-        let message = "the media cache meets slots without blocks";
+        let message = "the media cache overlaps slots without blocks";
         let line = figures.line(key);
         return Err(Diagnostic::at(figures.file, line, message).key(key).expected("no holes in the layout there"));
     }
@@ -211,7 +211,7 @@ fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> 
     Ok(Some(MediaCache { stretches, slots, first_slot, stride, largest }))
 }
 
-/// Holes and remaps of single slots cut physical sectors of several.
+/// Holes and remaps of single slots would split larger physical sectors.
 fn split_sectors(
     figures: &Drive<'_>,
     holes: &[(u64, u64)],
@@ -224,12 +224,12 @@ fn split_sectors(
         (None, Some(remap)) if physical > 1 => ("geometry.remaps", remap.0),
         _ => return None,
     };
-    let message = format!("a physical sector is cut at slot {slot}");
+    let message = format!("a physical sector is split at slot {slot}");
     let expected = format!("multiples of {physical} slots, and remaps only with sectors of 512 bytes");
     Some(Diagnostic::at(figures.file, figures.line(key), message).key(key).expected(expected))
 }
 
-/// The zones of one row: several where the row's cylinders are no whole number of bands.
+/// The zones of one row: several if its cylinders are not a multiple of the band.
 fn lay(row: &ZoneRow, order: Order, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
     let mut zones = match &row.band {
         Some(band) => vec![written_out(row, band)],
@@ -267,7 +267,7 @@ fn written_out(row: &ZoneRow, band: &Band) -> Zone {
     }
 }
 
-/// A share of a revolution as the model's angle: 2^64 is once around.
+/// Revolutions as the model's angle: 2^64 is one revolution.
 fn angle(share: f64) -> u64 {
     (share * 2f64.powi(64)) as u64
 }
@@ -300,18 +300,18 @@ fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u
         return wrong(message, format!("heads from 0 to {}", heads - 1));
     }
     if row.band.is_none() && row.spt.len() != 1 && row.spt.len() != heads {
-        let message = format!("zone {index} has sectors a track for {} heads", row.spt.len());
-        return wrong(message, format!("one figure, or {heads}"));
+        let message = format!("zone {index} has sectors per track for {} heads", row.spt.len());
+        return wrong(message, format!("one number, or {heads}"));
     }
     let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
     if physical == 0 || row.spt.iter().copied().chain(runs).any(|spt| spt % physical != 0) {
-        let message = format!("zone {index} has tracks of a part of a physical sector");
+        let message = format!("zone {index} has tracks with a partial physical sector");
         return wrong(message, format!("multiples of {physical}"));
     }
     None
 }
 
-/// An error of the model's layout by the line of the row that it comes from.
+/// An error of the model's layout, located at its row.
 fn layout_error(figures: &Drive<'_>, zones: &[Zone], error: &LayoutError) -> Diagnostic {
     let at = |key: &str, message: String| Diagnostic::at(figures.file, figures.line(key), message).key(key);
     match error {
@@ -319,23 +319,23 @@ fn layout_error(figures: &Drive<'_>, zones: &[Zone], error: &LayoutError) -> Dia
             at("geometry.zones", format!("the zones hold {holds} sectors, the drive claims {claims}"))
         }
         LayoutError::Zones { zone, expected, .. } => {
-            zone_error(figures, zones, *zone, "overlaps the zone before").expected(format!("first = {expected}"))
+            zone_error(figures, zones, *zone, "overlaps the previous zone").expected(format!("first = {expected}"))
         }
         LayoutError::Zone { zone, field, expected } => {
             zone_error(figures, zones, *zone, &format!("cannot be laid out: {field}")).expected(*expected)
         }
         LayoutError::Hole { hole } => {
-            let message = format!("hole {hole} is empty, overlaps the one before, or lies beyond the last slot");
-            at("geometry.holes", message).expected("first slots that rise")
+            let message = format!("hole {hole} is empty, overlaps the previous one, or lies beyond the last slot");
+            at("geometry.holes", message).expected("first slots in ascending order")
         }
         LayoutError::Remap { remap } => {
             let message = format!("remap {remap} is out of order, begins in a hole, or leads to a slot in use");
-            at("geometry.remaps", message).expected("slots that rise, each with a slot of a hole")
+            at("geometry.remaps", message).expected("slots in ascending order, each with a slot in a hole")
         }
     }
 }
 
-/// A row may have become several of the model's zones: the row is the last that begins at or before it.
+/// A row may have become several zones of the model; it is the last row that starts at or before the zone.
 fn zone_error(figures: &Drive<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
     let rows = figures.zones();
     let first = zones.get(zone).map_or(0, |zone| zone.first_cylinder);
@@ -352,7 +352,7 @@ fn mechanics(figures: &Drive<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
         points if points.is_empty() => None,
         points => Some(SeekCurve::table(&points, cylinders).map_err(|error| vec![figures.seek_error(error)])?),
     };
-    // A write that settles sooner than a read has shorter seeks.
+    // A write that settles faster than a read has shorter seeks.
     let write = match settle < 0.0 {
         true => Some(write.as_ref().unwrap_or(&curve).shortened(span(-settle))),
         false => write,
@@ -413,9 +413,9 @@ impl<'a> Deref for Drive<'a> {
 }
 
 impl<'a> Drive<'a> {
-    /// All holes, repeated ones written out, in the order of their slots.
+    /// All holes in the order of their slots, with repetitions expanded.
     fn holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
-        // Twice the tracks of the largest drives: 10 platters of 500,000 tracks a surface.
+        // Twice the tracks of the largest drives: 10 platters with 500,000 tracks per surface.
         const MOST: u64 = 20_000_000;
         let Some(Value::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
             return Ok(Vec::new());
@@ -464,7 +464,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    /// One overhead by the kind of the command before; the same after both where only one is given.
+    /// An overhead by the kind of the previous command; the same after both kinds if only one is given.
     fn after(&self, key: &str, after_write: &str) -> After {
         After { read: self.span(key), write: self.span(self.either(after_write, key)) }
     }
@@ -481,10 +481,10 @@ impl<'a> Drive<'a> {
     }
 
     fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
-        Diagnostic::at(self.file, 0, format!("missing key: {needs} needs it")).key(key)
+        Diagnostic::at(self.file, 0, format!("missing key: required by {needs}")).key(key)
     }
 
-    /// A rule of the model's profile, by the key that the file has for its field.
+    /// An error of the model's profile, with the key that corresponds to its field.
     fn disagreement(&self, error: &ProfileError) -> Diagnostic {
         let key = match error.field {
             "physical_sector" => "geometry.physical_sector",
@@ -494,29 +494,24 @@ impl<'a> Drive<'a> {
             "cache.read_ahead.min" => "cache.read_ahead.min_sectors",
             field => field,
         };
-        let message = "does not go with the other figures";
+        let message = "contradicts the other figures";
         let diagnostic = Diagnostic::at(self.file, self.line(key), message).key(key);
         diagnostic.expected(error.expected)
     }
 
     fn seek_error(&self, error: SeekError) -> Diagnostic {
         let (key, message) = match error {
-            SeekError::Points => ("mechanics.seek.points", "distances do not rise from 1, or there are none"),
+            SeekError::Points => ("mechanics.seek.points", "the distances are missing or do not rise from 1"),
             SeekError::Times => {
                 ("mechanics.seek.average_ms", "no rising curve has these single-track, average and full-stroke times")
             }
-            SeekError::Speed => ("mechanics.rpm", "the platter does not turn"),
+            SeekError::Speed => ("mechanics.rpm", "the platters do not turn"),
         };
         Diagnostic::at(self.file, self.line(key), message).key(key)
     }
 }
 
-/// Milliseconds to the model's nanoseconds.
-pub(crate) fn span(ms: f64) -> Span {
-    Span::from_nanos((ms * 1e6).round() as u64)
-}
-
-/// A queue's discipline from its figures; 0 is none.
+/// The discipline of a queue from its figures; 0 means none.
 pub(crate) fn discipline(policy: &str, window: u64, nearest: u64, ageing: u64, max_wait_ms: f64) -> Discipline {
     Discipline {
         policy: match policy {

@@ -1,6 +1,6 @@
-//! A drive's figures held against one another: what no drive has, though each figure by itself might be. What is impossible
-//! (zones that hold less than the drive offers, zones that overlap) is an error of `build`; here is what is doubtful, as warnings
-//! with the line of the figure. A figure that was measured or fitted, or set for a run, is not doubted.
+//! Implausible combinations of figures, which no real drive has, as warnings with the line of the figure. Impossible ones
+//! (zones that hold less than the drive offers, zones that overlap) are errors in `build`. Figures that were measured or fitted,
+//! or set for a run, are not checked.
 //!
 //! | rule | how wide | where from |
 //! |---|---|---|
@@ -12,24 +12,24 @@
 //! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
 //! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
 
-use super::DriveFile;
-use super::figure::{Figure, Kind, Value, ZoneRow};
+use super::drive_file::DriveFile;
 use crate::diagnostic::Diagnostic;
+use crate::figure::{Figure, Kind, Value, ZoneRow};
 
-/// Share by which the zones may hold more than the drive offers.
+/// Surplus of the zones over the drive's capacity.
 pub const SPARE: f64 = 0.02;
-/// Sectors of the outermost track by those of the innermost.
+/// Ratio of the sectors of the outermost track to those of the innermost.
 const INWARD: f64 = 3.5;
-/// Full stroke by average seek.
+/// Ratio of full-stroke to average seek.
 const STROKE: (f64, f64) = (1.2, 3.5);
-/// Revolutions a minute.
+/// Revolutions per minute.
 const SPEED: (f64, f64) = (2_000.0, 20_000.0);
-/// Cylinders, and sectors a track.
+/// Cylinders, and sectors per track.
 const DENSEST: (u64, u64) = (1_000_000, 12_000);
-/// A segment's part of the outermost track.
+/// Size of a segment relative to the outermost track.
 const SEGMENT: f64 = 0.05;
 
-/// The sectors of all zones without holes and media cache: what the drive could offer. Nothing of a drive without zones.
+/// The sectors of all zones without holes and media cache, which the drive could offer; `None` without zones.
 pub fn held(drive: &DriveFile) -> Option<u64> {
     let heads = drive.number("geometry.heads")? as u64;
     let all = zones(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(sectors(row, heads)?))?;
@@ -50,18 +50,18 @@ fn zones(drive: &DriveFile) -> Option<&[ZoneRow]> {
     }
 }
 
-/// Sectors of a row's cylinders; nothing where that goes beyond 64 bits.
+/// Sectors of a row's cylinders; `None` on overflow.
 fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
     let cylinders = u64::from(row.cylinders);
     match &row.band {
         Some(band) => {
-            let run = |run: &super::figure::RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
+            let run = |run: &crate::figure::RunRow| u64::from(run.tracks.unsigned_abs()) * u64::from(run.spt);
             let bands = cylinders / u64::from(band.cylinders.max(1));
             band.runs.iter().try_fold(0u64, |sum, it| sum.checked_add(run(it)))?.checked_mul(bands)
         }
         None => {
             let each: u64 = row.spt.iter().map(|&spt| u64::from(spt)).sum();
-            // One figure for all heads, or one a head.
+            // One number for all heads, or one per head.
             let tracks = if row.spt.len() == 1 { heads } else { 1 };
             each.checked_mul(tracks)?.checked_mul(cylinders)
         }
@@ -74,13 +74,13 @@ fn longest(row: &ZoneRow) -> u64 {
     row.spt.iter().copied().chain(runs).max().map_or(0, u64::from)
 }
 
-/// What is doubtful of the drive.
+/// Warnings about implausible figures.
 pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
     let all = [capacity, speed, inward, density, link, stroke, segment];
     all.into_iter().filter_map(|doubt| doubt(drive)).collect()
 }
 
-/// The figure, unless somebody knows it: it was measured or fitted, or set for a run.
+/// The figure, unless it was measured or fitted, or set for a run.
 pub fn doubted<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
     let stated = |figure: &&Figure| matches!(figure.kind, Kind::Datasheet | Kind::Inferred);
     drive.figure(key).filter(stated)
@@ -96,7 +96,7 @@ fn capacity(drive: &DriveFile) -> Option<Diagnostic> {
     let figure = doubted(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
     let gb = |sectors: f64| sectors * 512.0 / 1e9;
     let message = format!(
-        "the drive offers {:.1} GB and its zones hold {:.1} GB, {:.1} times as much: its inner tracks are never used",
+        "the drive has {:.1} GB, but its zones hold {:.1} GB, {:.1} times as much: the inner tracks are never used",
         gb(offered),
         gb(held),
         held / offered
@@ -107,8 +107,8 @@ fn capacity(drive: &DriveFile) -> Option<Diagnostic> {
 fn speed(drive: &DriveFile) -> Option<Diagnostic> {
     let (figure, rpm) = (doubted(drive, "mechanics.rpm")?, drive.number("mechanics.rpm")?);
     let outside = !(SPEED.0..=SPEED.1).contains(&rpm);
-    let message = format!("no drive turned at {rpm} rpm");
-    outside.then(|| warning(drive, figure, message).expected("3,600 to 15,000 of a drive that was sold"))
+    let message = format!("no drive ran at {rpm} rpm");
+    outside.then(|| warning(drive, figure, message).expected("3,600 to 15,000 for a real drive"))
 }
 
 fn inward(drive: &DriveFile) -> Option<Diagnostic> {
@@ -121,17 +121,17 @@ fn inward(drive: &DriveFile) -> Option<Diagnostic> {
     if let Some(zone) = denser {
         let row = &rows[zone + 1];
         let message = format!(
-            "zone {} has {:.0} sectors a track, zone {zone} before it {:.0}: zones go from the outside in",
+            "zone {} has {:.0} sectors per track, but zone {zone} before it has {:.0}: zones are listed from the outside in",
             zone + 1,
             mean(row),
             mean(&rows[zone])
         );
         let at = Diagnostic::at(&drive.file, row.line, message).key(figure.key);
-        return Some(at.expected("no more sectors a track than farther out"));
+        return Some(at.expected("no more sectors per track than farther out"));
     }
     let (outer, inner) = (mean(rows.first()?), mean(rows.last()?));
-    let message = format!("tracks of {outer:.0} sectors outside and {inner:.0} inside: no platter is that wide");
-    let expected = format!("the outermost track at most {INWARD} times the innermost");
+    let message = format!("{outer:.0} sectors on outer tracks and {inner:.0} on inner ones: no platter is that wide");
+    let expected = format!("an outermost track of at most {INWARD} times the innermost");
     (outer > INWARD * inner).then(|| warning(drive, figure, message).expected(expected))
 }
 
@@ -140,8 +140,8 @@ fn density(drive: &DriveFile) -> Option<Diagnostic> {
     let last = rows.last()?;
     let cylinders = u64::from(last.first) + u64::from(last.cylinders);
     let longest = rows.iter().map(longest).max()?;
-    let message = format!("{cylinders} cylinders, and up to {longest} sectors a track: denser than any drive");
-    let expected = format!("at most {} cylinders and {} sectors a track", DENSEST.0, DENSEST.1);
+    let message = format!("{cylinders} cylinders with up to {longest} sectors per track: denser than any drive");
+    let expected = format!("at most {} cylinders and {} sectors per track", DENSEST.0, DENSEST.1);
     (cylinders > DENSEST.0 || longest > DENSEST.1).then(|| warning(drive, figure, message).expected(expected))
 }
 
@@ -153,9 +153,8 @@ fn media_rate(drive: &DriveFile) -> Option<f64> {
 fn link(drive: &DriveFile) -> Option<Diagnostic> {
     let (figure, link) = (doubted(drive, "link.rate_mb_s")?, drive.number("link.rate_mb_s")?);
     let media = media_rate(drive)?;
-    let message = format!(
-        "the link moves {link} MB/s, the heads of the outermost zone {media:.0} MB/s: every stream waits for the link"
-    );
+    let message =
+        format!("the link transfers {link} MB/s, but the outermost zone {media:.0} MB/s: the link limits every stream");
     (link < media).then(|| warning(drive, figure, message).expected(format!("{media:.0} or more")))
 }
 
@@ -176,11 +175,11 @@ fn segment(drive: &DriveFile) -> Option<Diagnostic> {
     let sectors = drive.number("cache.size_kib")? * 2.0 / segments;
     let track = longest(zones(drive)?.first()?) as f64;
     let message = format!(
-        "{segments} segments of {:.1} KiB each, and a track of {:.0} KiB: reading ahead ends before it helps",
+        "{segments} segments of {:.1} KiB each, but tracks of {:.0} KiB: read-ahead ends before it helps",
         sectors / 2.0,
         track / 2.0
     );
-    let expected = format!("at least {:.0} KiB for so many segments", SEGMENT * track / 2.0 * segments);
+    let expected = format!("at least {:.0} KiB for this many segments", SEGMENT * track / 2.0 * segments);
     (sectors < SEGMENT * track).then(|| warning(drive, figure, message).expected(expected))
 }
 
@@ -210,7 +209,7 @@ mod tests {
             let Ok(drive) = parse(&file.to_string_lossy(), &text) else { continue };
             seen += 1;
             assert_eq!(doubts(&drive), [], "{}", file.display());
-            // What the pencil says its zones hold is what the layout takes.
+            // The calculated capacity of the zones is that of the layout.
             let mut full = drive.clone();
             let held = held(&drive).unwrap();
             full.set("geometry.sectors", &held.to_string()).unwrap();
@@ -221,28 +220,24 @@ mod tests {
         assert!(seen >= 13, "{seen}");
     }
 
-    /// One figure wrong each, as a slip of the pen leaves it.
+    /// One wrong figure each, as after a typing error.
     #[test]
     fn a_wrong_figure_is_doubted_with_its_line() {
         let wrong = [
-            (
-                "sectors         = { value = 35_156_656_128",
-                "sectors         = { value = 15_628_053_168",
-                "offers 8.0 GB",
-            ),
+            ("sectors         = { value = 35_156_656_128", "sectors         = { value = 15_628_053_168", "has 8.0 GB"),
             ("heads           = { value = 18", "heads           = { value = 36", "2.0 times as much"),
-            ("rpm             = { value = 7200", "rpm             = { value = 720", "turned at 720 rpm"),
+            ("rpm             = { value = 7200", "rpm             = { value = 720", "ran at 720 rpm"),
             (
                 "{ first = 0, cylinders = 35584, spt = 4672 }",
                 "{ first = 0, cylinders = 35584, spt = 46720 }",
                 "no platter is that wide",
             ),
-            ("cylinders = 33792, spt = 4528", "cylinders = 33792, spt = 5528", "zones go from the outside in"),
-            ("cylinders = 26112, spt = 2160", "cylinders = 926112, spt = 2160", "as much: its inner tracks"),
+            ("cylinders = 33792, spt = 4528", "cylinders = 33792, spt = 5528", "zones are listed from the outside in"),
+            ("cylinders = 26112, spt = 2160", "cylinders = 926112, spt = 2160", "as much: the inner tracks"),
             (
                 "rate_mb_s            = { value = 550.0",
                 "rate_mb_s            = { value = 55.0",
-                "every stream waits for the link",
+                "the link limits every stream",
             ),
             ("full_ms    = { value = 15.6", "full_ms    = { value = 156.0", "20.7 times the average"),
             ("size_kib        = { value = 245_760", "size_kib        = { value = 256", "64 segments of 4.0 KiB each"),
@@ -262,7 +257,7 @@ mod tests {
         }
     }
 
-    /// Who measured it, or sets it for a run, knows.
+    /// Measured figures, and settings of a run, are trusted.
     #[test]
     fn what_somebody_knows_is_not_doubted() {
         let short = exos().replace("35_156_656_128, datasheet", "15_628_053_168, measured");

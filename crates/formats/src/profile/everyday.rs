@@ -1,5 +1,5 @@
-//! `[everyday]`: what a drive honestly does otherwise than arithmetic from its own figures says, case by case, with the
-//! source. The cases are those of `seekwise drives NAME --check`; what they run and what is expected is the lab's.
+//! `[everyday]`: the cases in which a drive really deviates from the arithmetic on its own figures, each with its
+//! source. The cases are those of `seekwise drives NAME --check`; the laboratory defines what they run and expect.
 //!
 //! ```toml
 //! [everyday]
@@ -9,7 +9,7 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::figure::{KINDS, Kind, Reader};
+use crate::figure::{KINDS, Kind, Reader};
 
 /// The names of all cases, in the order of the table.
 pub const CASES: [&str; 44] = [
@@ -59,21 +59,20 @@ pub const CASES: [&str; 44] = [
     "overwrite and flush, 4 KiB",
 ];
 
-/// A case in which the drive does otherwise.
+/// A case in which the drive deviates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Otherwise {
-    /// Which, one of [`CASES`].
     pub case: &'static str,
-    /// Why.
+    /// The reason.
     pub misses: String,
-    /// How that is known.
+    /// The kind of its source.
     pub kind: Kind,
     /// Citation or derivation.
     pub source: String,
 }
 
 impl Reader<'_> {
-    /// Reads `[everyday]`; what is wrong goes to `errors`.
+    /// Reads `[everyday]`; errors go to `errors`.
     pub(super) fn read_everyday(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Otherwise> {
         let line = self.line(value.span().start);
         let Some(table) = value.get_ref().as_table() else {
@@ -87,14 +86,14 @@ impl Reader<'_> {
             let line = self.line(entry.span().start);
             let key = format!("everyday.\"{name}\"");
             let Some(case) = CASES.iter().find(|case| **case == name) else {
-                let wrong = self.wrong(line, "no such case").key(key).nearest_to(name, CASES);
+                let wrong = self.wrong(line, "unknown case").key(key).nearest_to(name, CASES);
                 self.errors.push(wrong);
                 continue;
             };
             match self.otherwise(entry.get_ref(), &key, line) {
                 Some((misses, kind, source)) => all.push(Otherwise { case, misses, kind, source }),
                 None => {
-                    let wrong = self.wrong(line, "is not a case with its reason and its source").key(key);
+                    let wrong = self.wrong(line, "is not a case with a reason and a source").key(key);
                     self.errors.push(wrong.expected("{ misses = \"why\", measured | datasheet | inferred = \"…\" }"));
                 }
             }

@@ -1,7 +1,7 @@
-//! A seek curve for a drive of which only three figures are known: single track, average, full stroke.
+//! A seek curve for a drive with only three known figures: single track, average, full stroke.
 //!
-//! Formulas of a root and a line put short seeks 0.3 to 0.8 ms too low: a real arm needs some time to settle after a
-//! move of ten tracks already. So the curve measured on a Maxtor Atlas 10K V (DIXtrac extraction, published with
+//! Formulas with a root and a line make short seeks 0.3 to 0.8 ms too fast: a real arm needs some time to settle even
+//! after a move of ten tracks. Therefore the curve measured on a Maxtor Atlas 10K V (DIXtrac extraction, published with
 //! Western Digital's DiskSim) is taken as a share of the stroke and scaled:
 //! `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`, with `a` and `b` such that the mean over uniformly
 //! drawn cylinders is the average and `t(C - 1)` the full stroke.
@@ -12,7 +12,7 @@ use seekwise_model::time::Span;
 /// Cylinders of the Atlas 10K V.
 const CYLINDERS: u64 = 80_512;
 
-/// Its curve, thinned and smoothed: cylinders, microseconds.
+/// Its curve, thinned out and smoothed: cylinders, microseconds.
 const SHAPE: [(u32, u32); 19] = [
     (1, 526),
     (2, 656),
@@ -35,7 +35,7 @@ const SHAPE: [(u32, u32); 19] = [
     (80_511, 9_630),
 ];
 
-/// The curve of a sibling for a stroke of `cylinders`; times in milliseconds. Fails when no such curve rises.
+/// The curve of a sibling, scaled to a stroke of `cylinders`; times in milliseconds. Fails if it would not rise.
 pub(super) fn sibling(single: f64, average: f64, full: f64, cylinders: u32) -> Result<SeekCurve, SeekError> {
     let points = stretched(cylinders);
     let base = SeekCurve::table(&points, cylinders)?;
@@ -57,7 +57,7 @@ pub(super) fn sibling(single: f64, average: f64, full: f64, cylinders: u32) -> R
     }
 }
 
-/// The shape's points for another stroke; those that fall on one cylinder count once.
+/// The points of the shape for another stroke, without duplicates.
 fn stretched(cylinders: u32) -> Vec<(u32, Span)> {
     let mut points: Vec<(u32, Span)> = Vec::with_capacity(SHAPE.len());
     for (d, us) in SHAPE {

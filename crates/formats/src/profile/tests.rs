@@ -120,12 +120,12 @@ fn tells_type_and_range() {
     check(
         "write_back = { value = true",
         "write_back = { value = \"maybe\"",
-        "d.toml:31: `cache.write_back`: is a string; expected on or off (or true, false, yes, no, 1, 0)",
+        "d.toml:31: `cache.write_back`: has type string; expected on or off (or true, false, yes, no, 1, 0)",
     );
     check(
         "\"sptf\"",
         "\"best\"",
-        "d.toml:40: `firmware.queue.policy`: `best` is not known; \
+        "d.toml:40: `firmware.queue.policy`: unknown word `best`; \
          expected one of fcfs, sstf, look, clook, sptf",
     );
 }
@@ -136,12 +136,12 @@ fn tells_what_is_missing() {
     check(
         "run_tracks = { value = 5, inferred = \"a\" }\n",
         "",
-        "d.toml: `geometry.run_tracks`: missing key: a serpentine order needs it",
+        "d.toml: `geometry.run_tracks`: missing key: required by a serpentine order",
     );
     check(
         "form = { value = \"lee\"",
         "form = { value = \"table\"",
-        "d.toml: `mechanics.seek.points`: missing key: the seek curve `table` needs it",
+        "d.toml: `mechanics.seek.points`: missing key: required by the seek curve `table`",
     );
 }
 
@@ -162,7 +162,7 @@ fn names_both_zones() {
     check(
         "[90, 70]",
         "[90, 70, 60]",
-        "d.toml:16: `geometry.zones`: zone 1 has sectors a track for 3 heads; expected one figure, or 2",
+        "d.toml:16: `geometry.zones`: zone 1 has sectors per track for 3 heads; expected one number, or 2",
     );
 }
 
@@ -176,12 +176,12 @@ fn tells_what_does_not_go_together() {
     check(
         "physical_sector = { value = 512",
         "physical_sector = { value = 1000",
-        "d.toml:6: `geometry.physical_sector`: does not go with the other figures; expected 512 or 4096",
+        "d.toml:6: `geometry.physical_sector`: contradicts the other figures; expected 512 or 4096",
     );
     check(
         "min_sectors = { value = 0",
         "min_sectors = { value = 200",
-        "d.toml:35: `cache.read_ahead.min_sectors`: does not go with the other figures; \
+        "d.toml:35: `cache.read_ahead.min_sectors`: contradicts the other figures; \
          expected at most cache.read_ahead.max",
     );
     check(
@@ -228,11 +228,11 @@ fn sets_by_key() {
     assert_eq!(profile.firmware.queue.window, 2);
     assert_eq!(
         drive.warnings()[0].to_string(),
-        "d.toml: `cache.segments`: the drive has at most 64 segments and takes those"
+        "d.toml: `cache.segments`: the drive has at most 64 segments; using 64"
     );
     drive.set("cache.adaptive", "true").unwrap();
     assert_eq!(drive.profile().unwrap().cache.segments, 3);
-    assert!(drive.warnings()[0].to_string().contains("this is not used"));
+    assert!(drive.warnings()[0].to_string().contains("this value is ignored"));
     assert_eq!(
         drive.set("cache.segmnts", "1").unwrap_err()[0].to_string(),
         "--set: `drive.cache.segmnts`: unknown key; did you mean `drive.cache.segments`?"
@@ -269,8 +269,8 @@ fn tells_what_is_wrong_with_holes_and_remaps() {
     assert_eq!(told("[geometry.holes]|[[1]]\n"), format!("d.toml:19: `geometry.holes`: {row}; {form}"));
     assert_eq!(
         told("[geometry.holes]|[[3, 1], [2, 2]]\n"),
-        "d.toml:19: `geometry.holes`: hole 1 is empty, overlaps the one before, or lies beyond the last slot; \
-         expected first slots that rise"
+        "d.toml:19: `geometry.holes`: hole 1 is empty, overlaps the previous one, or lies beyond the last slot; \
+         expected first slots in ascending order"
     );
     assert_eq!(
         told("[geometry.holes]|[[3, 1, 2, 9999999999]]\n"),
@@ -280,7 +280,7 @@ fn tells_what_is_wrong_with_holes_and_remaps() {
     assert_eq!(
         told("[geometry.remaps]|[[3, 9]]\n"),
         "d.toml:19: `geometry.remaps`: remap 0 is out of order, begins in a hole, or leads to a slot in use; \
-         expected slots that rise, each with a slot of a hole"
+         expected slots in ascending order, each with a slot in a hole"
     );
     assert_eq!(
         told("[geometry.remaps]|[[3, -9]]\n"),
@@ -290,7 +290,7 @@ fn tells_what_is_wrong_with_holes_and_remaps() {
     let cut = cut.replace("[90, 70]", "[96, 72]");
     assert_eq!(
         errors_of(&cut).trim_end(),
-        "d.toml:19: `geometry.holes`: a physical sector is cut at slot 8; \
+        "d.toml:19: `geometry.holes`: a physical sector is split at slot 8; \
          expected multiples of 8 slots, and remaps only with sectors of 512 bytes"
     );
 }
@@ -329,11 +329,8 @@ fn power_flash_and_faults_are_taken_over_and_told() {
     assert_eq!(profile.cache.flash_sectors, 128);
     let warnings: Vec<String> = drive.warnings().iter().map(ToString::to_string).collect();
     assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(
-        warnings[0].contains("`faults.ignores_fua`: a drive with a fault: it takes writes with FUA"),
-        "{warnings:?}"
-    );
-    assert!(warnings[1].contains("it caches writes though its write cache is off"), "{warnings:?}");
+    assert!(warnings[0].contains("`faults.ignores_fua`: a faulty drive: it accepts FUA writes"), "{warnings:?}");
+    assert!(warnings[1].contains("it caches writes even with its write cache off"), "{warnings:?}");
 }
 
 #[test]
@@ -341,7 +338,7 @@ fn a_fault_that_cannot_be_is_an_error() {
     let mut drive = parse("d.toml", SMALL).unwrap();
     drive.set("faults.ignores_fua", "true").unwrap();
     let errors: String = drive.profile().unwrap_err().iter().map(ToString::to_string).collect();
-    assert!(errors.contains("`faults.ignores_fua`: does not go with the other figures; expected false"), "{errors}");
+    assert!(errors.contains("`faults.ignores_fua`: contradicts the other figures; expected false"), "{errors}");
 }
 
 #[test]
@@ -350,7 +347,7 @@ fn a_media_cache_takes_slots_of_the_layout() {
     let mut drive = parse("d.toml", &SMALL.replace("7_900", "5_900")).unwrap();
     drive.set("cache.media_cache_mib", "1").unwrap();
     let lacks = drive.profile().unwrap_err();
-    assert!(lacks[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: a media cache needs it"));
+    assert!(lacks[0].to_string().contains("`cache.media_cache_largest_kib`: missing key: required by a media cache"));
     drive.set("cache.media_cache_largest_kib", "64").unwrap();
     drive.set("cache.media_cache_stretches", "2").unwrap();
     let profile = drive.profile().unwrap();
@@ -375,13 +372,13 @@ fn a_profile_names_where_its_drive_does_otherwise() {
     assert_eq!(
         error("\"random read, 4 KiB, depth 2\" = { misses = \"a\", measured = \"b\" }\n"),
         format!(
-            "small.toml:{line}: `everyday.\"random read, 4 KiB, depth 2\"`: no such case; \
+            "small.toml:{line}: `everyday.\"random read, 4 KiB, depth 2\"`: unknown case; \
              did you mean `random reads, 4 KiB, depth 2`?"
         )
     );
     for entry in ["{ misses = \"a\" }", "{ measured = \"b\" }", "{ misses = \"a\", measured = \"\" }", "7"] {
         let error = error(&format!("\"random reads, 4 KiB, depth 2\" = {entry}\n"));
-        assert!(error.contains("is not a case with its reason and its source"), "{error}");
+        assert!(error.contains("is not a case with a reason and a source"), "{error}");
         assert!(error.contains("misses = \"why\""), "{error}");
     }
     assert!(

@@ -1,4 +1,4 @@
-//! The engines of programs: their keys, and what the model makes of them.
+//! The engines of programs: their keys, and how the model's programs are built from them.
 
 use seekwise_model::files::call::Handle;
 use seekwise_model::files::program::{
@@ -7,28 +7,27 @@ use seekwise_model::files::program::{
 };
 use seekwise_model::time::Span;
 
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
 /// An engine.
 pub(crate) struct Engine {
     pub name: &'static str,
     /// What it does.
     pub what: &'static str,
-    /// What an operation of it is.
+    /// What its operations are.
     pub operation: &'static str,
-    /// Its keys. A program's file gives them all.
+    /// Its keys, all of which a program's file must have.
     pub keys: &'static [Key],
-    /// The program by its figures.
+    /// Builds the program from its figures.
     pub build: fn(&Figures<'_>, Volumes) -> Doing,
 }
 
-/// The volumes that a program uses, by their places in the scene.
+/// The volumes of a program, by their indices in the scene.
 #[derive(Clone, Copy)]
 pub(crate) struct Volumes {
-    /// The one that it is on.
+    /// The volume that it runs on.
     pub on: u8,
-    /// The one that it writes to, where that is another.
+    /// The volume that it writes to.
     pub to: u8,
 }
 
@@ -45,37 +44,46 @@ const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning:
     Key::must(path, unit, accepts, meaning)
 }
 
-// What several engines have.
-const FILES: Key =
-    must("files", "", MAYBE, "files; 0: those that are on the volume before, where a program only reads");
-const TOTAL: Key = must("total_mb", "MB", ANY_SIZE, "bytes of all files together");
+// Keys shared by several engines.
+const FILES: Key = must(
+    "files",
+    "",
+    MAYBE,
+    "number of files; 0 means the existing files of the volume, for a program that only reads",
+);
+const TOTAL: Key = must("total_mb", "MB", ANY_SIZE, "total size of the files");
 const SPREAD: Key =
     must("spread", "", Accepts::Whole(0, 16), "the largest file is up to 2 to this power times the smallest");
-const DIRECTORY: Key = must("directory_files", "", COUNT, "files of a directory");
-const BLOCK: Key = must("block_kib", "KiB", KIB, "bytes of a read and of a write").also(&["block size", "buffer"]);
+const DIRECTORY: Key = must("directory_files", "", COUNT, "files per directory");
+const BLOCK: Key = must("block_kib", "KiB", KIB, "size of each read and write").also(&["block size", "buffer"]);
 const HANDLE: Key = must("handle", "", HANDLES, "how files are opened");
 const SYNC: Key =
     must("sync_each", "", Accepts::Flag, "each file is made durable before it is closed").also(&["fsync"]);
-const FILE_MS: Key = must("file_ms", "ms", TIME, "computing for each file").also(&["think time"]);
-const MIB_MS: Key = must("mib_ms", "ms", TIME, "computing for each MiB");
-const COMPUTE: Key = must("compute_ms", "ms", TIME, "computing for each operation").also(&["think time"]);
+const FILE_MS: Key = must("file_ms", "ms", TIME, "computing time per file").also(&["think time"]);
+const MIB_MS: Key = must("mib_ms", "ms", TIME, "computing time per MiB");
+const COMPUTE: Key = must("compute_ms", "ms", TIME, "computing time per operation").also(&["think time"]);
 
 /// All engines.
 pub(crate) static ENGINES: &[Engine] = &[
     Engine {
         name: "boot",
-        what: "starts a system: phases of scattered reads, with and without prefetch",
+        what: "boots a system: phases of scattered reads, with or without prefetch",
         operation: "a phase",
         keys: &[
             FILES,
             TOTAL,
             SPREAD,
             DIRECTORY,
-            must("phases", "", COUNT, "phases of the start"),
-            must("phase_reads", "", COUNT, "reads of a phase"),
-            must("most_kib", "KiB", KIB, "bytes of the largest read; the others are 4 KiB times powers of two below"),
-            must("ahead", "", Accepts::Whole(0, 1024), "reads outstanding while a phase is read ahead; 0: no prefetch")
-                .also(&["prefetch"]),
+            must("phases", "", COUNT, "phases of the boot"),
+            must("phase_reads", "", COUNT, "reads per phase"),
+            must("most_kib", "KiB", KIB, "size of the largest read; the others are 4 KiB times smaller powers of two"),
+            must(
+                "ahead",
+                "",
+                Accepts::Whole(0, 1024),
+                "reads in flight while a phase is prefetched; 0 means no prefetch",
+            )
+            .also(&["prefetch"]),
             COMPUTE,
         ],
         build: |it, on| {
@@ -104,10 +112,10 @@ pub(crate) static ENGINES: &[Engine] = &[
                 "buffers",
                 "",
                 Accepts::Whole(0, 4096),
-                "blocks that a reading thread is ahead; 0: one thread does both",
+                "blocks that a reading thread may be ahead of the writer; 0 means that one thread does both",
             ),
             HANDLE,
-            must("move", "", Accepts::Flag, "each source is deleted when its copy is closed"),
+            must("move", "", Accepts::Flag, "delete each source when its copy is closed"),
             SYNC,
             FILE_MS,
         ],
@@ -127,26 +135,26 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "database",
-        what: "commits transactions through a write-ahead log on the volume `to`, its data on `on`",
+        what: "commits transactions through a write-ahead log on the volume `to`, with its data on `on`",
         operation: "a commit",
         keys: &[
-            must("data_mb", "MB", SIZE, "bytes of the data"),
-            must("log_mb", "MB", SIZE, "bytes of the log, written round and round"),
-            must("page_kib", "KiB", KIB, "bytes of a page"),
-            must("log_block", "", Accepts::Whole(512, 65_536), "bytes that the log is written in multiples of"),
+            must("data_mb", "MB", SIZE, "size of the data"),
+            must("log_mb", "MB", SIZE, "size of the circular log"),
+            must("page_kib", "KiB", KIB, "page size"),
+            must("log_block", "", Accepts::Whole(512, 65_536), "block size of the log's writes"),
             must("clients", "", Accepts::Whole(1, 4096), "clients, each with one transaction at a time"),
-            must("commits", "", COUNT, "commits of all clients together"),
-            must("reads", "", MAYBE, "pages that each transaction, or record, looks at"),
-            must("hit_percent", "%", PERCENT, "of these, how many are in the database's memory"),
-            must("writes", "", MAYBE, "pages that each changes, or writes"),
-            must("record_bytes", "", Accepts::Whole(1, 1 << 24), "bytes that each puts into the log"),
+            must("commits", "", COUNT, "total commits of all clients"),
+            must("reads", "", MAYBE, "pages that each transaction or record reads"),
+            must("hit_percent", "%", PERCENT, "share of these that are in the database's memory"),
+            must("writes", "", MAYBE, "pages that each transaction or record writes"),
+            must("record_bytes", "", Accepts::Whole(1, 1 << 24), "bytes of log per transaction"),
             must("group", "", Accepts::Flag, "one client flushes the log for all that wait").also(&["group commit"]),
-            must("checkpoint_s", "s", TIME, "from one checkpoint to the next; 0: none"),
-            must("spread_percent", "%", PERCENT, "how much of that time a checkpoint's writes are spread over"),
-            must("data_handle", "", HANDLES, "how the data are opened"),
+            must("checkpoint_s", "s", TIME, "checkpoint interval; 0 means none"),
+            must("spread_percent", "%", PERCENT, "share of the interval over which a checkpoint's writes are spread"),
+            must("data_handle", "", HANDLES, "how the data files are opened"),
             must("log_handle", "", HANDLES, "how the log is opened"),
             COMPUTE,
-            must("pause_ms", "ms", TIME, "from one transaction of a client to its next"),
+            must("pause_ms", "ms", TIME, "pause of a client between transactions"),
         ],
         build: |it, on| {
             let every = Span::from_nanos((it.number("checkpoint_s") * 1e9).round() as u64);
@@ -175,9 +183,9 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "defragment",
-        what: "moves each file in pieces to a free run, chunk by chunk",
+        what: "moves each fragmented file to a free run, chunk by chunk",
         operation: "a file",
-        keys: &[FILES, TOTAL, SPREAD, DIRECTORY, FILE_MS, must("chunk_ms", "ms", TIME, "computing for each chunk")],
+        keys: &[FILES, TOTAL, SPREAD, DIRECTORY, FILE_MS, must("chunk_ms", "ms", TIME, "computing time per chunk")],
         build: |it, on| {
             Doing::Defragment(DefragmentSpec {
                 volume: on.on,
@@ -189,16 +197,16 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "document",
-        what: "saves a document now and then: a new file, the old one deleted, the new one renamed",
+        what: "saves a document from time to time: writes a new file, deletes the old one, renames the new one",
         operation: "a save",
         keys: &[
-            must("document_kib", "KiB", Accepts::Number(0.5, 1e7), "bytes of the document"),
+            must("document_kib", "KiB", Accepts::Number(0.5, 1e7), "size of the document"),
             BLOCK,
             must("saves", "", COUNT, "saves"),
             HANDLE,
             SYNC,
             COMPUTE,
-            must("pause_ms", "ms", TIME, "from one save to the next"),
+            must("pause_ms", "ms", TIME, "pause between saves"),
         ],
         build: |it, on| {
             Doing::Document(DocumentSpec {
@@ -215,17 +223,17 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "playback",
-        what: "plays requests to one file, made up from published counts",
+        what: "issues requests to one file, synthesized from published counts",
         operation: "a run of requests",
         keys: &[
-            must("span_mb", "MB", SIZE, "bytes of the file that it plays on"),
-            must("reads_sequential", "", MAYBE, "reads in sequence"),
-            must("reads_random", "", MAYBE, "reads at random"),
-            must("writes_sequential", "", MAYBE, "writes in sequence"),
-            must("writes_random", "", MAYBE, "writes at random"),
-            must("read_mb", "MB", ANY_SIZE, "bytes read in all"),
-            must("written_mb", "MB", ANY_SIZE, "bytes written in all"),
-            must("run", "", COUNT, "requests of a kind one after another, in the mean"),
+            must("span_mb", "MB", SIZE, "size of the file"),
+            must("reads_sequential", "", MAYBE, "sequential reads"),
+            must("reads_random", "", MAYBE, "random reads"),
+            must("writes_sequential", "", MAYBE, "sequential writes"),
+            must("writes_random", "", MAYBE, "random writes"),
+            must("read_mb", "MB", ANY_SIZE, "total bytes read"),
+            must("written_mb", "MB", ANY_SIZE, "total bytes written"),
+            must("run", "", COUNT, "average run of consecutive requests of one kind"),
             HANDLE,
             COMPUTE,
         ],
@@ -244,23 +252,23 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "records",
-        what: "posts records into tables and indexes, each by itself or many in a transaction",
+        what: "posts records to tables and indexes, one by one or many in a transaction",
         operation: "a record, or a transaction",
         keys: &[
             must("tables", "", Accepts::Whole(1, 10_000), "tables, each with an index"),
-            must("table_mb", "MB", SIZE, "bytes of a table"),
-            must("index_mb", "MB", SIZE, "bytes of an index"),
+            must("table_mb", "MB", SIZE, "size of a table"),
+            must("index_mb", "MB", SIZE, "size of an index"),
             must("records", "", COUNT, "records"),
-            must("transaction", "", COUNT, "records of a transaction; 1: each by itself"),
-            must("reads", "", MAYBE, "pages that each transaction, or record, looks at"),
-            must("writes", "", MAYBE, "pages that each changes, or writes"),
+            must("transaction", "", COUNT, "records per transaction; 1 means each by itself"),
+            must("reads", "", MAYBE, "pages that each transaction or record reads"),
+            must("writes", "", MAYBE, "pages that each transaction or record writes"),
             must(
                 "flushes",
                 "",
                 Accepts::Whole(0, 1000),
-                "writes of a record that a flush follows; of a transaction, files flushed at its end",
+                "writes of a record that are followed by a flush; for a transaction, files that are flushed at its end",
             ),
-            must("write_bytes", "", Accepts::Whole(512, 1 << 20), "bytes of a write"),
+            must("write_bytes", "", Accepts::Whole(512, 1 << 20), "size of a write"),
             HANDLE,
             COMPUTE,
         ],
@@ -283,13 +291,13 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "registry",
-        what: "flushes hives through their logs",
-        operation: "a flush of a hive",
+        what: "flushes registry hives through their logs",
+        operation: "a hive flush",
         keys: &[
             must("hives", "", Accepts::Whole(1, 1000), "hives, each with a log"),
-            must("hive_mb", "MB", SIZE, "bytes of a hive"),
-            must("hive_flushes", "", COUNT, "flushes of hives in all"),
-            must("pages", "", COUNT, "pages that each writes"),
+            must("hive_mb", "MB", SIZE, "size of a hive"),
+            must("hive_flushes", "", COUNT, "total hive flushes"),
+            must("pages", "", COUNT, "pages that each flush writes"),
             HANDLE,
             COMPUTE,
         ],
@@ -307,7 +315,7 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "scan",
-        what: "reads files: the head of each, and some to their ends",
+        what: "reads the start of each file, and some files to the end",
         operation: "a file",
         keys: &[
             FILES,
@@ -315,8 +323,8 @@ pub(crate) static ENGINES: &[Engine] = &[
             SPREAD,
             DIRECTORY,
             BLOCK,
-            must("head_kib", "KiB", KIB, "bytes read of every file"),
-            must("whole_percent", "%", PERCENT, "files that are read to their ends"),
+            must("head_kib", "KiB", KIB, "bytes read from the start of each file"),
+            must("whole_percent", "%", PERCENT, "share of files that are read to the end"),
             HANDLE,
             FILE_MS,
             MIB_MS,
@@ -336,15 +344,15 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "scratch",
-        what: "puts parts of a picture away in a scratch file, and brings tiles back",
+        what: "writes parts of an image to a scratch file, and reads tiles back",
         operation: "a stroke",
         keys: &[
-            must("scratch_mb", "MB", SIZE, "bytes of the scratch file"),
+            must("scratch_mb", "MB", SIZE, "size of the scratch file"),
             must("strokes", "", COUNT, "strokes"),
-            must("run_mb", "MB", SIZE, "bytes that each puts away, one after another"),
+            must("run_mb", "MB", SIZE, "bytes that each operation writes sequentially"),
             BLOCK,
-            must("tiles", "", MAYBE, "tiles that each brings back, at random"),
-            must("tile_kib", "KiB", KIB, "bytes of a tile"),
+            must("tiles", "", MAYBE, "tiles that each operation reads back at random"),
+            must("tile_kib", "KiB", KIB, "size of a tile"),
             HANDLE,
             COMPUTE,
         ],
@@ -364,14 +372,19 @@ pub(crate) static ENGINES: &[Engine] = &[
     },
     Engine {
         name: "unpack",
-        what: "writes files, out of an archive or made up",
+        what: "writes files, from an archive or generated",
         operation: "a file",
         keys: &[
             FILES,
             TOTAL,
             SPREAD,
             DIRECTORY,
-            must("packed_percent", "%", PERCENT, "bytes of the archive for a hundred of the files; 0: no archive"),
+            must(
+                "packed_percent",
+                "%",
+                PERCENT,
+                "size of the archive as a percentage of the files; 0 means no archive",
+            ),
             BLOCK,
             HANDLE,
             SYNC,
@@ -403,12 +416,12 @@ pub(crate) fn files(it: &Figures<'_>) -> FileSet {
     }
 }
 
-/// Bytes, at least one where there are any.
+/// Bytes, at least one if the size is not zero.
 fn mb(it: &Figures<'_>, key: &str) -> u64 {
     (it.number(key) * 1e6).round() as u64
 }
 
-/// Bytes, whole sectors.
+/// Bytes, rounded to whole sectors.
 fn kib(it: &Figures<'_>, key: &str) -> u64 {
     ((it.number(key) * 2.0).round() as u64).max(1) * 512
 }

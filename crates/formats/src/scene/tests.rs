@@ -83,21 +83,21 @@ fn bad_scenes_say_what_is_wrong() {
         (
             with("size_gib = 20", "size_gib = 200"),
             "s.toml:5: `volume.d.size_gib`: would end at 200.001 GiB, and the drive has 149.051 GiB; expected volumes that \
-             fit the drive one behind another",
+             fit on the drive one after another",
         ),
         (
             with("fs = 'fat32'", "fs = 'fat32'\ncluster = 3000"),
-            "s.toml:8: `volume.c.cluster`: no such cluster; expected a power of two from 512 to 65536 bytes",
+            "s.toml:8: `volume.c.cluster`: invalid cluster size; expected a power of two from 512 to 65536 bytes",
         ),
         (
             with("total-commander", "totl-commander"),
-            "s.toml:10: `program.copy.name`: no program `totl-commander`; expected the name of a program (see `seekwise \
+            "s.toml:10: `program.copy.name`: unknown program `totl-commander`; expected the name of a program (see `seekwise \
              programs`); did you mean `total-commander`?",
         ),
         (
             more("after = ['scan']\n[program.scan]\nname = 'set-read'\non = 'c'\nafter = ['copy']\n"),
-            "s.toml:13: `program.copy.after`: waits for itself: copy after scan after copy; expected programs that can be \
-             over before it begins",
+            "s.toml:13: `program.copy.after`: waits for itself: copy after scan after copy; expected programs that can \
+             finish before it starts",
         ),
         (
             more("blok_kib = 64\n"),
@@ -125,7 +125,7 @@ fn words_that_are_none_are_told_from_those_that_are() {
         (with("on = 'd'", "on = 'e'"), "the scene has no volume `e`"),
         (with("on = 'd'\n", ""), "`program.copy.on`: missing key; expected one of d, c"),
         (with("[system]\nfamily = 'windows-nt'\n", ""), "`system.family`: missing key"),
-        (with("fs = 'ntfs'", "fs = 'ntfs'\nbarrier = true"), "`volume.d.barrier`: changes nothing here"),
+        (with("fs = 'ntfs'", "fs = 'ntfs'\nbarrier = true"), "`volume.d.barrier`: has no effect here"),
         (with("to = 'c'", "to = 'c'\nmib_ms = 1"), "`total-commander` has no such figure"),
         (with("to = 'c'", "to = 'c'\nbackground = true"), "in the background"),
         (
@@ -135,7 +135,7 @@ fn words_that_are_none_are_told_from_those_that_are() {
                     .replace("total-commander", "defragment")
                     .replace("to = 'c'\n", ""),
             ),
-            "ext4 has no call that moves chunks of files; expected a volume of fat32 or ntfs",
+            "ext4 has no call to move parts of a file; expected a volume of fat32 or ntfs",
         ),
         (with("[volume.d]", "[volme.d]"), "did you mean `volume`?"),
     ] {

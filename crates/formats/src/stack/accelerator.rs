@@ -1,17 +1,15 @@
-//! A driver's cache in host memory: its keys, and the layer of them.
+//! A driver's cache in host memory: its keys, and how to build it.
 
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static ACCELERATOR: Kind = Kind {
     name: "accelerator",
-    otherwise: "none: no cache of the disk in the host's memory",
+    otherwise: "none: no disk cache in host memory",
     what: "a driver's cache of the whole disk in host memory",
     keys: KEYS,
     belongs: BELONGS,
@@ -20,20 +18,21 @@ pub(super) static ACCELERATOR: Kind = Kind {
 };
 
 static KEYS: &[Key] = &[
-    Key::must("size_mb", "MiB", Accepts::Whole(1, 65_536), "memory").also(&["page cache"]),
-    Key::must("hit_us", "us", Accepts::Number(0.001, 1e6), "what a request costs that ends here"),
-    Key::must("write_back", "", Accepts::Flag, "answers writes before they are below"),
+    Key::must("size_mb", "MiB", Accepts::Whole(1, 65_536), "size of the cache").also(&["page cache"]),
+    Key::must("hit_us", "us", Accepts::Number(0.001, 1e6), "cost of a request that the cache answers"),
+    Key::must("write_back", "", Accepts::Flag, "acknowledges writes before they reach the layer below"),
     Key::must(
         "flush",
         "",
         Accepts::Word(&["forward", "drop"]),
-        "`forward`: what is dirty goes down first, then the flush; `drop`: answers it",
+        "`forward`: write dirty data, then pass the flush down; `drop`: acknowledge it without doing either",
     ),
-    Key::must("dirty_percent", "%", Accepts::Whole(0, 100), "share that may be dirty before it is written out")
+    Key::must("dirty_percent", "%", Accepts::Whole(0, 100), "share that may be dirty before write-back starts")
         .also(&["dirty_ratio"]),
-    Key::must("dirty_ms", "ms", Accepts::Number(0.0, 1e7), "age at which it is written out").also(&["dirty_expire"]),
-    Key::must("idle_ms", "ms", Accepts::Number(0.0, 1e7), "quiet after which it is written out"),
-    Key::must("read_ahead_kib", "KiB", Accepts::Whole(0, 65_536), "behind a sequential reader; 0: none")
+    Key::must("dirty_ms", "ms", Accepts::Number(0.0, 1e7), "age at which dirty data is written back")
+        .also(&["dirty_expire"]),
+    Key::must("idle_ms", "ms", Accepts::Number(0.0, 1e7), "idle time after which dirty data is written back"),
+    Key::must("read_ahead_kib", "KiB", Accepts::Whole(0, 65_536), "read-ahead for a sequential reader; 0 means none")
         .also(&["readahead", "read_ahead_kb"]),
 ];
 

@@ -1,16 +1,14 @@
-//! A bus that all controllers of an array share: its key, and the layer of it.
+//! A bus shared by all controllers of an array: its key, and how to build it.
 
 use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static BUS: Kind = Kind {
     name: "bus",
-    otherwise: "none: each channel has its own way to memory",
+    otherwise: "none: each channel has its own path to memory",
     what: "a bus that all channels of an array share",
     keys: KEYS,
     belongs: BELONGS,
@@ -19,7 +17,7 @@ pub(super) static BUS: Kind = Kind {
 };
 
 static KEYS: &[Key] =
-    &[Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "what all channels of an array move together")
+    &[Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "total transfer rate of an array's channels")
         .also(&["pci"])];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];

@@ -1,17 +1,15 @@
-//! The IDE channels of an array's drives: their key, and the layer of it.
+//! The IDE channels of an array's drives: their key, and how to build them.
 
 use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static CHANNEL: Kind = Kind {
     name: "channel",
-    otherwise: "none: each drive has a channel of its own",
-    what: "IDE channels that drives share, one command at a time on each",
+    otherwise: "none: each drive has its own channel",
+    what: "IDE channels shared by drives, with one command at a time on each",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Bus,
@@ -22,7 +20,7 @@ static KEYS: &[Key] = &[Key::must(
     "drives",
     "",
     Accepts::Whole(1, 2),
-    "drives on each: two wait for one another, whatever the command; the first and the second share one, and so on",
+    "drives per channel; two on one channel wait for each other, whatever the command. The first and second drive share a channel, and so on",
 )
 .also(&["master", "slave", "master and slave", "cable"])];
 

@@ -1,4 +1,4 @@
-//! The host bus adapter: its keys, and the layer of them.
+//! The host bus adapter: its keys, and how to build it.
 
 use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
 use seekwise_model::stack::Layer;
@@ -6,14 +6,12 @@ use seekwise_model::stack::Layer;
 use super::kind::{Beside, Kind, Misfit};
 use super::modes::{self, MODES};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static CONTROLLER: Kind = Kind {
     name: "controller",
     otherwise: "none: the drive's link is the host's",
-    what: "the host bus adapter, once for each drive",
+    what: "the host bus adapter, one per drive",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Controller,
@@ -22,22 +20,22 @@ pub(super) static CONTROLLER: Kind = Kind {
 
 static KEYS: &[Key] = &[
     Key::must("depth", "", Accepts::Whole(1, 256), "commands outstanding").also(&["queue depth"]),
-    Key::must("command_ms", "ms", Accepts::Number(0.0, 10_000.0), "what a command costs"),
-    Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "what the controller can move"),
+    Key::must("command_ms", "ms", Accepts::Number(0.0, 10_000.0), "overhead of a command"),
+    Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "transfer rate of the controller"),
     Key::may(
         "mode",
         "",
         Accepts::Word(MODES),
         "as fast as the drive's link",
-        "transfer mode; one fitted share of its clock arrives (`sata-3` is 3 Gb/s, called SATA II; `sata-6` SATA III)",
+        "transfer mode, which delivers one fitted share of its clock rate (`sata-3` is 3 Gb/s, called SATA II; `sata-6` is SATA III)",
     )
     .also(&["dma", "udma", "pio", "transfer mode", "sata ii", "sata iii"]),
     // READ MULTIPLE moves blocks of 16 sectors with most drives.
-    Key::may("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), "16", "`pio`: sectors for each interrupt")
+    Key::may("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), "16", "`pio`: sectors per interrupt")
         .also(&["multcount"]),
-    Key::may("coalesce", "", Accepts::Whole(2, 256), "1", "completions for each interrupt")
+    Key::may("coalesce", "", Accepts::Whole(2, 256), "1", "completions per interrupt")
         .also(&["interrupt coalescing"]),
-    Key::may("coalesce_us", "us", Accepts::Number(0.001, 1e6), "1 completion each", "how long the first of them waits"),
+    Key::may("coalesce_us", "us", Accepts::Number(0.001, 1e6), "1 completion per interrupt", "how long the first completion waits for others"),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
@@ -46,7 +44,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("coalesce_us", &["coalesce"], &[]),
 ];
 
-/// A mode only limits what the drive's link moves, whichever way that is.
+/// A mode only limits the rate of the drive's link, in both directions.
 fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     let mode = it.may_word("mode");
     let link = &mut beside.profile.link;

@@ -1,4 +1,4 @@
-//! The operating system's driver: its keys, and the layer of them.
+//! The operating system's driver: its keys, and how to build it.
 
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
@@ -7,14 +7,12 @@ use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
+use crate::figure::{Accepts, Figures, Key};
 use crate::profile::discipline;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
 
-/// The layer.
 pub(super) static DRIVER: Kind = Kind {
     name: "driver",
-    otherwise: "direct: in order, no split, no limit of its own",
+    otherwise: "direct: in order, without splitting, without a limit of its own",
     what: "the operating system's driver and scheduler",
     keys: KEYS,
     belongs: BELONGS,
@@ -23,34 +21,34 @@ pub(super) static DRIVER: Kind = Kind {
 };
 
 static KEYS: &[Key] = &[
-    Key::must("capacity", "", Accepts::Whole(1, 65_536), "requests taken at once; those beyond wait with the program").also(&["nr_requests"]),
-    Key::must("depth", "", Accepts::Whole(1, 65_536), "commands outstanding below; the device's own depth is a limit too").also(&["queue depth", "qd"]),
-    Key::must("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "the order of what waits: by block number, or `deadline` as Linux's mq-deadline, `fair` in the manner of BFQ").also(&["scheduler", "elevator", "io scheduler"]),
-    Key::may("queue.window", "", Accepts::Whole(0, 65_536), "0, all", "by block number: among how many of the oldest it chooses"),
-    Key::may("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), "no limit", "by block number: what has waited longer goes first"),
-    Key::may("queue.read_expire_ms", "ms", Accepts::Number(0.0, 1e6), "500", "`deadline`: a read is due after so long"),
-    Key::may("queue.write_expire_ms", "ms", Accepts::Number(0.0, 1e6), "5000", "`deadline`: a write is"),
-    Key::may("queue.writes_starved", "", Accepts::Whole(0, 65_536), "2", "`deadline`: batches of reads for which writes are passed over"),
-    Key::may("queue.fifo_batch", "", Accepts::Whole(1, 65_536), "16", "`deadline`: commands of a batch"),
-    Key::may("queue.prio_aging_ms", "ms", Accepts::Number(0.0, 1e6), "10000", "`deadline`: what is not urgent goes first when it has waited so long"),
-    Key::may("queue.slice_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "8", "`fair`: how long a program is waited for"),
-    Key::may("queue.seeky_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "2", "`fair`: how long one that seeks is"),
-    Key::may("queue.turn_ms", "ms", Accepts::Number(0.001, 10_000.0), "125", "`fair`: the longest turn of a program"),
-    Key::may("queue.max_budget_sectors", "sectors", Accepts::Whole(1, 1 << 24), "16384", "`fair`: sectors of a turn"),
-    Key::may("queue.async_charge", "", Accepts::Whole(1, 1000), "3", "`fair`: what a sector of an asynchronous write counts"),
+    Key::must("capacity", "", Accepts::Whole(1, 65_536), "requests accepted at once; further ones wait in the program").also(&["nr_requests"]),
+    Key::must("depth", "", Accepts::Whole(1, 65_536), "commands in flight to the device; the device's own depth limits them too").also(&["queue depth", "qd"]),
+    Key::must("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "order of waiting requests: by block number, `deadline` as in Linux's mq-deadline, or `fair` as in BFQ").also(&["scheduler", "elevator", "io scheduler"]),
+    Key::may("queue.window", "", Accepts::Whole(0, 65_536), "0, all", "by block number: how many of the oldest it chooses among"),
+    Key::may("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), "no limit", "by block number: a request that has waited longer goes first"),
+    Key::may("queue.read_expire_ms", "ms", Accepts::Number(0.0, 1e6), "500", "`deadline`: time until a read is due"),
+    Key::may("queue.write_expire_ms", "ms", Accepts::Number(0.0, 1e6), "5000", "`deadline`: time until a write is due"),
+    Key::may("queue.writes_starved", "", Accepts::Whole(0, 65_536), "2", "`deadline`: batches of reads that may pass waiting writes"),
+    Key::may("queue.fifo_batch", "", Accepts::Whole(1, 65_536), "16", "`deadline`: commands per batch"),
+    Key::may("queue.prio_aging_ms", "ms", Accepts::Number(0.0, 1e6), "10000", "`deadline`: time after which a low-priority request goes first"),
+    Key::may("queue.slice_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "8", "`fair`: how long it idles for the next request of a program"),
+    Key::may("queue.seeky_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "2", "`fair`: how long it idles for a program that seeks"),
+    Key::may("queue.turn_ms", "ms", Accepts::Number(0.001, 10_000.0), "125", "`fair`: longest turn of a program"),
+    Key::may("queue.max_budget_sectors", "sectors", Accepts::Whole(1, 1 << 24), "16384", "`fair`: sectors per turn"),
+    Key::may("queue.async_charge", "", Accepts::Whole(1, 1000), "3", "`fair`: how many sectors an asynchronously written sector is charged as"),
     Key::may("queue.sync_writes", "", Accepts::Flag, "on", "`fair`: direct writes count as synchronous"),
-    Key::must("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), "longer requests are split").also(&["max_sectors_kb", "split"]),
-    Key::may("merge", "", Accepts::Flag, "off", "neighbours that wait become one command"),
-    Key::may("merge_reads", "", Accepts::Flag, "on", "reads too, where neighbours are merged"),
-    Key::may("plug.commands", "", Accepts::Whole(1, 65_536), "no plugging", "the first requests wait until there are so many").also(&["plugging"]),
-    Key::may("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), "no plugging", "or until the first has waited so long"),
-    Key::may("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), "forward", "what becomes of a flush: it goes down (`cached`: where the drive caches writes), or is answered and FUA forgotten (`never`: also none before a power-off)").also(&["barrier", "fsync"]),
-    Key::may("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), "fua", "a write with FUA goes down so, with a flush behind it, or like any other"),
-    Key::may("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), "orderly", "what becomes of an orderly power-off").also(&["shutdown"]),
-    Key::may("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), "0", "how long the `pause` is"),
-    Key::may("timeout_ms", "ms", Accepts::Number(0.001, 1e6), "none", "a command that takes longer is aborted and sent again").also(&["time-out"]),
-    Key::may("retries", "", Accepts::Whole(0, 1_000_000), "0", "so many times"),
-    Key::may("request_us", "us", Accepts::Number(0.0, 1e6), "0", "its own cost for each request, on the reference machine"),
+    Key::must("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), "largest request; longer ones are split").also(&["max_sectors_kb", "split"]),
+    Key::may("merge", "", Accepts::Flag, "off", "adjacent waiting requests are merged into one command"),
+    Key::may("merge_reads", "", Accepts::Flag, "on", "merging applies to reads too"),
+    Key::may("plug.commands", "", Accepts::Whole(1, 65_536), "no plugging", "requests are held back until this many are waiting").also(&["plugging"]),
+    Key::may("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), "no plugging", "or until the first has waited this long"),
+    Key::may("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), "forward", "what happens to a flush: it is passed down (`cached`: only if the drive caches writes), or it is acknowledged without effect and FUA is dropped (`never`: not even a flush before a power-off)").also(&["barrier", "fsync"]),
+    Key::may("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), "fua", "a write with FUA is passed down as is, followed by a flush, or sent like any other write"),
+    Key::may("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), "orderly", "what happens on an orderly power-off").also(&["shutdown"]),
+    Key::may("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), "0", "length of the `pause`"),
+    Key::may("timeout_ms", "ms", Accepts::Number(0.001, 1e6), "none", "a command that takes longer is aborted and retried").also(&["time-out"]),
+    Key::may("retries", "", Accepts::Whole(0, 1_000_000), "0", "how often it is retried"),
+    Key::may("request_us", "us", Accepts::Number(0.0, 1e6), "0", "cost of the driver per request, on the reference machine"),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
@@ -98,7 +96,7 @@ fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     }))
 }
 
-/// What is not given is as in Linux.
+/// Missing values default to Linux's.
 fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
     match it.word("queue.policy") {
         "deadline" => SchedulerSpec::Deadline(DeadlineSpec {
@@ -116,7 +114,7 @@ fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
             async_charge: it.count("queue.async_charge"),
             sync_writes: it.flag("queue.sync_writes"),
         }),
-        // A driver knows no positioning time, so neither SPTF nor what restrains it.
+        // A driver does not know positioning times, so SPTF and its limits do not apply.
         policy => {
             let wait = it.may_number("queue.max_wait_ms").unwrap_or(0.0);
             SchedulerSpec::Order(discipline(policy, it.whole("queue.window"), 0, 0, wait))

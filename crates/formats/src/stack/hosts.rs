@@ -1,15 +1,15 @@
-//! The ready-made layers above a drive, read from `hosts.toml` in the same form as a drive's figures.
+//! The ready-made layers above a drive, read from `hosts.toml`, which has the form of a drive's figures.
 
-use super::KINDS;
+use super::kinds::KINDS;
 use crate::diagnostic::Diagnostic;
-use crate::profile::figure::{Figure, Reader};
+use crate::figure::{Figure, NO_WORDS, Reader};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
 /// A ready-made layer.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Which layer of a stack it is.
+    /// The kind of layer.
     pub layer: &'static str,
     pub name: String,
     pub figures: Vec<Figure>,
@@ -17,7 +17,7 @@ pub struct Host {
 
 /// All ready-made layers.
 pub fn hosts() -> Result<Vec<Host>, Vec<Diagnostic>> {
-    let mut reader = Reader::new("hosts.toml", HOSTS);
+    let mut reader = Reader::new("hosts.toml", HOSTS, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);

@@ -1,45 +1,44 @@
-//! What a layer of a stack is to whoever reads stacks: its name, its keys and how it is built of them. Each layer has a
-//! file of its own with one [`Kind`]; the reader, `--set`, `seekwise keys`, the guide, the guard of credits and the errors
-//! all go by the list of them (`KINDS`).
+//! A kind of layer: its name, its keys and how it is built from them. Each kind has a file of its own
+//! with one [`Kind`]. The reader, `--set`, `seekwise keys`, the guide, the check of credits and the errors
+//! all use the list of them (`KINDS`).
 
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::stack::Layer;
 
 use crate::concern::Concern;
-use crate::profile::figure::{Figure, Key, Kind as Origin, Value};
-use crate::profile::figures::Figures;
+use crate::figure::{Figure, Figures, Key, Kind as Origin, Value};
 
 /// A kind of layer.
 pub(crate) struct Kind {
-    /// Its name in a stack, with which its keys begin.
+    /// Its name in a stack, which is the first part of its keys.
     pub name: &'static str,
-    /// What holds where a stack has none.
+    /// The default, in words.
     pub otherwise: &'static str,
-    /// What it is, for a reader.
+    /// A description.
     pub what: &'static str,
     pub keys: &'static [Key],
-    /// Keys that mean something only where another, or one of several, has a certain value or is there at all: the key,
+    /// Keys that only apply if another key, or one of several, is given or has a certain value: the key,
     /// the others, the values.
     pub belongs: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
-    /// What a difference in it is credited to, but for keys that have a concern of their own.
+    /// What a difference in it is credited to, except for keys with their own concern.
     pub concern: Concern,
-    /// The layer by its figures, all required ones of which are there.
+    /// Builds the layer from its figures; all required ones are present.
     pub build: fn(&Figures<'_>, &mut Beside<'_>) -> Result<Layer, Misfit>,
 }
 
-/// What a layer finds of the others while a stack is built, from the drive up.
+/// What a layer can see of the others while the stack is built from the drive up.
 pub(crate) struct Beside<'a> {
     /// The drive.
     pub profile: &'a mut Profile,
-    /// What the drivers so far cost for each request, in microseconds of the reference machine.
+    /// The cost per request of the drivers so far, in microseconds on the reference machine.
     pub request_us: f64,
 }
 
-/// The key of what does not fit the layer's other figures, and what would.
+/// The key of a figure that contradicts the others, and what would be right.
 pub(crate) type Misfit = (&'static str, String);
 
 impl Kind {
-    /// What the user sets must mean something: the first key that does not, and what it would need.
+    /// The first key set by the user that has no effect, and what it requires.
     pub fn meaningless(&self, figures: &[Figure]) -> Option<Misfit> {
         let given = |key: &str| figures.iter().find(|figure| figure.key == key);
         let set = |key: &str| given(key).is_some_and(|figure| figure.kind == Origin::Set);
@@ -58,6 +57,6 @@ impl Kind {
         let values: Vec<&str> = values.iter().copied().filter(|value| !value.is_empty()).collect();
         let wanted = if values.is_empty() { String::new() } else { format!(" = {}", values.join(" or ")) };
         let needs: Vec<String> = needs.iter().map(|needs| format!("`{}.{needs}`", self.name)).collect();
-        Some((key, format!("{}{wanted} beside it", needs.join(" or "))))
+        Some((key, format!("{}{wanted} as well", needs.join(" or "))))
     }
 }

@@ -1,16 +1,16 @@
-//! Transfer modes of a link: what each could move by its clock, and what of that arrives.
+//! Transfer modes of a link: the clock rate of each, and the effective rate.
 //!
-//! Clock rates are those of the standards (ATA-2 to ATA-6, SATA 1.0 to 3.x, SPI-3 and SPI-4, SAS). One share of them is
-//! attained, whatever the mode. It is fitted on one measured mode: a Fireball Plus AS gives 57.6 MB/s from its buffer in
+//! Clock rates are from the standards (ATA-2 to ATA-6, SATA 1.0 to 3.x, SPI-3 and SPI-4, SAS). The same share of them is
+//! effective in every mode. It is fitted to one measured mode: a Fireball Plus AS delivers 57.6 MB/s from its buffer in
 //! UDMA 4. At 64 KiB a request that is 1,137.8 us, of which the command takes 24 us (the drive's and the link's
 //! overheads in its profile); 65,536 bytes in the remaining 1,113.8 us are 58.84 MB/s, 0.8825 of 66.67.
 //!
-//! A mode only limits: a drive whose own link is slower keeps its rate.
+//! A mode is only a limit: a drive with a slower link keeps its rate.
 
-/// The share of the clock's rate that arrives.
+/// The effective share of the clock rate.
 const SHARE: f64 = 0.8825;
 
-/// Names, and MB/s by the clock.
+/// Names and clock rates in MB/s.
 const RATES: [(&str, f64); 23] = [
     ("pio-0", 3.33),
     ("pio-1", 5.22),
@@ -50,7 +50,7 @@ const NAMES: [&str; RATES.len()] = {
 /// The modes' names.
 pub static MODES: &[&str] = &NAMES;
 
-/// What of a mode arrives, bytes a second; nothing for a word that is no mode.
+/// The effective rate of a mode in bytes per second; `None` for an unknown mode.
 pub(super) fn attainable(mode: &str) -> Option<u64> {
     let (_, clock) = RATES.iter().find(|(name, _)| *name == mode)?;
     Some((clock * 1e6 * SHARE).round() as u64)

@@ -1,18 +1,15 @@
-//! The processor above a stack: its keys, and what it costs by them.
+//! The processor above a stack: its keys, and how to build it.
 
 use seekwise_model::host::processor::ProcessorSpec;
 use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
-use crate::profile::span;
+use crate::figure::{Accepts, Figures, Key, span};
 
-/// The layer.
 pub(super) static PROCESSOR: Kind = Kind {
     name: "processor",
-    otherwise: "none: work costs no time",
+    otherwise: "none: computing takes no time",
     what: "the cores that programs and the system run on",
     keys: KEYS,
     belongs: BELONGS,
@@ -21,31 +18,31 @@ pub(super) static PROCESSOR: Kind = Kind {
 };
 
 static KEYS: &[Key] = &[
-    Key::must("cores", "", Accepts::Whole(1, 1024), "cores on which all work queues").also(&["cpus"]),
+    Key::must("cores", "", Accepts::Whole(1, 1024), "number of cores").also(&["cpus"]),
     Key::must(
         "speed",
         "",
         Accepts::Number(0.01, 10_000.0),
-        "times the reference machine, a Pentium III of 800 MHz, on the same path",
+        "speed as a multiple of the reference machine, a Pentium III at 800 MHz, on the same code path",
     )
     .also(&["clock"]),
     Key::must(
         "request_us",
         "us",
         Accepts::Number(0.0, 1e6),
-        "program and system, for each request, on the reference machine",
+        "cost of program and system per request, on the reference machine",
     )
     .also(&["system call"]),
-    Key::must("interrupt_us", "us", Accepts::Number(0.0, 1e6), "each interrupt, on the reference machine"),
-    Key::must("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "copying in memory; not scaled by `speed`")
+    Key::must("interrupt_us", "us", Accepts::Number(0.0, 1e6), "cost of an interrupt, on the reference machine"),
+    Key::must("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "rate of copying in memory; not scaled by `speed`")
         .also(&["memory bandwidth"]),
-    Key::must("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "computing an array's parity; not scaled by `speed`")
+    Key::must("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "rate of computing parity; not scaled by `speed`")
         .also(&["xor"]),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
-/// The costs of a processor and of the drivers on it, all on the reference machine, at the processor's speed.
+/// Scales the costs of the processor and its drivers from the reference machine to the processor's speed.
 fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     let at_speed = |us: f64| span(us / 1e3 / it.number("speed"));
     let half = it.number("request_us") / 2.0;

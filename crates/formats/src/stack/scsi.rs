@@ -1,18 +1,16 @@
-//! A SCSI bus that an array's drives share: its keys, and the layer of it.
+//! A SCSI bus shared by an array's drives: its keys, and how to build it.
 
 use seekwise_model::host::scsi::ScsiSpec;
 use seekwise_model::stack::Layer;
 
 use super::kind::{Beside, Kind, Misfit};
 use crate::concern::Concern;
-use crate::profile::figure::{Accepts, Key};
-use crate::profile::figures::Figures;
+use crate::figure::{Accepts, Figures, Key};
 
-/// The layer.
 pub(super) static SCSI: Kind = Kind {
     name: "scsi",
-    otherwise: "none: each drive has a bus of its own",
-    what: "a SCSI bus that up to fifteen drives share",
+    otherwise: "none: each drive has its own bus",
+    what: "a SCSI bus shared by up to fifteen drives",
     keys: KEYS,
     belongs: BELONGS,
     concern: Concern::Bus,
@@ -24,15 +22,20 @@ static KEYS: &[Key] = &[
         "rate_mb_s",
         "MB/s",
         Accepts::Number(0.001, 100_000.0),
-        "what it moves while data are on it; a drive's link is no faster",
+        "transfer rate of the data phase; it also limits a drive's link",
     )
     .also(&["ultra", "scsi bus"]),
-    Key::must("command_us", "us", Accepts::Number(0.0, 1e6), "how long the host has it to hand over a command")
+    Key::must("command_us", "us", Accepts::Number(0.0, 1e6), "time on the bus to send a command")
         .also(&["arbitration", "selection"]),
-    Key::must("reconnect_us", "us", Accepts::Number(0.0, 1e6), "how long a drive has it beside its data")
+    Key::must("reconnect_us", "us", Accepts::Number(0.0, 1e6), "time on the bus for a reselection, besides the data")
         .also(&["reselection", "disconnection"]),
-    Key::must("fair", "", Accepts::Flag, "who has lost arbitration goes before those who come; else the higher number")
-        .also(&["fairness", "scsi id", "priority"]),
+    Key::must(
+        "fair",
+        "",
+        Accepts::Flag,
+        "the loser of an arbitration goes before newcomers; otherwise the higher SCSI ID wins",
+    )
+    .also(&["fairness", "scsi id", "priority"]),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];

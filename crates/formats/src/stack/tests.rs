@@ -75,7 +75,7 @@ fn none_leaves_the_driver_out() {
 fn errors_name_key_and_nearest() {
     assert_eq!(
         error_of("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
-        "s.toml:2: `driver`: no driver `windows-xq`; \
+        "s.toml:2: `driver`: unknown driver `windows-xq`; \
          expected none or one of direct, intel-ata, linux-bfq, linux-mq-deadline, linux-none, nforce-sw, via-ide, \
          windows-2000, windows-98, windows-me, windows-xp; did you mean `windows-xp`?\n"
     );
@@ -97,7 +97,7 @@ fn errors_name_key_and_nearest() {
     let mut stack = Stack::named_drive("barracuda");
     assert_eq!(
         stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
-        "--set: `drves.depth`: unknown key; expected a key of a layer of the stack, or of the job (see `seekwise keys`); \
+        "--set: `drves.depth`: unknown key; expected a key of a stack layer or of the job (see `seekwise keys`); \
          did you mean `driver.depth`?"
     );
 }
@@ -124,21 +124,21 @@ fn a_driver_has_its_policies() {
 fn a_key_that_changes_nothing_is_an_error() {
     assert_eq!(
         error_of("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nqueue.fifo_batch = 1\n"),
-        "s.toml:2: `driver.queue.fifo_batch`: changes nothing here; \
-         expected `driver.queue.policy` = deadline beside it\n"
+        "s.toml:2: `driver.queue.fifo_batch`: has no effect here; \
+         expected `driver.queue.policy` = deadline as well\n"
     );
     assert_eq!(
         error_of("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nretries = 2\n"),
-        "s.toml:2: `driver.retries`: changes nothing here; expected `driver.timeout_ms` beside it\n"
+        "s.toml:2: `driver.retries`: has no effect here; expected `driver.timeout_ms` as well\n"
     );
     assert_eq!(
         error_of("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\ncoalesce = 4\n"),
-        "s.toml:2: `controller.coalesce`: changes nothing here; expected `controller.coalesce_us` beside it\n"
+        "s.toml:2: `controller.coalesce`: has no effect here; expected `controller.coalesce_us` as well\n"
     );
     assert_eq!(
         error_of("drive = \"barracuda\"\n[array]\nname = \"raid-0\"\nparity = \"modify\"\n"),
-        "s.toml:2: `array.parity`: changes nothing here; \
-         expected `array.level` or `array.second` = raid-5 or raid-6 beside it\n"
+        "s.toml:2: `array.parity`: has no effect here; \
+         expected `array.level` or `array.second` = raid-5 or raid-6 as well\n"
     );
 }
 
@@ -184,15 +184,15 @@ fn an_array_is_a_layer_with_its_drives() {
 #[test]
 fn what_does_not_fit_an_array_is_named() {
     let of = |keys: &str| error_of(&format!("drive = \"barracuda\"\n[array]\n{keys}\n"));
-    let fits = "`: does not fit the rest of the array; expected ";
+    let fits = "`: contradicts the other figures of the array; expected ";
     let cases = [
-        ("name = \"raid-5\"\ndrives = 2", format!("array.drives{fits}3 at least")),
-        ("name = \"raid-10\"\ndrives = 5", format!("array.drives{fits}an even number, for pairs")),
+        ("name = \"raid-5\"\ndrives = 2", format!("array.drives{fits}at least 3")),
+        ("name = \"raid-10\"\ndrives = 5", format!("array.drives{fits}an even number, to form pairs")),
         ("name = \"raid-1\"\nlose = 2", format!("array.lose{fits}a number from 0 to 1")),
-        ("name = \"raid-0\"\npercent = 50", format!("array.second{fits}a level for the rest of the drives")),
+        ("name = \"raid-0\"\npercent = 50", format!("array.second{fits}a level for the rest of each drive")),
         (
             "name = \"raid-0\"\nsecond = \"raid-1\"",
-            format!("array.percent{fits}less than 100, for there is a second volume"),
+            format!("array.percent{fits}less than 100, since there is a second volume"),
         ),
     ];
     for (keys, expected) in cases {
@@ -213,11 +213,11 @@ fn an_accelerator_is_a_name_and_overrides() {
     assert_eq!((spec.idle, spec.dirty_share), (Span::from_micros(2_500), 500));
     assert!(Stack::named_drive("barracuda").build(&drives).unwrap().stack.accelerators().next().is_none());
     let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
-    assert!(said.contains("no accelerator `maxbost`") && said.contains("maxboost"), "{said}");
+    assert!(said.contains("unknown accelerator `maxbost`") && said.contains("maxboost"), "{said}");
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
     assert!(said.contains("accelerator.hit_us") && said.contains("missing key"), "{said}");
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
-    assert!(said.contains("changes nothing") && said.contains("`accelerator.write_back` = true beside it"), "{said}");
+    assert!(said.contains("has no effect") && said.contains("`accelerator.write_back` = true as well"), "{said}");
 }
 
 #[test]
@@ -267,36 +267,36 @@ fn layers_stand_in_the_order_that_a_stack_says() {
 #[test]
 fn an_order_that_makes_no_sense_is_refused_with_the_reason() {
     let of = |order: &str| error_of(&format!("order = [{order}]\n{TWICE}"));
-    let order = "layers from the program's side down, such as processor, driver, array, controller";
+    let order = "layers from the program down, such as processor, driver, array, controller";
     assert_eq!(
         of("\"driver\", \"aray\""),
         format!(
-            "s.toml:1: `order`: names `aray`, which the stack does not have; expected {order}, each of which is there; \
+            "s.toml:1: `order`: names `aray`, which is not in the stack; expected {order}, each of which is there; \
              did you mean `array`?\n"
         )
     );
     assert_eq!(
         of("\"driver\", \"driver-2\", \"array\""),
-        "s.toml:1: `order`: leaves out `controller`; expected each layer of the stack\n"
+        "s.toml:1: `order`: omits `controller`; expected each layer of the stack\n"
     );
     assert_eq!(
         of("\"driver\", \"driver\""),
-        "s.toml:1: `order`: names `driver` twice; expected `driver-2` for another one\n"
+        "s.toml:1: `order`: names `driver` twice; expected `driver-2` for a second one\n"
     );
     assert_eq!(
         of("\"driver-2\", \"driver\", \"array\", \"controller\""),
-        "s.toml:5: `driver-2`: does not bear its number; expected `driver`: layers of a kind are numbered from the top\n"
+        "s.toml:5: `driver-2`: has the wrong number; expected `driver`: layers of a kind are numbered from the top\n"
     );
     assert_eq!(of("1"), format!("s.toml:1: `order`: is not a list of layers; expected {order}\n"));
     assert_eq!(
         error_of("drive = \"barracuda\"\n[driver-3]\nname = \"linux-none\"\n"),
-        "s.toml:2: `driver-3`: does not bear its number; expected `driver-2`: layers of a kind are numbered from the top\n"
+        "s.toml:2: `driver-3`: has the wrong number; expected `driver-2`: layers of a kind are numbered from the top\n"
     );
     let bus =
         "order = [\"driver\", \"bus\", \"array\"]\ndrive = \"barracuda\"\narray = \"raid-0\"\nbus = \"pci-32-33\"\n";
     assert_eq!(
         error_of(bus),
-        "s.toml:1: `bus`: makes no sense there: the array's drives share it: it stands right below the array\n"
+        "s.toml:1: `bus`: cannot stand there: the array's drives share it: it stands right below the array\n"
     );
     let processor = "order = [\"driver\", \"processor\"]\ndrive = \"barracuda\"\nprocessor = \"pentium-iii-800\"\n";
     assert!(error_of(processor).contains("it stands on top"), "{}", error_of(processor));

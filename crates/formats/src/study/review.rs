@@ -1,12 +1,12 @@
-//! Review files: a question that takes several studies to answer. They are its parts, in the order in which a reader
-//! meets them, each with what it is there for. TOML; an unknown key is an error.
+//! Review files in TOML: a question that takes several studies to answer. The studies are its parts, in reading order,
+//! each with its purpose. Unknown keys are errors.
 //!
 //! ```toml
 //! title = "…"            question = "…"
-//! introduction = """…""" # what was asked and on what; a line left free begins another paragraph
+//! introduction = """…""" # what was asked and tested; an empty line starts a paragraph
 //! [[part]]
 //! study = "d-modes"      # a built-in study, or a study's file
-//! title = "…"            # of the chapter; without it, the study's own
+//! title = "…"            # of the chapter; default: the study's title
 //! why = "…"              # what this part adds, in a sentence or two
 //! ```
 
@@ -15,15 +15,15 @@ use serde::Deserialize;
 use super::{line_of, located};
 use crate::diagnostic::{Diagnostic, is_plain};
 
-/// A question and the studies that answer it together.
+/// A question and the studies that answer it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Review {
-    /// Its name for a reader.
+    /// Its title in reports.
     pub title: String,
-    /// What it asks.
+    /// The question that it answers.
     pub question: String,
-    /// What was asked, by whom and on what, in paragraphs.
+    /// What was asked and tested, in paragraphs.
     pub introduction: String,
     /// The studies, in order.
     pub part: Vec<Part>,
@@ -35,14 +35,14 @@ pub struct Review {
 pub struct Part {
     /// The name of a built-in study, or a file.
     pub study: String,
-    /// The heading of its chapter; without it, the study's title.
+    /// The heading of its chapter; by default the study's title.
     pub title: Option<String>,
     /// What it adds.
     pub why: Option<String>,
 }
 
 impl Part {
-    /// The name of its folder below the review's: that of its file, without what is before and behind.
+    /// The name of its subfolder: the file name of the study, without directory and extension.
     pub fn folder(&self) -> &str {
         let name = self.study.rsplit(['/', '\\']).next().unwrap_or(&self.study);
         name.strip_suffix(".toml").unwrap_or(name)
@@ -56,7 +56,7 @@ impl Review {
         parts.filter(|part| !part.is_empty())
     }
 
-    /// Whether `text` is a review's, and no study's: it names parts.
+    /// Whether `text` is a review, not a study: it has parts.
     pub fn looks_like(text: &str) -> bool {
         text.lines().any(|line| line.trim_start().starts_with("[[part]]"))
     }
@@ -69,11 +69,11 @@ impl Review {
             let line = line_of(text, &format!("\"{}\"", part.study));
             let folder = part.folder();
             if folder.is_empty() || folder.starts_with('.') || !is_plain(folder) {
-                let fault = Diagnostic::at(file, line, format!("`{}` names no study", part.study)).key("study");
+                let fault = Diagnostic::at(file, line, format!("unknown study `{}`", part.study)).key("study");
                 faults.push(fault.expected("the name of a built-in study, or a study's file"));
             }
             if review.part[..place].iter().any(|before| before.folder() == folder) {
-                let message = format!("two parts are called `{folder}`, and each has a folder of its name");
+                let message = format!("two parts are called `{folder}`, but each needs a folder of its own");
                 faults.push(Diagnostic::at(file, line, message).key("study"));
             }
         }
@@ -82,7 +82,7 @@ impl Review {
             faults.push(Diagnostic::at(
                 file,
                 line_of(text, "title"),
-                format!("the name {name:?} holds control characters"),
+                format!("the name {name:?} contains control characters"),
             ));
         }
         if faults.is_empty() { Ok(review) } else { Err(faults) }
@@ -110,7 +110,7 @@ mod tests {
         let twice = said(&TEXT.replace("own/queue.toml", "own/d-modes.toml"));
         assert!(twice.starts_with("r.toml:12: ") && twice.contains("two parts are called `d-modes`"), "{twice}");
         assert!(said(&TEXT.replace("study = \"d-modes\"", "stduy = \"d-modes\"")).contains("did you mean `study`?"));
-        assert!(said(&TEXT.replace("d-modes", "..")).contains("`..` names no study; expected the name of"));
+        assert!(said(&TEXT.replace("d-modes", "..")).contains("unknown study `..`; expected the name of"));
         assert!(said("title = 't'\nquestion = 'q'\nintroduction = ''\n").contains("missing field `part`"));
     }
 }

@@ -3,7 +3,8 @@
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, commas};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 pub(super) struct Alibaba(pub Units);

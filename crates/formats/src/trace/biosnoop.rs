@@ -1,29 +1,30 @@
-//! What bcc's biosnoop prints: `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)` behind a head that names the columns. A
-//! line is printed when its request is over, so it was issued that much earlier. A program's name may hold blanks: words are
-//! counted from the right.
+//! The output of bcc's biosnoop: `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)` after a header with these names. A
+//! line is printed when its request completes, so that the request was issued earlier by its latency. A program's name may contain
+//! blanks, so words are counted from the right.
 //!
-//! What other tools of that name print has no places (bpftrace's) or no instants (DTrace's iosnoop): `sniff` refuses it.
+//! `sniff` refuses the output of similar tools without sector numbers (bpftrace's) or timestamps (DTrace's iosnoop).
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, decimal, sectors, whole};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
-/// Instants are relative, and the first request may have begun before them: this much is added to all.
+/// Timestamps are relative, and the first request may have been issued before them; this offset is added to all.
 const BEFORE: u64 = 3_600 * 1_000_000_000;
 
 const MS: u64 = 1_000_000;
 
 pub(super) struct Biosnoop {
     units: Units,
-    /// Columns behind DISK, once their head was read: the last is LAT.
+    /// Columns after DISK, once the header was read; the last is LAT.
     tail: Option<usize>,
     /// One of them is QUE.
     queued: bool,
 }
 
-/// Whether the head of a table names a disk.
+/// Whether a header has a column for the disk.
 pub(super) fn has_disk(words: &[&[u8]]) -> bool {
     words.contains(&&b"DISK"[..])
 }
@@ -49,7 +50,7 @@ impl Parse for Biosnoop {
     fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
         let words: Vec<&[u8]> = line.text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let Some(tail) = self.tail else {
-            // What the tool says before its table.
+            // Messages of the tool before its table.
             if !self.head(&words) {
                 sink.passed_over += 1;
             }
@@ -89,7 +90,7 @@ impl Parse for Biosnoop {
             return Ok(true);
         }
         let extent = match line.whole("SECTOR", end[1])? {
-            // Counted in sectors, whatever the bytes.
+            // Counted in sectors, regardless of the bytes.
             sector if self.units.address == 512 && bytes.is_multiple_of(512) => sectors(sector, bytes / 512),
             _ => Some(line.extent(["SECTOR", "BYTES"], [end[1], end[2]], &self.units)?),
         };

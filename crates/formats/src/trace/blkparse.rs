@@ -1,20 +1,21 @@
-//! What blkparse prints of a kernel's trace without a format of one's own:
-//! `major,minor cpu sequence seconds pid action RWBS sector + sectors [process]`, then a summary, which is left.
+//! The default output format of blkparse:
+//! `major,minor cpu sequence seconds pid action RWBS sector + sectors [process]`, then a summary, which is ignored.
 //!
-//! Requests are the events of one action: Q (a program asked, the usual) or D (the driver was told). C ends them. The kernel
-//! writes Q after a partition's sector was made one of the disk (A), so sectors are those of the device that is named.
+//! Requests are the events of one action: Q (queued by a program, the default) or D (issued to the driver). C completes them. The kernel
+//! writes Q after a partition's sector was remapped to the disk (A), so sectors belong to the named device.
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, blanks, sectors, shown, whole};
+use super::format::{Event, Format};
 use super::pairing::Pairing;
-use super::{Event, Format, Parse, Raw, Sink};
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// Every action that blkparse prints.
 const ACTIONS: [&str; 16] = ["Q", "M", "F", "G", "S", "R", "D", "C", "P", "U", "UT", "I", "X", "B", "A", "m"];
 
-/// What begins the lines behind the last event.
+/// The beginnings of the lines after the last event.
 const SUMMARY: [&[u8]; 6] = [b"CPU", b"Total", b"Events", b"Throughput", b"Skips:", b"Input"];
 
 pub(super) struct Blkparse {
@@ -29,15 +30,15 @@ impl Blkparse {
     }
 }
 
-/// What RWBS says is asked.
+/// The request that RWBS describes.
 struct Asked {
-    /// Before it, all that was written is to be durable.
+    /// A flush precedes it.
     flush: bool,
     op: Option<Op>,
     fua: bool,
 }
 
-/// `F` before: a flush; then `R`, `W`, `D` or `N`; then `F`: durable; `S`, `M`, `A`, `E` change nothing here.
+/// `F` first: a flush; then `R`, `W`, `D` or `N`; then `F`: FUA; `S`, `M`, `A`, `E` are ignored.
 fn asked(line: &Line<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
     let (flush, rest) = rwbs.strip_prefix(b"F").map_or((false, rwbs), |rest| (true, rest));
     let op = match rest.first() {
@@ -46,7 +47,7 @@ fn asked(line: &Line<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
         Some(b'D') => Some(Op::Trim),
         Some(b'N') => None,
         None if flush => None,
-        _ => return Err(line.wrong("RWBS", rwbs, "R, W, D, N or F, and letters behind")),
+        _ => return Err(line.wrong("RWBS", rwbs, "R, W, D, N or F, followed by flags")),
     };
     let fua = op == Some(Op::Write) && rest[1..].contains(&b'F');
     Ok(Asked { flush, op, fua })

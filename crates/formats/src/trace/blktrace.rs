@@ -1,6 +1,6 @@
 //! The kernel's binary trace (`blktrace_api.h`): records of version 7, 48 bytes, and of version 8, 64 bytes, in either
-//! order of bytes, each followed by so many bytes that are left. One file a processor; they are read side by side, in the
-//! order of their instants.
+//! byte order, each followed by extra data, which is skipped. There is one file per processor; they are merged in the
+//! order of their timestamps.
 //!
 //! | offset | version 7 | version 8 |
 //! |---|---|---|
@@ -9,23 +9,24 @@
 //! | 24 | bytes, action, pid, device, processor (32 bits each) | bytes, pid (32), action (64), device, processor (32) |
 //! | 44, of version 8 48 | error, bytes behind (16 bits each) | the same, then 12 bytes to fill |
 //!
-//! The low byte of an action is the event, what stands from bit 16 on the kind of request. Requests are the events Q or D;
-//! C ends them.
+//! The low byte of an action is the event, the bits from 16 on are the kind of request. Requests are the events Q or D;
+//! C completes them.
 
 use std::io::{BufRead, Read};
 
 use seekwise_model::block::{Op, SECTOR};
 
 use super::fields::Line;
+use super::format::Event;
 use super::pairing::Pairing;
-use super::{Event, Raw, Rows, Sink};
+use super::sink::{Raw, Rows, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// The magic without its version.
 pub(super) const MAGIC: u32 = 0x6561_7400;
-/// A record's beginning, which has the same length in both versions.
+/// The fields that both versions share.
 const HEAD: usize = 48;
-/// What version 8 has behind it.
+/// The additional field of version 8.
 const MORE: usize = 16;
 
 const QUEUED: u8 = 1;
@@ -39,14 +40,14 @@ const NOTIFY: u64 = 0x400;
 const DISCARD: u64 = 0x2000;
 const FUA: u64 = 0x8000;
 
-/// Whether a file begins with a record, and whether it is of the order of bytes that is not little-endian.
+/// Whether a file starts with a record, and whether it is big-endian.
 pub(super) fn magic(head: &[u8]) -> Option<(u8, bool)> {
     let bytes: [u8; 4] = head.get(..4)?.try_into().ok()?;
     let of = |word: u32| (word & !0xff == MAGIC).then_some((word & 0xff) as u8);
     of(u32::from_le_bytes(bytes)).map(|it| (it, false)).or_else(|| of(u32::from_be_bytes(bytes)).map(|it| (it, true)))
 }
 
-/// A record, as far as it is read.
+/// The fields of a record that are used.
 #[derive(Clone, Copy)]
 struct Event64 {
     at: u64,
@@ -101,7 +102,7 @@ impl Processor {
         Diagnostic::at(&self.file, 0, format!("record {} at byte {}: {message}", self.records, self.read))
     }
 
-    /// As many bytes as fit, and how many there were.
+    /// Reads as many bytes as fit, and returns their number.
     fn fill(&mut self, bytes: &mut [u8]) -> Result<usize, Diagnostic> {
         let mut filled = 0;
         while filled < bytes.len() {
@@ -126,15 +127,15 @@ impl Processor {
         self.records += 1;
         let cut = |it: &Processor, wanted: usize, there: usize| {
             let whole = it.read;
-            let fault = it.fault(format!("the file ends within it: {there} bytes of {wanted} are there"));
-            Err(fault.expected(format!("whole records; the first {whole} bytes hold nothing but whole ones")))
+            let fault = it.fault(format!("the file ends inside the record: {there} of {wanted} bytes"));
+            Err(fault.expected(format!("complete records; the first {whole} bytes hold only complete ones")))
         };
         let Some((version, swapped)) = magic(&head[..filled]) else {
-            let expected = format!("a record that begins with {MAGIC:#010x} and 7 or 8 in its last byte");
-            return Err(self.fault("no record begins here".to_owned()).expected(expected));
+            let expected = format!("a record that starts with {MAGIC:#010x}, with 7 or 8 in its last byte");
+            return Err(self.fault("no record starts here".to_owned()).expected(expected));
         };
         if !matches!(version, 7 | 8) {
-            let fault = self.fault(format!("it is of version {version}"));
+            let fault = self.fault(format!("unsupported version {version}"));
             return Err(fault.expected("version 7 or 8"));
         }
         let mut more = [0; MORE];

@@ -1,13 +1,14 @@
-//! DiskSim's forms. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
-//! hexadecimal of which bit 0 says that it is a **read**. Its batch form has a sixth column, which is left.
+//! DiskSim's formats. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
+//! hexadecimal, where bit 0 means a **read**. Its batch form has a sixth column, which is ignored.
 //!
-//! Validation: `R|W TAG block blocks response next`, microseconds: how long the drive took, and from its end to the next
-//! request. A request's instant is the sum of all before it.
+//! Validation: `R|W TAG block blocks response next`, microseconds: the response time, and the time from its completion to the next
+//! request. The timestamp of a request is the sum of all times before it.
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, blanks, hexadecimal};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 /// Bit 0 of the flags.
@@ -35,7 +36,7 @@ impl Parse for Ascii {
     }
 }
 
-/// How it says that the drive was seen to take a request.
+/// The tags for how the drive served a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
 pub(super) struct Validation {
@@ -73,7 +74,7 @@ impl Parse for Validation {
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         let (at, response) = (self.next, Some(response));
         let next = at.checked_add(response.unwrap_or(0)).and_then(|over| over.checked_add(think));
-        self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace that ends some day"))?;
+        self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace of less than 584 years"))?;
         sink.put(Raw { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }

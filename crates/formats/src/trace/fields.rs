@@ -1,6 +1,6 @@
-//! Words of a line of a trace: whole numbers, decimals times a unit, addresses and lengths in any unit, each with the error that
-//! says where it stands and what was expected. Works on bytes: a trace has a hundred million lines, and its words need
-//! be no UTF-8.
+//! The words of a line of a trace: whole numbers, decimals times a unit, addresses and lengths in any unit, with errors that
+//! say where the word is and what was expected. It works on bytes: a trace may have a hundred million lines, and its words
+//! need not be UTF-8.
 
 use seekwise_model::block::SECTOR;
 
@@ -13,11 +13,11 @@ pub(super) struct Line<'a> {
     pub file: &'a str,
     /// Its number, from 1.
     pub number: u64,
-    /// What stands in it, without its end and the blanks around.
+    /// Its text, without the line end and surrounding blanks.
     pub text: &'a [u8],
 }
 
-/// What the numbers of a format count.
+/// The units of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Units {
     /// Nanoseconds in a unit of time.
@@ -33,25 +33,25 @@ pub struct Units {
 pub(super) struct Extent {
     pub lba: u64,
     pub sectors: u32,
-    /// It did not begin or end with a sector; whole sectors around it were taken.
+    /// Whether it was extended to whole sectors.
     pub ragged: bool,
 }
 
-/// Beyond these no disk goes: 16 EiB, in sectors.
+/// The largest disk: 16 EiB, in sectors.
 const LBAS: u64 = 1 << 55;
 
 impl Line<'_> {
-    /// What is wrong with the line.
+    /// An error about the line.
     pub fn fault(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(self.file, self.number as usize, message)
     }
 
-    /// That `word` will not do.
+    /// The error about an invalid `word`.
     pub fn wrong(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
-        self.fault(format!("`{}` will not do", shown(word))).key(key).expected(expected)
+        self.fault(format!("`{}` is invalid", shown(word))).key(key).expected(expected)
     }
 
-    /// That it has another number of values than its format.
+    /// The error about a wrong number of values.
     pub fn values(&self, count: usize, expected: &str) -> Diagnostic {
         self.fault(format!("{count} {}", if count == 1 { "value" } else { "values" })).expected(expected)
     }
@@ -104,7 +104,7 @@ impl Line<'_> {
     }
 }
 
-/// The sectors around so many bytes.
+/// The sectors that contain a range of bytes.
 #[inline]
 fn extent(start: u64, bytes: u64) -> Option<Extent> {
     let end = start.checked_add(bytes)?;
@@ -114,13 +114,13 @@ fn extent(start: u64, bytes: u64) -> Option<Extent> {
     (after <= LBAS).then_some(Extent { lba, sectors, ragged })
 }
 
-/// Sectors from an address in sectors; nothing beyond what any disk has.
+/// A run of sectors; `None` beyond the largest disk.
 pub(super) fn sectors(lba: u64, sectors: u64) -> Option<Extent> {
     let short = u32::try_from(sectors).ok()?;
     (lba.checked_add(sectors)? <= LBAS).then_some(Extent { lba, sectors: short, ragged: false })
 }
 
-/// A word as an error shows it: short, and text.
+/// A word for an error message: short, and plain text.
 pub(super) fn shown(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(&word[..word.len().min(160)]).into_owned();
     let plain = |c: char| if crate::diagnostic::is_text(c) { c } else { '\u{fffd}' };
@@ -130,7 +130,7 @@ pub(super) fn shown(word: &[u8]) -> String {
 /// One in each of eight bytes.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
-/// Digits of which every number fits in 64 bits.
+/// The most digits that always fit in 64 bits.
 const FIT: usize = 19;
 
 /// A whole number of decimal digits.
@@ -165,7 +165,7 @@ fn eight(digits: [u8; 8]) -> Option<u64> {
     Some(fours.wrapping_mul(1 + (10_000 << 32)) >> 32)
 }
 
-/// The same of a word that may not fit.
+/// The same for a word that may not fit.
 #[cold]
 fn long(word: &[u8]) -> Option<u64> {
     word.first()?;
@@ -221,7 +221,7 @@ fn exponential(word: &[u8], unit: u64) -> Option<u64> {
     (number.is_finite() && (0.0..9.2e18).contains(&number)).then_some(number.round() as u64)
 }
 
-/// The words between commas, without blanks around, and how many there are: more than `N` are counted and left out.
+/// The words between commas, without surrounding blanks, and their number; words beyond `N` are only counted.
 #[inline]
 pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
@@ -247,7 +247,7 @@ pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     (words, count)
 }
 
-/// Without the blanks around; few words of a trace have any.
+/// Removes surrounding blanks, which few words of a trace have.
 #[inline]
 fn trimmed(word: &[u8]) -> &[u8] {
     match word {
@@ -256,7 +256,7 @@ fn trimmed(word: &[u8]) -> &[u8] {
     }
 }
 
-/// Where that byte stands first.
+/// The first position of a byte.
 #[inline]
 pub(super) fn place(bytes: &[u8], wanted: u8) -> Option<usize> {
     let (eights, rest) = bytes.as_chunks();
@@ -276,7 +276,7 @@ fn equal(bytes: [u8; 8], wanted: u8) -> u64 {
     !(((others & (EACH * 0x7f)) + EACH * 0x7f) | others) & (EACH * 0x80)
 }
 
-/// The words between blanks, and how many there are: more than `N` are counted and left out.
+/// The words between blanks, and their number; words beyond `N` are only counted.
 #[inline]
 pub(super) fn blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];

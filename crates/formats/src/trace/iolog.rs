@@ -1,22 +1,23 @@
 //! fio's logs of requests (`iolog.c`).
 //!
-//! - Version 1: `rw, offset, length`, 0 a read and 1 a write, no instants. fio wrote it until 2008.
+//! - Version 1: `rw, offset, length`, 0 for a read and 1 for a write, no timestamps. fio wrote it until 2008.
 //! - Version 2: `file add|open|close`, `file read|write|trim|sync|datasync offset length`, `file wait N 0`. What N counts:
 //!   [`Wait`].
-//! - Version 3: the same without `wait`, each line behind its instant in microseconds since the beginning.
+//! - Version 3: the same without `wait`; each line starts with its time in microseconds since the start.
 //!
-//! Each file is a device of its own. `sync` and `datasync` are flushes. All bytes.
+//! Each file counts as a device. `sync` and `datasync` are flushes. All units are bytes.
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, blanks, commas, shown, whole};
-use super::{Parse, Placed, Raw, Sink, Wait};
+use super::format::{Placed, Wait};
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
-/// What begins the first line of version 2 and 3.
+/// The first lines of versions 2 and 3.
 pub(super) const HEADS: [&[u8]; 2] = [b"fio version 2 iolog", b"fio version 3 iolog"];
 
-/// What a line may ask for.
+/// The actions of a line.
 const ACTIONS: [&str; 9] = ["add", "open", "close", "read", "write", "trim", "sync", "datasync", "wait"];
 
 const MS: u64 = 1_000_000;
@@ -33,7 +34,7 @@ pub(super) struct Iolog {
     units: Units,
     wait: Wait,
     version: Option<Version>,
-    /// The present: of a replay the sum of what fio waits.
+    /// The current time: the last `wait` of version 2, the sum of fio's waits in a replay.
     now: u64,
     /// As fio replays it.
     placed: Option<Placed>,
@@ -75,7 +76,7 @@ impl Iolog {
         Ok(())
     }
 
-    /// A line of version 2, or one of version 3 behind its instant.
+    /// A line of version 2, or of version 3 after its timestamp.
     fn action(&mut self, line: &Line<'_>, words: &[&[u8]], sink: &mut Sink) -> Result<(), Diagnostic> {
         let expected = "file action offset length";
         let (file, action, offset, length) = match words[..] {
@@ -122,9 +123,9 @@ impl Iolog {
             Wait::Absolute => Some(span),
             Wait::Relative => self.now.checked_add(span),
         };
-        let next = next.ok_or_else(|| line.wrong("wait", word, "a log that ends some day"))?;
+        let next = next.ok_or_else(|| line.wrong("wait", word, "a log of less than 584 years"))?;
         if next < self.now && self.placed.is_some() {
-            // It is over by then.
+            // It is already over.
             return Ok(());
         }
         if next < self.now {
@@ -135,8 +136,8 @@ impl Iolog {
     }
 }
 
-/// What is expected of a `wait` that goes back: whoever reads it tries the other meaning.
-pub(super) const WAITS: &str = "milliseconds from the beginning, or trace.wait=relative";
+/// The hint for a decreasing `wait`; the caller then tries the other meaning.
+pub(super) const WAITS: &str = "milliseconds from the start, or trace.wait=relative";
 
 impl Parse for Iolog {
     fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {

@@ -1,65 +1,71 @@
-//! The keys of a trace (`trace.…`): how it is read, how it is played, and where its requests go on a device of another size.
+//! The keys of a trace (`trace.…`): how it is read and replayed, and how its requests are mapped to a device of another size.
 
 use seekwise_model::workload::trace::{Loop, Speed};
 
-use super::{Event, FORMATS, Reading, TIMES, WINDOW, Wait};
+use super::fields::TIMES;
+use super::format::{Event, FORMATS, Reading, WINDOW, Wait};
 use crate::diagnostic::Diagnostic;
 
-/// What the keys begin with.
+/// The prefix of the keys.
 pub const ROOT: &str = "trace.";
 
-/// Keys, what each takes, what holds without it, what it says.
+/// The keys: name, values, default, meaning.
 pub const KEYS: [(&str, &str, &str, &str); 11] = [
     (
         "trace.format",
         "blktrace, blkparse, msr, spc, disksim, validation, iolog, alibaba, tencent, biosnoop, recording",
-        "as it looks",
+        "detected",
         "the format of the trace (docs/traces.md)",
     ),
     (
         "trace.loop",
         "open, closed, dependent",
         "open",
-        "requests at their recorded instants; job.depth outstanding; or each after all that had ended before it began",
+        "issue requests at their recorded times; keep job.depth in flight; or issue each one after all that had completed before it was issued",
     ),
-    ("trace.speed", "0.001 to 1000", "1", "how much faster than it was recorded"),
+    ("trace.speed", "0.001 to 1000", "1", "replay speed relative to the recording"),
     (
         "trace.map",
         "refuse, wrap, scale, compact",
         "refuse",
-        "a trace of a larger device: an error; addresses modulo the target's; stretches of 1 MiB moved together in proportion; \
-         only the stretches that are touched, one behind another",
+        "what to do with a trace of a larger device: refuse it; take addresses modulo the target's size; scale regions of 1 MiB in proportion; \
+         or pack the regions that the trace touches one after another",
     ),
-    ("trace.device", "the name of a device of the trace", "all, one behind another", "requests of this device alone"),
+    ("trace.device", "the name of a device of the trace", "all, one after another", "only the requests of this device"),
     (
         "trace.event",
         "queued, issued",
         "queued",
-        "of blktrace and blkparse: Q, as programs asked, or D, as the driver was told",
+        "for blktrace and blkparse: Q (queued by programs) or D (issued to the driver)",
     ),
-    ("trace.time", "ns, 100ns, us, ms, s", "as the format has it", "the unit of instants"),
-    ("trace.address", "1 to 1048576", "as the format has it", "bytes in a unit of address: 1 of bytes, 512 of sectors"),
-    ("trace.length", "1 to 1048576", "as the format has it", "bytes in a unit of length"),
+    ("trace.time", "ns, 100ns, us, ms, s", "as the format defines", "the unit of timestamps"),
+    (
+        "trace.address",
+        "1 to 1048576",
+        "as the format defines",
+        "bytes per unit of address: 1 for bytes, 512 for sectors",
+    ),
+    ("trace.length", "1 to 1048576", "as the format defines", "bytes per unit of length"),
     (
         "trace.wait",
         "absolute, relative",
-        "absolute where none is less than one before",
-        "of fio's iolog of version 2: milliseconds from the beginning, or microseconds from the wait before",
+        "absolute if the values never decrease",
+        "for fio's iolog version 2: milliseconds from the start, or microseconds since the previous wait",
     ),
-    ("trace.window", "1 to 1048576", "65536", "requests among which order is made where a trace is not sorted"),
+    ("trace.window", "1 to 1048576", "65536", "number of requests in the window that sorts an unsorted trace"),
 ];
 
-/// Where the requests of a trace of a larger device go.
+/// What to do with the requests of a trace of a larger device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Map {
-    /// Nowhere: it is an error.
+    /// Refuse the trace.
     #[default]
     Refuse,
-    /// To their address modulo the target's sectors.
+    /// Take addresses modulo the size of the target.
     Wrap,
-    /// Stretch by stretch to the place in proportion.
+    /// Scale the positions of regions in proportion.
     Scale,
-    /// Touched stretches one behind another.
+    /// Pack the touched regions one after another.
     Compact,
 }
 
@@ -73,16 +79,16 @@ impl Map {
     }
 }
 
-/// What the keys say.
+/// The values of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     /// How it is read.
     pub reading: Reading,
-    /// When requests are issued; a closed loop has one outstanding unless a job's depth says otherwise.
+    /// When requests are issued; a closed loop keeps one in flight unless the depth of the job is set.
     pub mode: Loop,
-    /// How fast.
+    /// The replay speed.
     pub speed: Speed,
-    /// Where they go.
+    /// How requests are mapped to the target.
     pub map: Map,
 }
 
@@ -100,7 +106,7 @@ pub fn loop_word(mode: Loop) -> &'static str {
 }
 
 impl Asked {
-    /// What these keys and values say; `file` names what they stand in.
+    /// Parses keys and values; `file` names their origin.
     pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Asked, Diagnostic> {
         let mut asked = Asked::default();
         keys.into_iter().try_for_each(|(key, value)| asked.set(file, key, value))?;
@@ -110,7 +116,7 @@ impl Asked {
     fn set(&mut self, file: &str, key: &str, value: &str) -> Result<(), Diagnostic> {
         let takes = KEYS.iter().find(|known| known.0 == key).map(|known| known.1);
         let fault = || {
-            let fault = Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key);
+            let fault = Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key);
             fault.expected(takes.unwrap_or_default())
         };
         let reading = &mut self.reading;
@@ -142,7 +148,7 @@ impl Asked {
     }
 }
 
-/// The same bound of a window and of a unit: 2^20.
+/// The upper limit of a window and of a unit: 2^20.
 fn bounded(value: &str) -> Option<u64> {
     value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
 }
@@ -158,7 +164,7 @@ fn word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnosti
     found.ok_or_else(|| fault().nearest_to(value, known.iter().map(|known| known.0)))
 }
 
-/// The window that holds where nothing is said, as the table has it.
+/// The table states the default window.
 const _: () = assert!(WINDOW == 65_536);
 
 #[cfg(test)]
@@ -170,13 +176,13 @@ mod tests {
         let asked = Asked::of("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
         assert_eq!((asked.mode, asked.speed.thousandths, asked.reading.time), (Loop::Closed(1), 500, Some(1_000)));
         let said = |key: &str, value: &str| Asked::of("f", [(key, value)]).unwrap_err().to_string();
-        assert_eq!(said("trace.speed", "0"), "f: `trace.speed`: `0` does not fit; expected 0.001 to 1000");
+        assert_eq!(said("trace.speed", "0"), "f: `trace.speed`: `0` is invalid; expected 0.001 to 1000");
         assert_eq!(
             said("trace.map", "scaled"),
-            "f: `trace.map`: `scaled` does not fit; expected refuse, wrap, scale, compact; did you mean `scale`?"
+            "f: `trace.map`: `scaled` is invalid; expected refuse, wrap, scale, compact; did you mean `scale`?"
         );
         assert!(said("trace.sped", "2").ends_with("did you mean `trace.speed`?"), "{}", said("trace.sped", "2"));
-        assert!(said("trace.speed", "NaN").contains("does not fit"));
+        assert!(said("trace.speed", "NaN").contains("is invalid"));
     }
 
     #[test]

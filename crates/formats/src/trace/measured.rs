@@ -1,75 +1,60 @@
 //! Traces of requests with the response times measured on a real drive.
 //!
-//! Two forms are read:
+//! There are two formats:
 //! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
 //!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
-//!   stand in any order, and be called otherwise or be in other units (`columns`). Others are left alone with a warning,
-//!   but for `cache_tag`, which traces carry for their readers.
-//! - **Validation traces of DiskSim**: a line a request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
-//!   microseconds, the tag (`Hit`, `Miss`, `Doub`, `Trip`) saying how the drive was seen to take it.
+//! be in any order, and have other names or units (`columns`). Other columns are ignored with a warning,
+//! except for `cache_tag`, which traces carry for information.
+//! - **DiskSim validation traces**: one line per request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
+//! microseconds; the tag (`Hit`, `Miss`, `Doub`, `Trip`) says how the drive served the request.
 //!
-//! Blank lines and lines that begin with `#` are left out. What is not given is derived: an arrival is the one before
-//! plus response and think time, a think time the gap between a completion and the next arrival (none where the next
-//! came before the completion).
+//! Blank lines and lines that start with `#` are skipped. Missing values are derived: an arrival is the previous one
+//! plus response and think time; a think time is the gap between a completion and the next arrival (zero if the next
+//! arrived before the completion).
 
-use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Row;
 
-use self::columns::Columns;
 use crate::diagnostic::Diagnostic;
 
 mod columns;
+mod row;
+
+use columns::Columns;
+use row::{LATEST_MS, LONGEST_MS, Place, Raw};
 
 /// A measured trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The requests, in order of issue.
     pub rows: Vec<Row>,
-    /// The response time measured for each.
+    /// The measured response time of each.
     pub measured: Vec<Span>,
     /// The line of each in its file.
     pub lines: Vec<usize>,
-    /// What is in the file and was not read.
+    /// Warnings about what was ignored.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// How DiskSim's form says that the drive was seen to take a request.
+/// DiskSim's tags for how the drive served a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
-/// No drive takes longer: a minute, in milliseconds, is a slip of units.
-const LONGEST_MS: f64 = 60_000.0;
-
-/// The longest trace by its own clock: a year, in milliseconds.
-const LATEST_MS: f64 = 366.0 * 86_400_000.0;
-
-/// A request before what can be derived is.
-struct Raw {
-    op: Op,
-    lba: u64,
-    sectors: u32,
-    measured: Span,
-    think: Option<Span>,
-    arrival: Option<Span>,
-    line: usize,
-}
-
-/// Reads a trace of either form.
+/// Reads a trace in either format.
 pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
-    // Editors of one system put this mark before everything.
+    // Some editors start a file with this mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (raw, warnings) = match content(text).next() {
-        None => return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a trace")),
+        None => return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a trace")),
         Some((_, line)) if is_disksim(line) => (disksim(file, text)?, Vec::new()),
         Some(_) => csv(file, text)?,
     };
     if raw.is_empty() {
-        return Err(Diagnostic::at(file, 0, "there are no requests in it").expected("a line for each request"));
+        return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
     }
     Ok(Trace { warnings, ..derive(file, raw)? })
 }
 
-/// The lines that say something, with their numbers.
+/// The lines with content, and their numbers.
 fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -79,7 +64,7 @@ fn is_disksim(line: &str) -> bool {
     line.split_whitespace().next().is_some_and(|word| matches!(word, "R" | "W"))
 }
 
-/// The form of DiskSim's validation.
+/// DiskSim's validation format.
 fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
     let mut rows = Vec::new();
     for (line, text) in content(text) {
@@ -105,9 +90,9 @@ fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
     Ok(rows)
 }
 
-/// The CSV form.
+/// The CSV format.
 fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic> {
-    // Without what is left out, a record's place in the text is its place among these lines of the file.
+    // After skipping, the position of a record in the text is an index into these lines.
     let (lines, kept): (Vec<usize>, Vec<&str>) = content(text).unzip();
     let line = |place: Option<&csv::Position>| {
         place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
@@ -134,12 +119,12 @@ fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic
     Ok((rows, warnings))
 }
 
-/// What stands between a header's names: a comma, else a semicolon or a tabulator.
+/// The delimiter of a header: a comma, a semicolon or a tab.
 fn delimiter(header: &str) -> u8 {
     [b',', b';', b'\t'].into_iter().find(|&mark| header.contains(char::from(mark))).unwrap_or(b',')
 }
 
-/// Fills in what the file leaves out.
+/// Derives missing values.
 fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
     let mut trace = Trace::default();
     let mut clock = Span::ZERO;
@@ -147,13 +132,13 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
     for (index, row) in raw.iter().enumerate() {
         let arrival = match row.arrival {
             Some(at) if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &Row| row.arrival) => {
-                return Err(Diagnostic::at(file, row.line, "it comes before the row above").key("arrival_ms"));
+                return Err(Diagnostic::at(file, row.line, "earlier than the previous row").key("arrival_ms"));
             }
             Some(at) => at - start,
             None => clock,
         };
         if arrival.nanos() as f64 > LATEST_MS * 1e6 {
-            return Err(Diagnostic::at(file, row.line, "the trace goes on for more than a year").key("think_ms"));
+            return Err(Diagnostic::at(file, row.line, "the trace is longer than a year").key("think_ms"));
         }
         let done = arrival + row.measured;
         let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
@@ -166,60 +151,10 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
     Ok(trace)
 }
 
-/// Where a word stands.
-#[derive(Clone, Copy)]
-struct Place<'a> {
-    file: &'a str,
-    line: usize,
-}
-
-impl Place<'_> {
-    fn op(&self, word: &str) -> Result<Op, Diagnostic> {
-        match word {
-            "R" | "r" => Ok(Op::Read),
-            "W" | "w" => Ok(Op::Write),
-            _ if word.eq_ignore_ascii_case("read") => Ok(Op::Read),
-            _ if word.eq_ignore_ascii_case("write") => Ok(Op::Write),
-            _ => Err(self.fault("op", word, "R or W")),
-        }
-    }
-
-    fn lba(&self, word: &str) -> Result<u64, Diagnostic> {
-        let lba = word.parse().ok().filter(|&lba: &u64| lba < 1 << 48);
-        lba.ok_or_else(|| self.fault("lba", word, "a block number below 2^48"))
-    }
-
-    fn sectors(&self, word: &str) -> Result<u32, Diagnostic> {
-        let sectors = word.parse().ok().filter(|sectors| (1..=65_536).contains(sectors));
-        sectors.ok_or_else(|| self.fault("sectors", word, "a whole number from 1 to 65536"))
-    }
-
-    /// Bytes as blocks.
-    fn blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
-        let whole = word.parse().ok().filter(|given: &u64| given.is_multiple_of(bytes)).map(|given| given / bytes);
-        whole.ok_or_else(|| self.fault(key, word, &format!("a multiple of {bytes} bytes")))
-    }
-
-    /// A time in `unit` milliseconds, at most `limit` milliseconds.
-    fn time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
-        let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
-        let fault = || self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit)));
-        let ms = ms.ok_or_else(fault)?;
-        Ok(Span::from_nanos((ms * 1e6).round() as u64))
-    }
-
-    fn fault(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
-        let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` will not do")).key(key).expected(expected)
-    }
-}
-
-fn name(unit: f64) -> &'static str {
-    columns::UNITS.into_iter().find(|known| known.1 == unit).map_or("ms", |known| known.0)
-}
-
 #[cfg(test)]
 mod tests {
+    use seekwise_model::block::Op;
+
     use super::*;
 
     const CSV: &str = "op,lba,extra,sectors,measured_response_ms,think_ms\nR,100,x,8,5.25,10\n\nW,7,x,1,0.5,0\n";
@@ -258,19 +193,19 @@ mod tests {
         assert_eq!(said[3], "t.csv:1: `Response (us)`: read as measured_response_ms");
         assert_eq!(said.len(), 5);
         let both = read("op,lba,sectors,latency_us,measured_response_ms,think_ms", "R,100,8,9,5.25,10\nW,7,1,9,0.5,0");
-        assert_eq!(both, ["t.csv:1: `latency_us`: nothing is read from this column"]);
+        assert_eq!(both, ["t.csv:1: `latency_us`: this column is ignored"]);
         let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
         assert_eq!(
             error("op,lba,sectors,response,think_ms\nR,1,8,5,0\n"),
-            "t.csv:1: `response`: in which unit is it?; expected `response_ms`, `_us`, `_ns` or `_s`"
+            "t.csv:1: `response`: the unit is missing; expected `response_ms`, `_us`, `_ns` or `_s`"
         );
         assert_eq!(
             error("op,lba,bytes,response_ms,think_ms\nR,1,700,5,0\n"),
-            "t.csv:2: `sectors`: `700` will not do; expected a multiple of 512 bytes"
+            "t.csv:2: `sectors`: `700` is invalid; expected a multiple of 512 bytes"
         );
         assert_eq!(
             error("op,lba,sectors,response_ms,latency_us,think_ms\nR,1,7,5,5,0\n"),
-            "t.csv:1: `latency_us`: this column is there twice, also as `response_ms`; expected each column once"
+            "t.csv:1: `latency_us`: duplicate column, also given as `response_ms`; expected each column once"
         );
     }
 
@@ -286,7 +221,7 @@ mod tests {
     fn lines_are_counted_through_comments_and_blanks() {
         let text = format!("\u{feff}# head\r\n\n{}\n# a\n\n # b\nX,7,x,1,1,0\n", CSV.trim_end());
         let error = parse("t.csv", &text).unwrap_err().to_string();
-        assert_eq!(error, "t.csv:10: `op`: `X` will not do; expected R or W");
+        assert_eq!(error, "t.csv:10: `op`: `X` is invalid; expected R or W");
         assert_eq!(parse("t.csv", &text.replace("X,7", "R,7")).unwrap().lines, [4, 6, 10]);
         let error = parse("t.csv", &text.replace("lba", "LAB")).unwrap_err();
         assert_eq!(error.line, 3);
@@ -298,17 +233,14 @@ mod tests {
         let header = "lba,sectors,op,measured_response_ms,arrival_ms,thnk_ms,cache_tag";
         let warnings = parse("t.csv", &format!("{header}\n1,1,R,2,100,7,Hit\n")).unwrap().warnings;
         assert_eq!(warnings.len(), 1);
-        assert_eq!(
-            warnings[0].to_string(),
-            "t.csv:1: `thnk_ms`: nothing is read from this column; did you mean `think_ms`?"
-        );
+        assert_eq!(warnings[0].to_string(), "t.csv:1: `thnk_ms`: this column is ignored; did you mean `think_ms`?");
     }
 
     #[test]
     fn errors_name_line_column_and_expectation() {
         let error = |text: &str| parse("t.csv", text).unwrap_err().to_string();
         assert_eq!(error(&CSV.replace(",5.25,10", "")), "t.csv:2: `measured_response_ms`: the line ends before it");
-        assert_eq!(error(&CSV.replace("W,7", "X,7")), "t.csv:4: `op`: `X` will not do; expected R or W");
+        assert_eq!(error(&CSV.replace("W,7", "X,7")), "t.csv:4: `op`: `X` is invalid; expected R or W");
         assert_eq!(
             error(&CSV.replace("think_ms", "thnk_ms")),
             "t.csv:1: `think_ms`: this column is missing; expected a header with lba, sectors, op, \
@@ -316,18 +248,18 @@ mod tests {
         );
         assert_eq!(
             error("R Hot 1 8 10 10\n"),
-            "t.csv:1: `tag`: `Hot` will not do; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
+            "t.csv:1: `tag`: `Hot` is invalid; expected Hit, Miss, Doub or Trip; did you mean `Hit`?"
         );
         assert_eq!(
             error(&CSV.replace("op,", "lba,")),
-            "t.csv:1: `lba`: this column is there twice, also as `lba`; expected each column once"
+            "t.csv:1: `lba`: duplicate column, also given as `lba`; expected each column once"
         );
         assert_eq!(
             error(&CSV.replace("5.25,10", "5.25,10,3")),
             "t.csv:2: 7 values; expected at most 6, as the header has"
         );
         let pause = "R Hit 1 8 10 31000000000000\n";
-        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace goes on for more than a year");
-        assert_eq!(error("\n# nothing\n"), "t.csv: there are no requests in it; expected a trace");
+        assert_eq!(error(&pause.repeat(3)), "t.csv:3: `think_ms`: the trace is longer than a year");
+        assert_eq!(error("\n# nothing\n"), "t.csv: the file contains no requests; expected a trace");
     }
 }

@@ -1,10 +1,11 @@
-//! MSR Cambridge (SNIA): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header. The instant is that of
-//! arrival, in units of 100 ns since 1601 (Windows' FILETIME), the response in the same units; places and sizes are bytes.
+//! MSR Cambridge (SNIA): `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`, no header. The timestamp is that of
+//! arrival, in units of 100 ns since 1601 (Windows' FILETIME), the response time in the same unit; offsets and sizes are in bytes.
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, commas};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 pub(super) struct Msr(pub Units);
@@ -30,7 +31,7 @@ impl Parse for Msr {
         };
         let extent = line.extent(["Offset", "Size"], [offset, size], &self.0)?;
         let response = Some(line.time("ResponseTime", response, self.0.time)?);
-        // Host and disk stand beside one another: the name of a device, as the files are called.
+        // Host and disk are adjacent; together they are the name of the device, as in the names of the files.
         let device = match (host, disk) {
             ([], _) | (_, []) => return Err(line.wrong("Hostname", host, "a host and the number of its disk")),
             _ => sink.devices.place(line, between(line.text, host, disk))?,
@@ -41,7 +42,7 @@ impl Parse for Msr {
     }
 }
 
-/// From the first word's beginning to the second's end.
+/// From the beginning of the first word to the end of the second.
 fn between<'a>(text: &'a [u8], first: &[u8], second: &[u8]) -> &'a [u8] {
     let place = |word: &[u8]| word.as_ptr() as usize - text.as_ptr() as usize;
     &text[place(first)..place(second) + second.len()]

@@ -1,27 +1,27 @@
-//! Requests into the order of their instants, in a bounded window. Traces are nearly sorted: what comes in its order goes
-//! into a queue, and only what comes late into a heap, so a sorted trace costs no comparison but one a request.
+//! Sorts requests by timestamp in a bounded window. Traces are nearly sorted: requests in order go
+//! into a queue, and only late ones into a heap, so that a sorted trace costs only one comparison per request.
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::Raw;
+use super::sink::Raw;
 use crate::diagnostic::Diagnostic;
 
 /// A window of requests.
 pub(super) struct Order {
     most: usize,
-    /// In order.
+    /// Requests in order.
     queue: VecDeque<Raw>,
-    /// Came after one that is later than they.
+    /// Late requests, which came after one with a later timestamp.
     late: BinaryHeap<Late>,
-    /// How many came so far.
+    /// Number of requests so far.
     came: u64,
-    /// The instant of what was given last.
+    /// The timestamp of the last request returned.
     given: u64,
-    /// How many came after one that is later.
+    /// Number of late requests so far.
     pub reordered: u64,
 }
 
-/// The earliest is the greatest; of equals the one that came first.
+/// The earliest is the greatest; among equals, the one that came first.
 struct Late(Raw, u64);
 
 impl Ord for Late {
@@ -45,18 +45,18 @@ impl PartialEq for Late {
 impl Eq for Late {}
 
 impl Order {
-    /// Of at most so many requests.
+    /// A window of at most this many requests.
     pub fn new(most: usize) -> Order {
         Order { most, queue: VecDeque::new(), late: BinaryHeap::new(), came: 0, given: 0, reordered: 0 }
     }
 
-    /// Whether it holds as many as it may.
+    /// Whether it is full.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.queue.len() + self.late.len() >= self.most
     }
 
-    /// One more. An error where it is earlier than what was given already.
+    /// Adds a request; an error if it is earlier than one already returned.
     #[inline]
     pub fn add(&mut self, file: &str, raw: Raw) -> Result<(), Diagnostic> {
         if self.queue.back().is_none_or(|last| last.at <= raw.at) && raw.at >= self.given {
@@ -75,16 +75,16 @@ impl Order {
     #[cold]
     fn too_late(&self, file: &str, raw: &Raw) -> Diagnostic {
         let by = (self.given - raw.at) as f64 / 1e9;
-        let fault = format!("it is {by:.6} s earlier than a line that lies more than {} requests before", self.most);
+        let fault = format!("it is {by:.6} s earlier than a line more than {} requests before it", self.most);
         let expected = "a trace sorted by time, or a larger trace.window";
         Diagnostic::at(file, raw.line as usize, fault).key("time").expected(expected)
     }
 
-    /// The earliest.
+    /// Removes the earliest request.
     #[inline]
     pub fn give(&mut self) -> Option<Raw> {
         let raw = match (self.late.peek(), self.queue.front()) {
-            // Of equals, what stands in the queue came first: what is late came after something later.
+            // Among equals, the one in the queue came first, as late ones came after a later one.
             (Some(late), Some(front)) if late.0.at < front.at => self.late.pop().map(|late| late.0),
             (Some(_), None) => self.late.pop().map(|late| late.0),
             _ => self.queue.pop_front(),
@@ -128,12 +128,12 @@ mod tests {
         let said = ordered(&[3_000_000_000, 4_000_000_000, 5_000_000_000, 1_000_000_000], 2).unwrap_err();
         assert_eq!(
             said,
-            "t:4: `time`: it is 3.000000 s earlier than a line that lies more than 2 requests before; expected a trace \
+            "t:4: `time`: it is 3.000000 s earlier than a line more than 2 requests before it; expected a trace \
              sorted by time, or a larger trace.window"
         );
     }
 
-    /// Against a sort of all, for seeded disorder within the window.
+    /// Compares with a full sort, for random disorder within the window.
     #[test]
     fn a_window_sorts_what_is_displaced_by_less_than_it() {
         let mut state = 7u64;

@@ -1,5 +1,5 @@
-//! Traces as they are handed on: packed by gzip, zstd or xz, as the one file of a tar archive, or in turns (`.tgz`). They are
-//! unpacked while they are read: what that takes of memory is the packer's window.
+//! Compressed traces: gzip, zstd or xz, the only file of a tar archive, or a combination (`.tgz`). They are
+//! decompressed while they are read; memory use is limited to the window of the compressor.
 //!
 //! Sources: RFC 1952 (gzip), RFC 8878 (Zstandard), the .xz file format 1.2.1, POSIX.1-2017 pax (ustar).
 
@@ -10,22 +10,22 @@ use lzma_rust2::XzReader;
 use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
-/// What is read, and can be sent to a thread.
+/// An input that can be sent to a thread.
 pub type Input = Box<dyn Read + Send>;
 
-/// Packings within one another, at most: an archive within an archive has no end.
+/// The deepest nesting of compression and archives.
 const WITHIN: usize = 4;
 
-/// Bytes that are unpacked at once.
+/// Bytes that are decompressed at once.
 const BUFFER: usize = 1 << 16;
 
-/// The most that xz may take, in KiB: what its strongest setting (`-9`, a window of 64 MiB) takes, and half as much again.
+/// The memory limit of xz in KiB: 1.5 times what its strongest setting needs (`-9`, a window of 64 MiB).
 const XZ_KIB: u32 = 96 << 10;
 
-/// What an input begins with that says what it is.
+/// The magic numbers at the beginning of an input.
 const HEAD: usize = 512;
 
-/// How something is packed.
+/// A kind of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
     Gzip,
@@ -36,7 +36,7 @@ enum Packing {
 
 impl Packing {
     fn of(head: &[u8]) -> Option<Packing> {
-        // Zstandard's frames, and those that are to be skipped.
+        // Zstandard frames, and skippable frames.
         let skipped = head.get(1..4) == Some(b"\x2a\x4d\x18") && head[0] & 0xf0 == 0x50;
         match head {
             _ if head.starts_with(b"\x1f\x8b") => Some(Packing::Gzip),
@@ -57,7 +57,7 @@ impl Packing {
     }
 }
 
-/// An input as what was packed in it; as it is where it is not packed.
+/// The decompressed input; the input itself if it is not compressed.
 pub fn unpacked(mut input: Input) -> io::Result<Input> {
     for _ in 0..WITHIN {
         let mut head = Vec::with_capacity(HEAD);
@@ -77,7 +77,7 @@ pub fn unpacked(mut input: Input) -> io::Result<Input> {
     Ok(input)
 }
 
-/// What says of an error that it is one of unpacking.
+/// Marks errors of decompression.
 struct Unpacking {
     inner: Input,
     packing: Packing,
@@ -92,7 +92,7 @@ impl Read for Unpacking {
     }
 }
 
-/// Frames of Zstandard, one behind another, as `zstd` and `pzstd` write them.
+/// Consecutive Zstandard frames, as `zstd` and `pzstd` write them.
 struct Frames<R> {
     packed: R,
     decoder: FrameDecoder,
@@ -148,18 +148,18 @@ impl<R: BufRead> Read for Frames<R> {
 /// Bytes of a block of tar.
 const BLOCK: usize = 512;
 
-/// The one file of an archive.
+/// The only file of an archive.
 struct Tar<R> {
     archive: R,
-    /// Bytes left of the file, and behind it until the next header.
+    /// Remaining bytes of the file, and of the padding before the next header.
     left: u64,
     padding: u64,
-    /// The file's name, once it was met.
+    /// The name of the file, once known.
     name: Option<String>,
 }
 
 impl<R: Read> Tar<R> {
-    /// Goes to the next header of a file; false: there is none. A second file is an error.
+    /// Skips to the next header of a file; false at the end. A second file is an error.
     fn next(&mut self) -> io::Result<bool> {
         let wrong = |why: String| Err(io::Error::new(ErrorKind::InvalidData, why));
         loop {
@@ -168,25 +168,27 @@ impl<R: Read> Tar<R> {
             let mut read = 0;
             while read < BLOCK {
                 match self.archive.read(&mut header[read..])? {
-                    // Not all who write archives end them.
+                    // Some programs do not write an end marker.
                     0 if read == 0 => return Ok(false),
-                    0 => return wrong("it ends within a header: it was cut".to_owned()),
+                    0 => return wrong("it ends inside a header: the file is truncated".to_owned()),
                     more => read += more,
                 }
             }
             if header[0] == 0 {
                 return Ok(false);
             }
-            let Some(size) = number(&header[124..136]) else { return wrong("a file's size is no number".to_owned()) };
+            let Some(size) = number(&header[124..136]) else {
+                return wrong("the size of a file is not a number".to_owned());
+            };
             self.padding = size.next_multiple_of(BLOCK as u64) - size;
-            // Folders, links, and longer names of what follows are passed over.
+            // Skip folders, links, and long names of the next entry.
             if !matches!(header[156], b'0' | 0 | b'7') {
                 self.padding += size;
                 continue;
             }
             let name = String::from_utf8_lossy(header[..100].split(|byte| *byte == 0).next().unwrap_or_default());
             if let Some(first) = &self.name {
-                let several = format!("it holds several files ({first}, {name} …), and a trace is one");
+                let several = format!("it holds several files ({first}, {name} …), but a trace is a single file");
                 return wrong(format!("{several}; expected `tar -xOf ARCHIVE FILE | seekwise … -`"));
             }
             (self.name, self.left) = (Some(name.into_owned()), size);
@@ -209,7 +211,7 @@ impl<R: Read> Read for Tar<R> {
         let most = usize::try_from(self.left).map_or(buffer.len(), |left| left.min(buffer.len()));
         let read = self.archive.read(&mut buffer[..most])?;
         if read == 0 && most > 0 {
-            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends within the file: it was cut"));
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it ends inside the file: the file is truncated"));
         }
         self.left -= read as u64;
         Ok(read)
@@ -298,7 +300,7 @@ mod tests {
         ] {
             assert!(read(packed).unwrap() == text, "{what}");
         }
-        // One behind another, as `cat a.gz b.gz` makes them.
+        // Concatenated, as by `cat a.gz b.gz`.
         for pack in [gzip, zstd, xz] {
             let (first, second) = text.split_at(1_000);
             assert!(read([pack(first), pack(second)].concat()).unwrap() == text);
@@ -316,11 +318,17 @@ mod tests {
             assert!(said.starts_with(&format!("as {word}: ")), "{said}");
         }
         let archive = tar(&[("a.csv", &text)]);
-        assert_eq!(read(archive[..9_000].to_vec()).unwrap_err(), "as tar: it ends within the file: it was cut");
-        assert_eq!(read(archive[..700].to_vec()).unwrap_err(), "as tar: it ends within a header: it was cut");
+        assert_eq!(
+            read(archive[..9_000].to_vec()).unwrap_err(),
+            "as tar: it ends inside the file: the file is truncated"
+        );
+        assert_eq!(
+            read(archive[..700].to_vec()).unwrap_err(),
+            "as tar: it ends inside a header: the file is truncated"
+        );
         assert_eq!(
             read(tar(&[("a.csv", &text), ("b.csv", b"x")])).unwrap_err(),
-            "as tar: it holds several files (a.csv, b.csv …), and a trace is one; expected `tar -xOf ARCHIVE FILE | seekwise … -`"
+            "as tar: it holds several files (a.csv, b.csv …), but a trace is a single file; expected `tar -xOf ARCHIVE FILE | seekwise … -`"
         );
     }
 

@@ -1,30 +1,30 @@
-//! Requests of a kernel's trace with their completions: the sectors of a completion end every request under way that lies in
-//! them, for requests are merged on the way down. A request that was split is over with its last part.
+//! Matches requests of a kernel trace with their completions: a completion completes the sectors of every pending request within
+//! it, since requests are merged on the way down. A split request completes with its last part.
 //!
-//! Bounded: a request waits for its completion among so many that came after it, then goes on without a response.
+//! It is bounded: after a number of further requests, a request without a completion is passed on without a response time.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Raw, Sink};
+use super::sink::{Raw, Sink};
 
-/// Requests that may wait for their completions: more are not under way on any device, beyond what was lost from a trace.
+/// The most requests that wait for their completions; more are in flight on no device, unless events were lost.
 const MOST: usize = 1 << 16;
 
-/// The longest request in sectors by which a completion's requests are looked for: the kernel's own limit is 32 MiB or less.
+/// The longest request in sectors, which limits the search for a completion's requests; the kernel's own limit is at most 32 MiB.
 const LONGEST: u64 = 1 << 16;
 
 #[derive(Default)]
 pub(super) struct Pairing {
-    /// In the order of issue; what left of each is not over yet, in sectors.
+    /// In the order of issue, with the number of sectors that are not complete yet.
     waiting: VecDeque<(Raw, u64)>,
-    /// The number of the first of them.
+    /// The number of the first one.
     first: u64,
-    /// Device, sector and number of each that is under way.
+    /// Device, sector and number of each pending request.
     places: BTreeMap<(u32, u64, u64), ()>,
 }
 
 impl Pairing {
-    /// A request.
+    /// Adds a request.
     pub fn issue(&mut self, raw: Raw, sink: &mut Sink) {
         let number = self.first + self.waiting.len() as u64;
         if raw.sectors > 0 {
@@ -36,7 +36,7 @@ impl Pairing {
         }
     }
 
-    /// These sectors of a device are over.
+    /// Completes sectors of a device.
     pub fn complete(&mut self, device: u32, lba: u64, sectors: u64, at: u64, sink: &mut Sink) {
         let end = lba.saturating_add(sectors);
         let from = (device, lba.saturating_sub(LONGEST), 0);
@@ -50,13 +50,13 @@ impl Pairing {
                 self.places.remove(&place);
             }
         }
-        // What asked for no sectors has no completion to be known by.
+        // A request without sectors cannot be matched with its completion.
         while self.waiting.front().is_some_and(|(raw, left)| *left == 0 || raw.sectors == 0) {
             self.give(sink);
         }
     }
 
-    /// No more completions come.
+    /// Passes on the remaining requests at the end.
     pub fn end(&mut self, sink: &mut Sink) {
         while !self.waiting.is_empty() {
             self.give(sink);

@@ -1,8 +1,8 @@
-//! A recording of `seekwise serve --record`, read as any other trace: its requests without their tags. What was done to the
-//! disk meanwhile (power, settings) is passed over and counted; the recording whole is read by [`crate::recording`].
+//! A recording of `seekwise serve --record`, read like any other trace: its requests without their tags. Orders to the
+//! disk (power, settings) are skipped and counted; [`crate::recording`] reads the complete recording.
 
 use super::fields::Line;
-use super::{Parse, Raw, Sink};
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 

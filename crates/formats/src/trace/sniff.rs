@@ -1,35 +1,36 @@
-//! Which format a file is of, by what stands at its beginning. The first lines decide: one that has a format's shape is
-//! enough, so that a file with a slip in its first line is told what is wrong with the line, and not that it is no trace.
+//! Detects the format of a file from its first lines. One line with the shape of a format is
+//! enough, so that a mistake in the first line is reported as such, not as an unknown format.
 
 use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
-use super::{FORMATS, Format, biosnoop, blktrace, iolog};
+use super::format::{FORMATS, Format};
+use super::{biosnoop, blktrace, iolog};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 
-/// Bytes that are looked at: a page of what a tool says before its table.
+/// Bytes to look at: room for a page of messages before the table.
 pub const HEAD: u64 = 1 << 14;
 
-/// Lines that are looked at, of those that say something.
+/// Lines with content to look at.
 const LINES: usize = 20;
 
-/// What a file looks like.
+/// The result of the detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Recognised {
     /// A trace.
     As(Format),
-    /// A trace that cannot be played, and why.
+    /// A trace that cannot be replayed, and why.
     Refused(String),
-    /// None that is known.
+    /// An unknown format.
     Not,
 }
 
-/// What a file with this beginning looks like.
+/// Detects the format from the beginning of a file.
 pub fn recognise(head: &[u8]) -> Recognised {
     if blktrace::magic(head).is_some() {
         return Recognised::As(Format::Blktrace);
     }
     if head.starts_with(b"BZh") {
-        let why = "it is packed by bzip2; expected gzip, zstd, xz, or its text, as `bzcat FILE` gives it";
+        let why = "compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`";
         return Recognised::Refused(why.to_owned());
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
@@ -47,28 +48,29 @@ pub fn recognise(head: &[u8]) -> Recognised {
     lines.iter().find_map(|line| head_of_table(line)).unwrap_or(Recognised::Not)
 }
 
-/// Whether it is a log that fio 3.33 replays: of its version 2 or 3.
+/// Whether this is the beginning of a log that fio 3.33 replays: version 2 or 3.
 #[must_use]
 pub fn is_replayed(head: &[u8]) -> bool {
     iolog::HEADS.iter().any(|known| head.starts_with(known))
 }
 
-/// The format of a trace that begins so.
+/// The format of a trace from its beginning, or an error.
 pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
     let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
     match recognise(head) {
         Recognised::As(format) => Ok(format),
         Recognised::Refused(why) => Err(Diagnostic::at(file, 0, why)),
-        Recognised::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "it is empty").expected("a trace")),
+        Recognised::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "the file is empty").expected("a trace")),
         Recognised::Not => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let fault = format!("`{}` begins no trace that is known", shown(first.trim_ascii()));
-            Err(Diagnostic::at(file, 1, fault).expected(format!("one of {}; trace.format=NAME says which", known())))
+            let fault = format!("`{}` does not start a trace of a known format", shown(first.trim_ascii()));
+            Err(Diagnostic::at(file, 1, fault)
+                .expected(format!("one of {}; set trace.format=NAME to name it", known())))
         }
     }
 }
 
-/// The format that a line has the shape of.
+/// The format that matches the shape of a line.
 fn shape(line: &[u8]) -> Option<Format> {
     let is_op = |word: &[u8]| matches!(word, b"r" | b"R" | b"w" | b"W");
     let is_time = |word: &[u8]| decimal(word, 1).is_some();
@@ -96,7 +98,7 @@ fn shape(line: &[u8]) -> Option<Format> {
     }
 }
 
-/// The head of a table, which may stand behind a page of words.
+/// The header of a table, which may follow a page of messages.
 fn head_of_table(line: &[u8]) -> Option<Recognised> {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let has = |word: &[u8]| words.contains(&word);
@@ -106,12 +108,12 @@ fn head_of_table(line: &[u8]) -> Option<Recognised> {
             Some(Recognised::As(Format::Biosnoop))
         }
         () if begins.starts_with(b"TIME") && has(b"DISK") && has(b"COMM") => {
-            let why = "it has the response times of requests and not their places, as bpftrace's biosnoop prints them";
-            Some(Recognised::Refused(format!("{why}; expected what bcc's biosnoop prints")))
+            let why = "it has response times but no sector numbers, like the output of bpftrace's biosnoop";
+            Some(Recognised::Refused(format!("{why}; expected the output of bcc's biosnoop")))
         }
         () if has(b"BLOCK") && has(b"SIZE") && has(b"COMM") => {
-            let why = "it has the places of requests and not their instants, as DTrace's iosnoop prints them";
-            Some(Recognised::Refused(format!("{why}; expected a trace with instants")))
+            let why = "it has sector numbers but no timestamps, like the output of DTrace's iosnoop";
+            Some(Recognised::Refused(format!("{why}; expected a trace with timestamps")))
         }
         () => None,
     }
@@ -171,8 +173,9 @@ mod tests {
         };
         assert!(said(b"BZh91AY&SY").contains("`bzcat FILE`"));
         assert!(
-            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n").contains("not their places")
+            said(b"TIME(ms)     DISK   COMM   PID    LAT(ms)\n611 nvme0n1 bash 4179 10\n")
+                .contains("no sector numbers")
         );
-        assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("not their instants"));
+        assert!(said(b"  UID   PID D    BLOCK   SIZE       COMM PATHNAME\n").contains("no timestamps"));
     }
 }

@@ -1,11 +1,12 @@
-//! The Storage Performance Council's format (revision 1.0.1), in which UMass publishes traces of a bank and a search engine:
-//! `ASU,LBA,Size,Opcode,Timestamp[,more]`. An ASU is an address space of its own; the LBA counts its blocks of 512 bytes,
-//! the size bytes, the instant seconds since the beginning. Blanks may stand around commas.
+//! The Storage Performance Council's format (revision 1.0.1), used by the UMass traces of a bank and a search engine:
+//! `ASU,LBA,Size,Opcode,Timestamp[,more]`. An ASU is a separate address space; the LBA counts its blocks of 512 bytes,
+//! the size is in bytes, the timestamp in seconds since the start. Commas may be surrounded by blanks.
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, commas};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
 pub(super) struct Spc(pub Units);

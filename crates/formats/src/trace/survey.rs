@@ -1,36 +1,39 @@
-//! A trace read once before it is played: how many requests of which kind, how large, over which span, where; and whether its
-//! units can be what they are taken for. What it keeps does not grow with the trace, but for devices and, where it is asked
-//! for, the stretches that are touched.
+//! Reads a trace once before it is replayed: number, kinds, sizes, time span and positions of its requests; and checks whether its
+//! units are plausible. Its memory use does not grow with the trace, except for devices and, on
+//! request, the touched regions.
 
 use std::collections::BTreeSet;
 
 use seekwise_model::block::{Op, SECTOR};
 use seekwise_model::time::Span;
 
-use super::{Entry, Format, Met, Part, Reading, TIMES, Wait, iolog, name_of, open};
+use super::fields::{TIMES, name_of};
+use super::format::{Event, Format, Reading, Wait};
+use super::iolog;
+use super::reader::{Entry, Met, Part, open};
 use crate::diagnostic::Diagnostic;
 
-/// Sectors of a stretch, the unit in which a trace's space is moved: 1 MiB, longer than nearly every request, so that what was
-/// in sequence stays so.
+/// Sectors of a region, the unit in which addresses are remapped: 1 MiB, larger than nearly every request, so that
+/// sequential requests stay sequential.
 pub const STRETCH: u64 = (1 << 20) / SECTOR;
 
-/// Stretches that are remembered: 4 TiB of touched places, 100 MB of memory.
+/// The most regions to remember: 4 TiB of touched addresses, 100 MB of memory.
 const STRETCHES: usize = 1 << 22;
 
 /// The longest read or write in sectors: 1 GiB, thirty times the most that a kernel sends at once.
 const LONGEST: u32 = 1 << 21;
 
-/// Stretches that are remembered of one request: trims go over whole disks, and touch nothing.
+/// The most regions of one request: trims may cover whole disks, but access no data.
 const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
 
-/// What a trace holds.
+/// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survey {
     pub format: Format,
-    /// What `wait` counts, where the format has it.
+    /// The meaning of `wait`, if the format has it.
     pub wait: Option<Wait>,
     pub requests: u64,
-    /// Of these reads, writes, flushes, trims.
+    /// Of these: reads, writes, flushes, trims.
     pub reads: u64,
     /// See [`Survey::reads`].
     pub writes: u64,
@@ -40,24 +43,24 @@ pub struct Survey {
     pub trims: u64,
     /// Bytes read and written.
     pub bytes: u64,
-    /// From the first request to the last.
+    /// Time from the first request to the last.
     pub span: Span,
-    /// Requests that say when they were over.
+    /// Requests with a response time.
     pub responses: u64,
-    /// Requests that began or ended within a sector.
+    /// Requests that were extended to whole sectors.
     pub ragged: u64,
-    /// Requests that are no whole blocks of 4096 bytes.
+    /// Requests that are not aligned to blocks of 4096 bytes.
     pub unaligned: u64,
-    /// The median and the largest of sizes of reads and writes, in sectors; a median beyond 4 MiB up to twice as large.
+    /// The median and largest size of reads and writes, in sectors; a median beyond 4 MiB may be up to twice too large.
     pub median: u32,
     /// See [`Survey::median`].
     pub largest: u32,
     pub devices: Vec<Device>,
-    /// A hash of all requests with their instants and responses: traces of equal hashes are played alike.
+    /// A hash of all requests with their times; traces with equal hashes replay identically.
     pub hash: u64,
-    /// What was met on the way.
+    /// Statistics of the reader.
     pub met: Met,
-    /// Whether sizes and places look as if they were counted otherwise.
+    /// Whether sizes and addresses suggest another unit.
     pub looks: Looks,
 }
 
@@ -67,25 +70,25 @@ pub struct Device {
     pub name: String,
     /// Requests to it.
     pub requests: u64,
-    /// The first sector behind all of its requests.
+    /// The first sector after all its requests.
     pub sectors: u64,
-    /// Stretches that are touched, in order, where they were asked for.
+    /// The touched regions in order, if requested.
     pub touched: Vec<u64>,
 }
 
-/// What is true of all sizes and places, in sectors.
+/// Properties of all sizes and addresses in sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looks {
-    /// Every place and size is a multiple of 512 of the units in which it is written.
+    /// Every address and size is a multiple of 512, in the units of the file.
     pub multiples: bool,
-    /// No size is as much as a sector.
+    /// Every size is smaller than a sector.
     pub below: bool,
 }
 
-/// Sizes below this many sectors are counted one by one: 4 MiB, beyond which few requests go.
+/// Sizes below this many sectors are counted exactly: 4 MiB, which few requests exceed.
 const EXACT: usize = 1 << 13;
 
-/// Sizes, one by one and beyond that by powers of two, and the largest.
+/// A histogram of sizes, exact at first and then by powers of two, and the largest size.
 struct Sizes(Vec<u64>, u32);
 
 impl Sizes {
@@ -100,7 +103,7 @@ impl Sizes {
         self.1 = self.1.max(sectors);
     }
 
-    /// Half of all are not larger.
+    /// The median.
     fn median(&self) -> u32 {
         let all: u64 = self.0.iter().sum();
         let mut seen = 0;
@@ -115,7 +118,7 @@ impl Sizes {
     }
 }
 
-/// Reads a trace. `parts` opens it, once or twice; with `touched` the stretches that its requests touch are remembered.
+/// Reads a trace. `parts` opens it, once or twice; with `touched`, the touched regions are remembered.
 pub fn survey(
     parts: &dyn Fn() -> Result<Vec<Part>, Diagnostic>,
     reading: &Reading,
@@ -124,7 +127,7 @@ pub fn survey(
     let found = read(parts()?, reading, touched);
     let goes_back = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::WAITS);
     match found {
-        // What goes back are no instants from the beginning.
+        // Decreasing values cannot be times from the start.
         Err(fault) if reading.wait.is_none() && goes_back(&fault) => {
             read(parts()?, &Reading { wait: Some(Wait::Relative), ..reading.clone() }, touched)
         }
@@ -159,7 +162,7 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
             let all = (entry.lba / STRETCH..=last).take(TRIMMED);
             remembered += all.filter(|stretch| stretches[device].insert(*stretch)).count();
             if remembered >= STRETCHES {
-                let fault = format!("it touches {STRETCHES} stretches of 1 MiB, which is more than are remembered");
+                let fault = format!("it touches more than {STRETCHES} regions of 1 MiB");
                 return Err(Diagnostic::at(&file, 0, fault).key("trace.map").expected("refuse, wrap or scale"));
             }
         }
@@ -175,31 +178,29 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
     Ok(survey)
 }
 
-/// Keys that say something of formats that the trace is not of.
+/// Checks for keys that do not apply to the format.
 fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnostic> {
     let fault = |key: &str, expected: &str| {
         let title = format.known().title;
-        Err(Diagnostic::at(file, 0, format!("{title} has no such thing")).key(key).expected(expected))
+        Err(Diagnostic::at(file, 0, format!("{title} has no such setting")).key(key).expected(expected))
     };
     let kernel = matches!(format, Format::Blktrace | Format::Blkparse);
     let fixed = kernel || format == Format::Recording;
     match reading {
-        Reading { event: super::Event::Issued, .. } if !kernel => {
-            fault("trace.event", "it of blktrace and blkparse alone")
-        }
-        Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it of fio's iolog alone"),
-        Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time: it is fixed"),
-        Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address: it is fixed"),
-        Reading { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length: it is fixed"),
+        Reading { event: Event::Issued, .. } if !kernel => fault("trace.event", "it only with blktrace and blkparse"),
+        Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it only with fio's iolog"),
+        Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time, which is fixed"),
+        Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address, which is fixed"),
+        Reading { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length, which is fixed"),
         _ => Ok(()),
     }
 }
 
-/// More requests a second than any device serves, and fewer than one an hour: no trace is of that.
+/// The plausible rates: no device serves more requests per second, and no trace has less than one per hour.
 const FASTEST: f64 = 10e6;
 const SLOWEST: f64 = 1.0 / 3_600.0;
 
-/// Requests from which on what is true of all of them is no accident.
+/// The number of requests from which a common property is not a coincidence.
 const MANY: u64 = 8;
 
 /// A step of FNV-1a over 64-bit words, turned so that high digits count too.
@@ -209,7 +210,7 @@ fn mix(hash: u64, word: u64) -> u64 {
 }
 
 impl Survey {
-    /// What it is, in a line by which it is known again.
+    /// A line that identifies the trace.
     pub fn words(&self) -> String {
         format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.known().word, self.hash)
     }
@@ -266,16 +267,16 @@ impl Survey {
 
     fn too_long(&self, file: &str, sectors: u32) -> Diagnostic {
         let gb = f64::from(sectors) * SECTOR as f64 / 1e9;
-        let why = format!("request {} in time is of {gb:.1} GB", self.requests);
+        let why = format!("request {} by time has {gb:.1} GB", self.requests);
         Diagnostic::at(file, 0, why).key("trace.length").expected("reads and writes of at most 1 GiB")
     }
 
-    /// Requests a second.
+    /// Requests per second.
     pub fn rate(&self) -> f64 {
         self.requests.saturating_sub(1) as f64 / (self.span.nanos() as f64 / 1e9)
     }
 
-    /// Sectors that all of its devices take one behind another, each from a whole stretch on.
+    /// Total sectors of all devices one after another, each aligned to a region.
     pub fn sectors(&self) -> u64 {
         let whole = |device: &Device| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
         match &self.devices[..] {
@@ -284,15 +285,15 @@ impl Survey {
         }
     }
 
-    /// An error where there is nothing to play.
+    /// An error if there is nothing to replay.
     fn is_something(&self, file: &str, reading: &Reading, names: &[String]) -> Result<(), Diagnostic> {
         if self.requests > 0 {
             return Ok(());
         }
-        let fault = Diagnostic::at(file, 0, "there are no requests in it");
+        let fault = Diagnostic::at(file, 0, "the file contains no requests");
         match &reading.device {
             Some(device) if !names.is_empty() => {
-                let fault = Diagnostic::at(file, 0, format!("no request is one of `{device}`")).key("trace.device");
+                let fault = Diagnostic::at(file, 0, format!("no request belongs to `{device}`")).key("trace.device");
                 let known: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
                 let more =
                     if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
@@ -301,10 +302,10 @@ impl Survey {
             }
             _ if matches!(self.format, Format::Blktrace | Format::Blkparse) && self.met.passed_over > 0 => {
                 let (event, other) = match reading.event {
-                    super::Event::Queued => ('Q', "issued"),
-                    super::Event::Issued => ('D', "queued"),
+                    Event::Queued => ('Q', "issued"),
+                    Event::Issued => ('D', "queued"),
                 };
-                let why = format!("none of its {} records is a request's event {event}", self.met.passed_over);
+                let why = format!("none of its {} records is an event {event} of a request", self.met.passed_over);
                 let fault = Diagnostic::at(file, 0, why).key("trace.event");
                 Err(fault.expected(format!("a trace of these, or trace.event={other}")))
             }
@@ -312,7 +313,7 @@ impl Survey {
         }
     }
 
-    /// An error where sizes and places are those of another unit than the one they are taken for.
+    /// An error if sizes and addresses suggest another unit.
     fn units_fit(&self, file: &str, reading: &Reading, address: u64, length: u64) -> Result<(), Diagnostic> {
         let many = self.reads + self.writes >= MANY;
         let fault =
@@ -320,28 +321,27 @@ impl Survey {
         let said = reading.length.is_some();
         let title = self.format.known().title;
         if many && self.looks.below && length == 1 && !said {
-            let why = format!("no request is as long as a sector of 512 bytes: {title} counts bytes");
-            return fault(why, "sizes in bytes, or trace.length=512 where they are sectors".to_owned());
+            let why = format!("every request is smaller than a sector of 512 bytes, as {title} counts bytes");
+            return fault(why, "sizes in bytes, or trace.length=512 if they are in sectors".to_owned());
         }
         if many && self.looks.multiples && address == SECTOR && length == SECTOR && !said {
-            let least = "every place and every size is a multiple of 512";
+            let least = "every address and every size is a multiple of 512";
             let why = format!("{least}, which would be 256 KiB: {title} counts sectors of 512 bytes");
-            let keys =
-                "trace.address=1 and trace.length=1 where they are bytes, or trace.length=512 where they are not";
+            let keys = "trace.address=1 and trace.length=1 if they are in bytes, otherwise trace.length=512";
             return fault(why, format!("sectors; {keys}"));
         }
         Ok(())
     }
 
-    /// An error where its instants cannot be of the unit that they are taken for. Whoever plays it by them asks.
+    /// An error if its timestamps suggest another unit; checked before a replay that uses them.
     pub fn instants_fit(&self, file: &str, reading: &Reading) -> Result<(), Diagnostic> {
         if self.requests < 2 {
             return Ok(());
         }
         let fault = |why: String| Diagnostic::at(file, 0, why).key("trace.time");
         if self.span == Span::ZERO {
-            let why = format!("all {} requests have one instant", self.requests);
-            return Err(fault(why).expected("instants, or trace.loop=closed, which asks for none"));
+            let why = format!("all {} requests have the same timestamp", self.requests);
+            return Err(fault(why).expected("timestamps, or trace.loop=closed, which needs none"));
         }
         let rate = self.rate();
         if (SLOWEST..=FASTEST).contains(&rate) {
@@ -352,12 +352,12 @@ impl Survey {
             (SLOWEST..=FASTEST).contains(&(rate * unit as f64 / other as f64)) && other != unit
         };
         let other = |&(word, other): &(&str, u64)| {
-            format!("trace.time={word} makes {} of it", per_second(rate * unit as f64 / other as f64))
+            format!("trace.time={word} makes it {}", per_second(rate * unit as f64 / other as f64))
         };
         let others: Vec<String> = TIMES.iter().filter(could).map(other).collect();
         let span = self.span.nanos() as f64 / 1e9;
         let why = format!(
-            "{} requests in {span:.6} s are {}, which no device has seen: instants are taken for {}",
+            "{} requests in {span:.6} s are {}, which no device can do: timestamps are taken as {}",
             self.requests,
             per_second(rate),
             name_of(unit)

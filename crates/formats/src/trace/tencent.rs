@@ -1,19 +1,20 @@
 //! Tencent's block traces of 2018: `Timestamp,Offset,Size,IOType,VolumeID`; sectors of 512 bytes, 0 is a read and 1 a write.
-//! The instant is in whole seconds of Unix, so that thousands of requests have the same one: those of one second are
-//! spread evenly over it, in their order, the first at its beginning.
+//! The timestamp is in whole seconds of Unix time, so that thousands of requests share one; those of one second are
+//! spread evenly over it in their order.
 
 use seekwise_model::block::Op;
 
 use super::fields::{Line, Units, commas};
-use super::{Format, Parse, Raw, Sink};
+use super::format::Format;
+use super::sink::{Parse, Raw, Sink};
 use crate::diagnostic::Diagnostic;
 
-/// Requests of one second, or whatever unit is said, beyond which it is no second: 64 MB of them.
+/// The most requests with one timestamp, which take 64 MB.
 const MOST: usize = 1 << 20;
 
 pub(super) struct Tencent {
     units: Units,
-    /// Those of the second that is read.
+    /// The requests of the current second.
     second: Vec<Raw>,
 }
 
@@ -55,7 +56,7 @@ impl Parse for Tencent {
             self.spread(sink);
         }
         if self.second.len() == MOST {
-            return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with one instant")));
+            return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with the same timestamp")));
         }
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         self.second.push(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });

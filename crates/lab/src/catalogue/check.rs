@@ -1,7 +1,7 @@
 //! The modelled drive against its datasheet or measurements. A figure that the model does not meet is marked in the
 //! profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
-use seekwise_formats::profile::figure::Kind;
+use seekwise_formats::figure::Kind;
 use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;

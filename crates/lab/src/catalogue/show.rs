@@ -2,8 +2,8 @@
 //! here.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::figure::{Kind, Value, ZoneRow};
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::{Kind, Value, ZoneRow};
 use seekwise_model::block::SECTOR;
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ fn mean_track(row: &ZoneRow) -> u32 {
     all.iter().sum::<u32>() / all.len().max(1) as u32
 }
 
-fn shown(figure: &seekwise_formats::profile::figure::Figure) -> Shown {
+fn shown(figure: &seekwise_formats::figure::Figure) -> Shown {
     let value = match &figure.value {
         Value::Zones(rows) => {
             let (outer, inner) = (rows.first().map_or(0, mean_track), rows.last().map_or(0, mean_track));

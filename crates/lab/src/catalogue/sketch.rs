@@ -443,7 +443,7 @@ mod tests {
             // What was given is the datasheet's; all else is inferred.
             let stated: Vec<&str> = drive
                 .figures()
-                .filter(|figure| figure.kind == seekwise_formats::profile::figure::Kind::Datasheet)
+                .filter(|figure| figure.kind == seekwise_formats::figure::Kind::Datasheet)
                 .map(|figure| figure.key)
                 .collect();
             assert_eq!(

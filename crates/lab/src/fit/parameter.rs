@@ -4,8 +4,8 @@
 //! Ranges are in [`super::ranges`]. This room looks at no data: the search finds out what the data feel.
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::figure::{Figure, Kind, Value};
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::{Figure, Kind, Value};
 use serde::Serialize;
 
 use super::ranges::{self, Range};

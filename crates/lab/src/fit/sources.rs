@@ -46,7 +46,7 @@ impl Named {
                 continue;
             };
             let wrong =
-                |expected: &str| Diagnostic::at(&file, 0, format!("`{value}` will not do")).key(key).expected(expected);
+                |expected: &str| Diagnostic::at(&file, 0, format!("`{value}` is invalid")).key(key).expected(expected);
             match key {
                 "replay" => {
                     timing = match value {
@@ -252,7 +252,7 @@ mod tests {
         );
         assert_eq!(
             error("a.csv,hold=half"),
-            "a.csv: `hold`: `half` will not do; expected a share such as 50%, all or none"
+            "a.csv: `hold`: `half` is invalid; expected a share such as 50%, all or none"
         );
     }
 
@@ -306,7 +306,7 @@ mod tests {
         let word = put("# ms\n\n12.5\nfast\n").unwrap_err();
         assert_eq!(
             word,
-            "runs/disksim.txt:4: `beside`: `fast` will not do; expected a response time in milliseconds a line"
+            "runs/disksim.txt:4: `beside`: `fast` is invalid; expected a response time in milliseconds a line"
         );
         put(&("# ms\n".to_owned() + &"13.5\n".repeat(400))).unwrap();
         let Data::Traced(traced) = &data[0] else { panic!("a trace") };

@@ -1,8 +1,8 @@
 //! A fitted profile as text: the original, with its comments and order, and the moved figures in place. Each says that
 //! it was fitted, to which data, its interval, and its earlier value.
 
+use seekwise_formats::figure::Value;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
 use crate::rewriting::{drop_uncited, put};

@@ -10,8 +10,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::figure::Kind;
 use seekwise_formats::keys::scaled;
-use seekwise_formats::profile::figure::Kind;
 use seekwise_formats::stack::{Setting, unnumbered};
 use seekwise_model::rng::Seed;
 

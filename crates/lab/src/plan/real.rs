@@ -34,7 +34,7 @@ impl Keys {
                 return Err(vec![fault.expected(names().collect::<Vec<_>>().join(", ")).nearest_to(key, names())]);
             };
             keys.take(key, value).ok_or_else(|| {
-                vec![Diagnostic::at(file, 0, format!("`{value}` does not fit")).key(key).expected(*takes)]
+                vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(*takes)]
             })?;
         }
         Ok(keys)

@@ -41,25 +41,25 @@ pub struct Side {
 /// In pixels.
 const WIDTH: u32 = 920;
 /// Pixels down: of the title and the method, of a panel beside its sides, of a side.
-pub(super) const HEAD: u32 = 64;
-pub(super) const FOOT: u32 = 34;
+pub(crate) const HEAD: u32 = 64;
+pub(crate) const FOOT: u32 = 34;
 const PANEL: u32 = 64;
 const SIDE: u32 = 50;
 /// Pixels of a letter, and the most letters of a side's name.
 const LETTER: u32 = 8;
 const NAME: usize = 36;
 /// Pixels right of the longest bar, for the words after it.
-pub(super) const WORDS: u32 = 350;
+pub(crate) const WORDS: u32 = 350;
 
 /// Letters in a line of the title.
-pub(super) const TITLE: usize = 112;
+pub(crate) const TITLE: usize = 112;
 
 const BASE: RGBColor = RGBColor(140, 150, 160);
 const OTHER: RGBColor = RGBColor(31, 93, 160);
-pub(super) const INK: RGBColor = RGBColor(30, 30, 30);
-pub(super) const GRID: RGBColor = RGBColor(225, 225, 225);
+pub(crate) const INK: RGBColor = RGBColor(30, 30, 30);
+pub(crate) const GRID: RGBColor = RGBColor(225, 225, 225);
 
-pub(super) type Fallible = Result<(), Box<dyn std::error::Error>>;
+pub(crate) type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The picture as a whole SVG document.
 pub fn svg(comparison: &Comparison) -> String {
@@ -150,7 +150,7 @@ fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
 }
 
 /// Words in lines of at most `most` letters.
-pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ').map(|word| shortened(word, most)) {
         match lines.last_mut() {
@@ -165,7 +165,7 @@ pub(super) fn lines(text: &str, most: usize) -> Vec<String> {
 }
 
 /// At most `most` letters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),

@@ -17,7 +17,7 @@ pub use kept::{Restored, restore};
 
 /// The keys, without `real.`, and what each takes.
 pub const KEYS: [(&str, &str); 3] = [
-    ("scheduler", "a scheduler of the kernel's, such as none, mq-deadline, bfq"),
+    ("scheduler", "a kernel scheduler, such as none, mq-deadline, bfq"),
     ("write_cache", "on or off: the drive's own; or unflushed: it stays on, and the kernel sends no flushes"),
     ("queue_depth", "requests that the device has at once, from 1"),
 ];

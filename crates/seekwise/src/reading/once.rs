@@ -103,7 +103,7 @@ fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
         Ok(file)
     });
     let file = file.map_err(|why| {
-        let expected = "expected room there, or another folder in TMPDIR";
+        let expected = "expected free space there, or another folder in TMPDIR";
         io::Error::new(why.kind(), format!("keeping it in {}: {why}; {expected}", folder.display()))
     })?;
     Ok(Kept::File(Arc::new(file)))

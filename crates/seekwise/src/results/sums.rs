@@ -66,12 +66,14 @@ pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError>
             let (found, expected) = (found.trim_end(), expected.trim_end());
             let Some(kept) = found.strip_prefix(&place) else {
                 let why =
-                    format!("`{found}`; expected the sum of {name}:{last}: a line there or here was added or removed");
+                    format!("`{found}`; expected the sum of {name}:{last}: a line was added or removed there or here");
                 return changed(SUMS, at + 1, why);
             };
             let made = expected.strip_prefix(&place).unwrap_or(expected);
-            let why =
-                format!("this line was changed after it was written: its sum is {made}, {SUMS}:{} says {kept}", at + 1);
+            let why = format!(
+                "this line was changed after it was written: its sum is {made}, but {SUMS}:{} has {kept}",
+                at + 1
+            );
             return changed(name, last, why);
         }
         // No line of it may be missing at its end.

@@ -109,7 +109,7 @@ fn open(part: &Part, from: Option<&Path>, options: &Options<'_>) -> Result<Opene
     }
     let (name, text) = named(&part.study)?;
     if Review::looks_like(&text) {
-        return Err(Error::new(format!("{name}: is a review; expected a study, for a part has no parts")));
+        return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
     opening.open(&name, &text, || planned::plan_file(&name, &text))
 }

@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::diagnostic::{Diagnostic, nearest};
+use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::recipe::{self, Recipe};
+use seekwise_formats::spelling::nearest;
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
@@ -44,7 +45,9 @@ impl Plan {
         let (stack, warnings) = setup::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
             let key = &change.key;
-            return Err(Failure::new(format!("`{key}` changes during a run; expected settings from the start on")));
+            return Err(Failure::new(format!(
+                "`{key}` changes during a run; expected settings that hold from the start"
+            )));
         }
         trial::admits(&stack).map_err(Failure::new)?;
         let system = recipe.fs.as_deref().map(system).transpose()?;
@@ -67,18 +70,18 @@ impl Plan {
         let bytes = self.stack.sectors() * 512;
         match &self.system {
             None if self.recipe.prepare.is_some() || args.size.is_some() => {
-                return Err(Failure::new("--prepare and --size are of a file system; expected --fs ext4"));
+                return Err(Failure::new("--prepare and --size need a file system; expected --fs ext4"));
             }
             None => {}
             Some(_) if !is_root() => {
                 return Err(Failure::new(
-                    "a file system has to be mounted, which needs root; expected root, or a workload for the bare disk without --fs",
+                    "mounting a file system needs root; expected root, or a workload for the raw disk without --fs",
                 ));
             }
             Some(system) if self.size < system.least() => {
                 let (size, least, name) = (self.size, system.least() >> 20, system.name());
                 return Err(Failure::new(format!(
-                    "--size {size}: expected at least {least}m, which {name} needs to be what it is on a disk"
+                    "--size {size}: expected at least {least}m, the least that {name} needs"
                 )));
             }
             Some(_) if self.size > bytes => {
@@ -90,9 +93,7 @@ impl Plan {
             self.system.iter().flat_map(|system| system.tools().into_iter().chain(["losetup", "mount", "umount"]));
         let needed = self.recipe.needs.iter().map(String::as_str).chain(own);
         match needed.into_iter().find(|program| !is_there(program)) {
-            Some(program) => {
-                Err(Failure::new(format!("`{program}`: is not there, and is needed; expected it in PATH")))
-            }
+            Some(program) => Err(Failure::new(format!("`{program}`: not found; expected it in PATH"))),
             None => Ok(()),
         }
     }
@@ -114,7 +115,7 @@ impl Plan {
             let ended = Program { command, environment, bounds }.run().map_err(Failure::new)?;
             if !ended.how.is_success() {
                 let (how, said) = (ended.how, ended.printed.trim().to_owned());
-                return Err(Failure::new(format!("what is to be prepared {how}: {said}")));
+                return Err(Failure::new(format!("the command of --prepare {how}: {said}")));
             }
         }
         mounted.end().map_err(Failure::new)?;
@@ -126,7 +127,7 @@ impl Plan {
 fn system(text: &str) -> Result<FileSystem, Failure> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     FileSystem::named(name, options).ok_or_else(|| {
-        let wrong = Diagnostic::at("--fs", 0, format!("`{name}` is none that is known here"));
+        let wrong = Diagnostic::at("--fs", 0, format!("unknown file system `{name}`"));
         wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into()
     })
 }
@@ -140,7 +141,9 @@ fn environment(args: &args::Crash, recipe: &Recipe) -> Result<Vec<(String, Strin
         let value = match value {
             Some(value) => value.clone(),
             None => std::env::var(name).map_err(|_| {
-                Failure::new(format!("--env {name}: is not set here; expected NAME=VALUE, or one that is"))
+                Failure::new(format!(
+                    "--env {name}: not set in this environment; expected NAME=VALUE, or a variable that is set"
+                ))
             })?,
         };
         environment.push((name.clone(), value));
@@ -156,7 +159,7 @@ fn named(name: &str) -> Result<Recipe, Failure> {
     let names = || recipe::recipes().iter().map(|recipe| recipe.name.as_str());
     let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
     let Some(text) = reading::find(file)? else {
-        let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no recipe and no file of that name"));
+        let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no such recipe or file"));
         return Err(wrong.expected("one of `seekwise crash --recipes`, or FILE:NAME").nearest_to(name, names()).into());
     };
     let all = recipe::parse(file, &text)?;

@@ -131,8 +131,8 @@ fn below(rows: &[&Row], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seekwise_formats::figure::Kind;
     use seekwise_formats::profile::everyday::CASES;
-    use seekwise_formats::profile::figure::Kind;
 
     /// A row of each case, with the longest figures there may be.
     fn report() -> Report {

@@ -155,9 +155,9 @@ fn stayed(report: &Report) -> String {
     let mut text = String::new();
     for (why, words) in [
         (Left::NotFelt, "No simulated time depends on"),
-        (Left::NotTold, "As well met without a change of"),
-        (Left::NotBetter, "Held-back data are no better met beyond their noise by another"),
-        (Left::NotMoved, "Best where they were"),
+        (Left::NotTold, "Fits as well without a change of"),
+        (Left::NotBetter, "No significant improvement on held-out data by another"),
+        (Left::NotMoved, "Best unchanged"),
     ] {
         let names: Vec<&str> = report.left.iter().filter(|left| left.why == why).map(|it| it.name.as_str()).collect();
         if !names.is_empty() {
@@ -166,7 +166,9 @@ fn stayed(report: &Report) -> String {
         }
     }
     for (a, b) in &report.trades {
-        text.push_str(&lines(&format!("{a} and {b} trade against one another: the data tell them together only.")));
+        text.push_str(&lines(&format!(
+            "{a} and {b} trade off against each other: the data only determine them together."
+        )));
         text.push('\n');
     }
     text

@@ -3,8 +3,9 @@
 //! The drive: 2 surfaces, 5 slots a track, 3 cylinders. A drawing has a line a track, in the order of cylinders and heads:
 //! the number of the block in each slot, or a dot.
 
-use super::super::syntax;
+use super::super::syntax::{self, Block};
 use super::*;
+use crate::diagnostic::Diagnostic;
 use crate::profile::{self, tests::SMALL};
 use seekwise_model::drive::geometry::Geometry;
 
@@ -228,11 +229,11 @@ fn angles_of_an_index_add_up_along_its_path() {
 #[test]
 fn an_index_that_contradicts_itself_is_told() {
     let told = |from: &str, to: &str| geometry(&INDEXED.replace(from, to)).expect_err("no layout")[0].to_string();
-    let gap = "d.model:3: `IDX`: row 1 of index 0 begins at block 9, the one before ends at 8";
+    let gap = "d.model:3: `IDX`: row 1 of index 0 starts at block 9, but the previous one ends at 8";
     assert_eq!(told("TRACK, 0, 0,  8,", "TRACK, 0, 0,  9,"), gap);
     let child = "d.model:3: `IDX`: row 0 of index 1 has 12 blocks and 2 cylinders each time";
     assert_eq!(told("16, 2, 0.75, 48", "12, 2, 0.75, 36"), child);
-    let cylinders = "d.model:3: `IDX`: row 0 of index 1 covers other cylinders than its repetitions do";
+    let cylinders = "d.model:3: `IDX`: row 0 of index 1 covers other cylinders than its repetitions";
     assert_eq!(told("48, 6, IDX", "48, 5, IDX"), cylinders);
     assert!(told("0, 3, 4 ]", "1, 3, 4 ]").contains("track pattern 0 is not a whole track"));
 }
@@ -244,15 +245,15 @@ fn a_bad_layout_is_told_where() {
         errors[0].to_string()
     };
     let slips = told(&[("slips", "[3, 2.5]")]);
-    assert_eq!(slips, "d.model:5: `slips`: 2.5 is no slot; expected whole numbers from 0");
+    assert_eq!(slips, "d.model:5: `slips`: 2.5 is not a slot; expected whole numbers from 0");
     let spares = told(&[("Number of spares", "30")]);
-    assert_eq!(spares, "d.model:5: `Number of spares`: 30 spare slots in every 30; expected fewer than 30");
+    assert_eq!(spares, "d.model:5: `Number of spares`: 30 spare slots in each 30; expected fewer than 30");
     let front = told(&[("Empty space at zone front", "40")]);
-    assert_eq!(front, "d.model:4: `Empty space at zone front`: 40 leaves nothing of the zone");
+    assert_eq!(front, "d.model:4: `Empty space at zone front`: 40 leaves no room in the zone");
     let defects = told(&[("defects", "[3, 29, 4]")]);
     assert_eq!(
         defects,
-        "d.model:5: `defects`: they are no pairs; expected slot, slot that stands for it; whole numbers"
+        "d.model:5: `defects`: they are not pairs; expected slot, slot that stands for it; whole numbers"
     );
 }
 
@@ -274,15 +275,15 @@ fn slips_in_no_order_are_those_in_order() {
     let (found, said) = with(10, "[13, 2]");
     assert_eq!(
         (found, said),
-        (expected.clone(), vec!["d.model:5: `slips`: 2 stands behind 13: they are taken in rising order".to_owned()])
+        (expected.clone(), vec!["d.model:5: `slips`: 2 follows 13; sorted in ascending order".to_owned()])
     );
     let (found, said) = with(10, "[2, 13, 2, 13]");
     assert_eq!(found, expected);
     assert_eq!(
         said,
         [
-            "d.model:5: `slips`: 2 stands behind 13: they are taken in rising order",
-            "d.model:5: `slips`: of 4 slots 2 are different: each is slipped once",
+            "d.model:5: `slips`: 2 follows 13; sorted in ascending order",
+            "d.model:5: `slips`: of 4 slots, 2 are distinct; each is slipped once",
         ]
     );
     let (found, said) = with(10, "[2, 13, 30, 44]");
@@ -301,7 +302,7 @@ fn a_count_that_contradicts_the_zones_gives_way() {
     assert_eq!(silent, [""; 0]);
     for claims in [0, 28, 30, 2900] {
         let (_, said) = drawn_with_warnings(&text(claims));
-        let expected = "its zones without spares and slips hold 29, which count";
+        let expected = "the zones hold 29 without spares and slips; using 29";
         assert_eq!(said, [format!("d.model:1: `Block count`: {claims} blocks, but {expected}")]);
         assert_eq!(geometry(&text(claims)).expect("a layout").sectors(), 29);
     }
@@ -315,7 +316,7 @@ fn slips_of_an_index_in_no_order_are_those_in_order() {
     let with = |slips: &str| drawn_with_warnings(&INDEXED.replace("5, 1, 20, 2", slips));
     let (found, said) = with("20, 2, 5, 1");
     assert_eq!((found.as_str(), said.len()), (expected.as_str(), 1));
-    assert_eq!(said[0], "d.model:5: `Slips`: 5 stands behind 20: they are taken in rising order");
+    assert_eq!(said[0], "d.model:5: `Slips`: 5 follows 20; sorted in ascending order");
     let (found, said) = with("5, 1, 20, 1, 20, 2, 60, 3");
     assert_eq!(found, expected);
     let met = "d.model:5: `Slips`: 1 meet others, 1 lie beyond the last of 48 slots: each slot is slipped once";

@@ -1,15 +1,16 @@
-//! A table of measured seeks in a file of its own: `distance, time`, or `distance, mean, standard deviation`, or these and
+//! A table of measured seeks in a separate file: `distance, time`, or `distance, mean, standard deviation`, or these and
 //! a fourth column with the time of a write seek; commas or blanks between them. A first line with the number of distances
-//! may stand above it.
+//! may precede it.
 //!
-//! As the reference program, this goes on where a line is no seek. Distances are put in order; of one that is there twice
-//! the first counts.
+//! Like the reference program, it skips lines that are not seeks. Distances are sorted; of a repeated distance,
+//! the first is used.
 
-use super::super::Errors;
-use super::super::fields::wrong;
-use super::super::syntax::{At, Value, short};
-use super::super::write::Text;
-use super::{LONGEST, round};
+use crate::disksim::fields::wrong;
+use crate::disksim::syntax::{At, Errors, Value, short};
+use crate::disksim::write::Text;
+
+/// Longer than any seek, in milliseconds.
+pub(super) const LONGEST: f64 = 1000.0;
 
 /// One distance.
 #[derive(Clone, Copy)]
@@ -20,7 +21,7 @@ pub(super) struct Row {
     pub(super) write: Option<f64>,
 }
 
-/// Reads a table: at least one distance, rising.
+/// Reads a table of at least one distance, and sorts it.
 pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>, Errors> {
     let mut rows: Vec<Row> = Vec::new();
     let mut strange = Vec::new();
@@ -33,7 +34,7 @@ pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>,
         if let Some(count) = announced(line) {
             let there = table.lines().skip(index + 1).filter(|line| is_seek(line)).count();
             if count != there {
-                let message = format!("there are {there} distances in it, not {count} as it says here");
+                let message = format!("the table has {there} distances, not {count} as stated");
                 text.warn(at(index + 1).says(message).key("Seek distances measured"));
             }
         } else if is_seek(line) {
@@ -43,12 +44,12 @@ pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>,
         }
     }
     if let Some(&(line, words)) = strange.first() {
-        let message = format!("`{}` is no seek: {} such lines are left out", short(words), strange.len());
-        text.warn(at(line).says(message).expected("distance, time; or with deviation and write time"));
+        let message = format!("`{}` is not a seek; skipped {} such lines", short(words), strange.len());
+        text.warn(at(line).says(message).expected("distance, time; optionally deviation and write time"));
     }
     rows.retain(|row| row.distance > 0);
     if rows.is_empty() {
-        return Err(vec![at(0).says("there are no distances in it").expected("lines of distance, time")]);
+        return Err(vec![at(0).says("the table has no distances").expected("lines of distance, time")]);
     }
     in_order(&at(0), &mut rows, text);
     Ok(rows)
@@ -85,14 +86,14 @@ fn row(at: &At, line: &str) -> Result<Row, Errors> {
 /// Sorts by distance and leaves out what is there twice.
 fn in_order(at: &At, rows: &mut Vec<Row>, text: &mut Text) {
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].distance < pair[0].distance) {
-        let message = format!("{} stands behind {}: they are taken in order", pair[1].distance, pair[0].distance);
+        let message = format!("{} follows {}; sorted by distance", pair[1].distance, pair[0].distance);
         text.warn(at.says(message).key("distance"));
     }
     rows.sort_by_key(|row| row.distance);
     let all = rows.len();
     rows.dedup_by_key(|row| row.distance);
     if rows.len() < all {
-        let message = format!("{} distances are there again: the first of each counts", all - rows.len());
+        let message = format!("{} distances are repeated; the first of each is used", all - rows.len());
         text.warn(at.says(message).key("distance"));
     }
 }
@@ -107,7 +108,7 @@ pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f
         let rise = points.get(1).map_or(0.0, |second| slope(first, *second).max(0.0));
         let ms = round((first.1 - rise * f64::from(first.0 - 1)).max(first.1 / 2.0));
         points.insert(0, (1, ms));
-        added.push(((1, ms), "the table begins later"));
+        added.push(((1, ms), "the table starts later"));
     }
     let longest = cylinders.saturating_sub(1);
     let falls = points.len() > 1 && points[points.len() - 2].1 > last.1;
@@ -124,4 +125,9 @@ pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f
 /// Milliseconds a cylinder from one point to another.
 fn slope(from: (u32, f64), to: (u32, f64)) -> f64 {
     if to.0 > from.0 { (to.1 - from.1) / f64::from(to.0 - from.0) } else { 0.0 }
+}
+
+/// To whole nanoseconds.
+pub(super) fn round(ms: f64) -> f64 {
+    (ms * 1e6).round() / 1e6
 }

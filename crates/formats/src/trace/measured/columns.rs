@@ -1,21 +1,18 @@
-//! The columns of a measured trace in CSV: where each stands, by which name, in which unit.
+//! The columns of a measured trace in CSV: position, name and unit.
 //!
-//! A name counts in any case, with blanks or underscores between its words, its unit behind it (`response_us`,
-//! `Response (us)`). What is not called as in our own form is read with a warning that says as what. A time whose unit is
-//! not in its name is refused: nobody could tell.
+//! Names are case-insensitive, with blanks or underscores between their words and the unit at the end (`response_us`,
+//! `Response (us)`). Columns with other names than the standard ones give a warning that says how they are read. A time without
+//! a unit in its name is refused, since the unit cannot be guessed.
 
-use super::{LATEST_MS, LONGEST_MS, Place, Raw};
+use super::row::{LATEST_MS, LONGEST_MS, Place, Raw, UNITS};
 use crate::diagnostic::Diagnostic;
 
-/// Names of units of time, and milliseconds.
-pub(super) const UNITS: [(&str, f64); 5] = [("ms", 1.0), ("us", 1e-3), ("ns", 1e-6), ("s", 1e3), ("sec", 1e3)];
-
-/// A column that traces carry for their readers: how the drive was seen to take the request.
+/// A column for information only: how the drive served the request.
 const NOTED: &str = "cache_tag";
 
 const HEADER: &str = "a header with lba, sectors, op, measured_response_ms, think_ms or arrival_ms";
 
-/// What a column holds, its name in our form, and other names; those of times without their unit.
+/// The kind of a column, its standard name, and other names, for times without the unit.
 const KINDS: [(Kind, &str, &[&str]); 6] = [
     (Kind::Lba, "lba", &["lbn", "blkno", "block_number", "start_sector", "first_block", "offset_bytes"]),
     (Kind::Sectors, "sectors", &["blocks", "size_sectors", "length_sectors", "bytes", "size_bytes", "length_bytes"]),
@@ -35,7 +32,7 @@ enum Kind {
     Arrival,
 }
 
-/// Where a column stands, and what one of its unit is: milliseconds, or bytes.
+/// The position of a column, and its unit in milliseconds or bytes.
 #[derive(Clone, Copy)]
 struct Column {
     kind: Kind,
@@ -44,16 +41,16 @@ struct Column {
     own: bool,
 }
 
-/// Where the columns stand.
+/// The columns of a trace.
 pub(super) struct Columns(Vec<Column>);
 
-/// A name's words in small letters, an underscore between them.
+/// A name in lower case, with underscores between its words.
 fn plain(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric() && c != '\u{b5}').filter(|word| !word.is_empty());
     words.map(|word| word.to_lowercase().replace(['\u{b5}', '\u{3bc}'], "u")).collect::<Vec<_>>().join("_")
 }
 
-/// What a name stands for. A time without its unit has none.
+/// The column that a name means; a time without a unit means none.
 fn meaning(name: &str, place: usize) -> Option<Column> {
     let name = plain(name);
     KINDS.iter().find_map(|&(kind, own, others)| {
@@ -76,24 +73,24 @@ fn meaning(name: &str, place: usize) -> Option<Column> {
 }
 
 impl Columns {
-    /// The columns of a header, and what there is to say about it.
+    /// The columns of a header, with warnings.
     pub(super) fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<(Columns, Vec<Diagnostic>), Diagnostic> {
         let named: Vec<Column> = header.iter().enumerate().filter_map(|(place, name)| meaning(name, place)).collect();
         let name = |place: usize| header.get(place).unwrap_or("");
         let mut columns: Vec<Column> = Vec::new();
         for column in &named {
-            // Beside a column of our own name one of another name is nothing.
+            // A column with a standard name takes precedence over one with another name.
             if !column.own && named.iter().any(|other| other.own && other.kind == column.kind) {
                 continue;
             }
             if let Some(other) = columns.iter().find(|other| other.kind == column.kind) {
-                let message = format!("this column is there twice, also as `{}`", name(other.place));
+                let message = format!("duplicate column, also given as `{}`", name(other.place));
                 return Err(Diagnostic::at(at.file, at.line, message)
                     .key(name(column.place))
                     .expected("each column once"));
             }
             if column.unit.is_nan() {
-                let fault = Diagnostic::at(at.file, at.line, "in which unit is it?").key(name(column.place));
+                let fault = Diagnostic::at(at.file, at.line, "the unit is missing").key(name(column.place));
                 let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", plain(name(column.place)));
                 return Err(fault.expected(expected));
             }
@@ -104,7 +101,7 @@ impl Columns {
             let either = kind == Kind::Think && columns.find(Kind::Arrival).is_some();
             if kind != Kind::Arrival && columns.find(kind).is_none() && !either {
                 let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(own).expected(HEADER);
-                // The word that was perhaps meant: one of the header's that is no column.
+                // A suggestion from the unknown names in the header.
                 let strange = header.iter().enumerate().filter(|(place, word)| meaning(word, *place).is_none());
                 return Err(fault.nearest_to(own, strange.map(|(_, word)| word)));
             }
@@ -117,7 +114,7 @@ impl Columns {
         self.0.iter().find(|column| column.kind == kind).copied()
     }
 
-    /// A request from its line.
+    /// Parses the request of a line.
     pub(super) fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
         let word = |kind: Kind| {
             let own = KINDS.iter().find(|row| row.0 == kind).map_or("", |row| row.1);
@@ -146,7 +143,7 @@ impl Columns {
         })
     }
 
-    /// What is read by another name or in another unit; and what is not read, with the column that was perhaps meant.
+    /// Warnings about columns with other names or units, and about ignored columns, with suggestions.
     fn warnings(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
         let absent = || KINDS.iter().filter(|row| self.find(row.0).is_none()).map(|row| row.1);
         let warning = |(place, word): (usize, &str)| {
@@ -159,7 +156,7 @@ impl Columns {
                 }
                 None if word == NOTED => None,
                 None => {
-                    let warning = Diagnostic::at(at.file, at.line, "nothing is read from this column").key(key);
+                    let warning = Diagnostic::at(at.file, at.line, "this column is ignored").key(key);
                     Some(warning.nearest_to(word, absent()))
                 }
             }

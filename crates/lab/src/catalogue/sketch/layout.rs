@@ -3,8 +3,8 @@
 //! the shape of a bit much the same as it shrank: twice the sectors a track, twice the tracks. It does not write the
 //! profile.
 
+use seekwise_formats::figure::{Value as Figure, ZoneRow};
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::figure::{Value as Figure, ZoneRow};
 use seekwise_model::block::SECTOR;
 use toml_edit::{Array, InlineTable, Value};
 

@@ -37,7 +37,7 @@ fn times(file: &str, text: &str) -> Result<Vec<Span>, Diagnostic> {
     let time = |(index, line): (usize, &str)| {
         let ms = line.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST_MS).contains(ms));
         let shown: String = line.chars().take(40).collect();
-        let fault = || Diagnostic::at(file, index + 1, format!("`{shown}` will not do")).key("beside");
+        let fault = || Diagnostic::at(file, index + 1, format!("`{shown}` is invalid")).key("beside");
         let ms = ms.ok_or_else(|| fault().expected("a response time in milliseconds a line"))?;
         Ok(Span::from_nanos((ms * 1e6).round() as u64))
     };

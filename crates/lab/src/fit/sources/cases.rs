@@ -309,7 +309,7 @@ pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
             return Err(vec![here(format!("`{}` is no figure", case.figure)).key("figure").expected(FIGURES)]);
         }
         if !(case.measured > 0.0 && case.measured.is_finite()) {
-            return Err(vec![here(format!("{} will not do", case.measured)).key("measured").expected("above 0")]);
+            return Err(vec![here(format!("{} is invalid", case.measured)).key("measured").expected("above 0")]);
         }
         points.push(one_case(bed, case, at)?);
     }
@@ -407,7 +407,7 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
     let header = reader.headers().map_err(unreadable)?.clone();
     for word in header.iter() {
         if !is_figure(word) && !is_column(word) && !OF_FIO.contains(&word) && !SAID_TWICE.contains(&word) {
-            let warning = Diagnostic::at(file, 1, "nothing is read from this column").key(word);
+            let warning = Diagnostic::at(file, 1, "this column is ignored").key(word);
             warnings.push(warning.nearest_to(word, COLUMNS.iter().map(|column| column.0)));
         }
     }
@@ -423,7 +423,7 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
                 let enough = |number: &f64| *number > 0.0 || (*number == 0.0 && !is_figure(word));
                 let measured = value.parse().ok().filter(|number: &f64| number.is_finite() && enough(number));
                 let measured = measured.ok_or_else(|| {
-                    vec![Diagnostic::at(file, line, format!("`{value}` will not do")).key(word).expected("above 0")]
+                    vec![Diagnostic::at(file, line, format!("`{value}` is invalid")).key(word).expected("above 0")]
                 })?;
                 numbers.insert(word, measured);
             }
@@ -474,7 +474,7 @@ fn row(
 ) -> Result<Point, Vec<Diagnostic>> {
     let wrong = |key: &str, expected: &str| {
         let value = options.get(key).cloned().unwrap_or_default();
-        vec![Diagnostic::at(&bed.named.file, line, format!("`{value}` will not do")).key(key).expected(expected)]
+        vec![Diagnostic::at(&bed.named.file, line, format!("`{value}` is invalid")).key(key).expected(expected)]
     };
     if options.contains_key("distance") {
         let blocks = bed.drive.number("geometry.sectors").unwrap_or(0.0) as u64;

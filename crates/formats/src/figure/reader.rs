@@ -1,276 +1,37 @@
-//! One figure of a profile or a host: a value with its unit, its kind and its source, from TOML or from the command
-//! line. What keys there are is `keys`; what a figure means is `build`.
-//!
-//! ```toml
-//! rpm = { value = 7200, datasheet = "product manual, p. 12" }
-//! ```
+//! Reads figures from TOML or from the command line.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::key::{Accepts, Key};
+use super::value::{Band, Figure, KINDS, Kind, RunRow, Value, ZoneRow};
+use super::vocabulary::{NO_WORDS, Vocabulary};
 use crate::diagnostic::Diagnostic;
+use crate::spelling::nearest;
 
-/// Where a figure comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// Someone measured it on such a drive.
-    Measured,
-    /// Its maker states it.
-    Datasheet,
-    /// It follows from something else; the source says how.
-    Inferred,
-    /// It was fitted to measurements of such a drive (`seekwise fit`); the source says to which, and what it was before.
-    Fitted,
-    /// The user set it; the source says where.
-    Set,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Measured => "measured",
-            Kind::Datasheet => "datasheet",
-            Kind::Inferred => "inferred",
-            Kind::Fitted => "fitted",
-            Kind::Set => "set",
-        })
-    }
-}
-
-/// The words for a kind.
-pub(super) const KINDS: [(&str, Kind); 4] = [
-    ("measured", Kind::Measured),
-    ("datasheet", Kind::Datasheet),
-    ("inferred", Kind::Inferred),
-    ("fitted", Kind::Fitted),
-];
-
-/// What a key takes; bounds are inclusive.
-#[derive(Clone, Copy, Debug)]
-pub enum Accepts {
-    /// A whole number.
-    Whole(u64, u64),
-    Number(f64, f64),
-    /// A switch: on or off, true or false, yes or no, 1 or 0.
-    Flag,
-    /// One of these words.
-    Word(&'static [&'static str]),
-    /// Rows `{ first, cylinders, spt }` and what else a zone may say.
-    Zones,
-    /// Rows `[first slot, slots]` or `[first slot, slots, period, times more]`.
-    Holes,
-    /// Pairs `[slot, slot in a hole]`.
-    Pairs,
-    /// Pairs `[cylinders, ms]`.
-    Points,
-    /// Rows `[first block, blocks, tries]`.
-    Places,
-}
-
-impl Accepts {
-    /// The words it takes, where it takes words.
-    pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let words: &[&str] = if let Accepts::Word(words) = *self { words } else { &[] };
-        words.iter().copied()
-    }
-
-    /// What is wrong with a `word` that it does not take, with what it takes and the word that was meant.
-    pub(crate) fn refuses(&self, word: &str, wrong: Diagnostic) -> Diagnostic {
-        let is_word = matches!(self, Accepts::Word(_));
-        let nearest = match is_word {
-            true => crate::keys::value_meant(word, self.words()),
-            // A word where a number is expected may be a key of its own: `segments=adaptive`.
-            false => crate::keys::meant_by(word),
-        };
-        let caution = nearest.as_deref().map_or("", crate::keys::caution);
-        let refused = Diagnostic { nearest, ..wrong.expected(format!("{self}{caution}")) };
-        if is_word { refused.limited(word) } else { refused }
-    }
-}
-
-impl fmt::Display for Accepts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Accepts::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
-            Accepts::Number(low, high) => write!(f, "a number from {low} to {high}"),
-            Accepts::Flag => f.write_str("on or off (or true, false, yes, no, 1, 0)"),
-            Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
-            Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
-            Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
-            Accepts::Pairs => f.write_str("pairs [slot, slot in a hole]"),
-            Accepts::Points => f.write_str("pairs [cylinders, ms]"),
-            Accepts::Places => f.write_str("rows [first block, blocks, tries]"),
-        }
-    }
-}
-
-/// A known key.
-#[derive(Clone, Copy, Debug)]
-pub struct Key {
-    /// Dotted, below its layer: `cache.segments`.
-    pub path: &'static str,
-    /// Unit of the value; empty for counts and words.
-    pub unit: &'static str,
-    /// What it takes.
-    pub accepts: Accepts,
-    /// Must be there.
-    pub required: bool,
-    /// What holds where it is left out; empty where it must be there.
-    pub otherwise: &'static str,
-    /// What it says, in a clause.
-    pub meaning: &'static str,
-    /// Other words by which people look for it.
-    pub also: &'static [&'static str],
-}
-
-impl Key {
-    /// One that must be there.
-    pub const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
-        Key { path, unit, accepts, required: true, otherwise: "", meaning, also: &[] }
-    }
-
-    /// One that may be left out; `otherwise` then holds.
-    pub const fn may(
-        path: &'static str,
-        unit: &'static str,
-        accepts: Accepts,
-        otherwise: &'static str,
-        meaning: &'static str,
-    ) -> Key {
-        Key { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
-    }
-
-    /// The same key, to be found by these words too.
-    pub const fn also(self, also: &'static [&'static str]) -> Key {
-        Key { also, ..self }
-    }
-}
-
-/// Neighbouring cylinders laid out alike.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ZoneRow {
-    /// Line in the file, 0 from the command line.
-    pub line: usize,
-    /// First cylinder.
-    pub first: u32,
-    pub cylinders: u32,
-    /// Sectors a track: one for all heads, or one a head; none with `runs`.
-    pub spt: Vec<u32>,
-    /// Cylinders before it that hold nothing.
-    pub gap: u32,
-    /// Skews of its own, as shares of a revolution: between cylinders, between heads.
-    pub skews: Option<(f64, f64)>,
-    /// Where its first sector lies, as a share of a revolution, wherever the zone before would go on.
-    pub offset: Option<f64>,
-    /// Its tracks one run after another, where no rule gives them.
-    pub band: Option<Band>,
-}
-
-/// A zone's tracks written out: equal bands, each a list of runs.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Band {
-    /// Cylinders of a band.
-    pub cylinders: u32,
-    /// From one band's first sector to the next one's, as a share of a revolution.
-    pub skew: f64,
-    pub runs: Vec<RunRow>,
-}
-
-/// Tracks of one surface on neighbouring cylinders.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunRow {
-    /// The surface.
-    pub head: u8,
-    /// Cylinder of the first track, from the band's first.
-    pub first: u32,
-    /// Tracks; below zero they run towards lower cylinders.
-    pub tracks: i32,
-    /// Sectors on each.
-    pub spt: u32,
-    /// Where the first sector lies, from the band's first, and each track's from the one before: shares of a revolution.
-    pub angle: (f64, f64),
-}
-
-/// The value of a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A whole number.
-    Whole(u64),
-    Number(f64),
-    /// Yes or no.
-    Flag(bool),
-    Word(String),
-    Zones(Vec<ZoneRow>),
-    /// Points of a seek curve: cylinders and milliseconds.
-    Points(Vec<(u32, f64)>),
-    /// Stretches of slots without blocks: first slot, slots, and how many times again each so many slots further.
-    Holes(Vec<[u64; 4]>),
-    /// Slots and the slots that their blocks live in.
-    Pairs(Vec<(u64, u64)>),
-    /// Places that are hard to read: first block, blocks, tries beyond the first.
-    Places(Vec<(u64, u32, u32)>),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Whole(n) => write!(f, "{n}"),
-            Value::Number(n) => write!(f, "{n}"),
-            Value::Flag(flag) => write!(f, "{flag}"),
-            Value::Word(word) => f.write_str(word),
-            Value::Zones(rows) => write!(f, "{} zones", rows.len()),
-            Value::Points(points) => write!(f, "{} points", points.len()),
-            Value::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
-            Value::Pairs(pairs) => write!(f, "{} pairs", pairs.len()),
-            Value::Places(places) => write!(f, "{} places", places.len()),
-        }
-    }
-}
-
-/// A value with its origin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Dotted key below its layer.
-    pub key: &'static str,
-    pub value: Value,
-    /// Its unit; empty for counts and words.
-    pub unit: &'static str,
-    /// Where from.
-    pub kind: Kind,
-    /// Citation or derivation.
-    pub source: String,
-    /// Why the model does not meet it (checks only).
-    pub misses: Option<String>,
-    /// Of a fitted number: between which values it lies, by what it was fitted to.
-    pub interval: Option<(f64, f64)>,
-    /// Line in its file, 0 from the command line.
-    pub line: usize,
-}
-
-/// Reads figures out of one TOML text and gathers what is wrong with it.
+/// Reads figures from a TOML text, and collects its errors.
 pub(crate) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
-    /// Where each line starts: a profile asks for the lines of all its figures.
+    /// What errors may suggest.
+    vocabulary: &'static Vocabulary,
+    /// The start of each line: a profile needs the lines of all its figures.
     lines: Vec<usize>,
-    /// Short names for long citations: `@name` in a source.
+    /// Short names of citations: `@name` in a source.
     pub(crate) sources: BTreeMap<String, String>,
     cited: BTreeSet<String>,
     pub(crate) errors: Vec<Diagnostic>,
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(file: &'a str, text: &'a str) -> Reader<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str, vocabulary: &'static Vocabulary) -> Reader<'a> {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Reader { file, text, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
+        Reader { file, text, vocabulary, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
     }
 
-    /// The document's table; syntax errors go to `errors`.
+    /// The table of the document; syntax errors go to `errors`.
     pub(crate) fn table(&mut self) -> DeTable<'a> {
         let (table, errors) = DeTable::parse_recoverable(self.text);
         for error in errors {
@@ -305,15 +66,15 @@ impl<'a> Reader<'a> {
                 None => {
                     let line = self.line(text.span().start);
                     let wrong =
-                        Diagnostic::at(self.file, line, "not a text").key(format!("sources.{}", name.get_ref()));
+                        Diagnostic::at(self.file, line, "not a string").key(format!("sources.{}", name.get_ref()));
                     self.errors.push(wrong);
                 }
             }
         }
     }
 
-    /// Reads all figures below `table`, whose keys begin with `prefix`. With `bare`, a plain value is a setting of
-    /// the user; without, it is an error, since it has no source.
+    /// Reads all figures in `table`, whose keys start with `prefix`. With `bare`, a plain value is a setting of the user;
+    /// otherwise it is an error, as it has no source.
     pub(crate) fn walk(
         &mut self,
         table: &DeTable<'_>,
@@ -370,7 +131,8 @@ impl<'a> Reader<'a> {
             }),
             Err((at, found)) => {
                 let wrong = Diagnostic::at(self.file, at, found).key(key.path);
-                self.errors.push(key.accepts.refuses(entry.value.get_ref().as_str().unwrap_or(""), wrong));
+                let word = entry.value.get_ref().as_str().unwrap_or("");
+                self.errors.push(self.vocabulary.refused(&key.accepts, word, wrong));
                 None
             }
         }
@@ -391,7 +153,7 @@ impl<'a> Reader<'a> {
                 (_, Some(_), _) => {
                     let wrong = Diagnostic::at(self.file, line, format!("`{name}` is not a source"))
                         .key(key.path)
-                        .expected("one text: a citation or a derivation");
+                        .expected("one string: a citation or a derivation");
                     self.errors.push(wrong);
                 }
                 _ => {
@@ -412,7 +174,7 @@ impl<'a> Reader<'a> {
         Some(Entry { value: value?, kind, source, misses, interval })
     }
 
-    /// The interval of a figure: a fitted number has one, and nothing else has.
+    /// The interval of a figure; fitted numbers must have one, and others must not.
     fn interval(
         &mut self,
         key: &Key,
@@ -424,16 +186,16 @@ impl<'a> Reader<'a> {
         let fault = match (kind == Kind::Fitted && number, given) {
             (true, Some((Some(interval), _))) => return Some(interval),
             (false, None) => return None,
-            (true, None) => self.wrong(line, "a fitted number without its interval"),
-            (true, Some((None, at))) => self.wrong(at, "`interval` will not do"),
-            (false, Some((_, at))) => self.wrong(at, "an interval of a figure that is no fitted number"),
+            (true, None) => self.wrong(line, "a fitted number without an interval"),
+            (true, Some((None, at))) => self.wrong(at, "invalid `interval`"),
+            (false, Some((_, at))) => self.wrong(at, "an interval on a figure that is not a fitted number"),
         };
-        self.errors.push(fault.key(key.path).expected("{ value = …, fitted = \"…\", interval = [least, most] }"));
+        self.errors.push(fault.key(key.path).expected("{ value = …, fitted = \"…\", interval = [low, high] }"));
         None
     }
 
-    /// Puts citations in place of their `@names`.
-    pub(super) fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
+    /// Replaces `@names` by their citations.
+    pub(crate) fn cite(&mut self, text: &str, key: &str, line: usize) -> String {
         let mut full = String::new();
         let mut rest = text;
         while let Some(at) = rest.find('@') {
@@ -459,7 +221,7 @@ impl<'a> Reader<'a> {
         full
     }
 
-    /// Sources that no figure cites are left-overs: errors.
+    /// Reports sources that no figure cites.
     pub(crate) fn check_cited(&mut self) {
         let idle = self.sources.keys().filter(|name| !self.cited.contains(*name));
         let wrong = |name| self.wrong(0, "no figure cites it").key(format!("sources.{name}"));
@@ -467,7 +229,7 @@ impl<'a> Reader<'a> {
         self.errors.extend(wrong);
     }
 
-    /// The value as a key accepts it, or the line and what is wrong.
+    /// The value for a key, or the line and what is wrong.
     fn value(&self, accepts: &Accepts, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
         let line = self.line(value.span().start);
         match accepts {
@@ -520,10 +282,10 @@ impl<'a> Reader<'a> {
                     zone.spt = one
                         .or_else(list)
                         .filter(|spt: &Vec<u32>| spt.iter().all(|&n| n > 0))
-                        .ok_or(wrong("`spt` is not a count above 0, nor one a head"))?;
+                        .ok_or(wrong("`spt` is neither a count above 0 nor a list of one per head"))?;
                 }
                 other => {
-                    let known = strsim_nearest(other);
+                    let known = suggestion(other);
                     return Err(wrong(&format!("unknown key `{other}` in a zone{known}")));
                 }
             }
@@ -561,7 +323,7 @@ impl<'a> Reader<'a> {
         self.slots(value, "not [first block, blocks, tries]", place).map(Value::Places)
     }
 
-    /// Rows of slot numbers, each as `row` takes it.
+    /// Rows of slot numbers, each converted by `row`.
     fn slots<T>(
         &self,
         value: &Spanned<DeValue<'_>>,
@@ -595,8 +357,8 @@ impl<'a> Reader<'a> {
 const ZONE: [&str; 10] =
     ["first", "cylinders", "spt", "gap", "offset", "track_skew", "head_skew", "band", "band_skew", "runs"];
 
-fn strsim_nearest(word: &str) -> String {
-    crate::diagnostic::nearest(word, ZONE).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
+fn suggestion(word: &str) -> String {
+    nearest(word, ZONE).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
 }
 
 fn runs(value: &DeValue<'_>) -> Option<Vec<RunRow>> {
@@ -623,7 +385,7 @@ struct Entry<'t, 'i> {
     interval: Option<(f64, f64)>,
 }
 
-/// Two numbers, the lesser first.
+/// Two numbers, the smaller first.
 fn pair(value: &DeValue<'_>) -> Option<(f64, f64)> {
     let two: Vec<f64> = value.as_array()?.iter().map(|value| number(value.get_ref())).collect::<Option<_>>()?;
     matches!(two[..], [low, high] if low <= high).then(|| (two[0], two[1]))
@@ -645,13 +407,13 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
         return flag.map(Value::Flag).ok_or_else(|| format!("`{text}` is not a switch"));
     }
     if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places = accepts {
-        let reader = Reader::new("--set", text);
+        let reader = Reader::new("--set", text, &NO_WORDS);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return reader.value(accepts, &value).map_err(|(_, found)| found);
     }
     match DeValue::parse(text) {
         Ok(value) => scalar(accepts, value.get_ref()),
-        Err(_) => Err(format!("`{text}` does not fit")),
+        Err(_) => Err(format!("`{text}` is invalid")),
     }
 }
 
@@ -660,24 +422,24 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
         Accepts::Whole(low, high) => match whole(value) {
             Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => Ok(Value::Whole(n as u64)),
             Some(n) => Err(format!("{n} is out of range")),
-            None => Err(format!("is a {}", value.type_str())),
+            None => Err(format!("has type {}", value.type_str())),
         },
         Accepts::Number(low, high) => match number(value) {
             Some(n) if n >= *low && n <= *high => Ok(Value::Number(n)),
             Some(n) => Err(format!("{n} is out of range")),
-            None => Err(format!("is a {}", value.type_str())),
+            None => Err(format!("has type {}", value.type_str())),
         },
         Accepts::Flag => {
             let number = || whole(value).map(|n| n.to_string());
             let word = || value.as_str().map(str::to_owned).or_else(number).and_then(|word| switch(&word));
             match value.as_bool().or_else(word) {
                 Some(flag) => Ok(Value::Flag(flag)),
-                None => Err(format!("is a {}", value.type_str())),
+                None => Err(format!("has type {}", value.type_str())),
             }
         }
         Accepts::Word(_) => match value.as_str() {
             Some(text) => word(accepts, text),
-            None => Err(format!("is a {}", value.type_str())),
+            None => Err(format!("has type {}", value.type_str())),
         },
         Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places => {
             Err("is not a list".to_owned())
@@ -685,7 +447,7 @@ fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
     }
 }
 
-/// A switch in any of the words that people use for it. What is kept is always `true` or `false`.
+/// A switch in any of the usual words. It is always stored as `true` or `false`.
 pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Some(true),
@@ -697,7 +459,7 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
 fn word(accepts: &Accepts, text: &str) -> Result<Value, String> {
     match accepts {
         Accepts::Word(words) if words.contains(&text) => Ok(Value::Word(text.to_owned())),
-        _ => Err(format!("`{text}` is not known")),
+        _ => Err(format!("unknown word `{text}`")),
     }
 }
 

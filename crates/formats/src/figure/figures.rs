@@ -1,15 +1,16 @@
-//! The figures of a drive or of a layer, by key. What holds without one is what its [`Key`] says: `otherwise` begins with
-//! that value where there is one. Asking for a key that is not in the table, in another type, or for the value of one that
-//! has none of its own, is a fault of the program and ends it: the first drive or layer that is built shows it.
+//! The figures of a drive or of a layer, by key. The default of a figure comes from its [`Key`]: `otherwise` starts with that
+//! value, if there is one. Asking for an unknown key, for another type, or for a missing figure without a default is a bug, and
+//! panics: the first drive or layer that is built reveals it.
 
 use std::str::FromStr;
 
 use seekwise_model::time::Span;
 
-use super::figure::{Figure, Key, Value, switch};
-use super::span;
+use super::key::Key;
+use super::reader::switch;
+use super::value::{Figure, Value};
 
-/// Figures, each of one of `keys`. Required ones are there: the reader saw to it.
+/// Figures, each for one of `keys`. The reader has made sure that the required ones are present.
 #[derive(Clone, Copy)]
 pub(crate) struct Figures<'a> {
     keys: &'static [Key],
@@ -22,21 +23,21 @@ impl<'a> Figures<'a> {
     }
 
     fn key(&self, path: &str) -> &'static Key {
-        self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is no key"))
+        self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is not a key"))
     }
 
-    /// The figure, where there is one.
+    /// The figure, if it is given.
     pub(crate) fn find(&self, path: &str) -> Option<&'a Figure> {
         let known = self.key(path).path;
         self.figures.iter().find(|figure| figure.key == known)
     }
 
-    /// Whether somebody gave one.
+    /// Whether the figure is given.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
 
-    /// Its line, 0 where there is none.
+    /// Its line, 0 if it is not given.
     pub(crate) fn line(&self, path: &str) -> usize {
         self.find(path).map_or(0, |figure| figure.line)
     }
@@ -46,7 +47,7 @@ impl<'a> Figures<'a> {
         Some(of(value).unwrap_or_else(|| panic!("`{path}` = {value} is read as something else")))
     }
 
-    /// The word with which `otherwise` begins.
+    /// The first word of `otherwise`.
     fn absent(&self, path: &str) -> &'static str {
         self.key(path).otherwise.split([',', ' ']).next().unwrap_or_default()
     }
@@ -56,7 +57,7 @@ impl<'a> Figures<'a> {
         absent.unwrap_or_else(|_| panic!("`{path}` has no value of its own where it is left out"))
     }
 
-    /// A whole number, where there is one.
+    /// A whole number, if it is given.
     pub(crate) fn may_whole(&self, path: &str) -> Option<u64> {
         self.value(path, |value| if let Value::Whole(whole) = value { Some(*whole) } else { None })
     }
@@ -66,17 +67,17 @@ impl<'a> Figures<'a> {
         self.may_whole(path).unwrap_or_else(|| self.otherwise(path))
     }
 
-    /// A whole number of 32 bits: the key's range ends before that.
+    /// A whole number that fits in 32 bits, as the range of its key guarantees.
     pub(crate) fn count(&self, path: &str) -> u32 {
         u32::try_from(self.whole(path)).unwrap_or_else(|_| panic!("`{path}` goes beyond 32 bits"))
     }
 
-    /// The same, where there is one.
+    /// The same, if it is given.
     pub(crate) fn may_count(&self, path: &str) -> Option<u32> {
         self.has(path).then(|| self.count(path))
     }
 
-    /// A number, where there is one.
+    /// A number, if it is given.
     pub(crate) fn may_number(&self, path: &str) -> Option<f64> {
         self.value(path, |value| match value {
             Value::Number(number) => Some(*number),
@@ -98,7 +99,7 @@ impl<'a> Figures<'a> {
         given.unwrap_or_else(absent)
     }
 
-    /// A word, where there is one.
+    /// A word, if it is given.
     pub(crate) fn may_word(&self, path: &str) -> Option<&'a str> {
         self.value(path, |value| if let Value::Word(word) = value { Some(word.as_str()) } else { None })
     }
@@ -113,7 +114,7 @@ impl<'a> Figures<'a> {
         span(self.number(path))
     }
 
-    /// The same, where there is one.
+    /// The same, if it is given.
     pub(crate) fn may_span(&self, path: &str) -> Option<Span> {
         self.may_number(path).map(span)
     }
@@ -134,29 +135,43 @@ impl<'a> Figures<'a> {
     }
 }
 
+/// Milliseconds in the model's nanoseconds.
+pub(crate) fn span(ms: f64) -> Span {
+    Span::from_nanos((ms * 1e6).round() as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::keys::KEYS;
+    use crate::figure::Accepts;
+
+    static KEYS: &[Key] = &[
+        Key::may("segments", "", Accepts::Whole(1, 4096), "4096", ""),
+        Key::may("window", "", Accepts::Whole(0, 65_536), "0, all", ""),
+        Key::may("adaptive", "", Accepts::Flag, "off", ""),
+        Key::may("long_writes", "", Accepts::Word(&["several", "wrap"]), "several", ""),
+        Key::may("least_ms", "ms", Accepts::Number(0.0, 1e4), "0", ""),
+        Key::may("limit_ms", "ms", Accepts::Number(0.0, 1e6), "until it succeeds", ""),
+    ];
 
     #[test]
     fn what_holds_without_a_figure_stands_in_its_key() {
         let none = Figures::of(KEYS, &[]);
-        assert_eq!((none.whole("cache.max_segments"), none.count("firmware.queue.window")), (4096, 0));
-        assert!(!none.flag("cache.adaptive"));
-        assert_eq!((none.word("cache.long_writes"), none.span("mechanics.least_write_ms")), ("several", Span::ZERO));
-        assert_eq!(none.may_span("firmware.recovery_limit_ms"), None);
+        assert_eq!((none.whole("segments"), none.count("window")), (4096, 0));
+        assert!(!none.flag("adaptive"));
+        assert_eq!((none.word("long_writes"), none.span("least_ms")), ("several", Span::ZERO));
+        assert_eq!(none.may_span("limit_ms"), None);
     }
 
     #[test]
-    #[should_panic(expected = "`cache.segmnts` is no key")]
+    #[should_panic(expected = "`segmnts` is not a key")]
     fn a_key_that_is_none_is_not_passed_over() {
-        Figures::of(KEYS, &[]).whole("cache.segmnts");
+        Figures::of(KEYS, &[]).whole("segmnts");
     }
 
     #[test]
     #[should_panic(expected = "has no value of its own")]
     fn a_key_without_a_value_of_its_own_is_not_nought() {
-        Figures::of(KEYS, &[]).number("firmware.queue.max_wait_ms");
+        Figures::of(KEYS, &[]).number("limit_ms");
     }
 }

@@ -3,10 +3,10 @@
 
 use plotters::prelude::*;
 
-use super::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, lines, shortened};
-use super::tick;
 use crate::compose::{headline, paired, ratio_text};
 use crate::finding::{Evidence, Finding};
+use crate::plot::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, lines, shortened};
+use crate::plot::tick;
 use crate::stats::{Judgement, Verdict};
 
 /// More rows than this are no picture: those that are furthest from 1 are kept, in the study's order.

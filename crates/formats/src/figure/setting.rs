@@ -1,0 +1,64 @@
+//! A figure as `--set` gives it: a key and a text.
+
+use super::key::Key;
+use super::reader::{from_text, join};
+use super::value::{Figure, Kind};
+use super::vocabulary::Vocabulary;
+use crate::diagnostic::Diagnostic;
+use crate::limits;
+
+/// What the user sets for a key: a figure, or `none` to use the default of an optional key.
+pub(crate) enum Given {
+    Figure(Figure),
+    /// The path of the key.
+    None(&'static str),
+}
+
+/// The word that omits a key.
+const NONE: &str = "none";
+
+/// Parses what the user sets for one of `keys`; `layer` names the layer in errors.
+pub(crate) fn setting(
+    keys: &'static [Key],
+    layer: &str,
+    key: &str,
+    text: &str,
+    vocabulary: &Vocabulary,
+) -> Result<Given, Vec<Diagnostic>> {
+    let full = join(layer, key);
+    let wrong = |message: String| Diagnostic::at("--set", 0, message).key(&full);
+    let Some(known) = keys.iter().find(|known| known.path == key) else {
+        let paths: Vec<String> = keys.iter().map(|k| join(layer, k.path)).collect();
+        let here = wrong("unknown key".to_owned()).nearest_to(&full, paths.iter().map(String::as_str));
+        return Err(vec![if here.nearest.is_some() && limits::known(key).is_none() {
+            here
+        } else {
+            Diagnostic { key: here.key, ..vocabulary.unknown("--set", 0, key) }
+        }]);
+    };
+    let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
+    if may_be_none && text.trim_matches('"') == NONE {
+        return Ok(Given::None(known.path));
+    }
+    let refused = |found| {
+        let refused = vocabulary.refused(&known.accepts, text, wrong(found));
+        // This goes before the hint about the word itself.
+        let takes = known.accepts.to_string();
+        let or_none = |expected: String| match may_be_none {
+            true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),
+            false => expected,
+        };
+        vec![Diagnostic { expected: refused.expected.clone().map(or_none), ..refused }]
+    };
+    let value = from_text(&known.accepts, text).map_err(refused)?;
+    Ok(Given::Figure(Figure {
+        key: known.path,
+        value,
+        unit: known.unit,
+        kind: Kind::Set,
+        source: format!("--set {full}={text}"),
+        misses: None,
+        interval: None,
+        line: 0,
+    }))
+}

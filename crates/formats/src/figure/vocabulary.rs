@@ -1,0 +1,107 @@
+//! The words that an error may suggest: the keys of the layers, the values that they take, and the names of ready-made
+//! layers. Each reader passes in the vocabulary of its file or setting.
+
+use super::key::{Accepts, Key};
+use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
+use crate::spelling::{endings, is_same, meant, nearest};
+
+/// The words that are allowed in a file or a setting.
+#[derive(Default)]
+pub(crate) struct Vocabulary {
+    /// Dotted keys of figures.
+    pub figures: Vec<(String, &'static Key)>,
+    /// Keys that are not figures.
+    pub plain: Vec<&'static str>,
+    /// Ready-made layers: the layer's key and their names.
+    pub ready: Vec<(&'static str, String)>,
+}
+
+/// An empty vocabulary, for texts that are part of the program.
+pub(crate) static NO_WORDS: Vocabulary = Vocabulary { figures: Vec::new(), plain: Vec::new(), ready: Vec::new() };
+
+impl Vocabulary {
+    /// The vocabulary of one layer's figures.
+    pub(crate) fn of_layer(layer: &'static str, keys: &'static [Key]) -> Vocabulary {
+        let figures = keys.iter().map(|key| (format!("{layer}.{}", key.path), key)).collect();
+        Vocabulary { figures, ..Vocabulary::default() }
+    }
+
+    /// An error about an unknown key: it suggests the key that was meant, whichever layer's it is, or the setting, where
+    /// the word is a value.
+    pub(crate) fn unknown(&self, file: &str, line: usize, key: &str) -> Diagnostic {
+        let names = self.figures.iter().map(|(name, _)| name.as_str());
+        let names: Vec<&str> = names.chain(self.plain.iter().map(|name| -> &str { name })).collect();
+        let also = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
+        let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
+        let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
+        let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
+        if let Some(name) = meant(key, names.iter().copied()) {
+            return one(name.to_owned());
+        }
+        let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
+        for found in [endings, also, self.settings_to(key)] {
+            match &found[..] {
+                [] => {}
+                [only] if !caution(only).is_empty() => {
+                    return one(only.clone()).expected(format!("KEY=VALUE{}", caution(only)));
+                }
+                [only] => return one(only.clone()),
+                several => return wrong.expected(format!("one of {}", several.join(", "))),
+            }
+        }
+        wrong.nearest_to(key, names).limited(key)
+    }
+
+    /// Completes an error about a `word` that a key does not take: what it takes, and the word that was meant.
+    pub(crate) fn refused(&self, accepts: &Accepts, word: &str, wrong: Diagnostic) -> Diagnostic {
+        let is_word = matches!(accepts, Accepts::Word(_));
+        let nearest = match is_word {
+            true => self.value_meant(word, accepts.words()),
+            // A word where a number is expected may be a key of its own: `segments=adaptive`.
+            false => self.key_meant(word),
+        };
+        let caution = nearest.as_deref().map_or("", caution);
+        let refused = Diagnostic { nearest, ..wrong.expected(format!("{accepts}{caution}")) };
+        if is_word { refused.limited(word) } else { refused }
+    }
+
+    /// The word or setting that was meant by `word`, where one of `known` is expected. A word that belongs to another key
+    /// or layer is taken for that, not for a misspelling of a known one.
+    pub(crate) fn value_meant<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        let known: Vec<&str> = known.into_iter().collect();
+        if let Some(found) = meant(word, known.iter().copied()) {
+            return Some(found.to_owned());
+        }
+        match &self.settings_to(word)[..] {
+            [] => nearest(word, known).map(str::to_owned),
+            [only] => Some(only.clone()),
+            _ => None,
+        }
+    }
+
+    /// The key that was meant by `word`.
+    fn key_meant(&self, word: &str) -> Option<String> {
+        let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
+        let names = self.figures.iter().map(|(name, _)| name.as_str());
+        meant(word, names).filter(|_| is_word).map(str::to_owned)
+    }
+
+    /// The settings whose value is `word`: `driver=linux-mq-deadline`.
+    fn settings_to(&self, word: &str) -> Vec<String> {
+        let setting = |key: &str, value: &str| format!("{key}={value}");
+        if let Some(found) = meant(word, self.ready.iter().map(|ready| ready.1.as_str())) {
+            let layers = self.ready.iter().filter(|ready| ready.1 == found);
+            return layers.map(|(layer, name)| setting(layer, name)).collect();
+        }
+        let words = self.figures.iter().flat_map(|(path, key)| key.accepts.words().map(move |word| (path, word)));
+        words.filter(|(_, known)| is_same(known, word)).map(|(path, known)| setting(path, known)).collect()
+    }
+}
+
+/// A caution about a suggested word or setting: SATA's modes are often called by their generation.
+fn caution(offered: &str) -> &'static str {
+    match offered.trim_start_matches("controller.mode=").starts_with("sata-") {
+        true => " (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6)",
+        false => "",
+    }
+}

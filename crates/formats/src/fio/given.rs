@@ -1,0 +1,40 @@
+//! An option as the file gives it.
+
+use crate::diagnostic::Diagnostic;
+
+/// An option as the file gives it: its canonical name, and its value after expansion of variables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Its canonical name (`bs` for `blocksize`).
+    pub name: String,
+    /// The text after `=`; empty for a bare flag.
+    pub value: String,
+    /// Its file: the job file or an included one.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+/// An option after expansion of variables.
+#[derive(Clone, Debug)]
+pub(super) struct Expanded {
+    /// Its canonical name if known, otherwise as written.
+    pub(super) name: String,
+    /// `None` without `=`.
+    pub(super) value: Option<String>,
+    /// Variables that are not set.
+    pub(super) unset: Vec<String>,
+    pub(super) place: (String, usize),
+}
+
+impl Expanded {
+    pub(super) fn given(self) -> Given {
+        let (file, line) = self.place;
+        Given { name: self.name, value: self.value.unwrap_or_default(), file, line }
+    }
+
+    /// A diagnostic at this option.
+    pub(super) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::at(&self.place.0, self.place.1, message).key(&self.name)
+    }
+}

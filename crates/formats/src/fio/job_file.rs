@@ -1,0 +1,62 @@
+//! A parsed job file: its sections with their options and settings.
+
+use super::given::Given;
+use super::settings::Settings;
+use crate::diagnostic::Diagnostic;
+
+/// A parsed job file.
+#[derive(Clone, Debug)]
+pub struct JobFile {
+    pub(super) file: String,
+    pub(super) globals: Vec<Given>,
+    pub(super) sections: Vec<Section>,
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+/// One job section.
+#[derive(Clone, Debug)]
+pub struct Section {
+    /// The job's name: the section's, or its `name` option.
+    pub name: String,
+    /// Line of its header, from 1.
+    pub line: usize,
+    /// Its own options, in order; those of `[global]` are in [`JobFile::global_options`].
+    pub options: Vec<Given>,
+    /// The section's header, which names default files.
+    pub(super) header: String,
+    pub(super) settings: Settings,
+}
+
+/// The origin of a worker of the built job, in the order of the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Index into [`JobFile::sections`].
+    pub section: usize,
+    /// Which of its `numjobs` clones.
+    pub clone: u32,
+    /// fio's `groupid`, which increases at `stonewall` and `new_group`. Workers are reported together only with
+    /// `group_reporting`; that is [`seekwise_model::workload::Worker::group`].
+    pub group_id: u32,
+}
+
+impl JobFile {
+    /// Options of all `[global]` sections, in order.
+    pub fn global_options(&self) -> &[Given] {
+        &self.globals
+    }
+
+    /// The job sections, in order.
+    pub fn sections(&self) -> &[Section] {
+        &self.sections
+    }
+
+    /// A diagnostic about an option of a section, at the option or, if it is not given, at the header of the section.
+    pub(super) fn at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
+        let section = &self.sections[section];
+        let (file, line) = match section.settings.place(key) {
+            Some((file, line)) => (file.as_str(), *line),
+            None => (self.file.as_str(), section.line),
+        };
+        Diagnostic::at(file, line, format!("job {}: {}", section.name, message.into())).key(key)
+    }
+}

@@ -1,0 +1,254 @@
+//! fio's output as a value.
+
+use std::collections::BTreeMap;
+
+/// The version whose schema the writer follows.
+pub const VERSION: &str = "fio-3.33";
+
+/// fio's default percentiles.
+pub const PERCENTILES: [f64; 17] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99];
+
+/// [`PERCENTILES`] as the value of fio's option `percentile_list`; some consumers ask for it in the global options.
+pub const PERCENTILE_LIST: &str = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99";
+
+/// Upper edges, not included, of `latency_ns` and `latency_us`, each in its unit.
+pub const LATENCY_EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+/// One document of fio output: one run of a job file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FioOutput {
+    /// `fio version`.
+    pub version: String,
+    /// The program that wrote it, when it is not fio.
+    pub generated_by: Option<String>,
+    /// Milliseconds since 1970; 0 keeps the output the same from run to run.
+    pub timestamp_ms: u64,
+    /// Options of the job file's global section. Flags have an empty value.
+    pub global_options: BTreeMap<String, String>,
+    /// The jobs, or reporting groups.
+    pub jobs: Vec<JobResult>,
+    /// From a client of a fio server: `client_stats` rather than `jobs`.
+    pub from_client: bool,
+    /// What the kernel counted.
+    pub disk_util: Vec<DiskUtil>,
+}
+
+impl Default for FioOutput {
+    fn default() -> FioOutput {
+        FioOutput {
+            version: VERSION.to_owned(),
+            generated_by: None,
+            timestamp_ms: 0,
+            global_options: BTreeMap::new(),
+            jobs: Vec::new(),
+            from_client: false,
+            disk_util: Vec::new(),
+        }
+    }
+}
+
+/// One job, or one reporting group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JobResult {
+    pub name: String,
+    /// Its client, in the output of a client.
+    pub hostname: Option<String>,
+    /// Its reporting group.
+    pub group: u64,
+    /// When it started, ms since 1970.
+    pub start_ms: u64,
+    /// Its error number; 0: none.
+    pub error: u64,
+    /// Seconds left (0 when it has ended).
+    pub eta_s: u64,
+    /// Seconds since it was started.
+    pub elapsed_s: u64,
+    /// Its own options. Flags have an empty value.
+    pub options: BTreeMap<String, String>,
+    /// `description` of the job.
+    pub description: Option<String>,
+    pub read: DirectionResult,
+    pub write: DirectionResult,
+    pub trim: DirectionResult,
+    /// All directions in one (`unified_rw_reporting`); the other three are then empty.
+    pub mixed: Option<DirectionResult>,
+    /// Flushes.
+    pub sync_ios: u64,
+    /// Latency of flushes.
+    pub sync_latency: LatencySummary,
+    /// Time the job ran, ms.
+    pub runtime_ms: u64,
+    /// Percent of one processor in user code.
+    pub usr_cpu: f64,
+    /// Percent of one processor in the kernel.
+    pub sys_cpu: f64,
+    pub context_switches: u64,
+    /// Page faults that read the disk.
+    pub major_faults: u64,
+    /// Page faults that did not.
+    pub minor_faults: u64,
+    /// Percent of requests issued at a depth of 1, 2, 4, 8, 16, 32, 64 or more (each up to the next).
+    pub iodepth_level: [f64; 7],
+    /// Percent of submissions of 0, to 4, 8, 16, 32, 64 or more requests.
+    pub iodepth_submit: [f64; 7],
+    /// Percent of completions of 0, to 4, 8, 16, 32, 64 or more requests.
+    pub iodepth_complete: [f64; 7],
+    /// Percent of requests by latency.
+    pub latency: LatencyBuckets,
+    /// `latency_depth`: the depth at the end.
+    pub latency_depth: u64,
+    /// `latency_target`, µs.
+    pub latency_target: u64,
+    pub latency_percentile: f64,
+    /// `latency_window`, µs.
+    pub latency_window: u64,
+}
+
+/// One direction of a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DirectionResult {
+    /// Bytes moved.
+    pub bytes: u64,
+    pub bytes_per_second: u64,
+    /// Requests a second.
+    pub iops: f64,
+    /// Time from the first to the last request, ms.
+    pub runtime_ms: u64,
+    /// Requests done.
+    pub ios: u64,
+    /// Requests that moved less than they asked for.
+    pub short_ios: u64,
+    /// Requests that were dropped.
+    pub drop_ios: u64,
+    /// Time to submit.
+    pub slat: LatencySummary,
+    /// Time from submission to completion.
+    pub clat: LatencySummary,
+    /// Time from creation to completion.
+    pub lat: LatencySummary,
+    /// Bandwidth of equal intervals, bytes a second.
+    pub bandwidth_samples: Samples,
+    /// This direction's percent of the group's bandwidth.
+    pub bandwidth_percent: f64,
+    /// Requests a second of equal intervals.
+    pub iops_samples: Samples,
+}
+
+impl DirectionResult {
+    /// `ios` requests of `bytes` bytes in `runtime_ns` nanoseconds, with the rates that follow; the rest is empty.
+    pub fn new(ios: u64, bytes: u64, runtime_ns: u64) -> DirectionResult {
+        let seconds = runtime_ns as f64 / 1e9;
+        let rate = |count: u64| {
+            if runtime_ns == 0 { 0.0 } else { count as f64 / seconds }
+        };
+        DirectionResult {
+            bytes,
+            bytes_per_second: rate(bytes) as u64,
+            iops: rate(ios),
+            runtime_ms: runtime_ns / 1_000_000,
+            ios,
+            ..DirectionResult::default()
+        }
+    }
+}
+
+/// Latencies of one kind, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LatencySummary {
+    pub min: u64,
+    pub max: u64,
+    pub mean: f64,
+    pub stddev: f64,
+    /// Number of samples.
+    pub n: u64,
+    /// Percent and latency, rising. Empty: not written.
+    pub percentiles: Vec<(f64, u64)>,
+    /// Latency and count of samples, rising (json+). Empty: not written.
+    pub bins: Vec<(u64, u64)>,
+}
+
+/// What samples of equal intervals amount to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Samples {
+    pub min: f64,
+    pub max: f64,
+    pub mean: f64,
+    /// Standard deviation, of n - 1.
+    pub stddev: f64,
+    /// Number of samples.
+    pub count: u64,
+}
+
+impl Samples {
+    /// Sums up samples; all zero when there are none.
+    pub fn of(samples: &[f64]) -> Samples {
+        if samples.is_empty() {
+            return Samples::default();
+        }
+        let count = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / count;
+        let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+        Samples {
+            min: samples.iter().copied().fold(f64::INFINITY, f64::min),
+            max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            mean,
+            stddev: if samples.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 },
+            count: samples.len() as u64,
+        }
+    }
+}
+
+/// Percent of requests by latency, in whole units: bucket i holds edge i-1 up to, not including, edge i.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LatencyBuckets {
+    /// Below 2, 4, … 1000 ns.
+    pub ns: [f64; 10],
+    /// Below 2, 4, … 1000 µs.
+    pub us: [f64; 10],
+    /// Below 2, 4, … 1000, 2000 ms, and above.
+    pub ms: [f64; 12],
+}
+
+impl LatencyBuckets {
+    /// Sorts (latency in ns, count) pairs into fio's buckets. All zero when there are none.
+    pub fn of(bins: impl IntoIterator<Item = (u64, u64)>) -> LatencyBuckets {
+        let (mut ns, mut us, mut ms) = ([0u64; 10], [0u64; 10], [0u64; 12]);
+        for (latency, count) in bins {
+            // As fio's io_u.c does: the largest unit that is not above the latency, and the rest cut off.
+            let index = |value: u64| LATENCY_EDGES.iter().position(|&edge| value < edge);
+            let slot = match latency {
+                0..1_000 => index(latency).map(|index| &mut ns[index]),
+                1_000..1_000_000 => index(latency / 1_000).map(|index| &mut us[index]),
+                _ => index(latency / 1_000_000).map(|index| &mut ms[index]),
+            };
+            match slot {
+                Some(slot) => *slot += count,
+                None => ms[if latency < 2_000_000_000 { 10 } else { 11 }] += count,
+            }
+        }
+        let total: u64 = ns.iter().chain(&us).chain(&ms).sum();
+        let percent = |count: u64| {
+            if total == 0 { 0.0 } else { 100.0 * count as f64 / total as f64 }
+        };
+        LatencyBuckets { ns: ns.map(percent), us: us.map(percent), ms: ms.map(percent) }
+    }
+}
+
+/// What the kernel counted of one block device.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiskUtil {
+    pub name: String,
+    /// Requests: reads, writes.
+    pub ios: [u64; 2],
+    /// Sectors: reads, writes.
+    pub sectors: [u64; 2],
+    /// Merged requests: reads, writes.
+    pub merges: [u64; 2],
+    /// Milliseconds of requests: reads, writes.
+    pub ticks: [u64; 2],
+    /// Milliseconds in queue.
+    pub in_queue: u64,
+    /// Percent of time busy.
+    pub util: f64,
+}

@@ -1,0 +1,182 @@
+//! An Iometer configuration as a value.
+
+use seekwise_model::time::Span;
+use seekwise_model::workload::AccessSpec;
+
+/// A configuration as the file says it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The file's name, for diagnostics.
+    pub file: String,
+    /// The version the file states.
+    pub version: Version,
+    /// Free text.
+    pub description: String,
+    /// Run time of each test; zero means until stopped.
+    pub run_time: Span,
+    /// Time before recording begins.
+    pub ramp: Span,
+    /// Disk workers to make on a manager that the file does not list.
+    pub disk_workers: Spawn,
+    /// Network workers to make likewise.
+    pub network_workers: Spawn,
+    /// What Iometer would have recorded: `ALL`, `NO_TARGETS`, `NO_WORKERS`, `NO_MANAGERS` or `NONE`.
+    pub record: String,
+    /// Steps of the test types that vary the number of workers.
+    pub worker_cycling: Cycling,
+    /// Steps of the test types that vary the number of targets.
+    pub target_cycling: Cycling,
+    /// Steps of the test types that vary the queue depth.
+    pub depth_cycling: DepthCycling,
+    /// What is varied.
+    pub test_type: TestType,
+    /// The access specifications, in order.
+    pub specs: Vec<Specification>,
+    /// The managers, in order.
+    pub managers: Vec<Manager>,
+    /// Keys this reader does not know: line, key, value.
+    pub unknown: Vec<(usize, String, String)>,
+}
+
+/// Version of the program that wrote a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Version {
+    /// The file does not say.
+    #[default]
+    Unstated,
+    /// Named by its date, yyyymmdd.
+    Dated(u32),
+    /// 1.1 and later.
+    Numbered([u32; 3]),
+}
+
+/// How many workers to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spawn {
+    /// One for each processor.
+    PerProcessor,
+    /// This many.
+    Exactly(u32),
+}
+
+/// A count that grows from test to test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cycling {
+    /// The first count.
+    pub start: u32,
+    /// What is added, or multiplied with.
+    pub step: u32,
+    /// Multiplied rather than added.
+    pub exponential: bool,
+}
+
+/// A queue depth that grows from test to test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DepthCycling {
+    /// Start and step.
+    pub steps: Cycling,
+    /// The last depth that may run.
+    pub end: u32,
+}
+
+/// What varies from test to test of one access specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TestType {
+    /// Nothing: all targets of all workers.
+    #[default]
+    Normal,
+    /// Targets of each worker.
+    CycleTargets,
+    /// Workers of each manager.
+    CycleWorkers,
+    /// Targets, given out down the workers of every manager at once.
+    IncrementTargetsParallel,
+    /// Targets, given out down the workers of one manager after another.
+    IncrementTargetsSerial,
+    /// Targets of each worker, for each number of workers.
+    CycleWorkersAndTargets,
+    /// Queue depth.
+    CycleOutstandingIos,
+    /// Queue depth, for each number of targets.
+    CycleOutstandingIosAndTargets,
+}
+
+/// An access specification of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Specification {
+    /// Line of its name, or of its first row when it has none.
+    pub line: usize,
+    /// Which new workers get it.
+    pub assignment: Assignment,
+    /// Its name and rows.
+    pub spec: AccessSpec,
+}
+
+/// Which new workers get a specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Assignment {
+    #[default]
+    None,
+    All,
+    /// Disk workers.
+    Disk,
+    /// Network workers.
+    Network,
+}
+
+/// A machine that runs workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manager {
+    /// Its number.
+    pub id: u32,
+    pub name: String,
+    /// Its network address, as written.
+    pub address: String,
+    /// Its workers, in order.
+    pub workers: Vec<Worker>,
+}
+
+/// A worker: one thread of a manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Line of its name; 0 when the file has no such worker.
+    pub line: usize,
+    pub name: String,
+    /// `Some(protocol)` for a network worker.
+    pub network: Option<String>,
+    /// Requests in flight on each target.
+    pub outstanding: u32,
+    /// Closes and opens its targets after this many transactions.
+    pub connection: Option<u32>,
+    /// Seed of its targets; `None`: the clock's.
+    pub fixed_seed: Option<u64>,
+    /// Sectors in use of each target; 0: all.
+    pub maximum_size: u64,
+    /// First sector in use.
+    pub starting_sector: u64,
+    /// 0 repeating bytes, 1 pseudo-random, 2 random.
+    pub data_pattern: u32,
+    /// Names of its access specifications and their lines, in order.
+    pub assigned: Vec<(usize, String)>,
+    /// Names of its targets and their lines, in order.
+    pub targets: Vec<(usize, String)>,
+}
+
+impl Worker {
+    /// A worker as Iometer makes a new one: one request in flight, the whole of each target.
+    pub(super) fn new(line: usize, name: &str) -> Worker {
+        Worker {
+            line,
+            name: name.to_owned(),
+            network: None,
+            outstanding: 1,
+            connection: None,
+            fixed_seed: None,
+            maximum_size: 0,
+            starting_sector: 0,
+            data_pattern: 0,
+            assigned: Vec::new(),
+            targets: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The formats of traces: their names and units, and how a trace is read.
+
+use super::fields::Units;
+
+/// A format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// The kernel's binary records, version 7 or 8.
+    Blktrace,
+    /// The text output of blkparse.
+    Blkparse,
+    /// Microsoft Research Cambridge, of SNIA.
+    Msr,
+    /// The Storage Performance Council's, as UMass publishes it.
+    Spc,
+    /// DiskSim's ASCII form.
+    Disksim,
+    /// DiskSim's validation form: response and think times instead of instants.
+    Validation,
+    /// fio's log of version 1, 2 or 3.
+    Iolog,
+    /// Alibaba's block traces of 2020.
+    Alibaba,
+    /// Tencent's block traces of 2018.
+    Tencent,
+    /// The output of bcc's biosnoop.
+    Biosnoop,
+    /// A recording by `seekwise serve --record`.
+    Recording,
+}
+
+/// The description of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    pub format: Format,
+    pub word: &'static str,
+    pub title: &'static str,
+    /// The contents of a line.
+    pub columns: &'static str,
+    pub units: Units,
+    /// Whether it has response times.
+    pub responses: bool,
+}
+
+const NS: u64 = 1;
+const US: u64 = 1_000;
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+/// The unit of formats that count sectors.
+const SECTORS: u64 = 512;
+
+const fn units(time: u64, address: u64, length: u64) -> Units {
+    Units { time, address, length }
+}
+
+/// All formats.
+pub const FORMATS: [Known; 11] = [
+    Known {
+        format: Format::Blktrace,
+        word: "blktrace",
+        title: "blktrace, binary",
+        columns: "records of 48 bytes (version 7) or 64 (version 8)",
+        units: units(NS, SECTORS, 1),
+        responses: true,
+    },
+    Known {
+        format: Format::Blkparse,
+        word: "blkparse",
+        title: "blkparse's text",
+        columns: "major,minor cpu sequence seconds pid action RWBS sector + sectors [process]",
+        units: units(S, SECTORS, SECTORS),
+        responses: true,
+    },
+    Known {
+        format: Format::Msr,
+        word: "msr",
+        title: "MSR Cambridge",
+        columns: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
+        units: units(100, 1, 1),
+        responses: true,
+    },
+    Known {
+        format: Format::Spc,
+        word: "spc",
+        title: "SPC (UMass)",
+        columns: "ASU,LBA,Size,Opcode,Timestamp",
+        units: units(S, SECTORS, 1),
+        responses: false,
+    },
+    Known {
+        format: Format::Disksim,
+        word: "disksim",
+        title: "DiskSim ASCII",
+        columns: "arrival device block blocks flags",
+        units: units(MS, SECTORS, SECTORS),
+        responses: false,
+    },
+    Known {
+        format: Format::Validation,
+        word: "validation",
+        title: "DiskSim validation",
+        columns: "R|W Hit|Miss|Doub|Trip block blocks response next",
+        units: units(US, SECTORS, SECTORS),
+        responses: true,
+    },
+    Known {
+        format: Format::Iolog,
+        word: "iolog",
+        title: "fio iolog",
+        columns: "v3: instant file action offset length; v2: file action offset length; v1: rw, offset, length",
+        units: units(US, 1, 1),
+        responses: false,
+    },
+    Known {
+        format: Format::Alibaba,
+        word: "alibaba",
+        title: "Alibaba (2020)",
+        columns: "device_id,opcode,offset,length,timestamp",
+        units: units(US, 1, 1),
+        responses: false,
+    },
+    Known {
+        format: Format::Tencent,
+        word: "tencent",
+        title: "Tencent (2018)",
+        columns: "Timestamp,Offset,Size,IOType,VolumeID",
+        units: units(S, SECTORS, SECTORS),
+        responses: false,
+    },
+    Known {
+        format: Format::Biosnoop,
+        word: "biosnoop",
+        title: "bcc's biosnoop",
+        columns: "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)",
+        units: units(S, SECTORS, 1),
+        responses: true,
+    },
+    Known {
+        format: Format::Recording,
+        word: "recording",
+        title: "Seekwise recording",
+        columns: "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag",
+        units: units(NS, SECTORS, SECTORS),
+        responses: true,
+    },
+];
+
+impl Format {
+    /// Its description.
+    pub fn known(self) -> &'static Known {
+        FORMATS.iter().find(|known| known.format == self).expect("every format is known")
+    }
+}
+
+/// The events of a kernel trace that count as requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Event {
+    /// Q: queued by a program.
+    #[default]
+    Queued,
+    /// D: issued to the driver.
+    Issued,
+}
+
+/// The meaning of `wait` in version 2 of fio's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Milliseconds from the start, as in fio's code.
+    Absolute,
+    /// Microseconds since the previous `wait`, as in fio's manual.
+    Relative,
+}
+
+/// How a trace is read. Missing values are those of its format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Its format; `None` to detect it.
+    pub format: Option<Format>,
+    /// For kernel traces: which events are requests.
+    pub event: Event,
+    /// Nanoseconds in a unit of time.
+    pub time: Option<u64>,
+    /// Bytes in a unit of address.
+    pub address: Option<u64>,
+    /// Bytes in a unit of length.
+    pub length: Option<u64>,
+    /// Only the requests of this device.
+    pub device: Option<String>,
+    /// For version 2 of fio's log; `None` means [`Wait::Absolute`] if the values never decrease.
+    pub wait: Option<Wait>,
+    /// For version 2 or 3 of fio's log: reads it as fio replays it.
+    pub placed: Option<Placed>,
+    /// The number of requests in the sorting window.
+    pub window: usize,
+}
+
+/// Where the requests of a log go if it is read as fio replays it. Its timestamps are then the sums of fio's waits; a
+/// timestamp before the previous one means no wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The file or device that all requests go to (`replay_redirect`).
+    pub redirect: Option<String>,
+    /// Addresses are divided by it (`replay_scale`); at least 1.
+    pub scale: u64,
+    /// Addresses are then rounded down to a multiple of it (`replay_align`); at least 1.
+    pub align: u64,
+}
+
+/// The default number of requests in the sorting window, which take 4 MB.
+pub const WINDOW: usize = 1 << 16;
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading {
+            format: None,
+            event: Event::Queued,
+            time: None,
+            address: None,
+            length: None,
+            device: None,
+            wait: None,
+            placed: None,
+            window: WINDOW,
+        }
+    }
+}
+
+impl Reading {
+    /// The units of a format, with overrides.
+    pub fn units(&self, format: Format) -> Units {
+        let Units { time, address, length } = format.known().units;
+        let said = |said: Option<u64>, otherwise| said.unwrap_or(otherwise);
+        Units { time: said(self.time, time), address: said(self.address, address), length: said(self.length, length) }
+    }
+}

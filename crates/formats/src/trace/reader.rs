@@ -1,0 +1,140 @@
+//! Opens a trace and reads its requests in the order of their timestamps.
+
+use std::io::{BufRead, Cursor, Read};
+
+use seekwise_model::block::Op;
+use seekwise_model::time::Span;
+use serde::Serialize;
+
+use super::format::{Format, Reading, Wait};
+use super::lines::Lines;
+use super::order::Order;
+use super::packed::Input;
+use super::sink::{Raw, Rows, Sink};
+use super::sniff::{self, HEAD};
+use super::{alibaba, biosnoop, blkparse, blktrace, disksim, iolog, msr, recorded, spc, tencent};
+use crate::diagnostic::Diagnostic;
+
+/// A request of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its time of issue, relative to the first request.
+    pub at: Span,
+    /// Its response time, if recorded.
+    pub response: Option<Span>,
+    /// Its operation.
+    pub op: Op,
+    /// Whether it is a forced unit access.
+    pub fua: bool,
+    /// The index of its device in [`Reader::devices`].
+    pub device: u32,
+    /// First sector.
+    pub lba: u64,
+    /// Number of sectors; 0 for a flush.
+    pub sectors: u32,
+    /// Whether it was extended to whole sectors.
+    pub ragged: bool,
+}
+
+/// A part of a trace: a name and its contents.
+pub type Part = (String, Input);
+
+/// A trace being read, in the order of timestamps.
+pub struct Reader {
+    file: String,
+    pub format: Format,
+    rows: Box<dyn Rows + Send>,
+    sink: Sink,
+    order: Order,
+    /// The first timestamp, on the clock of the trace.
+    base: Option<u64>,
+    ended: bool,
+}
+
+/// Opens a trace: one part, or for blktrace one per processor.
+pub fn open(parts: Vec<Part>, reading: &Reading) -> Result<Reader, Diagnostic> {
+    let mut inputs = Vec::new();
+    let mut format = reading.format;
+    for (file, mut input) in parts {
+        let mut head = Vec::new();
+        let read = input.by_ref().take(HEAD).read_to_end(&mut head);
+        read.map_err(|why| Diagnostic::at(&file, 0, format!("cannot be read: {why}")))?;
+        if let (None, true) = (format, inputs.is_empty()) {
+            format = Some(sniff::format(&file, &head)?);
+        }
+        let rest = std::io::BufReader::with_capacity(1 << 18, input);
+        inputs.push((file, Box::new(Cursor::new(head).chain(rest)) as Box<dyn BufRead + Send>));
+    }
+    let (file, format) =
+        (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(Format::Blktrace));
+    let (rows, sink) = (rows(format, inputs, reading), Sink { wanted: reading.device.clone(), ..Sink::default() });
+    Ok(Reader { file, format, rows, sink, order: Order::new(reading.window), base: None, ended: false })
+}
+
+fn rows(format: Format, mut inputs: Vec<(String, Box<dyn BufRead + Send>)>, reading: &Reading) -> Box<dyn Rows + Send> {
+    if format == Format::Blktrace {
+        return Box::new(blktrace::Blktrace::new(inputs, reading.event));
+    }
+    let Some((file, input)) = inputs.pop() else { return Box::new(blktrace::Blktrace::new(Vec::new(), reading.event)) };
+    let (file, units) = (&*file, reading.units(format));
+    match format {
+        Format::Blktrace => unreachable!("it is no text"),
+        Format::Blkparse => Lines::boxed(file, input, blkparse::Blkparse::new(reading.event)),
+        Format::Msr => Lines::boxed(file, input, msr::Msr(units)),
+        Format::Spc => Lines::boxed(file, input, spc::Spc(units)),
+        Format::Disksim => Lines::boxed(file, input, disksim::Ascii(units)),
+        Format::Validation => Lines::boxed(file, input, disksim::Validation::new(units)),
+        Format::Iolog => {
+            let wait = reading.wait.unwrap_or(Wait::Absolute);
+            Lines::boxed(file, input, iolog::Iolog::new(units, wait, reading.placed.clone()))
+        }
+        Format::Alibaba => Lines::boxed(file, input, alibaba::Alibaba(units)),
+        Format::Tencent => Lines::boxed(file, input, tencent::Tencent::new(units)),
+        Format::Biosnoop => Lines::boxed(file, input, biosnoop::Biosnoop::new(units)),
+        Format::Recording => Lines::boxed(file, input, recorded::Recorded),
+    }
+}
+
+/// Statistics of a reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Met {
+    /// Requests that were sorted into place.
+    pub reordered: u64,
+    /// Requests of other devices.
+    pub elsewhere: u64,
+    /// Lines or records that are not requests.
+    pub passed_over: u64,
+    /// Lines with `wait` in version 2 of fio's log.
+    pub waits: u64,
+    /// Whether the file does not end with a line end, and so may be truncated.
+    pub cut: bool,
+}
+
+impl Reader {
+    /// The names of the devices so far.
+    pub fn devices(&self) -> &[String] {
+        &self.sink.devices.names
+    }
+
+    /// The statistics so far.
+    pub fn met(&self) -> Met {
+        let Sink { elsewhere, passed_over, waits, .. } = self.sink;
+        Met { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
+    }
+
+    /// The next request; `None` at the end.
+    #[inline]
+    pub fn read(&mut self) -> Result<Option<Entry>, Diagnostic> {
+        while !self.ended && !self.order.is_full() {
+            match self.sink.ready.pop_front() {
+                Some(raw) => self.order.add(&self.file, raw)?,
+                None => self.ended = !self.rows.more(&mut self.sink)? && self.sink.ready.is_empty(),
+            }
+        }
+        let Some(raw) = self.order.give() else { return Ok(None) };
+        let base = *self.base.get_or_insert(raw.at);
+        let Raw { response, op, fua, device, lba, sectors, ragged, .. } = raw;
+        let (at, response) = (Span::from_nanos(raw.at - base), response.map(Span::from_nanos));
+        Ok(Some(Entry { at, response, op, fua, device, lba, sectors, ragged }))
+    }
+}
