@@ -610,17 +610,6 @@ pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Recor
     measure_first(u64::MAX, target, work, seed, watch)
 }
 
-/// As [`measure`], telling of each request of a job's workers as it is issued.
-pub fn measure_telling(
-    target: &Target,
-    work: &Work,
-    seed: u64,
-    tell: Option<&Tell>,
-    watch: impl FnMut(&Record),
-) -> Result<Measured, RunError> {
-    measure_all(u64::MAX, target, work, seed, tell, watch)
-}
-
 /// As [`measure`], ended after `most` requests.
 pub fn measure_first(
     most: u64,
@@ -629,10 +618,11 @@ pub fn measure_first(
     seed: u64,
     watch: impl FnMut(&Record),
 ) -> Result<Measured, RunError> {
-    measure_all(most, target, work, seed, None, watch)
+    measure_telling(most, target, work, seed, None, watch)
 }
 
-fn measure_all(
+/// As [`measure_first`]; `tell` is told of each request of a job's workers as it is issued.
+pub fn measure_telling(
     most: u64,
     target: &Target,
     work: &Work,

@@ -239,18 +239,12 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         Direction::Mixed => format!("{mix_read} %"),
         _ => "not mixed".to_owned(),
     };
-    let order = match modifier {
-        None => "each by itself".to_owned(),
-        Some(Modifier::Run(count)) => format!("{count} in sequence from each place"),
-        Some(Modifier::Same(count)) => format!("{count} at each place"),
-        Some(Modifier::Skip(bytes)) => format!("{bytes} bytes left out after each"),
-    };
     vec![
         ("job.pattern.generator", format!("fio, {generator}")),
         ("job.pattern.direction", self::direction(*direction).to_owned()),
         ("job.pattern.reads", reads),
         ("job.pattern.random", format!("{} %", triple(random))),
-        ("job.pattern.order", format!("{order}; {}", service(*file_service))),
+        ("job.pattern.order", format!("{}; {}", order(*modifier), service(*file_service))),
         ("job.pattern.distribution", self::distribution(distribution)),
         ("job.pattern.coverage", (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
         ("job.pattern.seed", self::seed(*seed, *repeat)),
@@ -267,6 +261,15 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         ("job.depth.engine", self::engine(*engine, depth, hangs)),
         ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
+}
+
+fn order(modifier: Option<Modifier>) -> String {
+    match modifier {
+        None => "each by itself".to_owned(),
+        Some(Modifier::Run(count)) => format!("{count} in sequence from each place"),
+        Some(Modifier::Same(count)) => format!("{count} at each place"),
+        Some(Modifier::Skip(bytes)) => format!("{bytes} bytes left out after each"),
+    }
 }
 
 /// The seed; for fio's own, the original words.

@@ -26,6 +26,7 @@
 //! | [`results`] | result folders |
 //! | [`planned`] | a study with its plan, and results opened for it |
 //! | [`study`] | runs a study, and makes its page |
+//! | `iolog` | the logs that fio jobs ask for, in fio's own form |
 //! | [`run`] | one run |
 //! | [`values`] | values of a setting, as a list or ranges |
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |

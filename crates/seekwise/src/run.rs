@@ -111,7 +111,7 @@ impl<'a> Runnable<'a> {
         let iologs = Iologs::create(&prepared.logs)?;
         let tell = iologs.tell();
         let mut progress = Progress::begin(&prepared, observer);
-        let measured = measure_telling(&prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
+        let measured = measure_telling(u64::MAX, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
             progress.take(record);
             watch(record);
             log.take(record);

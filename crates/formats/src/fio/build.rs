@@ -15,7 +15,7 @@ use super::job_file::{JobFile, Origin, Section};
 use super::layout::{self, Clone, Plan};
 use super::number::Amount;
 use super::opened::{Hint, Opened};
-use super::settings::{REPLAYING, Settings, ZONING};
+use super::settings::{Grouping, REPLAYING, Settings, ZONING};
 use crate::diagnostic::Diagnostic;
 
 /// fio's default `randseed`.
@@ -54,7 +54,7 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
         let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).key("nrfiles")]);
     }
-    if let Some(section) = file.sections.iter().position(|section| section.settings.read_iolog.is_some()) {
+    if let Some(section) = file.sections.iter().position(|section| section.settings.logs.read.is_some()) {
         return Err(vec![file.at(section, "read_iolog", "it plays a log, which takes the place of a job here")]);
     }
     if !cached {
@@ -170,15 +170,16 @@ pub(super) fn clones(file: &JobFile) -> Vec<Clone> {
     let mut reported: Option<u32> = None;
     for (section, job) in file.sections.iter().enumerate() {
         let settings = &job.settings;
+        let Grouping { stonewall, new_group, group_reporting } = settings.grouping;
         if !clones.is_empty() {
-            stage += u32::from(settings.stonewall);
-            group_id += u32::from(settings.stonewall || settings.new_group);
+            stage += u32::from(stonewall);
+            group_id += u32::from(stonewall || new_group);
         }
         for number in std::iter::once(0).chain((1..settings.numjobs).rev()) {
-            if !clones.is_empty() && (!settings.group_reporting || reported != Some(group_id)) {
+            if !clones.is_empty() && (!group_reporting || reported != Some(group_id)) {
                 group += 1;
             }
-            reported = settings.group_reporting.then_some(group_id);
+            reported = group_reporting.then_some(group_id);
             let draw = layout::mix(seed(settings).wrapping_mul(clones.len() as u64 + 1));
             clones.push(Clone { section, number, draw, stage, group_id, group });
         }
@@ -496,9 +497,9 @@ impl Check<'_> {
             "libaio" | "windowsaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
-        let [least, most, low] = settings.batches;
+        let [least, most, low, batch] = settings.batches;
         // What is not given, or more than there may be, is the depth.
-        let batch = if settings.batch == 0 { settings.iodepth } else { settings.batch.min(settings.iodepth) };
+        let batch = if batch == 0 { settings.iodepth } else { batch.min(settings.iodepth) };
         Engine { kind, least, most: most.max(least), low, batch }
     }
 
@@ -622,6 +623,6 @@ impl Settings {
 impl Section {
     /// Whether the job's workers share one report (`group_reporting`).
     pub fn reports_as_group(&self) -> bool {
-        self.settings.group_reporting
+        self.settings.grouping.group_reporting
     }
 }

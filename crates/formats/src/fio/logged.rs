@@ -16,7 +16,7 @@ const LONGEST: usize = 255;
 /// The log of one worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOf {
-    /// Its worker.
+    /// Index of its worker in the job.
     pub worker: u16,
     /// Where it is to be written, as the job file says it.
     pub path: String,
@@ -32,7 +32,7 @@ impl JobFile {
     /// The logs that the job asks for, of files laid out on a drive of this many sectors, where it is a job there.
     pub fn logs(&self, device_sectors: u64) -> Result<Vec<LogOf>, Vec<Diagnostic>> {
         let clones = build::clones(self);
-        if self.sections.iter().all(|section| section.settings.write_iolog.is_none()) {
+        if self.sections.iter().all(|section| section.settings.logs.write.is_none()) {
             return Ok(Vec::new());
         }
         let mut errors = Vec::new();
@@ -40,7 +40,7 @@ impl JobFile {
         let mut logs: Vec<LogOf> = Vec::new();
         for ((worker, clone), plan) in (0..).zip(&clones).zip(plans) {
             let settings = &self.sections[clone.section].settings;
-            let (Some(path), Some(plan)) = (&settings.write_iolog, plan) else { continue };
+            let (Some(path), Some(plan)) = (&settings.logs.write, plan) else { continue };
             let refuse = |message: String| self.at(clone.section, "write_iolog", message);
             let files: Vec<(String, Region)> = plan.names.into_iter().zip(plan.wholes).collect();
             if logs.iter().any(|log| log.path == *path) {

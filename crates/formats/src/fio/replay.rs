@@ -79,7 +79,7 @@ pub struct Replayed {
 impl JobFile {
     /// The log that the job plays, where it plays one.
     pub fn replay(&self) -> Result<Option<Replayed>, Vec<Diagnostic>> {
-        let Some(index) = self.sections.iter().position(|section| section.settings.read_iolog.is_some()) else {
+        let Some(index) = self.sections.iter().position(|section| section.settings.logs.read.is_some()) else {
             return Ok(None);
         };
         let settings = &self.sections[index].settings;
@@ -98,7 +98,7 @@ impl JobFile {
             fault.key(&given.name).expected("the option taken out")
         };
         errors.extend(self.given().filter(refused).map(refusal));
-        let paths = settings::names(settings.read_iolog.as_deref().unwrap_or("")).unwrap_or_default();
+        let paths = settings::names(settings.logs.read.as_deref().unwrap_or("")).unwrap_or_default();
         let [path] = &paths[..] else {
             let fault = self.at(index, "read_iolog", format!("{} logs are named", paths.len()));
             errors.push(fault.expected("one: the others are those of clones, which are not in this version"));
@@ -122,7 +122,7 @@ impl JobFile {
 
     fn asked(&self, index: usize) -> Asked {
         let settings = &self.sections[index].settings;
-        let own = &settings.replay;
+        let own = &settings.logs.replay;
         let engine = settings.engine();
         let one = engine.runs == Runs::Synchronous || (engine.name == "null" && settings.iodepth == 1);
         let calls = one || matches!(engine.name, "libaio" | "windowsaio");

@@ -63,21 +63,13 @@ pub(super) struct Settings {
     pub(super) zoned: Zoning,
     // Concurrency.
     pub(super) iodepth: u32,
-    /// `iodepth_batch_complete_min` and `_max`, and `iodepth_low`.
-    pub(super) batches: [u32; 3],
-    /// `iodepth_batch`.
-    pub(super) batch: u32,
+    /// `iodepth_batch_complete_min` and `_max`, `iodepth_low`, and `iodepth_batch`.
+    pub(super) batches: [u32; 4],
     pub(super) serialize_overlap: bool,
     pub(super) offload: bool,
     pub(super) numjobs: u32,
-    pub(super) stonewall: bool,
-    pub(super) new_group: bool,
-    pub(super) group_reporting: bool,
-    /// The log that it plays.
-    pub(super) read_iolog: Option<String>,
-    pub(super) replay: Replaying,
-    /// Where its requests are written down.
-    pub(super) write_iolog: Option<String>,
+    pub(super) grouping: Grouping,
+    pub(super) logs: Logs,
     /// `cmdprio_percentage` and `cmdprio_class`; 0 is the class not given.
     pub(super) priority: [[u64; 3]; 2],
     // Durability.
@@ -107,6 +99,24 @@ pub(super) struct Settings {
     pub(super) flow: [u32; 3],
     /// Where each option was last given.
     places: BTreeMap<&'static str, (String, usize)>,
+}
+
+/// Where stages and groups of jobs begin, and whether a group is reported as one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Grouping {
+    pub(super) stonewall: bool,
+    pub(super) new_group: bool,
+    pub(super) group_reporting: bool,
+}
+
+/// The logs of a job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Logs {
+    /// The log that it plays (`read_iolog`).
+    pub(super) read: Option<String>,
+    pub(super) replay: Replaying,
+    /// The log of its requests (`write_iolog`).
+    pub(super) write: Option<String>,
 }
 
 /// How a log is played.
@@ -227,17 +237,12 @@ impl Default for Settings {
             zone_skip: Amount::Bytes(0),
             zoned: Zoning::default(),
             iodepth: 1,
-            batches: [1, 0, 0],
-            batch: 1,
+            batches: [1, 0, 0, 1],
             serialize_overlap: false,
             offload: false,
             numjobs: 1,
-            stonewall: false,
-            new_group: false,
-            group_reporting: false,
-            read_iolog: None,
-            replay: Replaying::default(),
-            write_iolog: None,
+            grouping: Grouping::default(),
+            logs: Logs::default(),
             priority: [[0; 3]; 2],
             direct: false,
             write_through: false,
@@ -290,7 +295,7 @@ impl Settings {
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             Fate::Harmless(reason) if name == "iodepth_batch" => {
-                self.batch = value.number() as u32;
+                self.batches[3] = value.number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
@@ -368,7 +373,7 @@ impl Settings {
             "offset_align" => self.offset_align = Some(value.number()),
             "number_ios" => self.number_ios = value.number(),
             "fill_device" => self.fill_device = value.on(),
-            "write_iolog" => self.write_iolog = Some(value.text()),
+            "write_iolog" => self.logs.write = Some(value.text()),
             _ => return Ok(self.set_replay(name, value)),
         }
         Ok(true)
@@ -376,12 +381,12 @@ impl Settings {
 
     fn set_replay(&mut self, name: &str, value: &Value) -> bool {
         match name {
-            "read_iolog" => self.read_iolog = Some(value.text()),
-            "replay_no_stall" => self.replay.no_stall = value.on(),
-            "replay_redirect" => self.replay.redirect = Some(value.text()),
-            "replay_time_scale" => self.replay.time_scale = value.number() as u32,
-            "replay_scale" => self.replay.scale = value.number(),
-            "replay_align" => self.replay.align = value.number(),
+            "read_iolog" => self.logs.read = Some(value.text()),
+            "replay_no_stall" => self.logs.replay.no_stall = value.on(),
+            "replay_redirect" => self.logs.replay.redirect = Some(value.text()),
+            "replay_time_scale" => self.logs.replay.time_scale = value.number() as u32,
+            "replay_scale" => self.logs.replay.scale = value.number(),
+            "replay_align" => self.logs.replay.align = value.number(),
             _ => return false,
         }
         true
@@ -506,9 +511,9 @@ impl Settings {
             "serialize_overlap" => self.serialize_overlap = value.on(),
             "io_submit_mode" => self.offload = value.is_word("offload"),
             "numjobs" => self.numjobs = value.number() as u32,
-            "stonewall" => self.stonewall = value.on(),
-            "new_group" => self.new_group = value.on(),
-            "group_reporting" => self.group_reporting = value.on(),
+            "stonewall" => self.grouping.stonewall = value.on(),
+            "new_group" => self.grouping.new_group = value.on(),
+            "group_reporting" => self.grouping.group_reporting = value.on(),
             "direct" => self.direct = value.on(),
             "invalidate" => self.system.invalidate = value.on(),
             "buffered" => self.direct = !value.on(),
