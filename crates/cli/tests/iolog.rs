@@ -73,7 +73,7 @@ fn a_log_is_written_below_the_current_folder_and_replaces_nothing_unasked() {
     run(here.path(), &[]).done();
     assert_eq!(names(here.path()), ["a.log", "b.log", "j.fio"]);
     let again = run(here.path(), &[]);
-    assert!(again.code == 2 && again.err.contains("a.log: is there already"), "{}", again.err);
+    assert!(again.code == 2 && again.err.contains("a.log: already exists"), "{}", again.err);
     run(here.path(), &["--force"]).done();
     for path in ["../out.log", "/tmp/out.log"] {
         let here = folder(&JOB.replace("a.log", path));
