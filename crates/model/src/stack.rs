@@ -205,7 +205,7 @@ impl Stack {
 
     /// How each of its drives turns and moves its arm.
     pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
-        (0..self.drives()).map(|number| self.drive(seed, number).profile().mechanics.clone()).collect()
+        (0..self.drives()).map(|number| self.drive(seed, number).mechanics().clone()).collect()
     }
 
     /// Nothing stands above the drive or beside it, and nothing changes.

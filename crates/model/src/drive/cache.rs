@@ -9,7 +9,7 @@
 
 use alloc::vec::Vec;
 
-use super::dirty::{Dirty, Piece};
+use super::piece::{Dirty, Piece};
 use super::profile::Cache;
 use crate::recency::Recency;
 

@@ -6,66 +6,9 @@
 //! way to the medium stays as it is: a write of the same blocks begins another run, which leaves after it. With `cache.fills_while_draining` a run is a ring:
 //! while its first part is on its way to the medium its end may go on growing, and what has left it makes room.
 
-use alloc::vec::Vec;
-
 use super::cache::Buffer;
+use super::piece::{Dirty, Piece, Room};
 use crate::time::Instant;
-
-/// A run written by one request and not yet on the medium.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
-    /// First block.
-    pub lba: u64,
-    /// Blocks.
-    pub sectors: u32,
-    /// The stamp of the write.
-    pub stamp: u64,
-    /// Its data are in the buffer from here on.
-    pub arrived: Instant,
-}
-
-impl Piece {
-    pub(super) fn end(&self) -> u64 {
-        self.lba + u64::from(self.sectors)
-    }
-}
-
-/// A dirty segment.
-#[derive(Clone, Debug)]
-pub struct Dirty {
-    /// Its pieces in LBA order, without gaps.
-    pub pieces: Vec<Piece>,
-    /// Since when it is dirty.
-    pub since: Instant,
-    /// Numbers dirty segments in the order in which they became so.
-    pub serial: u64,
-    /// It is on its way to the medium as far as this block.
-    leaving: Option<u64>,
-    /// The number, and since when it is dirty, of what lies behind that.
-    tail: Option<(u64, Instant)>,
-    /// The number of the last write that joined it, or began it where another had ended.
-    grew: Option<u64>,
-}
-
-impl Dirty {
-    /// On its way to the medium.
-    pub fn is_leaving(&self) -> bool {
-        self.leaving.is_some()
-    }
-}
-
-/// What a cached write meets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// Joins the dirty segment whose end it continues.
-    Join(usize),
-    /// Overwrites blocks inside this dirty segment.
-    Within(usize),
-    /// Takes a segment of its own.
-    New,
-    /// Must wait until a dirty segment has been destaged: there is no room.
-    Wait,
-}
 
 impl Buffer {
     /// How far a write of `lba..end` meets the same from its start: the inside of one dirty run, or none. What is on its way
