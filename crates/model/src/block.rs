@@ -27,7 +27,7 @@
 pub mod assurance;
 pub mod cut;
 
-use crate::record::{DriveLog, Effort, Part, Parts};
+use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
 /// Bytes in one sector of the vocabulary: every `lba` and `sectors` counts these.
@@ -328,17 +328,6 @@ pub enum ControlError {
     PoweredOff,
 }
 
-/// How the medium is divided, for zoned (shingled) devices; the whole device is conventional when absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZoneLimits {
-    /// Sectors from one zone's start to the next one's.
-    pub sectors: u64,
-    /// Zones that may be written at random, from the first.
-    pub conventional: u32,
-    /// Zones that may be open at once; 0 is no limit.
-    pub open: u32,
-}
-
 /// What a unit of a device can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -348,8 +337,6 @@ pub struct Limits {
     pub logical: u32,
     /// Bytes in a physical sector: writes of less cost a read.
     pub physical: u32,
-    /// Zones, if the device has them.
-    pub zones: Option<ZoneLimits>,
     /// Largest request in sectors.
     pub max_transfer: u32,
     /// Requests it takes at once.

@@ -175,7 +175,6 @@ impl Device for Drive {
             sectors: self.medium.sectors(),
             logical: 512,
             physical: self.medium.physical_sector(),
-            zones: None,
             max_transfer: link.max_transfer,
             depth: self.electronics.depth(),
             fua: link.fua,

@@ -5,7 +5,8 @@
 //! | [`time`] | instants and spans in integer nanoseconds |
 //! | [`rng`] | one seed, named streams |
 //! | [`block`] | the vocabulary, and the [`block::Device`] contract at which all rooms meet |
-//! | [`record`] | what happened to one request: the parts of its response |
+//! | [`parts`] | the parts of a response |
+//! | [`record`] | what happened to one request: the account of its parts, what a run keeps |
 //! | [`engine`] | joins a source to a device, in whatever time the caller has |
 //! | [`queue`] | who is next: one queue for host and drive |
 //! | [`recency`] | which of a number of things was used longest ago |
@@ -28,6 +29,7 @@ pub mod engine;
 pub mod files;
 pub mod flash;
 pub mod host;
+pub mod parts;
 pub mod queue;
 pub mod recency;
 pub mod record;

@@ -1,119 +1,12 @@
-//! What happened to one request: the anatomy of its response, and the record that a run keeps.
+//! What happened to one request: the account of its response ([`parts`](crate::parts)), and the record that a run keeps.
 //!
 //! The parts are differences of instants. Whoever serves a request keeps a [`Ledger`] beside it and writes down each
 //! stretch as it passes; who hands it on as one command adds a stretch of its own to what comes back. No part is computed
 //! as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
-//!
-//! ```text
-//!  submitted                                                                               finished
-//!  |processor|driver|flush|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
-//! ```
-//! *Flush* is the wait behind one: until a flush, or another barrier, that came before has passed, or, of a command that
-//! the drive has queued, while it writes back for a flush; of a flush itself, until what was dirty is on the medium.
-//! *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait for
-//! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
-//! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
 
 use crate::block::{Completion, Flags, Request, Served, Status};
+pub use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
-
-/// Where time goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Part {
-    /// Processor cores of the host.
-    Processor,
-    /// Waiting in the operating system's driver.
-    Driver,
-    /// Waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium.
-    Flush,
-    /// The controller's own cost, and waiting for its channel.
-    Controller,
-    /// Waiting in the drive's queue.
-    Queue,
-    /// The drive's command overhead.
-    Overhead,
-    /// Arm movement or head switch.
-    Seek,
-    /// Extra settling before a write.
-    Settle,
-    /// Rotational latency.
-    Rotation,
-    /// Wanted sectors passing under the head.
-    Transfer,
-    /// Waiting for a segment, or for a prefetch in progress.
-    Cache,
-    /// Moving data over the interface.
-    Link,
-}
-
-impl Part {
-    /// How many there are.
-    pub const COUNT: usize = 12;
-    /// All of them, in the order in which a request meets them.
-    pub const ALL: [Part; Part::COUNT] = [
-        Part::Processor,
-        Part::Driver,
-        Part::Flush,
-        Part::Controller,
-        Part::Queue,
-        Part::Overhead,
-        Part::Seek,
-        Part::Settle,
-        Part::Rotation,
-        Part::Transfer,
-        Part::Cache,
-        Part::Link,
-    ];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Part::Processor => "processor",
-            Part::Driver => "driver",
-            Part::Flush => "flush",
-            Part::Controller => "controller",
-            Part::Queue => "queue",
-            Part::Overhead => "overhead",
-            Part::Seek => "seek",
-            Part::Settle => "settle",
-            Part::Rotation => "rotation",
-            Part::Transfer => "transfer",
-            Part::Cache => "cache",
-            Part::Link => "link",
-        }
-    }
-}
-
-/// A response taken apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts([u64; Part::COUNT]);
-
-impl Parts {
-    /// No time at all.
-    pub const NONE: Parts = Parts([0; Part::COUNT]);
-
-    /// The time spent in `part`.
-    pub fn get(&self, part: Part) -> Span {
-        Span::from_nanos(self.0[part as usize])
-    }
-
-    /// Adds `span` to `part`.
-    pub fn add(&mut self, part: Part, span: Span) {
-        self.0[part as usize] += span.nanos();
-    }
-
-    /// The nanoseconds of all parts, in the order of [`Part::ALL`].
-    #[inline]
-    pub fn nanos(&self) -> &[u64; Part::COUNT] {
-        &self.0
-    }
-
-    /// All parts together: the response time.
-    pub fn total(&self) -> Span {
-        Span::from_nanos(self.0.iter().sum())
-    }
-}
 
 /// The running account of one request: everything up to `mark` is written down.
 #[derive(Clone, Copy, Debug)]
@@ -132,10 +25,8 @@ impl Ledger {
     /// The stretch from the last mark until `at` went into `part`. Panics when `at` is before the mark.
     #[inline]
     pub fn until(&mut self, part: Part, at: Instant) {
-        let stretch = at.since(self.mark).nanos();
         // All parts together are the time from the start to the mark: none can wrap.
-        let sum = &mut self.parts.0[part as usize];
-        *sum = sum.wrapping_add(stretch);
+        self.parts.add_nanos(part, at.since(self.mark).nanos());
         self.mark = at;
     }
 
@@ -145,22 +36,14 @@ impl Ledger {
         if at >= self.mark {
             return self.until(part, at);
         }
-        let mut excess = self.mark.since(at).nanos();
-        for held in self.parts.0.iter_mut().rev() {
-            let back = excess.min(*held);
-            *held -= back;
-            excess -= back;
-        }
+        self.parts.take_back(self.mark.since(at).nanos());
         self.mark = at;
     }
 
     /// The stretch from the last mark until `child.submitted` went into `waiting`, and what followed is the child's.
     #[inline]
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
-        // The one part after all: a wide read of what has just been written narrowly would wait for that.
-        for (sum, part) in self.parts.0.iter_mut().zip(&child.parts.0) {
-            *sum = sum.wrapping_add(*part);
-        }
+        self.parts.add_all(&child.parts);
         self.until(waiting, child.submitted);
         self.mark = child.finished;
     }
@@ -185,42 +68,6 @@ impl Ledger {
     /// The parts up to the mark.
     pub fn parts(&self) -> Parts {
         self.parts
-    }
-}
-
-/// What a request asked of the host's processor: counted by the layers on its way, paid in the topmost one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Effort {
-    /// Commands sent to devices for it.
-    pub commands: u16,
-    /// Interrupts that the processor saw of them.
-    pub interrupts: u16,
-    /// Sectors that the processor copied in memory.
-    pub copied: u32,
-    /// Sectors that the processor read in memory to compute parity, or what parity gives back.
-    pub parity: u32,
-    /// How long the processor moved its data itself, a word at a time (PIO).
-    pub programmed: Span,
-    /// Core time spent on it; nothing where no processor is modelled.
-    pub busy: Span,
-}
-
-impl Effort {
-    /// Nothing.
-    pub const NONE: Effort =
-        Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
-    /// One command, answered by one interrupt.
-    pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
-
-    /// Adds another's.
-    #[inline]
-    pub fn add(&mut self, other: &Effort) {
-        self.commands = self.commands.saturating_add(other.commands);
-        self.interrupts = self.interrupts.saturating_add(other.interrupts);
-        self.copied = self.copied.saturating_add(other.copied);
-        self.parity = self.parity.saturating_add(other.parity);
-        self.programmed += other.programmed;
-        self.busy += other.busy;
     }
 }
 
@@ -250,26 +97,6 @@ impl Account {
     pub fn adopt(&mut self, waiting: Part, child: &Completion) {
         self.ledger.adopt(waiting, child);
         self.effort.add(&child.effort);
-    }
-}
-
-/// What drives did since the beginning, whoever asked for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DriveLog {
-    /// Flush commands that reached them.
-    pub flushes: u64,
-    /// Accesses that began on another cylinder than the heads were at, for commands and for what is written back.
-    pub seeks: u64,
-    /// Of these, those that went the other way than the one before.
-    pub reversals: u64,
-}
-
-impl DriveLog {
-    /// Adds another drive's.
-    pub fn add(&mut self, other: &DriveLog) {
-        self.flushes += other.flushes;
-        self.seeks += other.seeks;
-        self.reversals += other.reversals;
     }
 }
 
