@@ -18,7 +18,7 @@
 //!
 //! Facts (sectors, volumes, how many drives) are worked out from the description; no device is built for them.
 
-mod breakers;
+pub mod breakers;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -44,8 +44,6 @@ use crate::host::processor::{Processor, ProcessorSpec};
 use crate::host::scsi::{MOST_DRIVES, Scsi, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
-
-pub use self::breakers::PromiseBreaker;
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
 /// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the

@@ -1,6 +1,7 @@
 //! Read-ahead: what a thread's reads of a file say about the next ones. Counts are in pages.
 
-use super::{Ahead, PAGE, PageCache};
+use super::pages::{PAGE, PageCache};
+use super::rules::Ahead;
 use crate::files::call::File;
 
 /// What is remembered of a thread's reads of a file.

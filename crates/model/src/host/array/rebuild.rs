@@ -9,50 +9,10 @@ use alloc::format;
 
 use super::layout::{Level, Volume};
 use super::portions::{Kind, NOBODY, Portion};
+use super::progress::{Progress, RUNS, Rebuild};
 use super::{Array, Crank, numbering};
 use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
-
-/// Runs under way at once: one is read while the one before is written.
-const RUNS: usize = 2;
-
-/// A rebuild under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rebuild {
-    pub member: u32,
-    /// The next run begins at this sector of the members.
-    pub next: u64,
-    /// Where the runs under way begin; `u64::MAX` for none.
-    pub runs: [u64; RUNS],
-    /// The next run may begin from here on.
-    pub due: Instant,
-    /// The last flush is under way.
-    pub sealing: bool,
-}
-
-impl Rebuild {
-    /// All before this sector is rebuilt.
-    pub fn done(&self) -> u64 {
-        self.runs.iter().fold(self.next, |least, &run| least.min(run))
-    }
-
-    fn idle(&self) -> bool {
-        self.runs == [u64::MAX; RUNS]
-    }
-}
-
-/// How far the rebuild of a member has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// When the last rebuild began.
-    pub began: Option<Instant>,
-    /// When it ended.
-    pub ended: Option<Instant>,
-    /// Sectors of the new drive that are rebuilt.
-    pub sectors: u64,
-    /// Sectors that could not be read from the others.
-    pub unread: u64,
-}
 
 impl Array {
     /// How far the last rebuild has come.
@@ -72,7 +32,7 @@ impl Array {
         self.switch(crank, now, member, "off")?;
         // Behind what it wrote until now.
         crank.collect_landings(self);
-        numbering::tell_member(crank, now, member, LandingKind::Gone);
+        numbering::tell_member(&mut crank.landings, now, member, LandingKind::Gone);
         Ok(())
     }
 
@@ -143,7 +103,7 @@ impl Array {
             Level::Raid10 => 1 << (rebuild.member / 2),
             _ => u64::MAX,
         };
-        let number = self.numbering.take_run(crank, now, &self.volumes, (rebuild.member, from, to));
+        let number = self.numbering.take_run(&mut crank.landings, now, &self.volumes, (rebuild.member, from, to));
         let span = (from, to);
         let portion =
             Portion { kind: Kind::Rebuild, number, volume: index as u8, span, lanes, ..Portion::open(NOBODY, now) };
@@ -190,7 +150,7 @@ impl Array {
             rebuild.sealing = false;
             if portion.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);
-                numbering::tell_member(crank, now, rebuild.member, LandingKind::Whole);
+                numbering::tell_member(&mut crank.landings, now, rebuild.member, LandingKind::Whole);
                 self.progress.sectors = rebuild.next;
                 self.progress.ended = Some(now);
                 self.rebuild = None;

@@ -1,9 +1,9 @@
 //! Directories of NTFS: entries in the directory's record until it is full, then in index buffers of 4 KiB.
 
-use super::super::Refused;
 use super::super::change::Fact;
 use super::super::contents::Contents;
 use super::super::plan::{Plan, Role};
+use super::super::refusal::Refused;
 use super::super::tree::{FileId, Name};
 use super::{FILE_NAME, Ntfs, eights, room};
 
