@@ -5,12 +5,13 @@ use super::Text;
 use super::source::{code, without_tests, words};
 
 /// Which rooms of the model a room may name. `host`, `drive`, `workload` and `files` never see one another: they meet
-/// at `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 15] = [
+/// at `block`. `testing` is for tests and sees all.
+const ROOMS: [(&str, &[&str]); 16] = [
     ("time", &[]),
     ("rng", &["time"]),
-    ("block", &["time", "record"]),
-    ("record", &["time", "block"]),
+    ("parts", &["time"]),
+    ("block", &["time", "parts"]),
+    ("record", &["time", "parts", "block"]),
     ("queue", &["time", "block"]),
     ("engine", &["time", "block", "record"]),
     ("recency", &[]),
