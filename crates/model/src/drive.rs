@@ -1,7 +1,22 @@
-//! The drive: a [`Device`] made of geometry, mechanics, buffer and firmware.
+//! The drive: a [`Device`] that joins its parts. Bytes and power-up time are not modelled.
 //!
-//! This file keeps the contract (what is due when, in which order); `firmware` says what happens at each instant.
-//! Bytes and power-up time are not modelled.
+//! | part | state of its own |
+//! |---|---|
+//! | `electronics` | commands in flight: decoding, who is held back for whom, when each is done |
+//! | `queuing` | those of them that want the medium |
+//! | `link` | when data and commands cross the interface |
+//! | `cache`, with `dirty` | which blocks are in the buffer, and which of them are not on the medium |
+//! | `segmentation` | what an adaptive buffer is divided into |
+//! | `promises` | which writes are acknowledged from the buffer, and what a cut costs |
+//! | `write_back` | which dirty segment is next, and the flushes and writes that wait for it |
+//! | `media_cache` | what lies in the media cache |
+//! | `medium` | arm, platter, what they are at work on |
+//! | `landings` | what became of written blocks |
+//!
+//! A part knows no other's state; what takes several is done here, by the drive. This file keeps the contract (what is due
+//! when, in which order), and of the files that go on with it `firmware` says what happens at each instant, `reads`,
+//! `read_ahead`, `along` and `writes` what a command does, `turn`, `plan` and `staging` what the medium does next, `lone` what
+//! is quicker alone, `power` what ends all that.
 //!
 //! ```text
 //!  submit -> electronics (overhead) -> buffer hit? ----------------------------> link -> completion
@@ -41,6 +56,7 @@ mod target;
 mod turn;
 mod write_back;
 mod writes;
+mod written;
 
 use self::cache::Buffer;
 use self::electronics::Electronics;
