@@ -210,14 +210,23 @@ impl WriteBack {
         self.sort_out(buffer, medium);
         let fence = self.first_fence();
         let spares = fence == u64::MAX && buffer.any_may_grow();
-        let choose = |spares: bool| {
-            let admit = |destage: &Destage| destage.serial < fence && !(spares && buffer.is_growing(destage.segment));
-            let head = u64::from(medium.arm().cylinder);
-            self.queue.choose_among(admit, now, head, &medium.reach(now), bar)
-        };
-        let choice = choose(spares).or_else(|| if spares { choose(false) } else { None })?;
+        let among = |spares: bool| self.choose_below(fence, spares, now, (buffer, medium), bar);
+        let choice = among(spares).or_else(|| if spares { among(false) } else { None })?;
         let (since, destage) = self.queue.chosen(&choice);
         Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
+    }
+
+    /// The next of those below the number `fence`, and, where it spares them, of those that do not grow.
+    fn choose_below(
+        &self,
+        fence: u64,
+        spares: bool,
+        now: Instant,
+        (buffer, medium): (&Buffer, &Medium),
+        bar: u64,
+    ) -> Option<Choice> {
+        let admit = move |destage: &Destage| destage.serial < fence && !(spares && buffer.is_growing(destage.segment));
+        self.queue.choose_among(admit, now, u64::from(medium.arm().cylinder), &medium.reach(now), bar)
     }
 
     /// Brings the queue up to date: those that are being written or gone leave it, those that became dirty since join it.
