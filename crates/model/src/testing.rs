@@ -3,7 +3,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`Small`] | the settings of a small drive, and the [`Profile`] they make |
+//! | [`Small`] | the settings of a small drive, and the [`Profile`](crate::drive::profile::Profile) they make |
 //! | [`Stack`] | such a drive with host layers above it |
 //! | [`Sight`] | which copies of an array's blocks a client can expect |
 //! | [`Members`] | what an array with lost members still holds, and where it has a write hole |
