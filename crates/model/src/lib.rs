@@ -5,8 +5,9 @@
 //! |---|---|
 //! | [`time`] | instants and spans in integer nanoseconds |
 //! | [`rng`] | random numbers: one seed, named streams |
+//! | [`parts`] | the parts of a response time, in one table |
 //! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet |
-//! | [`record`] | what happened to a request: the parts of its response time |
+//! | [`record`] | what happened to a request: the account of its parts, and what a run keeps |
 //! | [`engine`] | joins a source to a device, in virtual or real time |
 //! | [`queue`] | the request queue of hosts and drives, and its scheduling policies |
 //! | [`recency`] | an LRU list |
@@ -102,6 +103,7 @@ pub mod files;
 pub mod flash;
 pub mod history;
 pub mod host;
+pub mod parts;
 pub mod queue;
 pub mod recency;
 pub mod record;

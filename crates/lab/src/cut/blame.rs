@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use seekwise_model::block::assurance::Assurance;
-use seekwise_model::stack::{PromiseBreaker, Stack};
+use seekwise_model::stack::Stack;
+use seekwise_model::stack::breakers::PromiseBreaker;
 use serde::Serialize;
 
 use super::loss::{Class, Cut};

@@ -8,7 +8,7 @@
 //! request comes at once, here after a gap.
 
 use super::fixed;
-use super::{Pace, Process, Rate, Think};
+use super::job::{Pace, Process, Rate, Think};
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 

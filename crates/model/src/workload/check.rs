@@ -10,7 +10,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::address::zipf_fits;
-use super::{
+use super::job::{
     Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Worker,
 };
 use crate::block::{Limits, SECTOR};

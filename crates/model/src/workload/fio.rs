@@ -11,9 +11,9 @@
 use alloc::vec::Vec;
 
 use super::address::{Address, Chance, Space};
+use super::job::{Blocks, Direction, EngineKind, FileService, FioPattern, Generator, Modifier, Region, Syncs};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
-use super::{Blocks, Direction, EngineKind, FileService, FioPattern, Generator, Modifier, Region, Syncs};
 use crate::block::Op;
 
 /// Index of reads in fio's triples.
