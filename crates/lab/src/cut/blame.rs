@@ -4,10 +4,9 @@
 use std::collections::BTreeSet;
 
 use seekwise_model::block::assurance::Assurance;
+use seekwise_model::durability::loss::{Class, Cut};
 use seekwise_model::stack::{PromiseBreaker, Stack};
 use serde::Serialize;
-
-use super::loss::{Class, Cut};
 
 /// A level that broke a promise, and the setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
