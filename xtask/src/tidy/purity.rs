@@ -6,7 +6,7 @@ use super::source::{code, without_tests, words};
 
 /// Which rooms of the model a room may name. `host`, `drive`, `workload` and `files` never see one another: they meet
 /// at `block`. `block` and `record` are one vocabulary in two files. `testing` is for tests and sees all.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 18] = [
     ("time", &[]),
     ("rng", &["time"]),
     ("block", &["time", "record"]),
@@ -21,6 +21,9 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("files", &["time", "rng", "block", "recency", "slab"]),
     ("flash", &["time", "block", "record"]),
     ("stack", &["time", "rng", "block", "drive", "flash", "host"]),
+    ("witness", &["time", "block", "record"]),
+    ("history", &["time", "block", "witness"]),
+    ("durability", &["time", "block", "witness", "history", "files", "host", "stack"]),
     ("testing", &["time", "rng", "block", "record", "queue", "engine", "drive", "host", "stack", "workload"]),
 ];
 
