@@ -263,20 +263,21 @@ mod tests {
     use seekwise_model::record::{Effort, Parts};
     use seekwise_model::testing::{Layer, Small};
 
-    /// A mirror of two drives, which may complete flushes too early.
+    /// A mirror of two drives that cache writes, and may complete flushes too early.
     fn mirror(early_flush: bool) -> Stack {
-        let mut stack = Stack::bare(Small::default().profile()).under(Layer::Array(ArraySpec {
-            members: 2,
-            shares: vec![Share { level: Level::Raid1, permille: 1000 }],
-            chunk: 16,
-            depth: 32,
-            queue: Discipline::plain(Policy::Fcfs),
-            balance: Balance::First,
-            parity: ParityWrite::Fewest,
-            rebuild_rate: 1 << 27,
-            rebuild_run: 128,
-            lost: 0,
-        }));
+        let mut stack =
+            Stack::bare(Small::default().buffered(4, 64).write_back(2).profile()).under(Layer::Array(ArraySpec {
+                members: 2,
+                shares: vec![Share { level: Level::Raid1, permille: 1000 }],
+                chunk: 16,
+                depth: 32,
+                queue: Discipline::plain(Policy::Fcfs),
+                balance: Balance::First,
+                parity: ParityWrite::Fewest,
+                rebuild_rate: 1 << 27,
+                rebuild_run: 128,
+                lost: 0,
+            }));
         stack.profile.faults.early_flush = early_flush;
         stack
     }
