@@ -19,6 +19,7 @@
 //! | [`stack`] | a drive and the layers above it in order: their description and their builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
+//! | [`durability`] | what a power cut leaves: judges of acknowledgements and landings |
 //! | [`history`] | all that passed a disk at work, with the data of its writes |
 //! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts |
 //!
@@ -98,6 +99,7 @@ extern crate alloc;
 
 pub mod block;
 pub mod drive;
+pub mod durability;
 pub mod engine;
 pub mod files;
 pub mod flash;
