@@ -45,7 +45,6 @@ pub struct Small {
     pub millirpm: u64,
     /// Seek over one cylinder, over a third of them, and over all.
     pub seek: (Span, Span, Span),
-    /// Head switch.
     pub head_switch: Span,
     /// What writing adds to a seek or a head switch.
     pub write_settle: Span,
@@ -256,7 +255,6 @@ impl Small {
 /// A small drive with layers above it.
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// The drive.
     pub drive: Small,
     /// What stands above, the lowest first.
     pub layers: Vec<Layer>,

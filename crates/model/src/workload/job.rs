@@ -103,7 +103,6 @@ pub enum Process {
 pub struct Region {
     /// First byte on the device.
     pub start: u64,
-    /// Bytes.
     pub bytes: u64,
 }
 
@@ -129,12 +128,9 @@ pub struct Window {
 /// The directions of fio's `rw`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Reads.
     #[default]
     Read,
-    /// Writes.
     Write,
-    /// Trims.
     Trim,
     /// Reads and writes, mixed.
     Mixed,
@@ -407,7 +403,6 @@ pub struct IometerPattern {
 /// An Iometer access specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessSpec {
-    /// Its name.
     pub name: String,
     /// Its lines; their shares sum to 100.
     pub lines: Vec<AccessLine>,

@@ -9,7 +9,6 @@ use crate::rng::{Rng, Seed};
 
 /// Where a program is made: the volumes with what is on them so far, and its chance.
 pub struct Place<'a> {
-    /// The volumes.
     pub volumes: &'a mut [Volume],
     /// The program's own chance.
     pub seed: Seed,
