@@ -93,7 +93,6 @@ fn ours(job: &Drawn, most: &[usize]) -> Result<Vec<Vec<Entry>>, String> {
         sectors: 1 << 31,
         logical: 512,
         physical: 512,
-        zones: None,
         max_transfer: 65_536,
         depth: 64,
         fua: false,

@@ -253,7 +253,6 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         sectors: 1 << 31,
         logical: 512,
         physical: 512,
-        zones: None,
         max_transfer: 65_536,
         depth: 32,
         fua: false,

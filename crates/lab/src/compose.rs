@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 
 use seekwise_formats::study::{Compare, Study};
+use seekwise_model::record::Part;
 
 use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
 use crate::made::{MadeFrom, Program, differences};
@@ -278,8 +279,8 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
     let runs = evidence.runs(cell);
     let histogram = pooled(runs);
     let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
-    let part = |name: &str| {
-        let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(name).copied().unwrap_or(0.0)).sum();
+    let part = |part: Part| {
+        let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part.name()).copied().unwrap_or(0.0)).sum();
         sum / runs.len() as f64
     };
     let kind = |of: fn(&RunRecord) -> &crate::run::View| {
@@ -305,20 +306,7 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         flushes: kind(|run| &run.flush),
         flushes_per_s: evidence.mean(cell, |run| run.flush.iops).estimate,
         histogram: histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect(),
-        anatomy_ms: Anatomy {
-            processor: part("processor"),
-            driver: part("driver"),
-            flush: part("flush"),
-            controller: part("controller"),
-            queue: part("queue"),
-            overhead: part("overhead"),
-            seek: part("seek"),
-            settle: part("settle"),
-            rotation: part("rotation"),
-            transfer: part("transfer"),
-            cache: part("cache"),
-            link: part("link"),
-        },
+        anatomy_ms: Anatomy::of(part),
         elapsed_s: mean(|run| run.elapsed_s),
         operations: operations(evidence, cell),
         cpu: processor(runs),

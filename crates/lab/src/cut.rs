@@ -1,38 +1,30 @@
-//! What power cuts would lose, computed from one run: which acknowledged writes are on the medium at an instant, which
-//! are not, and what had been promised of them.
+//! What power cuts would lose, from one run: when they come, and a report of what the judge of the model
+//! ([`seekwise_model::durability`]) finds at each. What the words mean stands there.
 //!
-//! A cut changes nothing before it, so one run with known landings is enough for cuts at any of its instants (rule 5 of
-//! `model/block`). The judge sees what a client sees (submissions, completions) and what the medium received
-//! (landings), never a buffer. For an array it sees what each member received, and judges what a read of the volume
-//! would return ([`view`]). Its memory grows with the data at risk at a time, and, if a cut leaves sectors unreadable,
-//! with the written part of the drive; not with the length of the run.
-//!
-//! | word | meaning here |
+//! | file | what it holds |
 //! |---|---|
-//! | lost | acknowledged, and a sector holds older data: not this write, a later one, or one in flight together with it |
-//! | flushed | acknowledged before the submission of a flush that has completed |
-//! | promised | flushed, marked FUA, or acknowledged by a drive with its write cache off; before an orderly power-off, all |
-//! | torn | left unreadable by the cut; reported separately, and not counted as lost |
-//! | age | the time from a lost write's acknowledgement until the cut |
+//! | `tally` | what a judge tells as it goes, summed up |
+//! | [`curve`] | data at risk over time |
+//! | [`file_losses`] | what cuts left of files and operations |
+//! | [`blame`] | who broke the promises that were found broken |
+//! | [`plot`] | data at risk as a picture |
 
 pub mod blame;
 pub mod curve;
-pub mod files;
-mod heads;
-pub mod judge;
-pub mod loss;
+pub mod file_losses;
 pub mod plot;
-mod rebuilds;
-mod risk;
-pub mod runs;
-pub mod stripes;
-pub mod terms;
-pub mod view;
+mod tally;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use seekwise_model::block::{Completion, Landing, Request, SECTOR};
+use seekwise_model::durability::files::Files;
+use seekwise_model::durability::files::losses::Losses as Left;
+use seekwise_model::durability::judge::{Judge, Judgement};
+use seekwise_model::durability::loss::{Class, Cut, Lost};
+use seekwise_model::durability::terms::Terms;
+use seekwise_model::durability::view::Plan;
 use seekwise_model::files::note::Notes;
 use seekwise_model::files::scene::Closing;
 use seekwise_model::rng::Seed;
@@ -47,12 +39,8 @@ use serde::Serialize;
 
 use self::blame::{Blamed, blamed};
 use self::curve::{Point, Summary};
-use self::files::Files;
-use self::files::report::{FileLosses, OperationLosses};
-use self::judge::{Judge, Judgement};
-use self::loss::{Class, Cut, Lost};
-use self::terms::Terms;
-use self::view::Plan;
+use self::file_losses::{FileLosses, OperationLosses};
+use self::tally::Summed;
 use crate::stats::histogram::Histogram;
 
 /// When the power fails.
@@ -242,7 +230,7 @@ const STEP: u64 = 1 << 16;
 pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
     let terms = Terms::of(stack);
     let plan = judged(stack, work).map_err(RunError::Unfit)?;
-    let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause);
+    let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause, Summed::default());
     let (linger, ends) = (Ending::Linger, Closing::Ends);
     let runs = match when {
         When::Random(n) => {
@@ -263,7 +251,7 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
         When::Off(cuts) => {
             // An orderly power-off promises all acknowledged writes.
             let terms = terms.promising_all();
-            let new = || Judge::new(terms, plan.clone(), Vec::new(), None);
+            let new = || Judge::new(terms, plan.clone(), Vec::new(), None, Summed::default());
             several(stack, work, Seed(seed), *cuts, (Ending::PowerOff, Closing::Unmounts), &new, progress)?
         }
     };
@@ -272,7 +260,7 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
 }
 
 /// When a run ended, and what its judge found.
-type Judged = (Instant, Judgement);
+type Judged = (Instant, Judgement<Summed>);
 
 /// Several runs, each with a seed and a judge of its own.
 fn several(
@@ -281,7 +269,7 @@ fn several(
     seed: Seed,
     cuts: u32,
     ending: (Ending, Closing),
-    new: &(dyn Fn() -> Judge + Sync),
+    new: &(dyn Fn() -> Judge<Summed> + Sync),
     progress: &Progress<'_>,
 ) -> Result<Vec<Judged>, RunError> {
     let done = AtomicU64::new(0);
@@ -316,7 +304,7 @@ fn watch(
     work: &Work,
     seed: Seed,
     ending: (Ending, Closing),
-    judge: Judge,
+    judge: Judge<Summed>,
     tell: &dyn Fn(u64),
 ) -> Result<Judged, RunError> {
     let ((ending, closing), notes) = (ending, Notes::default());
@@ -338,7 +326,7 @@ fn watch(
 
 /// A judge whose requests are counted as they go by.
 struct Telling<'a> {
-    judge: Judge,
+    judge: Judge<Summed>,
     seen: u64,
     tell: &'a dyn Fn(u64),
 }
@@ -370,15 +358,15 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
     let sum = |value: fn(&Cut) -> u64| each.iter().map(value).sum::<u64>();
     let mean = |value: fn(&Cut) -> u64| sum(value) as f64 / each.len().max(1) as f64;
     let most = |value: fn(&Cut) -> u64| each.iter().map(value).max().unwrap_or(0);
-    let curve = runs.first().map(|(_, found)| found.curve.clone()).unwrap_or_default();
+    let curve = runs.first().map(|(_, found)| found.tally.curve.clone()).unwrap_or_default();
     let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
-    let mut left: Option<files::report::Losses> = None;
+    let mut left: Option<Left> = None;
     for (_, found) in &runs {
         if let Some(Ok(more)) = &found.files {
             left.get_or_insert_default().merge(more);
         }
     }
-    let (files, operations) = (left.as_ref().map(|left| left.files()), left.as_ref().map(|left| left.operations()));
+    let (files, operations) = (left.as_ref().map(FileLosses::of), left.as_ref().map(OperationLosses::of));
     let kept = files.as_ref().is_none_or(|files| files.promised_lost.count == 0)
         && operations.as_ref().is_none_or(|operations| operations.promised_lost.count == 0);
     Report {
@@ -425,7 +413,7 @@ fn losses(class: Class, each: &[Cut], runs: &[Judged]) -> Losses {
     let mean =
         |value: fn(&Lost) -> u64| with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / each.len().max(1) as f64;
     let mut ages = Histogram::default();
-    runs.iter().for_each(|(_, found)| ages.merge(&found.ages[class as usize]));
+    runs.iter().for_each(|(_, found)| ages.merge(&found.tally.ages[class as usize]));
     let mut oldest = Histogram::default();
     with_loss().for_each(|lost| oldest.record(lost.oldest));
     Losses {

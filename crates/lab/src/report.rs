@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
+use seekwise_model::record::Part;
+
 use crate::finding::Where;
 use crate::outcome::Outcome;
 use crate::stats::response::Response;
@@ -221,22 +223,27 @@ pub struct Cell {
     pub flags: Vec<String>,
 }
 
-/// Mean milliseconds a request spent in each part, named as [`seekwise_model::record::Part`] names them. The parts
-/// add up to the mean response.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Anatomy {
-    pub processor: f64,
-    pub driver: f64,
-    pub flush: f64,
-    pub controller: f64,
-    pub queue: f64,
-    pub overhead: f64,
-    pub seek: f64,
-    pub settle: f64,
-    pub rotation: f64,
-    pub transfer: f64,
-    pub cache: f64,
-    pub link: f64,
+/// Mean milliseconds a request spent in each part. The parts add up to the mean response.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Anatomy([f64; Part::COUNT]);
+
+impl Anatomy {
+    /// So many milliseconds in each.
+    pub fn of(ms: impl FnMut(Part) -> f64) -> Anatomy {
+        Anatomy(Part::ALL.map(ms))
+    }
+
+    /// All parts together.
+    pub fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Each part under its name.
+impl Serialize for Anatomy {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Part::ALL.map(Part::name).into_iter().zip(self.0))
+    }
 }
 
 /// What a program of a scene did.

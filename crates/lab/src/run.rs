@@ -33,7 +33,7 @@ pub use self::operations::OperationRecord;
 use self::real::Watch;
 pub use self::real::{Real, RealRecord};
 use self::troubles::troubles;
-use crate::cut::files::report::{Count, FileLosses, OperationLosses};
+use crate::cut::file_losses::{Count, FileLosses, OperationLosses};
 use crate::cut::{self, Losses};
 use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use really::{merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_lab::cut::blame::Blamed;
-use seekwise_lab::cut::view::Plan;
 use seekwise_lab::cut::{Report, When, judge};
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::drive::profile::Faults;
+use seekwise_model::durability::view::Plan;
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::layout::Level;
 use seekwise_model::host::driver::{DriverSpec, FlushPolicy, PowerOff, WriteThrough};

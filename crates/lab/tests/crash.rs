@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use seekwise_lab::crash::image::{Image, Lost};
 use seekwise_lab::crash::instants::{Why, choose};
 use seekwise_lab::crash::orders::draw;
 use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
 use seekwise_lab::crash::verdict::{Checked, Verdict};
-use seekwise_lab::crash::writes::Writes;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, Op, Request, SECTOR, Status};
+use seekwise_model::durability::image::{Image, Lost};
+use seekwise_model::durability::writes::Writes;
 use seekwise_model::engine::Engine;
 use seekwise_model::history::{Data, Event, History, Mark};
 use seekwise_model::record::{Effort, Parts, Record};

@@ -6,14 +6,14 @@ mod really;
 use std::collections::{BTreeMap, BTreeSet};
 
 use really::{Found, Gone, Life, Log, cut_really, merging, random_changes, random_job, random_stack, small_writes};
-use seekwise_lab::cut::loss::{Cut, Lost};
-use seekwise_lab::cut::stripes::Holes;
-use seekwise_lab::cut::terms::Terms;
 use seekwise_lab::cut::{When, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::block::{Flags, LandingKind, Op, SECTOR};
+use seekwise_model::durability::loss::{Cut, Lost};
+use seekwise_model::durability::stripes::Holes;
+use seekwise_model::durability::terms::Terms;
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::layout::Level;
 use seekwise_model::host::driver::{DriverSpec, PowerOff};

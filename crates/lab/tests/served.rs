@@ -7,7 +7,6 @@ mod really;
 mod server;
 
 use really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
-use seekwise_lab::crash::served;
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
 use seekwise_model::history::Data;
 use seekwise_model::host::array::layout::{Level, Share};
@@ -57,10 +56,7 @@ impl AtWork {
     fn new(stack: &Stack, judged: bool) -> AtWork {
         let lost = stack.array().map_or(0, |array| array.lost);
         let content = Content::new(Bytes::default()).without(lost);
-        let content = match served::judge(stack).filter(|_| judged) {
-            Some((judge, trusted)) => content.judged(judge, trusted),
-            None => content,
-        };
+        let content = if judged { content.judged(stack) } else { content };
         AtWork { log: Log::of(stack), content, last: 0, landings: Vec::new(), begun: 0 }
     }
 }
@@ -308,9 +304,8 @@ fn a_write_under_way_can_take_with_it_what_only_its_row_gives_back() {
 #[cfg(unix)]
 fn serve(name: &str, level: Level, plan: Option<Plan>) -> Server {
     let stack = Stack::bare(server::drive().profile()).under(testing::Layer::Array(spec(level, 0)));
-    let (judge, trusted) = served::judge(&stack).unwrap();
     Server::begin(&format!("judged-{name}"), stack.sectors() * SECTOR, move || {
-        Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).judged(judge, trusted)
+        Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).judged(&stack)
     })
 }
 

@@ -96,7 +96,6 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         sectors: BYTES / 512,
         logical: 512,
         physical: 512,
-        zones: None,
         max_transfer: 65_536,
         depth: 32,
         fua: false,

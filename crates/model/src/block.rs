@@ -29,7 +29,7 @@
 pub mod assurance;
 pub mod cut;
 
-use crate::record::{DriveLog, Effort, Part, Parts};
+use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
 /// Bytes in a sector of the vocabulary. Every `lba` and `sectors` counts in this unit.
@@ -318,18 +318,7 @@ pub enum ControlError {
     PoweredOff,
 }
 
-/// The zones of a zoned (shingled) medium. A device without them is conventional throughout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ZoneLimits {
-    /// Sectors from the start of one zone to the start of the next.
-    pub sectors: u64,
-    /// How many zones, from the first, allow random writes.
-    pub conventional: u32,
-    /// How many zones may be open at once; 0 for no limit.
-    pub open: u32,
-}
-
-/// The capabilities of a unit of a device.
+/// What a unit of a device can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Capacity in sectors of 512 bytes.
@@ -338,8 +327,7 @@ pub struct Limits {
     pub logical: u32,
     /// Bytes in a physical sector; smaller writes cost a read.
     pub physical: u32,
-    pub zones: Option<ZoneLimits>,
-    /// The largest request in sectors.
+    /// Largest request in sectors.
     pub max_transfer: u32,
     /// How many requests the device accepts at once.
     pub depth: u32,

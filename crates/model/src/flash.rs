@@ -38,7 +38,6 @@ impl FlashSpec {
             sectors: self.sectors,
             logical: SECTOR as u32,
             physical: SECTOR as u32,
-            zones: None,
             max_transfer: self.largest,
             depth: 1,
             fua: false,

@@ -2,10 +2,9 @@
 //! afterwards.
 //!
 //! It says nothing of what a cut leaves: whoever judges cuts hears it again, event after event ([`History::tell`]), as a
-//! witness of a simulated run does, and may answer in the words that stand here ([`Judge`], [`Left`]).
+//! witness of a simulated run does, and may answer in the words that stand here ([`Left`]).
 
 use alloc::borrow::Cow;
-use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec;
@@ -194,8 +193,3 @@ pub struct Left {
     /// Those that cannot be read, or that nothing gives back.
     pub unreadable: Vec<(u64, u64)>,
 }
-
-/// Works out what a cut leaves of an array: from its history, which begins with all that was done on the media; the drives that it
-/// lacked then, one bit each; and the instant of the cut, behind which the history may tell what that made of the writes under way.
-/// An error says why that is not known.
-pub type Judge = Box<dyn Fn(&History, u64, Instant) -> Result<Left, String> + Send>;

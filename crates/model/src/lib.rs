@@ -5,8 +5,9 @@
 //! |---|---|
 //! | [`time`] | instants and spans in integer nanoseconds |
 //! | [`rng`] | random numbers: one seed, named streams |
+//! | [`parts`] | the parts of a response time, in one table |
 //! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet |
-//! | [`record`] | what happened to a request: the parts of its response time |
+//! | [`record`] | what happened to a request: the account of its parts, and what a run keeps |
 //! | [`engine`] | joins a source to a device, in virtual or real time |
 //! | [`queue`] | the request queue of hosts and drives, and its scheduling policies |
 //! | [`recency`] | an LRU list |
@@ -18,6 +19,7 @@
 //! | [`stack`] | a drive and the layers above it in order: their description and their builder |
 //! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
 //! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
+//! | [`durability`] | what a power cut leaves: judges of acknowledgements and landings |
 //! | [`history`] | all that passed a disk at work, with the data of its writes |
 //! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts |
 //!
@@ -97,11 +99,13 @@ extern crate alloc;
 
 pub mod block;
 pub mod drive;
+pub mod durability;
 pub mod engine;
 pub mod files;
 pub mod flash;
 pub mod history;
 pub mod host;
+pub mod parts;
 pub mod queue;
 pub mod recency;
 pub mod record;

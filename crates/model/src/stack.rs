@@ -17,7 +17,7 @@
 //!
 //! Facts (sectors, volumes, number of drives) are derived from the description, without building a device.
 
-mod breakers;
+pub mod breakers;
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -44,12 +44,9 @@ use crate::host::scsi::{MOST_DRIVES, Scsi, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
 
-pub use self::breakers::PromiseBreaker;
-
-/// The largest difference between two spindles, in millionths. Each is locked to a crystal of 100 parts in a million
-/// either way, so two differ by at most twice that (inferred: the usual tolerance of such parts; makers state far wider
-/// limits of the speed, 0.1 to 0.5 %). Drives are only slower than the profile, so that a skew which just suffices at
-/// its speed suffices at each.
+/// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
+/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the
+/// profile, so that a skew which just suffices at its speed suffices at each.
 const SLOWEST: u64 = 200;
 
 /// The description of a stack.
@@ -203,7 +200,7 @@ impl Stack {
 
     /// The mechanics of each of its drives.
     pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
-        (0..self.drives()).map(|number| self.drive(seed, number).profile().mechanics.clone()).collect()
+        (0..self.drives()).map(|number| self.drive(seed, number).mechanics().clone()).collect()
     }
 
     /// True if nothing stands above the drive or beside it, and nothing changes.

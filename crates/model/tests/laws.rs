@@ -277,8 +277,8 @@ fn nothing_is_faster_than_its_transfer() {
             let mut at = lba;
             while at < lba + u64::from(sectors) {
                 let left = (lba + u64::from(sectors) - at) as u32;
-                let extent = drive.profile().geometry.extent(at, left);
-                transfer += drive.profile().mechanics.transfer(&extent);
+                let extent = drive.geometry().extent(at, left);
+                transfer += drive.mechanics().transfer(&extent);
                 at = extent.end();
             }
             assert_eq!(completion.parts.get(Part::Transfer), transfer, "seed {seed}");

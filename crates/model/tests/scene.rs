@@ -23,7 +23,6 @@ const LIMITS: Limits = Limits {
     sectors: 64 << 21,
     logical: 512,
     physical: 512,
-    zones: None,
     max_transfer: 1024,
     depth: 256,
     fua: true,

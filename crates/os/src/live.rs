@@ -22,7 +22,8 @@ use std::io;
 use std::sync::mpsc::Sender;
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
-use seekwise_model::history::{Data, Event, Judge};
+use seekwise_model::history::{Data, Event};
+use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::Entry;
 use seekwise_run::receipt::{PathCost, Receipt, Speed, Stalls};
@@ -232,10 +233,10 @@ impl Disk {
         self
     }
 
-    /// Of an array of which `judge` works out what a cut leaves where it lacks a drive; see [`Content::judged`]. Said after
+    /// Of this stack: what a cut leaves is known also where its array lacks a drive; see [`Content::judged`]. Said after
     /// [`Disk::without`].
-    pub fn judged(mut self, judge: Judge, trusted: bool) -> Disk {
-        self.content = self.content.judged(judge, trusted);
+    pub fn judged(mut self, stack: &Stack) -> Disk {
+        self.content = self.content.judged(stack);
         self
     }
 

@@ -55,7 +55,6 @@ impl RealTime for Null {
             sectors: BYTES / SECTOR,
             logical: SECTOR as u32,
             physical: SECTOR as u32,
-            zones: None,
             max_transfer: u32::MAX,
             depth: DEPTH,
             fua: true,

@@ -40,26 +40,6 @@ const COLUMNS: [(&str, &str); 9] = [
 /// What holds for the parts together.
 const PARTS: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
 
-/// What a part of the response is.
-const fn meaning(part: Part) -> &'static str {
-    match part {
-        Part::Processor => "waiting for the host's processor, and work on it",
-        Part::Driver => "waiting in the host's driver, before the drive or the controller took the request",
-        Part::Flush => {
-            "waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium"
-        }
-        Part::Controller => "the controller's own cost, and waiting for its channel",
-        Part::Queue => "waiting in the drive's queue",
-        Part::Overhead => "the drive's command overhead",
-        Part::Seek => "movement of the arm, or a switch of heads",
-        Part::Settle => "extra settling before a write",
-        Part::Rotation => "waiting for the wanted sectors to come under the head",
-        Part::Transfer => "the wanted sectors passing under the head",
-        Part::Cache => "waiting for a segment of the drive's buffer, or for a read-ahead in progress",
-        Part::Link => "moving data over the interface",
-    }
-}
-
 /// The columns, each with its unit and meaning.
 fn columns(measured: bool) -> Vec<(String, String)> {
     let clock = if measured { "ns of the wall clock" } else { "ns of virtual time" };
@@ -68,7 +48,7 @@ fn columns(measured: bool) -> Vec<(String, String)> {
         false => (name.to_owned(), meaning.to_owned()),
     });
     let part =
-        |part: Part| (format!("{}_ns", part.name()), format!("{clock}; part of the response: {}", meaning(part)));
+        |part: Part| (format!("{}_ns", part.name()), format!("{clock}; part of the response: {}", part.meaning()));
     own.into_iter().chain(Part::ALL.map(part)).collect()
 }
 

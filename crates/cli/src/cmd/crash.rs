@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seekwise_formats::ext4::Layout;
-use seekwise_lab::crash::image::{Image, Lost};
 use seekwise_lab::crash::places::words;
 use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
 use seekwise_lab::crash::verdict::{Checked, Verdict};
-use seekwise_lab::crash::writes::Writes;
 use seekwise_model::block::SECTOR;
+use seekwise_model::durability::image::{Image, Lost};
+use seekwise_model::durability::writes::Writes;
 use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
@@ -96,7 +96,7 @@ fn laboratory(args: &args::Crash, plan: &Plan, stop: &AtomicBool) -> Result<Repo
     let trials = Trials { cuts: args.cuts as usize, orders: args.orders, seed: Seed(args.seed), workers };
     let (history, progress) = (&recorded.history, Progress::unknown("media checked"));
     // The same promises that the trials know: the writes are theirs.
-    let writes = Writes::of(history, seekwise_lab::cut::terms::Terms::of(&plan.stack).volatile);
+    let writes = Writes::of(history, seekwise_model::durability::terms::Terms::of(&plan.stack).volatile);
     let check = |worker: usize, image: &Image, promises: &[&str]| {
         look(&checker, stop, worker, &content(image, history, &writes), promises)
     };

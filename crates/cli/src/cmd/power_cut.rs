@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use seekwise::Bounds;
-use seekwise_lab::cut::files::report::Count;
+use seekwise_lab::cut::file_losses::Count;
 use seekwise_lab::cut::{Losses, Report, When, blame, plot};
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::stack::Stack;

@@ -8,9 +8,7 @@ use std::process::{Child, Command};
 use std::thread;
 
 use seekwise_formats::recording;
-use seekwise_lab::crash::served;
 use seekwise_model::block::{Device, SECTOR};
-use seekwise_model::history::Judge;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
@@ -44,7 +42,7 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
             address.uri()
         )));
     }
-    let Served { device, lost, judge, about } = Served::of(args)?;
+    let Served { device, stack, about } = Served::of(args)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
     let content = content(args, bytes)?;
@@ -64,8 +62,8 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
         say(format!("Orders: seekwise disk power cut --control {}", control.display()));
     }
     let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
-    let disk = Disk::new(device, content, args.speed, plan(args)).along(path).without(lost);
-    let disk = if let Some((judge, trusted)) = judge { disk.judged(judge, trusted) } else { disk };
+    let disk = Disk::new(device, content, args.speed, plan(args)).along(path);
+    let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
     let room = Room::within(bounds.memory(), args.max_clients);
     let room = room.map_err(|why| Failure::new(format!("--max-memory: {why}")))?;
     let disk = disk.within(room).admitting(args.max_clients);
@@ -95,10 +93,8 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
 /// What is served.
 struct Served {
     device: Box<dyn Device>,
-    /// Drives of an array that are not there, a bit each.
-    lost: u64,
-    /// Who works out what cuts leave where it lacks one, and whether its flushes can be trusted.
-    judge: Option<(Judge, bool)>,
+    /// What it is made of, where it is modelled.
+    stack: Option<Stack>,
     /// What it is, for clients.
     about: String,
 }
@@ -108,15 +104,19 @@ impl Served {
         if args.target == Null::NAME {
             setup::nothing_set(&args.set)?;
             let about = "answers at once: what Seekwise costs itself".to_owned();
-            return Ok(Served { device: Box::new(Answering::new()), lost: 0, judge: None, about });
+            return Ok(Served { device: Box::new(Answering::new()), stack: None, about });
         }
         let (stack, warnings) = setup::stack(&args.target, &args.set)?;
         warn(&warnings);
         fits(&stack)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
-        let lost = stack.array().map_or(0, |array| array.lost);
-        Ok(Served { device: stack.build(Seed(args.seed)), lost, judge: served::judge(&stack), about })
+        Ok(Served { device: stack.build(Seed(args.seed)), stack: Some(stack), about })
     }
+}
+
+/// The drives of an array that are not there, a bit each.
+fn lacking(stack: &Stack) -> u64 {
+    stack.array().map_or(0, |array| array.lost)
 }
 
 /// Changes at instants of a run have no place where there is no run.

@@ -9,6 +9,7 @@ use seekwise_lab::report::{
     Stretch, Verdict,
 };
 use seekwise_lab::stats::response::Response;
+use seekwise_model::record::Part;
 
 const SYNTHETIC: &str = "Sample data: every figure on this page is made up by a formula.";
 
@@ -186,8 +187,7 @@ fn factors(sides: &[Side], patterns: &[Pattern], depths: &[u32]) -> Vec<Factor> 
 }
 
 fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
-    let service = service(side, pattern, depth);
-    let service_ms = total(&service);
+    let service_ms = service(side, pattern, depth, (0.0, 0.0)).total();
     let iops = side.drives.min(f64::from(depth)) * 1e3 / service_ms;
     let mean = f64::from(depth) * 1e3 / iops;
     let spread = if depth == 1 {
@@ -223,7 +223,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
         flushes: None,
         flushes_per_s: 0.0,
         histogram: histogram(mean, spread, ios),
-        anatomy_ms: Anatomy { driver: waiting - in_drive, queue: in_drive, ..service },
+        anatomy_ms: service(side, pattern, depth, (waiting - in_drive, in_drive)),
         elapsed_s: around(RUNTIME_S, 0.0),
         operations: Vec::new(),
         cpu: None,
@@ -231,35 +231,24 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     }
 }
 
-/// Time of one request in the drive; a deep queue that reorders shortens seek and rotation.
-fn service(side: &Side, pattern: &Pattern, depth: u32) -> Anatomy {
+/// Time of one request that waits in the driver and in the drive; a deep queue that reorders shortens seek and rotation.
+fn service(side: &Side, pattern: &Pattern, depth: u32, (waiting, queued): (f64, f64)) -> Anatomy {
     let shorter = 1.0 / (1.0 + side.gain * f64::from(depth.min(32)).log2());
-    Anatomy {
-        processor: 0.03,
-        controller: 0.05,
-        overhead: side.overhead,
-        seek: pattern.seek * shorter,
-        settle: 0.7 * (1.0 - pattern.reads) * pattern.seek / 8.0,
-        rotation: pattern.rotation * shorter,
-        transfer: pattern.kib / 58.0,
-        cache: if pattern.reads == 1.0 { 0.02 } else { 0.11 },
-        link: pattern.kib / 140.0,
-        ..Anatomy::default()
-    }
-}
-
-fn total(a: &Anatomy) -> f64 {
-    a.processor
-        + a.driver
-        + a.controller
-        + a.queue
-        + a.overhead
-        + a.seek
-        + a.settle
-        + a.rotation
-        + a.transfer
-        + a.cache
-        + a.link
+    Anatomy::of(|part| match part {
+        Part::Processor => 0.03,
+        Part::Driver => waiting,
+        Part::Flush => 0.0,
+        Part::Controller => 0.05,
+        Part::Queue => queued,
+        Part::Overhead => side.overhead,
+        Part::Seek => pattern.seek * shorter,
+        Part::Settle => 0.7 * (1.0 - pattern.reads) * pattern.seek / 8.0,
+        Part::Rotation => pattern.rotation * shorter,
+        Part::Transfer => pattern.kib / 58.0,
+        Part::Cache if pattern.reads == 1.0 => 0.02,
+        Part::Cache => 0.11,
+        Part::Link => pattern.kib / 140.0,
+    })
 }
 
 fn around(estimate: f64, half_width: f64) -> Interval {

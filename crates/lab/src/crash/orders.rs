@@ -8,8 +8,8 @@
 use seekwise_model::rng::Rng;
 use seekwise_model::time::Instant;
 
-use super::image::Lost;
-use super::writes::{Write, Writes};
+use seekwise_model::durability::image::Lost;
+use seekwise_model::durability::writes::{Write, Writes};
 
 /// Draws selection `number` of what a cut at `at` loses; physical sectors have `unit` sectors. The first loses
 /// everything that may be lost, the second only one write, the third all but one; the others draw how likely a write is

@@ -4,7 +4,7 @@ use seekwise_formats::ext4::{Layout, Read};
 use seekwise_model::block::SECTOR;
 use seekwise_model::history::History;
 
-use super::image::Lost;
+use seekwise_model::durability::image::Lost;
 
 /// The unit in bytes: a block of a file system.
 const BLOCK: u64 = 4096;

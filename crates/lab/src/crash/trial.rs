@@ -2,26 +2,27 @@
 //! at once. Media with the same content after the same promises are checked once.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use seekwise_model::durability::image::{Image, Lost, after_cuts};
+use seekwise_model::durability::loss::{Class, Cut};
+use seekwise_model::durability::terms::Terms;
+use seekwise_model::durability::view::Plan;
+use seekwise_model::durability::writes::Writes;
 use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
-use super::image::{Image, Lost, after_cuts};
 use super::instants::{Why, choose};
 use super::orders;
 use super::shrink::{Fewest, fewest};
 use super::verdict::{Checked, Finding, Verdict};
-use super::writes::Writes;
 use crate::cut::blame::{Blamed, blamed};
-use crate::cut::loss::{Class, Cut};
-use crate::cut::terms::Terms;
-use crate::cut::view::Plan;
 
 /// The settings of the trials.
 #[derive(Clone, Copy, Debug)]
@@ -246,15 +247,11 @@ impl Maker {
     }
 
     /// Runs a judge on the history; returns all cases, and what each cut lost.
-    fn make(self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, Vec<Cut>) {
+    fn make(mut self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, Vec<Cut>) {
         let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
-        // The judge keeps its observer; the cases are taken out when it is done.
-        let made = Arc::new(Mutex::new(self));
-        let making = Arc::clone(&made);
         let end = history.span().map_or(Instant::ZERO, |span| span.1);
-        let found = after_cuts(history, (terms, plan), cuts, end, move |at, image| lock(&making).cut(at, image));
-        let mut maker = lock(&made);
-        (std::mem::take(&mut maker.made), found.cuts)
+        let cuts = after_cuts(history, (terms, plan), cuts, end, |at, image| self.cut(at, image));
+        (self.made, cuts)
     }
 
     /// A cut, and other orders of what it may have left.
@@ -270,7 +267,9 @@ impl Maker {
     }
 
     fn send(&mut self, case: Case, image: Image) {
-        let key = (image.hash(), case.promises);
+        let mut hasher = DefaultHasher::new();
+        image.hash(&mut hasher);
+        let key = (hasher.finish(), case.promises);
         let (next, known) = (self.states.len(), self.states.get(&key).copied());
         let state = known.unwrap_or(next);
         if known.is_none() && !self.stop.load(Ordering::Relaxed) {

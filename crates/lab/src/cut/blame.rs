@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 
 use seekwise_model::block::assurance::Assurance;
-use seekwise_model::stack::{PromiseBreaker, Stack};
+use seekwise_model::durability::loss::{Class, Cut};
+use seekwise_model::stack::Stack;
+use seekwise_model::stack::breakers::PromiseBreaker;
 use serde::Serialize;
-
-use super::loss::{Class, Cut};
 
 /// A level that broke a promise, and the setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

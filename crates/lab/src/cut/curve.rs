@@ -1,10 +1,9 @@
 //! Data at risk over time: an exact function, kept as a few hundred points with the mean and the maximum of each
 //! stretch of time. When a run outgrows the points, neighbouring points merge.
 
+use seekwise_model::durability::risk::Level;
 use seekwise_model::time::Instant;
 use serde::Serialize;
-
-use super::risk::Level;
 
 /// The most points kept; at least half as many once a run is longer than this many times `FIRST`.
 const POINTS: usize = 240;

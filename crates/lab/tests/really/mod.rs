@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_lab::cut::terms::Terms;
-use seekwise_lab::cut::view::Plan;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, Device, Landing, LandingKind, Request, Role, Status};
+use seekwise_model::durability::terms::Terms;
+use seekwise_model::durability::view::Plan;
 use seekwise_model::engine::Engine;
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::host::array::layout::{Chunk, Level, Share, Volume};

@@ -1,5 +1,5 @@
-//! The segmented buffer: which blocks it holds, and who gives way. Which of them are not on the medium yet is in
-//! `dirty`; when blocks arrive and leave is the firmware's affair.
+//! The segmented buffer: which blocks it holds, and who gives way. What becomes of those that are not on the medium yet is in
+//! `written`; when blocks arrive and leave is the firmware's affair.
 //!
 //! Equal segments, each a run of consecutive blocks. A segment being filled by a prefetch counts as holding all that
 //! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
@@ -9,7 +9,7 @@
 
 use alloc::vec::Vec;
 
-use super::dirty::{Dirty, Piece};
+use super::dirty::DirtySegments;
 use super::profile::Cache;
 use crate::recency::Recency;
 
@@ -30,11 +30,9 @@ const NONE: u32 = u32::MAX;
 /// The buffer.
 #[derive(Clone, Debug)]
 pub struct Buffer {
-    pub(super) segment_sectors: u64,
-    /// Blocks that a dirty segment may grow to: fewer while the buffer waits to be divided into shorter segments.
-    pub(super) dirty_sectors: u64,
+    segment_sectors: u64,
     /// First block and the block after the last, of each segment.
-    pub(super) spans: Vec<(u64, u64)>,
+    spans: Vec<(u64, u64)>,
     /// The last read from each segment: the block behind it, and how many in a row it was the last of.
     readers: Vec<(u64, u32)>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
@@ -42,26 +40,15 @@ pub struct Buffer {
     /// begin in its row or the one before.
     rows: Vec<u32>,
     following: Vec<u32>,
-    pub(super) row: u32,
+    row: u32,
     /// Counts the changes of what is in the buffer.
     version: u64,
     recency: Recency,
     /// All that were used longer ago than this segment are dirty, where that is known of one.
     clean_from: Option<usize>,
-    pub(super) dirty: Vec<Option<Dirty>>,
-    /// Dirty segments, the first to become so first.
-    pub(super) order: Vec<usize>,
-    /// Kept allocations of pieces.
-    pub(super) spare: Vec<Vec<Piece>>,
-    pub(super) dirty_limit: u32,
-    pub(super) serial: u64,
-    /// How many dirty segments have been closed or dropped.
-    pub(super) left: u64,
-    /// Writes so far, and the number of the last that went on where one had ended.
-    pub(super) writes: u64,
-    pub(super) grew: Option<u64>,
+    dirty: DirtySegments,
     /// A run on its way to the medium may grow.
-    pub(super) fills_while_draining: bool,
+    fills_while_draining: bool,
     /// Where written runs are no longer than their blocks.
     memory: Option<Memory>,
 }
@@ -121,7 +108,6 @@ impl Buffer {
         let n = most.max(segments) as usize;
         let mut buffer = Buffer {
             segment_sectors: u64::from(segment_sectors),
-            dirty_sectors: u64::from(segment_sectors),
             spans: alloc::vec![(0, 0); n],
             readers: alloc::vec![(u64::MAX, 0); n],
             rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
@@ -130,14 +116,7 @@ impl Buffer {
             version: 0,
             recency: Recency::new(n),
             clean_from: None,
-            dirty: alloc::vec![None; n],
-            order: Vec::with_capacity(n),
-            spare: Vec::new(),
-            dirty_limit,
-            serial: 0,
-            left: 0,
-            writes: 0,
-            grew: None,
+            dirty: DirtySegments::none(n, dirty_limit, u64::from(segment_sectors)),
             fills_while_draining: false,
             memory: None,
         };
@@ -151,15 +130,31 @@ impl Buffer {
         self.segment_sectors
     }
 
-    /// Blocks that a dirty segment may have.
-    pub fn dirty_sectors(&self) -> u64 {
-        self.dirty_sectors
+    /// Its dirty segments.
+    #[inline]
+    pub(super) fn unwritten_segments(&self) -> &DirtySegments {
+        &self.dirty
+    }
+
+    /// The same.
+    pub(super) fn unwritten_segments_mut(&mut self) -> &mut DirtySegments {
+        &mut self.dirty
+    }
+
+    /// A run on its way to the medium may grow.
+    pub(super) fn fills_while_draining(&self) -> bool {
+        self.fills_while_draining
+    }
+
+    /// The row in which `lba` lies.
+    #[inline]
+    pub(super) fn row_of(&self, lba: u64) -> u64 {
+        lba >> self.row
     }
 
     /// Dirty segments are to be no longer and no more than this, ahead of a division.
     pub fn prepare(&mut self, division: &Division) {
-        self.dirty_sectors = self.segment_sectors.min(u64::from(division.sectors));
-        self.dirty_limit = self.dirty_limit.min(division.dirty);
+        self.dirty.tighten(division.dirty, self.segment_sectors.min(u64::from(division.sectors)));
     }
 
     /// Divides the buffer into other segments, what is in it staying as far as it fits: of a clean segment the newest
@@ -169,9 +164,9 @@ impl Buffer {
         let sectors = u64::from(division.sectors);
         let long = |segment: usize| self.spans[segment].1 - self.spans[segment].0 > sectors;
         let n = division.segments as usize;
-        let bound = self.order.len() + usize::from(filling.is_some_and(|segment| !self.is_dirty(segment)));
-        let crowded = self.order.len() > division.dirty as usize || bound > n;
-        if crowded || self.order.iter().copied().chain(filling).any(long) {
+        let bound = self.dirty.count() + usize::from(filling.is_some_and(|segment| !self.is_dirty(segment)));
+        let crowded = self.dirty.count() > division.dirty as usize || bound > n;
+        if crowded || self.dirty.order().chain(filling).any(long) {
             return false;
         }
         let mut live = self.recency.oldest_first().count();
@@ -187,7 +182,8 @@ impl Buffer {
                 live += 1;
             }
         }
-        (self.segment_sectors, self.dirty_sectors, self.dirty_limit) = (sectors, sectors, division.dirty);
+        self.segment_sectors = sectors;
+        self.dirty.divide(division.dirty, sectors);
         self.relay();
         true
     }
@@ -333,9 +329,15 @@ impl Buffer {
         }
     }
 
-    /// A segment is not dirty any more, wherever it stands in the order of use.
-    pub(super) fn comes_clean(&mut self) {
-        self.clean_from = None;
+    /// A segment's data are on the medium, or lost; its blocks stay as clean ones.
+    pub fn drop_dirty(&mut self, segment: usize) {
+        if self.dirty.drop(segment) {
+            if let Some(memory) = &mut self.memory {
+                memory.dirty -= u64::from(memory.held[segment]);
+            }
+            // Wherever it stands in the order of use.
+            self.clean_from = None;
+        }
     }
 
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
@@ -360,7 +362,7 @@ impl Buffer {
 
     /// True when the segment holds unwritten data.
     pub fn is_dirty(&self, segment: usize) -> bool {
-        self.dirty[segment].is_some()
+        self.dirty.has(segment)
     }
 
     /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
@@ -458,20 +460,13 @@ impl Buffer {
         }
     }
 
-    /// A written run is clean.
-    pub(super) fn cleans(&mut self, segment: usize) {
-        if let Some(memory) = &mut self.memory {
-            memory.dirty -= u64::from(memory.held[segment]);
-        }
-    }
-
     /// The least recently used clean segment, sparing `filling`. Those that were found dirty are not looked at again until
     /// one has come clean.
     #[inline]
     fn oldest_clean(&mut self, filling: Option<usize>) -> Option<usize> {
         // Mostly it is the first.
         let first = self.recency.oldest();
-        if self.order.is_empty() && first != filling {
+        if self.dirty.is_empty() && first != filling {
             return first;
         }
         let mut next = self.clean_from.or(first);
@@ -504,7 +499,7 @@ impl Buffer {
     fn first_clean(&self, row: u64, lba: u64, end: u64) -> Option<usize> {
         let holds = |&segment: &usize| {
             let (start, stop) = self.span(segment);
-            start >> self.row == row && start < end && lba < stop && self.dirty[segment].is_none()
+            start >> self.row == row && start < end && lba < stop && !self.dirty.has(segment)
         };
         self.in_row(row).filter(holds).min_by_key(|&segment| (self.spans[segment].0, segment))
     }
@@ -526,6 +521,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::piece::Piece;
     use crate::rng::Seed;
     use crate::time::Instant;
 

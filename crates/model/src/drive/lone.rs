@@ -7,8 +7,9 @@
 //! long way.
 
 use super::cache::Lookup;
-use super::queuing::RELEASE_AND_SERVICE;
-use super::{Activity, Drive, Power, Purpose, Stage};
+use super::link::RELEASE_AND_SERVICE;
+use super::medium::Activity;
+use super::{Drive, Power};
 use crate::block::{Flags, Op};
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -18,18 +19,17 @@ impl Drive {
     /// in then; else the drive is as it was, or as far on its way as it would be without this.
     #[inline]
     pub(super) fn lone_read(&mut self, until: Instant) -> Option<(u16, Instant)> {
-        let &(decoded, slot) = self.arriving.front()?;
-        let alone = self.free.len() + 1 == self.slots.len() && self.buffer.dirty_count() == 0;
-        if !alone || self.power != Power::On || self.media_cache.is_some() || decoded > until {
+        let (decoded, slot) = self.electronics.arriving_alone()?;
+        if self.buffer.dirty_count() > 0 || self.power != Power::On || self.media_cache.is_some() || decoded > until {
             return None;
         }
-        let command = &self.slots[usize::from(slot)];
+        let command = &self.electronics[slot];
         let request = &command.request;
         let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted().is_none());
         let plain = settled && request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
-        let beyond = request.end() > self.profile.geometry.sectors();
+        let beyond = request.end() > self.medium.sectors();
         let (version, seen) = command.seen;
-        if !plain || beyond || version != self.buffer.version() || matches!(self.activity, Activity::Access { .. }) {
+        if !plain || beyond || version != self.buffer.version() || self.medium.is_accessing() {
             return None;
         }
         match seen {
@@ -40,70 +40,63 @@ impl Drive {
 
     /// The same, if the read is of what the buffer has or a prefetch brings.
     fn lone_hit(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
-        self.arriving.pop_front();
+        self.electronics.pop_decoded(decoded);
         self.clock = decoded;
         self.decoded(decoded, slot);
-        let finished = self.finishing.front().map(|&(at, _)| at).filter(|&at| at <= until);
-        if let Some(finished) = finished {
-            self.finishing.pop_front();
+        let finished = self.electronics.pop_finished(until);
+        if let Some((finished, _)) = finished {
             self.clock = finished;
-            self.release(finished, slot);
+            self.electronics.release(finished, slot);
         }
         self.next = self.next_event();
-        finished.map(|finished| (slot, finished))
+        finished.map(|(finished, _)| (slot, finished))
     }
 
     /// The same, if it is a read from the medium.
     fn lone_miss(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
-        let request = self.slots[usize::from(slot)].request;
-        if self.first_weak(request.lba, request.end()).is_some() {
+        let request = self.electronics[slot].request;
+        if self.medium.first_weak(request.lba, request.end()).is_some() {
             return None;
         }
-        let (now, reading) = match &self.activity {
-            Activity::Idle => (self.choose_from.max(decoded), None),
+        let (now, reading) = match self.medium.activity() {
+            Activity::Idle => (self.medium.free_from().max(decoded), None),
             Activity::Prefetch(stream) => {
-                let fed_up = self.profile.firmware.queue.max_wait.map(|limit| decoded + limit);
-                let now = self.choose_from.max(self.breaks_off(stream, fed_up)).max(decoded);
+                let fed_up = self.queue.discipline().max_wait.map(|limit| decoded + limit);
+                let now = self.medium.free_from().max(self.breaks_off(stream, fed_up)).max(decoded);
                 let mut stream = *stream;
-                stream.catch_up(self.platter(), now);
+                stream.catch_up(self.medium.platter(), now);
                 (now, Some(stream))
             }
             Activity::Access { .. } => return None,
         };
-        let arm = reading.as_ref().map_or(self.arm, |stream| stream.arm());
-        let first = self.profile.geometry.extent(request.lba, u32::MAX);
-        let access = self.access(now, arm, &request, first, (now, now));
-        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
-        let overhead = &self.profile.overhead;
+        let arm = reading.as_ref().map_or(self.medium.arm(), |stream| stream.arm());
+        let first = self.medium.track(request.lba);
+        let access = self.medium.access(now, arm, &request, first, (now, now));
+        let sweep = self.medium.sweep(&access);
+        let overhead = self.electronics.overhead();
         // As `service` has it.
-        let (service, interrupts) = if self.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
-        let sent = self.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
+        let (service, interrupts) = if self.link.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
+        let sent = self.link.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;
         if finished > until {
             return None;
         }
         if let Some(stream) = &reading
-            && stream.over_by(self.platter(), now).is_none()
+            && stream.over_by(self.medium.platter(), now).is_none()
         {
-            let filled = stream.filled(self.platter(), now);
+            let filled = stream.filled(self.medium.platter(), now);
             self.buffer.cut_short(stream.segment, filled);
         }
-        self.commands.pass_through(first.cylinder);
+        self.queue.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, None);
-        let ahead = self.slots[usize::from(slot)].ahead;
+        let ahead = self.electronics[slot].ahead;
         let then =
             segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));
-        self.activity = then.map_or(Activity::Idle, Activity::Prefetch);
-        self.note_seek(arm.cylinder, first.cylinder);
-        self.tell_movements(&access, Purpose::Command { slot, segment }, sweep.end);
-        self.arm = sweep.arm;
-        self.choose_from = sweep.end + self.profile.firmware.dispatch;
-        (self.link, self.moving) = (sent, (sent, sent));
-        self.arriving.pop_front();
-        self.free.push(slot);
-        (self.quiet, self.clock, self.next) = (finished, finished, Instant::FAR);
-        let command = &mut self.slots[usize::from(slot)];
-        command.stage = Stage::Free;
+        self.medium.went_through(&access, &sweep, then);
+        self.link.sent_alone(sent);
+        self.electronics.went_through(finished, slot);
+        (self.clock, self.next) = (finished, Instant::FAR);
+        let command = &mut self.electronics[slot];
         let ledger = &mut command.ledger;
         ledger.until(Part::Queue, now);
         sweep.charge(ledger);

@@ -17,10 +17,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::geometry::{Extent, Geometry};
-use super::profile::{MediaCache as Spec, Profile};
-use super::{Activity, Drive, Power, Purpose};
-use crate::block::{Op, Request, SECTOR};
-use crate::time::Instant;
+use super::profile::MediaCache as Spec;
 
 /// What is in the media cache. It is on the medium: a power failure changes nothing of it.
 #[derive(Clone, Debug)]
@@ -63,10 +60,19 @@ impl MediaCache {
         MediaCache { stretches: stretches.collect(), largest: spec.largest, entries, writing, moving }
     }
 
-    /// The slots to which `sectors` blocks from `lba` would go, in the nearest stretch with room: aligned to physical
-    /// sectors as the blocks are, beginning in one of their own.
-    fn place(&self, profile: &Profile, cylinder: u32, lba: u64, sectors: u32) -> Option<(Extent, usize)> {
-        let (geometry, unit) = (&profile.geometry, u64::from(profile.physical_sector) / SECTOR);
+    /// The slots to which `sectors` blocks from `lba` would go, in the stretch with room that is nearest to `cylinder`:
+    /// aligned to physical sectors of `unit` blocks as the blocks are, beginning in one of their own. Nothing where they
+    /// are too many.
+    pub(super) fn place(
+        &self,
+        (geometry, unit): (&Geometry, u64),
+        cylinder: u32,
+        lba: u64,
+        sectors: u32,
+    ) -> Option<(Extent, usize)> {
+        if sectors > self.largest {
+            return None;
+        }
         let places = self.stretches.iter().enumerate().filter_map(|(index, stretch)| {
             let extent = stretch.room(geometry, lba % unit, unit, sectors)?;
             Some((extent.cylinder.abs_diff(cylinder), index, extent))
@@ -76,7 +82,7 @@ impl MediaCache {
     }
 
     /// A write into the media cache begins.
-    fn begin(&mut self, lba: u64, sectors: u32, slot: u64, stretch: usize) {
+    pub(super) fn begin(&mut self, lba: u64, sectors: u32, slot: u64, stretch: usize) {
         let into = &mut self.stretches[stretch];
         into.next = slot + u64::from(sectors);
         into.live += 1;
@@ -84,7 +90,7 @@ impl MediaCache {
     }
 
     /// It has ended. Answers whether there was one.
-    fn end(&mut self) -> bool {
+    pub(super) fn end(&mut self) -> bool {
         let Some((lba, entry)) = self.writing.take() else { return false };
         self.forget(lba, lba + u64::from(entry.sectors));
         self.entries.insert(lba, entry);
@@ -114,7 +120,7 @@ impl MediaCache {
     }
 
     /// Blocks `lba..end` are at home, or newer elsewhere.
-    fn forget(&mut self, lba: u64, end: u64) {
+    pub(super) fn forget(&mut self, lba: u64, end: u64) {
         loop {
             let last = self.meeting(lba, end).next();
             let Some((first, entry)) = last else { return };
@@ -137,11 +143,40 @@ impl MediaCache {
     }
 
     /// The first part of `lba..end` that is in it: its first block, its blocks, and where they are.
-    fn first_part(&self, geometry: &Geometry, lba: u64, end: u64) -> Option<Extent> {
+    pub(super) fn first_part(&self, geometry: &Geometry, lba: u64, end: u64) -> Option<Extent> {
         let (first, entry) = self.meeting(lba, end).last().filter(|_| lba < end)?;
         let (from, to) = (first.max(lba), (first + u64::from(entry.sectors)).min(end));
         let extent = geometry.at_slot(entry.slot + (from - first), (to - from) as u32);
         Some(Extent { lba: from, ..extent })
+    }
+
+    /// A write is on its way into it.
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Nothing is in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The next run of blocks that has been read back and is still to be written home: its first block and its blocks.
+    pub(super) fn pop_moving(&mut self) -> Option<(u64, u32)> {
+        while let Some((lba, entry)) = self.moving.pop_front() {
+            if self.entries.get(&lba) == Some(&entry) {
+                return Some((lba, entry.sectors));
+            }
+        }
+        None
+    }
+
+    /// Takes up the entries of the track nearest to `cylinder`, to be moved home. Answers the slots that hold them.
+    pub(super) fn take_up_track(&mut self, geometry: &Geometry, cylinder: u32) -> Option<(u64, u64)> {
+        let track = self.next_track(geometry, cylinder);
+        let slots = track.iter().map(|(_, entry)| (entry.slot, entry.slot + u64::from(entry.sectors)));
+        let (first, end) = slots.fold((u64::MAX, 0), |(low, high), (from, to)| (low.min(from), high.max(to)));
+        self.moving = track.into();
+        (first < end).then_some((first, end))
     }
 
     /// The entries of one track that are moved home next.
@@ -166,113 +201,5 @@ impl Stretch {
             slot = (slot + u64::from(extent.sectors)).next_multiple_of(unit) + offset;
         }
         None
-    }
-}
-
-impl Drive {
-    /// Where a dirty run goes in the media cache, if it goes there now.
-    fn place_in_media_cache(&self, now: Instant, start: u64, sectors: u32) -> Option<(Extent, usize)> {
-        let media = self.media_cache.as_ref()?;
-        let goes = sectors <= media.largest && self.pressing(now);
-        goes.then(|| media.place(&self.profile, self.arm.cylinder, start, sectors)).flatten()
-    }
-
-    /// What is written now goes into the media cache.
-    pub(super) fn writes_to_media_cache(&self) -> bool {
-        self.media_cache.as_ref().is_some_and(|media| media.writing.is_some())
-    }
-
-    /// The oldest dirty segment that goes into the media cache now, and its place there. Segments from number `fence` on
-    /// wait.
-    pub(super) fn next_for_media_cache(&self, now: Instant, fence: u64) -> Option<(usize, Extent)> {
-        self.media_cache.as_ref()?;
-        let mut waiting = self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence);
-        waiting.find_map(|(segment, _)| {
-            let (start, _) = self.buffer.span(segment);
-            let (end, _) = self.buffer.ready(segment, now, self.unit());
-            Some((segment, self.place_in_media_cache(now, start, (end - start) as u32)?.0))
-        })
-    }
-
-    /// Where a dirty run is written now, in the media cache or at home.
-    pub(super) fn destination(&mut self, now: Instant, run: &Request) -> Extent {
-        let Some((extent, stretch)) = self.place_in_media_cache(now, run.lba, run.sectors) else {
-            return self.profile.geometry.extent(run.lba, u32::MAX);
-        };
-        // What follows in its stretch begins in a physical sector of its own.
-        self.half_written = None;
-        if let Some(media) = &mut self.media_cache {
-            media.begin(run.lba, run.sectors, extent.lba, stretch);
-        }
-        Extent { lba: run.lba, ..extent }
-    }
-
-    /// A write of `lba..end` has ended, perhaps in the media cache; answers whether it was there.
-    pub(super) fn settle_media_cache(&mut self, lba: u64, end: u64) -> bool {
-        let Some(media) = &mut self.media_cache else { return false };
-        if media.end() {
-            self.half_written = None;
-            return true;
-        }
-        media.forget(lba, end);
-        false
-    }
-
-    /// Where a read begins whose blocks are all in one entry.
-    pub(super) fn in_media_cache(&self, request: &Request) -> Option<Extent> {
-        let media = self.media_cache.as_ref().filter(|_| request.op == Op::Read)?;
-        let part = media.first_part(&self.profile.geometry, request.lba, request.end())?;
-        (part.sectors == request.sectors).then_some(part)
-    }
-
-    /// The blocks from `lba` to `end` that a read finds in the media cache first.
-    pub(super) fn part_in_media_cache(&self, lba: u64, end: u64) -> Option<Extent> {
-        self.media_cache.as_ref()?.first_part(&self.profile.geometry, lba, end)
-    }
-
-    /// An idle drive has something to move home.
-    pub(super) fn may_move_home(&self) -> bool {
-        let idle = self.power == Power::On && self.free.len() == self.slots.len();
-        idle && self.media_cache.as_ref().is_some_and(|media| !media.entries.is_empty())
-    }
-
-    /// Reads a track of the media cache, or writes the next entry of the one read home.
-    pub(super) fn move_home(&mut self, now: Instant) {
-        let Some(media) = &mut self.media_cache else { return };
-        let blank = Request::NONE;
-        while let Some((lba, entry)) = media.moving.pop_front() {
-            if media.entries.get(&lba) == Some(&entry) {
-                let first = self.profile.geometry.extent(lba, u32::MAX);
-                let run = Request { op: Op::Write, lba, sectors: entry.sectors, ..blank };
-                return self.start_moving(now, &run, first);
-            }
-        }
-        let track = media.next_track(&self.profile.geometry, self.arm.cylinder);
-        let slots = track.iter().map(|(_, entry)| (entry.slot, entry.slot + u64::from(entry.sectors)));
-        let (first, end) = slots.fold((u64::MAX, 0), |(low, high), (from, to)| (low.min(from), high.max(to)));
-        media.moving = track.into();
-        if first < end {
-            let extent = Extent { lba: 0, ..self.profile.geometry.at_slot(first, u32::MAX) };
-            let run = Request { op: Op::Read, lba: 0, sectors: (end - first) as u32, ..blank };
-            self.start_moving(now, &run, extent);
-        }
-    }
-
-    fn start_moving(&mut self, now: Instant, run: &Request, first: Extent) {
-        self.tidying = true;
-        self.break_off(now);
-        self.start(now, run, first, Purpose::Moving, (now, now));
-    }
-
-    /// The read of blocks that its own place did not have goes on in the media cache. Answers whether it does.
-    pub(super) fn gather(&mut self, now: Instant, slot: u16) -> bool {
-        let command = &self.slots[usize::from(slot)];
-        let (request, from) = (command.request, command.gathered.max(command.request.lba));
-        let Some(part) = self.part_in_media_cache(from, request.end()) else { return false };
-        let run = Request { op: Op::Read, lba: part.lba, sectors: part.sectors, ..request };
-        self.slots[usize::from(slot)].gathered = part.end();
-        self.start(now, &run, part, Purpose::Command { slot, segment: None }, (now, now));
-        debug_assert!(matches!(self.activity, Activity::Access { .. }));
-        true
     }
 }

@@ -5,9 +5,8 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::access::{Access, Pass};
+use super::access::{Access, Pass, Passes};
 use super::mechanics::Arm;
-use super::{Drive, Purpose};
 use crate::time::Instant;
 
 /// What the heads were moved for.
@@ -44,39 +43,23 @@ pub struct Movement {
 pub type Movements = Rc<RefCell<Vec<Movement>>>;
 
 /// Whom a drive tells.
+#[derive(Debug)]
 pub(super) struct Listener {
-    drive: u32,
-    movements: Movements,
+    /// The drive's number.
+    pub(super) drive: u32,
+    pub(super) movements: Movements,
 }
 
-impl Drive {
-    /// From now on it tells `movements` what its arm does, as drive number `drive`.
-    pub fn tell(&mut self, drive: u32, movements: Movements) {
-        self.listener = Some(Listener { drive, movements });
-    }
-
-    /// `access` is over at `end`: each of its tracks is a movement.
-    #[inline]
-    pub(super) fn tell_movements(&self, access: &Access, purpose: Purpose, end: Instant) {
-        if let Some(listener) = &self.listener {
-            self.tell_passes(listener, access, purpose, end);
-        }
-    }
-
+impl Listener {
+    /// `access` is over at `over`: each of its tracks is a movement.
     #[inline(never)]
-    fn tell_passes(&self, listener: &Listener, access: &Access, purpose: Purpose, over: Instant) {
-        let errand = match purpose {
-            Purpose::Destage(_) => Errand::Destage,
-            Purpose::Moving => Errand::Home,
-            Purpose::Command { .. } if access.write => Errand::Write,
-            Purpose::Command { .. } => Errand::Read,
-        };
+    pub(super) fn hear(&self, access: &Access, passes: Passes<'_>, errand: Errand, over: Instant) {
         let (mut start, mut from) = (access.start, access.from);
-        let mut told = listener.movements.borrow_mut();
-        for pass in access.passes(&self.profile.geometry, &self.profile.mechanics) {
+        let mut told = self.movements.borrow_mut();
+        for pass in passes {
             let last = pass.extent.end() == access.end();
             let end = if last { over.max(pass.end) } else { pass.end };
-            told.push(Movement { drive: listener.drive, errand, start, from, pass, end });
+            told.push(Movement { drive: self.drive, errand, start, from, pass, end });
             (start, from) = (pass.end, Arm { cylinder: pass.extent.cylinder, head: pass.extent.head });
         }
     }

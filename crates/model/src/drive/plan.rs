@@ -10,41 +10,33 @@
 //! eight others (docs/published.md). What is planned is worked out anew at each choice, so a destage in between shifts
 //! it, but does not change its order.
 
+use super::Drive;
 use super::mechanics::Arm;
-use super::{Drive, Target};
+use super::target::Target;
 use crate::time::Instant;
 
 impl Drive {
-    /// A command that comes is next in the plan: nothing competes with it.
-    pub(super) fn plans_at_once(&self) -> bool {
-        let most = self.profile.firmware.ahead as usize;
-        self.commands.planned() < most && !self.commands.any_unplanned()
-    }
-
     /// Chooses, from `now` on, as many commands as the firmware knows before their turn.
     pub(super) fn plan(&mut self, now: Instant) {
-        let most = self.profile.firmware.ahead as usize;
-        let lacks = |drive: &Drive| drive.commands.planned() <= most && drive.commands.any_unplanned();
-        if most == 0 || !lacks(self) {
+        if !self.queue.lacks_plan() {
             return;
         }
-        let (mut at, mut arm) = (now, self.arm);
-        for place in 0..self.commands.planned() {
-            (at, arm) = self.after(at, arm, self.commands.planned_at(place));
+        let (mut at, mut arm) = (now, self.medium.arm());
+        for place in 0..self.queue.planned() {
+            (at, arm) = self.after(at, arm, self.queue.planned_at(place));
         }
-        while lacks(self) {
-            let reach = self.profile.mechanics.reach_from(arm, at);
-            let Some(chosen) = self.commands.choose_freely(now, u64::from(arm.cylinder), &reach) else { return };
-            let target = self.commands.plan(chosen);
+        while self.queue.lacks_plan() {
+            let reach = self.medium.mechanics().reach_from(arm, at);
+            let Some(chosen) = self.queue.choose_freely(now, u64::from(arm.cylinder), &reach) else { return };
+            let target = self.queue.plan(chosen);
             (at, arm) = self.after(at, arm, &target);
         }
     }
 
     /// When, and where the arm is, as the access to `target` ends that begins at `at`.
     fn after(&self, at: Instant, arm: Arm, target: &Target) -> (Instant, Arm) {
-        let slot = &self.slots[usize::from(target.slot)];
-        let access = self.access(at, arm, &slot.request, slot.first, slot.data);
-        let sweep = access.sweep(&self.profile.geometry, &self.profile.mechanics);
-        (sweep.end + self.profile.firmware.dispatch, sweep.arm)
+        let command = &self.electronics[target.slot];
+        let access = self.medium.access(at, arm, &command.request, command.first, command.data);
+        self.medium.after(&self.medium.sweep(&access))
     }
 }

@@ -8,29 +8,15 @@
 //! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
 //! lost. A reset or an abort lets the sector under the head be finished.
 
-use alloc::vec::Vec;
-
-use super::access::{Access, Pass};
+use super::access::Access;
 use super::cache::Buffer;
-use super::dirty::Piece;
+use super::command::Stage;
+use super::medium::{Activity, Purpose};
+use super::piece::Piece;
 use super::segmentation::Segmentation;
-use super::{Activity, Drive, Power, Purpose, Stage};
-use crate::block::{self, Control, ControlError, CutSector, Landing, LandingKind, SECTOR, Status};
-use crate::record::Part;
+use super::{Drive, Power};
+use crate::block::{Control, ControlError, CutSector, LandingKind, Status};
 use crate::time::Instant;
-
-impl Piece {
-    /// What became of the piece.
-    pub(super) fn landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
-        Landing::new((self.lba, self.sectors), self.stamp, (from, to), kind)
-    }
-
-    /// The part of it in `lba..end`, if any.
-    fn within(self, lba: u64, end: u64) -> Option<Piece> {
-        let (from, to) = (self.lba.max(lba), (self.lba + u64::from(self.sectors)).min(end));
-        (from < to).then(|| Piece { lba: from, sectors: (to - from) as u32, ..self })
-    }
-}
 
 impl Drive {
     /// Does what `control` says, at `now`.
@@ -58,23 +44,16 @@ impl Drive {
             _ => Err(ControlError::BadValue),
         };
         match key.strip_prefix("drive.").unwrap_or(key) {
-            "landings" => self.landings_wanted = switch?,
-            "cache.write_back" => {
-                let on = switch?;
-                let cache = &self.profile.cache;
-                if on && !(1..=cache.segments).contains(&cache.dirty_segments) {
-                    return Err(ControlError::BadValue);
-                }
-                self.profile.cache.write_back = on;
-            }
+            "landings" => self.landings.want(switch?),
+            "cache.write_back" if self.promises.switch(switch?) => {}
+            "cache.write_back" => return Err(ControlError::BadValue),
             _ => return Err(ControlError::UnknownKey),
         }
         Ok(())
     }
 
     fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let in_flight = |slot: &super::Slot| slot.stage != Stage::Free && slot.request.tag == tag;
-        if !self.slots.iter().any(in_flight) {
+        if !self.electronics.in_flight().any(|command| command.request.tag == tag) {
             return Err(ControlError::UnknownTag);
         }
         self.drop_commands(now, Status::Aborted, CutSector::Finished, |other| other == tag);
@@ -83,74 +62,71 @@ impl Drive {
 
     /// A stopping drive is off when nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
-        let idle = self.free.len() == self.slots.len() && !matches!(self.activity, Activity::Access { .. });
-        let forgets = self.profile.faults.forgets_on_power_off;
-        if self.power == Power::Stopping && idle && (self.buffer.dirty_count() == 0 || forgets) {
+        let idle = self.electronics.is_idle() && !self.medium.is_accessing();
+        let done = self.buffer.dirty_count() == 0 || self.promises.forgets();
+        if self.power == Power::Stopping && idle && done {
             self.report_dirty(self.clock, LandingKind::Dropped);
             self.power = Power::Off;
             self.forget();
-            self.activity = Activity::Idle;
+            self.medium.rest();
         }
     }
 
     fn lose_power(&mut self, now: Instant) {
-        self.drop_commands(now, Status::PowerLost, self.profile.cut_sector, |_| true);
-        let saves = self.profile.saves_buffer();
-        if let Activity::Access { access, purpose, .. } = self.activity {
+        let sector = self.promises.cut_sector();
+        self.drop_commands(now, Status::PowerLost, sector, |_| true);
+        let saves = self.promises.saves_buffer();
+        if let Activity::Access { access, purpose, .. } = *self.medium.activity() {
             match purpose {
                 // Written again from what was saved.
                 Purpose::Destage(_) if saves => {}
                 // It is still in the media cache.
                 Purpose::Moving => {}
                 Purpose::Destage(segment) => {
-                    self.land(&access, purpose, now);
+                    self.land(&access, purpose, now, sector);
                     self.buffer.drained(segment, access.end());
                 }
                 Purpose::Command { slot, .. } => {
-                    self.land(&access, purpose, now);
-                    if self.is_draining() {
-                        self.release(now, slot);
+                    self.land(&access, purpose, now, sector);
+                    if self.electronics.is_draining() {
+                        self.electronics.release(now, slot);
                     }
                 }
             }
         }
-        self.activity = Activity::Idle;
         if let Some(media) = &mut self.media_cache {
             media.cut_off();
         }
         self.report_dirty(now, if saves { LandingKind::Landed } else { LandingKind::Discarded });
         self.forget();
         self.power = Power::Off;
-        (self.electronics, self.link, self.choose_from) = (now, now, now);
-        self.idle = (now, now);
+        self.medium.rest();
+        self.medium.restart(now);
+        self.electronics.restart(now);
+        self.link.fall_silent(now);
     }
 
     /// Tells the stamps of writes in flight, and of what is dirty.
     pub(super) fn tell_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.slots.iter().filter(|slot| slot.stage != Stage::Free).for_each(|slot| tell(slot.request.stamp));
+        self.electronics.in_flight().for_each(|command| tell(command.request.stamp));
         self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces).for_each(|piece| tell(piece.stamp));
-        self.landings.iter().for_each(|landing| tell(landing.stamp));
+        self.landings.stamps().for_each(tell);
     }
 
     /// Reports what became of all that is dirty.
     fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
-        if self.landings_wanted {
-            for dirty in self.buffer.dirty_segments() {
-                self.landings.extend(dirty.pieces.iter().map(|piece| piece.landing(now, now, kind)));
-            }
-        }
+        let dirty = self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces);
+        self.landings.tell(dirty, now, kind);
     }
 
     /// The buffer is empty, and divided as at the start.
     fn forget(&mut self) {
         self.buffer.clear();
-        let cache = &self.profile.cache;
+        let cache = self.promises.cache();
         if let Some(adaptive) = cache.adaptive {
             self.buffer = Buffer::of(cache);
             self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
-            // A new buffer counts from nought.
-            self.destages.clear();
-            (self.joined, self.left) = (0, 0);
+            self.write_back.start_over();
         }
     }
 
@@ -163,78 +139,49 @@ impl Drive {
         chosen: impl Fn(u32) -> bool,
     ) {
         self.stop_access(now, sector, &chosen);
-        for slot in 0..self.slots.len() {
-            let command = &mut self.slots[slot];
-            if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
-                continue;
+        for slot in 0..self.electronics.capacity() as u16 {
+            if self.electronics.drop_out(now, slot, status, &chosen) {
+                self.queue.retain(|target| target.slot != slot);
+                self.write_back.drop_out(slot);
+                self.electronics.finish_at(now, slot);
             }
-            let part = match command.stage {
-                Stage::Arriving => Part::Overhead,
-                Stage::Held if command.behind => Part::Flush,
-                Stage::Held | Stage::Queued => Part::Queue,
-                Stage::Medium => Part::Rotation,
-                Stage::Parked => Part::Cache,
-                Stage::Flushing => Part::Flush,
-                _ => Part::Link,
-            };
-            command.ledger.settle(part, now);
-            command.outcome = status;
-            let slot = slot as u16;
-            self.arriving.retain(|&(_, other)| other != slot);
-            self.held.retain(|&other| other != slot);
-            self.commands.retain(|target| target.slot != slot);
-            self.parked.retain(|&other| other != slot);
-            self.flushes.retain(|&(other, _)| other != slot);
-            self.finishing.retain(|&(_, other)| other != slot);
-            self.finish_at(now, slot);
         }
     }
 
     /// Breaks off the access of a chosen command: what has passed has passed.
     fn stop_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
-        let Activity::Access { access, purpose, .. } = self.activity else {
+        let Activity::Access { access, purpose, .. } = *self.medium.activity() else {
             return;
         };
         let Purpose::Command { slot, segment } = purpose else {
             return;
         };
-        let command = &self.slots[usize::from(slot)];
+        let command = &mut self.electronics[slot];
         if command.stage == Stage::Draining || !chosen(command.request.tag) {
             return;
         }
-        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
         if !command.round {
-            access.charge_until(now, geometry, mechanics, &mut self.slots[usize::from(slot)].ledger);
+            access.charge_until(now, self.medium.geometry(), self.medium.mechanics(), &mut command.ledger);
         }
-        let kept = core::mem::replace(&mut self.profile.cut_sector, sector);
         if access.write {
-            self.land(&access, purpose, now);
+            self.land(&access, purpose, now, sector);
         }
-        self.profile.cut_sector = kept;
         if let Some(segment) = segment {
             self.buffer.cut_short(segment, access.lba());
         }
-        let passes = access.passes(&self.profile.geometry, &self.profile.mechanics);
-        let reached = passes.take_while(|pass| pass.begin() <= now).last();
-        if let Some(pass) = reached {
-            self.arm = super::Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
-        }
-        self.activity = Activity::Idle;
-        self.choose_from = now;
+        self.medium.stop(now);
     }
 
-    /// Reports what a write left on the medium, when it ran until `cut`; a sector that is finished after the cut is
-    /// dated to it.
-    pub(super) fn land(&mut self, access: &Access, purpose: Purpose, cut: Instant) {
-        if !self.landings_wanted {
+    /// Reports what a write left on the medium, when it ran until `cut`, and `sector` says what becomes of the one under the
+    /// head then.
+    pub(super) fn land(&mut self, access: &Access, purpose: Purpose, cut: Instant, sector: CutSector) {
+        if !self.landings.are_wanted() {
             return;
         }
-        let (geometry, mechanics) = (&self.profile.geometry, &self.profile.mechanics);
         let single;
         let pieces: &[Piece] = match purpose {
             Purpose::Command { slot, .. } => {
-                let request = &self.slots[usize::from(slot)].request;
-                let (lba, sectors, stamp) = (access.lba(), access.sectors, request.stamp);
+                let (lba, sectors, stamp) = (access.lba(), access.sectors, self.electronics[slot].request.stamp);
                 single = [Piece { lba, sectors, stamp, arrived: access.start }];
                 &single
             }
@@ -245,29 +192,6 @@ impl Drive {
             // It landed when it came into the media cache.
             Purpose::Moving => return,
         };
-        let unit = u64::from(self.profile.physical_sector) / SECTOR;
-        for pass in access.passes(geometry, mechanics) {
-            let (lba, end) = (pass.extent.lba, pass.extent.end());
-            let passing = |piece: &Piece| {
-                let (from, to) = passing(&pass, piece);
-                piece.landing(from, to, LandingKind::Landed)
-            };
-            let run = pieces.iter().filter_map(|piece| piece.within(lba, end)).map(|piece| passing(&piece));
-            if pass.end <= cut {
-                self.landings.extend(run);
-                continue;
-            }
-            let run: Vec<Landing> = run.collect();
-            block::cut::at(&run, cut, unit, self.profile.cut_sector, |left| self.landings.push_back(left));
-        }
+        self.landings.tell_passes(self.medium.passes(access), pieces, cut, (self.medium.unit(), sector));
     }
-}
-
-/// The instants at which a piece of a pass goes under the head, its sectors evenly spread.
-fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
-    let at = |lba: u64| {
-        let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
-        pass.begin() + crate::time::Span::from_nanos(share)
-    };
-    (at(piece.lba), at(piece.lba + u64::from(piece.sectors)))
 }

@@ -1,5 +1,5 @@
-//! How commands stand to one another in the drive: who is held back for whom, who goes before whom, who goes down with
-//! whom. When the medium is free and what an access costs is `medium`'s affair.
+//! How commands stand to one another in the drive, and those that want the medium by their standing: who goes before whom. Who is
+//! held back for whom, and who goes down with whom, is `electronics`' affair, what an access costs `medium`'s.
 //!
 //! | | none | TCQ | NCQ | SCSI |
 //! |---|---|---|---|---|
@@ -23,26 +23,18 @@
 //! starves the rest.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
-use super::{Drive, Stage, Target};
-use crate::block::{CutSector, Flags, Op, Queuing, Request, Status};
+use super::target::Target;
 use crate::queue::{Choice, Costs, Discipline, Policy, Queue};
-use crate::record::Part;
-use crate::time::{Instant, Span};
-
-/// Letting the bus go and getting it again, for one command of legacy tagged queuing (ATA/ATAPI-5, overlapped and queued
-/// feature sets): the host reads status and interrupt reason to learn of the release, later answers the service
-/// interrupt with a read of the status, device and SERVICE written, the tag and the status read: eight accesses to the
-/// ports at about 1 µs each, as the drives' `link.command_ms` counts them, and an interrupt of about 2 µs. Inferred.
-/// NCQ's part is one DMA Setup frame of 28 bytes, 0.2 µs at 1.5 Gb/s, and within `link.command_ms`.
-pub(super) const RELEASE_AND_SERVICE: Span = Span::from_micros(10);
+use crate::time::Instant;
 
 /// Commands that want the medium, by their standing.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
     /// How many there are: it is asked again and again whether there is one.
     count: usize,
+    /// How many are chosen beyond the next.
+    ahead: usize,
     /// For the head of the queue, in order of arrival.
     heads: VecDeque<(Instant, Target)>,
     /// Chosen already, in the order in which they are served; see `plan`.
@@ -79,9 +71,23 @@ impl Chosen {
 }
 
 impl Candidates {
-    pub(super) fn new(discipline: Discipline, capacity: usize) -> Candidates {
+    /// None yet, of at most `capacity`; `ahead` beyond the next are chosen already.
+    pub(super) fn new(discipline: Discipline, ahead: u32, capacity: usize) -> Candidates {
         let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
-        Candidates { count: 0, heads: VecDeque::new(), planned: VecDeque::new(), preferred, plain }
+        Candidates {
+            count: 0,
+            ahead: ahead as usize,
+            heads: VecDeque::new(),
+            planned: VecDeque::new(),
+            preferred,
+            plain,
+        }
+    }
+
+    /// In which order they go.
+    #[inline]
+    pub(super) fn discipline(&self) -> Discipline {
+        self.plain.discipline()
     }
 
     #[inline]
@@ -92,6 +98,10 @@ impl Candidates {
     /// Adds a command that waits `since` then.
     pub(super) fn push(&mut self, since: Instant, standing: Standing, target: Target) {
         let cylinder = u64::from(target.cylinder);
+        let standing = match standing {
+            Standing::Plain | Standing::Preferred if self.plans_at_once() => Standing::Planned(self.planned.len()),
+            standing => standing,
+        };
         self.count += 1;
         match standing {
             Standing::Head => self.heads.push_back((since, target)),
@@ -163,8 +173,18 @@ impl Candidates {
     }
 
     /// Some wait that are not planned, heads of the queue apart.
-    pub(super) fn any_unplanned(&self) -> bool {
+    fn any_unplanned(&self) -> bool {
         !(self.plain.is_empty() && self.preferred.is_empty())
+    }
+
+    /// A command that comes is next in the plan: nothing competes with it.
+    fn plans_at_once(&self) -> bool {
+        self.planned.len() < self.ahead && !self.any_unplanned()
+    }
+
+    /// Another is to be planned.
+    pub(super) fn lacks_plan(&self) -> bool {
+        self.ahead > 0 && self.planned.len() <= self.ahead && self.any_unplanned()
     }
 
     /// How many are planned.
@@ -255,183 +275,5 @@ impl Candidates {
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())
             || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
-    }
-}
-
-impl Drive {
-    /// Several commands can be outstanding.
-    #[inline]
-    fn tags(&self) -> bool {
-        self.profile.firmware.depth > 1
-    }
-
-    /// Served while nothing else is.
-    fn stands_alone(&self, request: &Request) -> bool {
-        match self.profile.link.queuing {
-            Queuing::None => false,
-            Queuing::Tcq | Queuing::Ncq => !matches!(request.op, Op::Read | Op::Write),
-            Queuing::Scsi => request.flags.has(Flags::ORDERED) && !request.flags.has(Flags::HEAD_OF_QUEUE),
-        }
-    }
-
-    /// Goes first of all.
-    pub(super) fn heads_queue(&self, request: &Request) -> bool {
-        self.profile.link.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
-    }
-
-    /// Goes before those without the mark.
-    pub(super) fn has_priority(&self, request: &Request) -> bool {
-        self.profile.firmware.priority && request.flags.has(Flags::PRIORITY)
-    }
-
-    /// Where a command stands among those that want the medium.
-    #[inline]
-    pub(super) fn standing(&self, request: &Request) -> Standing {
-        if request.flags == Flags::NONE {
-            return Standing::Plain;
-        }
-        match (self.heads_queue(request), self.has_priority(request)) {
-            (true, _) => Standing::Head,
-            (_, true) => Standing::Preferred,
-            _ => Standing::Plain,
-        }
-    }
-
-    /// The drive keeps no such order.
-    pub(super) fn order_unknown(&self, request: &Request) -> bool {
-        let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
-        ordered && self.profile.link.queuing.is_ata()
-    }
-
-    /// Commands that are past the port and not done.
-    fn under_way(&self) -> usize {
-        let held = self.arriving.len() + self.held.len() + usize::from(self.is_draining());
-        self.slots.len() - self.free.len() - held
-    }
-
-    /// Holds a decoded command back if it must wait for others, or they for it. Answers whether it does.
-    #[inline]
-    pub(super) fn hold_back(&mut self, slot: u16, request: &Request) -> bool {
-        if !self.tags() || self.heads_queue(request) {
-            return false;
-        }
-        let queued = self.alone.is_some() || !self.held.is_empty();
-        // The command itself is under way by now.
-        let waits = queued || (self.stands_alone(request) && self.under_way() > 1);
-        if !waits {
-            return false;
-        }
-        let command = &mut self.slots[usize::from(slot)];
-        (command.stage, command.behind) = (Stage::Held, queued);
-        self.held.push_back(slot);
-        true
-    }
-
-    /// A command is let in: others wait for it if it stands alone.
-    #[inline]
-    pub(super) fn let_in(&mut self, now: Instant, slot: u16, request: &Request) {
-        self.slots[usize::from(slot)].ledger.until(Part::Queue, now);
-        if self.tags() && self.stands_alone(request) && !self.heads_queue(request) {
-            self.alone = Some(slot);
-        }
-    }
-
-    /// A command is over: those held back for it are let in.
-    pub(super) fn let_next_in(&mut self, now: Instant, over: u16) {
-        if self.alone == Some(over) {
-            self.alone = None;
-        }
-        while let Some(&slot) = self.held.front() {
-            if self.alone.is_some() {
-                return;
-            }
-            let command = &mut self.slots[usize::from(slot)];
-            let request = command.request;
-            if core::mem::take(&mut command.behind) {
-                command.ledger.until(Part::Flush, now);
-            }
-            if self.stands_alone(&request) && self.under_way() > 0 {
-                return;
-            }
-            self.held.pop_front();
-            self.serve(now, slot);
-        }
-    }
-
-    /// The queued commands have waited until `now` for `part`.
-    pub(super) fn queued_until(&mut self, part: Part, now: Instant) {
-        let queued = self.slots.iter_mut().filter(|slot| slot.stage == Stage::Queued);
-        for command in queued.filter(|command| command.ledger.mark() < now) {
-            command.ledger.until(part, now);
-        }
-    }
-
-    /// A command ended in an error: an ATA queue goes down with it. The host reads the log of the error before it sends
-    /// anything again (READ LOG EXT, 512 bytes).
-    pub(super) fn fail_queue(&mut self, now: Instant, status: Status) {
-        let error = matches!(status, Status::MediumError | Status::OutOfRange);
-        if !error || !self.tags() || !self.profile.link.queuing.is_ata() {
-            return;
-        }
-        let log = self.profile.link.command + self.profile.overhead.flush + self.last_sector;
-        self.electronics = self.electronics.max(now) + log;
-        let waits = |stage: Stage| matches!(stage, Stage::Free | Stage::Arriving | Stage::Held | Stage::Draining);
-        let under_way = self.slots.iter().filter(|slot| !waits(slot.stage));
-        let tags: Vec<u32> = under_way.map(|slot| slot.request.tag).collect();
-        self.drop_commands(now, Status::Aborted, CutSector::Finished, |tag| tags.contains(&tag));
-    }
-
-    /// The command in `slot` must wait: with legacy tagged queuing it lets the bus go.
-    #[inline]
-    pub(super) fn release_bus(&mut self, slot: u16) {
-        self.slots[usize::from(slot)].released = self.releases();
-    }
-
-    /// Commands that wait let the bus go.
-    #[inline]
-    pub(super) fn releases(&self) -> bool {
-        self.profile.link.queuing == Queuing::Tcq && self.tags()
-    }
-
-    /// What it costs the command in `slot` to have the bus again, once.
-    #[inline]
-    pub(super) fn service(&mut self, slot: u16) -> Span {
-        match core::mem::take(&mut self.slots[usize::from(slot)].released) {
-            true => {
-                self.slots[usize::from(slot)].interrupts += 2;
-                RELEASE_AND_SERVICE
-            }
-            false => Span::ZERO,
-        }
-    }
-
-    /// From when on the link takes data that need it for `span` and began to be there at `first`: at once where they are
-    /// all `here` and done before it takes up others that wait for the platter.
-    #[inline]
-    pub(super) fn link_free(&self, first: Instant, here: Instant, span: Span) -> Instant {
-        let early = self.idle.0.max(first);
-        if here <= early && early + span <= self.idle.1 { early } else { self.link.max(first) }
-    }
-
-    /// Data are on the link from `from` to `to`.
-    #[inline]
-    pub(super) fn occupy(&mut self, from: Instant, to: Instant) {
-        if to <= self.idle.1 && from < self.link {
-            self.idle.0 = to;
-            return;
-        }
-        let begun = if from <= self.link { self.moving.0 } else { from };
-        if from > self.link {
-            self.idle = (self.link, from);
-        }
-        (self.moving, self.link) = ((begun, to), to);
-    }
-
-    /// When a command that comes at `now` can be written to the drive: legacy tagged queuing has one bus for commands
-    /// and data.
-    #[inline]
-    pub(super) fn bus_free(&self, now: Instant) -> Instant {
-        let (from, to) = self.moving;
-        if self.releases() && from <= now && now < to { to } else { now }
     }
 }

@@ -12,7 +12,8 @@
 
 use alloc::vec::Vec;
 
-use super::Drive;
+use super::mechanics::Mechanics;
+use crate::time::Span;
 
 /// Neighbouring blocks that are hard to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,25 +44,37 @@ pub(super) struct Recovery {
     pub(super) retries: u64,
 }
 
-impl Drive {
+/// Places that are hard to read, rising, apart from one another.
+#[derive(Clone, Debug)]
+pub(super) struct WeakPlaces {
+    places: Vec<Weak>,
+    /// How long one command tries.
+    limit: Option<Span>,
+}
+
+impl WeakPlaces {
+    pub(super) fn new(places: Vec<Weak>, limit: Option<Span>) -> WeakPlaces {
+        WeakPlaces { places, limit }
+    }
+
     /// The first weak block in `lba..end`.
     #[inline]
-    pub(super) fn first_weak(&self, lba: u64, end: u64) -> Option<u64> {
-        if self.profile.weak.is_empty() {
+    pub(super) fn first_in(&self, lba: u64, end: u64) -> Option<u64> {
+        if self.places.is_empty() {
             return None;
         }
-        let next = self.profile.weak.partition_point(|weak| weak.end() <= lba);
-        let first = self.profile.weak.get(next)?.lba.max(lba);
+        let next = self.places.partition_point(|weak| weak.end() <= lba);
+        let first = self.places.get(next)?.lba.max(lba);
         (first < end).then_some(first)
     }
 
     /// How a read of `lba..end` from the medium gets on.
-    pub(super) fn recovery(&self, lba: u64, end: u64) -> Recovery {
-        let revolution = self.profile.mechanics.revolution().nanos().max(1);
-        let most = self.profile.firmware.recovery_limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
+    pub(super) fn recovery(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
+        let revolution = mechanics.revolution().nanos().max(1);
+        let most = self.limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
         let mut read = Recovery { end, fails: false, retries: 0 };
-        let first = self.profile.weak.partition_point(|weak| weak.end() <= lba);
-        for weak in self.profile.weak[first..].iter().take_while(|weak| weak.lba < end) {
+        let first = self.places.partition_point(|weak| weak.end() <= lba);
+        for weak in self.places[first..].iter().take_while(|weak| weak.lba < end) {
             let wanted = read.retries + u64::from(weak.retries);
             if wanted > most {
                 return Recovery { end: weak.lba.max(lba) + 1, fails: true, retries: most };
@@ -73,11 +86,11 @@ impl Drive {
 
     /// `lba..end` was written: no place in it is weak any more.
     pub(super) fn refresh(&mut self, lba: u64, end: u64) {
-        if self.first_weak(lba, end).is_none() {
+        if self.first_in(lba, end).is_none() {
             return;
         }
-        let mut left: Vec<Weak> = Vec::with_capacity(self.profile.weak.len() + 1);
-        for weak in self.profile.weak.drain(..) {
+        let mut left: Vec<Weak> = Vec::with_capacity(self.places.len() + 1);
+        for weak in self.places.drain(..) {
             if weak.lba < lba.min(weak.end()) {
                 left.push(Weak { sectors: (lba.min(weak.end()) - weak.lba) as u32, ..weak });
             }
@@ -86,6 +99,6 @@ impl Drive {
                 left.push(Weak { lba: from, sectors: (weak.end() - from) as u32, ..weak });
             }
         }
-        self.profile.weak = left;
+        self.places = left;
     }
 }

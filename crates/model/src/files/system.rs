@@ -3,8 +3,9 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `issue` | plans on their way to the drive, in the order that they require |
-//! | `cached` | reading, writing and write-back through the page cache |
+//! | `issue` | plans on their way to the drive, in the order that they ask for |
+//! | `cache` | the page cache at work |
+//! | `cached` | reading, writing and writing back through the page cache |
 //!
 //! A thread has one call at a time. Requests that no program asked for come from [`System::origin`]. Without a page
 //! cache, cached handles read and write through at once.
@@ -17,6 +18,7 @@
 //!
 //! [`Op::Compute`]: crate::block::Op::Compute
 
+mod cache;
 mod cached;
 mod issue;
 
@@ -24,7 +26,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use self::cached::Cached;
+use self::cache::Cached;
 use self::issue::Issue;
 use super::call::{Call, File, Handle, Returned, Thread};
 use super::pagecache::PageCacheSpec;

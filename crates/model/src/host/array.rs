@@ -31,6 +31,7 @@ pub mod layout;
 mod numbering;
 mod parity;
 mod portions;
+mod progress;
 mod rebuild;
 mod spread;
 
@@ -43,8 +44,8 @@ use self::layout::{Share, Volume, volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
 use self::portions::{Command, Kind, NOBODY, Portion, Turns};
-pub use self::rebuild::Progress;
-use self::rebuild::Rebuild;
+pub use self::progress::Progress;
+use self::progress::Rebuild;
 use super::layer::{self, Layer, Layered};
 use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{
@@ -478,7 +479,7 @@ impl Layer for Array {
         let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
         if status == Status::PowerLost && whole_life && !gone {
             self.give_up(crank, at, command.member);
-            numbering::tell_member(crank, at, command.member, LandingKind::Gone);
+            numbering::tell_member(&mut crank.landings, at, command.member, LandingKind::Gone);
         }
         if whole_life && self.is_gone(command.member) {
             status = Status::MediumError;

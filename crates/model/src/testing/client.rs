@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use super::durability::Checker;
 use super::image::Image;
-use super::pick;
+use super::stacks::pick;
 use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};

@@ -14,23 +14,15 @@
 
 use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
 
 use super::durability::Promise;
 use super::run::{Run, Stepping, Trace};
 use super::script::{Author, Timed};
 use super::sight::Sight;
+use super::violation::Violation;
 use crate::block::{CutSector, Device};
 use crate::rng::Seed;
 use crate::time::Instant;
-
-/// A broken rule of the contract.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Its number in the contract.
-    pub rule: u8,
-    pub text: String,
-}
 
 /// Scripts of one call, and steps of a script: a few thousand requests in all.
 const SCRIPTS: u64 = 4;

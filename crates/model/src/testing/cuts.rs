@@ -14,12 +14,13 @@ use super::client::{Client, Habits};
 use super::durability::{Breach, Checker, Failure, Law, Promise, Toll};
 use super::image::Image;
 use super::sight::Sight;
-use super::{Layer, Small, Stack, arrayed, pick, random_stack};
+use super::stacks::{Small, Stack, arrayed, pick, random_stack};
 use crate::block::{Control, Landing};
 use crate::drive::profile::{Faults, MediaCache};
 use crate::host::driver::WriteThrough;
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
+use crate::stack::Layer;
 use crate::time::{Instant, Span};
 
 /// A fault of [`Faults`].

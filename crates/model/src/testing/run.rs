@@ -10,11 +10,11 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::conformance::Violation;
 use super::durability::{Checker, Failure, Promise};
 use super::image::Image;
 use super::script::{Act, Timed};
 use super::sight::Sight;
+use super::violation::Violation;
 use crate::block::{
     Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Role,
     Status,

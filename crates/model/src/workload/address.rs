@@ -11,9 +11,9 @@
 use alloc::vec::Vec;
 
 use super::fixed::{self, Log};
+use super::job::{Distribution, Generator};
 use super::map::{BlockMap, MAP_BLOCKS, Permutation};
 use super::tausworthe::{Lfsr, Purpose, Seeds, Tausworthe, Tausworthe88, scale};
-use super::{Distribution, Generator};
 
 /// The most ranks whose weights fio adds up.
 const ZETA_RANKS: u64 = 10_000_000;

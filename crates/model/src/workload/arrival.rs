@@ -9,7 +9,7 @@
 
 use super::fio::FioStream;
 use super::fixed;
-use super::{Pace, Process, Rate, Think};
+use super::job::{Pace, Process, Rate, Think};
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 

@@ -10,7 +10,7 @@ use alloc::string::String;
 use core::fmt;
 
 use super::address::zipf_fits;
-use super::{
+use super::job::{
     Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Worker,
 };
 use crate::block::{Limits, SECTOR};
@@ -303,7 +303,6 @@ fn zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
         return Ok(());
     };
     let trims = pattern.direction.triple()[2];
-    ensure(limits.zones.is_none(), Fault::Conflict("zonemode=zbd makes zones, and the device has its own"))?;
     ensure(!trims && !pattern.verify, Fault::Conflict("in made zones nothing is trimmed or verified"))?;
     ensure(zoned.size > 0 && zoned.capacity > 0 && zoned.capacity <= zoned.size, Fault::Number("a zone"))?;
     ensure(zoned.files.len() == pattern.files.len() && zoned.most_open <= 4096, Fault::Number("zones"))?;

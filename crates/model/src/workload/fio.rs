@@ -14,9 +14,9 @@ mod passes;
 use alloc::vec::Vec;
 
 use super::address::{Address, Chance, Space};
+use super::job::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region, Syncs};
 use super::size::Sizes;
 use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
-use super::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region, Syncs};
 use crate::block::Op;
 pub(crate) use grounded::Around;
 use grounded::{Asking, Found, Ground};

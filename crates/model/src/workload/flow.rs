@@ -7,7 +7,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::Job;
+use super::job::Job;
 use crate::time::Span;
 
 /// The flows of a job.
@@ -40,7 +40,7 @@ impl Flows {
     /// beginning.
     pub(crate) fn new(job: &Job) -> Flows {
         let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
-        let mut member = |flow: super::Flow| {
+        let mut member = |flow: super::job::Flow| {
             let group = groups.entry(flow.id).or_insert(Group { issued: 1, weight: 0, stalled: Vec::new() });
             group.weight += u64::from(flow.weight);
             Member { id: flow.id, weight: flow.weight.into(), issued: 0, sleep: flow.sleep }

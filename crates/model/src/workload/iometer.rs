@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::fio::{Draw, READ, WRITE};
-use super::{AccessLine, IometerPattern, Region};
+use super::job::{AccessLine, IometerPattern, Region};
 use crate::time::Span;
 
 /// Iometer's random numbers: a 64-bit congruential generator, taken modulo the limit.

@@ -8,7 +8,7 @@
 
 use alloc::collections::VecDeque;
 
-use super::{Engine, FioPattern};
+use super::job::{Engine, FioPattern};
 
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use super::Blocks;
+use super::job::Blocks;
 use super::tausworthe::Tausworthe;
 
 /// The sizes of one direction.

@@ -4,7 +4,7 @@
 //! turns a number into a place with 64-bit floating point; [`scale`] rounds in the same way. The arithmetic follows
 //! fio's `lib/rand`, `lib/lfsr` and `init`. It does not reproduce fio's numbers for buffers or verification.
 
-use super::Repeat;
+use super::job::Repeat;
 
 /// Three shift registers of 32 bits.
 #[derive(Clone, Debug)]

@@ -20,11 +20,11 @@ use alloc::collections::VecDeque;
 use super::arrival::{Arrival, Thinking, Thought, gate};
 use super::fio::{Around, Draw, Drawn, FioStream, READ, Sync, WRITE};
 use super::iometer::IometerStream;
+use super::job::{EngineKind, FioPattern, Pattern, Window, Worker};
 use super::reaping::{Reaping, Seen};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::written::Written;
 use super::zoned::Spaces;
-use super::{EngineKind, FioPattern, Pattern, Window, Worker};
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -783,6 +783,6 @@ pub(crate) struct Answered {
 
 /// What a verifying pattern keeps of its writes.
 fn written(fio: &FioPattern) -> Written {
-    let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::Generator::Lfsr;
+    let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::job::Generator::Lfsr;
     Written::new(map, fio.backlog)
 }

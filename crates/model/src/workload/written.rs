@@ -6,7 +6,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 
-use super::VerifyBacklog;
+use super::job::VerifyBacklog;
 
 /// A write that was issued.
 #[derive(Clone, Copy, Debug)]

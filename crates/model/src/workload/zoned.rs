@@ -11,7 +11,7 @@
 use alloc::vec::Vec;
 
 use super::fio::{READ, WRITE};
-use super::{Job, Pattern, Zoned};
+use super::job::{Job, Pattern, Zoned};
 
 /// Millionths in one.
 const MILLION: u128 = 1_000_000;

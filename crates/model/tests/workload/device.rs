@@ -51,7 +51,6 @@ pub(crate) fn limits(fua: bool) -> Limits {
         sectors: 1 << 31,
         logical: 512,
         physical: 512,
-        zones: None,
         max_transfer: 65_536,
         depth: 32,
         fua,

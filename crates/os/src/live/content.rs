@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use std::io;
 
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Status};
+use seekwise_model::durability::served;
+use seekwise_model::history::Data;
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
 use super::remains::Remains;
 use crate::bytes::Bytes;
-use seekwise_model::history::{Data, Judge};
 
 /// What is said where nobody works out what a cut leaves.
 const UNKNOWN: &str = "of an array that has lost a drive it is not known here what a cut leaves; replace the drive and wait until it is \
@@ -37,12 +39,14 @@ impl Content {
         self
     }
 
-    /// Of an array of which `judge` works out what a cut leaves where it lacks a drive. It is `trusted` where a flush that is done has brought to
-    /// all media what was done before it. Said after [`Content::without`].
-    pub fn judged(mut self, judge: Judge, trusted: bool) -> Content {
-        let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
-        self.remains = Some(Remains::new(judge, trusted, lost));
-        self.bytes.keep_former(true);
+    /// Of this stack: where it has an array that survives the loss of a drive, what passes is kept, for what a cut leaves then. Said after
+    /// [`Content::without`].
+    pub fn judged(mut self, stack: &Stack) -> Content {
+        if served::may_lack(stack) {
+            let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
+            self.remains = Some(Remains::new(stack, lost));
+            self.bytes.keep_former(true);
+        }
         self
     }
 

@@ -1,7 +1,7 @@
 //! What a power cut leaves of an array that lacks a drive: which events that takes, since when, and whether it can be known.
 //!
 //! A read of an array that is whole finds its first copies, and [`crate::bytes`] keeps those. Where a drive is lost it finds another
-//! copy, or what parity and the other drives give, and what a cut makes of that is worked out by a judge, from the history since an
+//! copy, or what parity and the other drives give, and what a cut makes of that is worked out ([`served`]) from the history since an
 //! instant at which all that was done lay on the media of all drives. So the history begins anew whenever that is so again:
 //! after a flush beside which nothing was under way, and after a cut. A stack whose flushes cannot be trusted begins anew after
 //! cuts alone, for whoever believed them would find data that no drive has.
@@ -13,9 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
+use seekwise_model::durability::served;
+use seekwise_model::history::{Data, Event, History, Left};
+use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-
-use seekwise_model::history::{Data, Event, History, Judge, Left};
 
 /// Bytes of written data, and of events, that are kept at most: twice that is needed, for what lay on the media is kept too. Drives of the
 /// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
@@ -32,7 +33,8 @@ const HALF: &str = "the power failed while a drive was being rebuilt, and what a
 
 /// Keeps the history of an array, and answers what a cut leaves.
 pub struct Remains {
-    judge: Judge,
+    /// What it is an array of.
+    stack: Stack,
     /// A flush that is done has brought all to the media that was done before it.
     trusted: bool,
     /// What has passed since it began; or why that is not known.
@@ -52,7 +54,7 @@ pub struct Remains {
     by_itself: u64,
     /// Some drive was lost at some time since it began.
     lacked: bool,
-    /// What the judge says of the settings and losses since it began: why a cut is not judged.
+    /// Why a cut is not judged after the settings and losses since it began.
     refused: Option<String>,
     /// Writes under way, and flushes; of these, whether any write was under way when they were taken.
     writes: BTreeSet<u64>,
@@ -62,12 +64,11 @@ pub struct Remains {
 }
 
 impl Remains {
-    /// Of an array that lacks the drives `lost`, one bit each, and has done nothing yet. It is `trusted` where a flush that is done
-    /// has brought to the media of all drives what was done before it.
-    pub fn new(judge: Judge, trusted: bool, lost: u64) -> Remains {
+    /// Of an array that lacks the drives `lost`, one bit each, and has done nothing yet.
+    pub fn new(stack: &Stack, lost: u64) -> Remains {
         let mut remains = Remains {
-            judge,
-            trusted,
+            stack: stack.clone(),
+            trusted: served::is_trusted(stack),
             history: Ok(History::default()),
             size: 0,
             most: MOST,
@@ -110,13 +111,13 @@ impl Remains {
         self.size
     }
 
-    /// Whether the judge would judge a cut after the settings and losses so far. It is asked of them alone.
+    /// Whether a cut is judged after the settings and losses so far. They alone decide.
     fn ask(&mut self) {
         let Ok(history) = &self.history else { return };
         let changed = |event: &&Event| matches!(event, Event::Changed(..));
         let events = history.events.iter().filter(changed).cloned().collect();
         let settings = History { events, ..History::default() };
-        self.refused = (self.judge)(&settings, self.at_first, Instant::ZERO).err();
+        self.refused = served::left(&self.stack, &settings, self.at_first, Instant::ZERO).err();
     }
 
     fn note(&mut self, event: Event) {
@@ -228,7 +229,7 @@ impl Remains {
     /// the cut made of what was under way.
     pub fn left(&self, at: Instant) -> Option<Result<(Left, &History), String>> {
         let history = self.history.as_ref().ok().filter(|_| self.lacked && self.refusal().is_none())?;
-        Some((self.judge)(history, self.at_first, at).map(|left| (left, history)))
+        Some(served::left(&self.stack, history, self.at_first, at).map(|left| (left, history)))
     }
 
     /// The power failed: nothing is under way.
@@ -256,26 +257,36 @@ fn member(key: &str, value: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use seekwise_model::block::Flags;
+    use seekwise_model::host::array::layout::{Level, Share};
+    use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+    use seekwise_model::queue::{Discipline, Policy};
     use seekwise_model::record::{Effort, Parts};
+    use seekwise_model::testing::{Layer, Small};
 
-    /// A judge that says how many events it was told, and since when which drives were lost; none of two lost drives.
-    fn counting() -> Judge {
-        Box::new(|history, lost, _| match lost.count_ones() + loses(history) {
-            0 | 1 => Ok(Left { held: Vec::new(), unreadable: vec![(lost, history.events.len() as u64)] }),
-            _ => Err("two are lost".to_owned()),
-        })
-    }
-
-    fn loses(history: &History) -> u32 {
-        let lose = |event: &&Event| matches!(event, Event::Changed(_, key, _) if key == "array.lose");
-        history.events.iter().filter(lose).count() as u32
+    /// A mirror of two drives that cache writes, and may complete flushes too early.
+    fn mirror(early_flush: bool) -> Stack {
+        let mut stack =
+            Stack::bare(Small::default().buffered(4, 64).write_back(2).profile()).under(Layer::Array(ArraySpec {
+                members: 2,
+                shares: vec![Share { level: Level::Raid1, permille: 1000 }],
+                chunk: 16,
+                depth: 32,
+                queue: Discipline::plain(Policy::Fcfs),
+                balance: Balance::First,
+                parity: ParityWrite::Fewest,
+                rebuild_rate: 1 << 27,
+                rebuild_run: 128,
+                lost: 0,
+            }));
+        stack.profile.faults.early_flush = early_flush;
+        stack
     }
 
     struct Disk(Remains, u64);
 
     impl Disk {
         fn new(trusted: bool) -> Disk {
-            Disk(Remains::new(counting(), trusted, 0), 0)
+            Disk(Remains::new(&mirror(!trusted), 0), 0)
         }
 
         fn take(&mut self, op: Op) -> Request {
@@ -315,7 +326,8 @@ mod tests {
 
         /// The drives that were lost when its history began, and the events since; nothing where a cut is not judged.
         fn left(&self) -> Option<(u64, u64)> {
-            self.0.left(Instant::ZERO).map(|left| left.unwrap().0.unreadable[0])
+            let (_, history) = self.0.left(Instant::ZERO)?.unwrap();
+            Some((self.0.at_first, history.events.len() as u64))
         }
     }
 
@@ -401,7 +413,7 @@ mod tests {
         disk.0.cut();
         assert_eq!(disk.left(), Some((1, 0)));
         disk.lose(1);
-        assert_eq!((disk.left(), disk.0.refusal()), (None, Some("two are lost")));
+        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("too many drives"));
         let mut disk = Disk::new(true);
         disk.tell(1, LandingKind::Gone);
         assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("by itself"));

@@ -172,7 +172,6 @@ impl Client {
             sectors: bytes / SECTOR,
             logical,
             physical: preferred.clamp(logical, 4096),
-            zones: None,
             max_transfer: largest / SECTOR as u32,
             depth: DEPTH,
             fua: flags & can::FUA != 0,

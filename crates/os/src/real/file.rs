@@ -265,7 +265,6 @@ impl RealTime for Real {
             sectors: self.found.sectors,
             logical,
             physical: logical.max(4096),
-            zones: None,
             max_transfer: u32::MAX,
             depth: self.fit.depths.iter().sum(),
             fua: true,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_lab::crash::image::Lost;
 use seekwise_lab::crash::shrink::Fewest;
 use seekwise_lab::crash::trial::{Shrunk, Tried};
 use seekwise_lab::crash::verdict::{Finding, Verdict};
 use seekwise_lab::cut::blame;
 use seekwise_lab::made::Program;
+use seekwise_model::durability::image::Lost;
 use seekwise_model::time::Instant;
 use seekwise_os::kernel::pages::Unflushed;
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! Read-ahead: predicts the next reads of a thread from its reads of a file. Counts are in pages. It does no reads: the
 //! system asks it which pages to read.
 
-use super::{Ahead, PAGE, PageCache};
+use super::pages::{PAGE, PageCache};
+use super::rules::Ahead;
 use crate::files::call::File;
 
 /// The history of a thread's reads of a file.

@@ -6,8 +6,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::act::{Act, Program};
+use super::place::Place;
 use super::set::FileSet;
-use super::{Act, Place, Program};
 use crate::files::call::{Call, File, Handle, Returned};
 use crate::files::system::System;
 use crate::files::volume::Refused;

@@ -4,9 +4,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::act::{Act, Program, compute};
 use super::lines::{self, Acts, Script, Seen};
+use super::place::Place;
 use super::set::FileSet;
-use super::{Act, Place, Program, compute};
 use crate::files::call::{Call, File, Handle, Returned};
 use crate::files::system::System;
 use crate::files::volume::{Name, Refused, Sync};

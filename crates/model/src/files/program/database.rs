@@ -6,7 +6,8 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::{Act, Place, Program};
+use super::act::{Act, Program, compute};
+use super::place::Place;
 use crate::files::call::{Call, File, Handle, Returned};
 use crate::files::system::System;
 use crate::files::volume::{Refused, Sync};
@@ -197,7 +198,7 @@ impl Database {
             }
             Stage::Compute => {
                 client.stage = Stage::Log;
-                super::compute(spec.time).map(Act::Call)
+                compute(spec.time).map(Act::Call)
             }
             Stage::Log => {
                 self.made += spec.record;

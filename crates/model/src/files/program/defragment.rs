@@ -4,9 +4,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::act::{Program, compute};
 use super::lines::{self, Acts, Script, Seen};
+use super::place::Place;
 use super::set::FileSet;
-use super::{Place, Program, compute};
 use crate::files::call::{Call, File};
 use crate::files::volume::{MOVE_CHUNK, Refused, Volume};
 use crate::time::Span;

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use super::{Act, Program};
+use super::act::{Act, Program};
 use crate::files::call::{Call, Returned};
 use crate::files::system::System;
 use crate::time::Instant;

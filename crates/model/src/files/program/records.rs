@@ -6,8 +6,9 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::act::{Program, compute};
 use super::lines::{self, Acts, Script, Seen};
-use super::{Place, Program, compute};
+use super::place::Place;
 use crate::files::call::{Call, File, Handle};
 use crate::files::volume::{Refused, Sync};
 use crate::rng::Rng;

@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::act::{Program, compute, compute_for};
 use super::lines::{self, Acts, Script, Seen};
+use super::place::Place;
 use super::set::FileSet;
-use super::{Place, Program, compute, compute_for};
 use crate::files::call::{Call, File, Handle};
 use crate::files::volume::{Name, Refused, Sync};
 use crate::time::Span;

@@ -3,121 +3,19 @@
 
 use alloc::vec::Vec;
 
-use super::{
-    Call, Caller, Family, File, Flags, Handle, Instant, Owner, PageCacheSpec, Plan, Stage, System, Thread, force,
-};
-use crate::block::SECTOR;
-use crate::files::pagecache::{Back, PAGE, PageCache, Stream, Wanted};
-use crate::files::volume::{Volume, Wait};
-use crate::slab::Slab;
-use crate::time::Rate;
+use super::cache::{Cached, Fill};
+use super::{Caller, Family, Owner, Stage, System, force};
+use crate::block::{Flags, SECTOR};
+use crate::files::call::{Call, File, Handle, Thread};
+use crate::files::pagecache::{Back, PAGE, PageCache, Wanted};
+use crate::files::volume::{Plan, Volume, Wait};
+use crate::time::Instant;
 
 /// Bytes of a call that are served at a time: the cache manager's views have 256 KB (Windows' documentation, "File
 /// caching"). Linux goes page by page, which differs if a call is held up or fails midway.
 const PIECE: u64 = 256 << 10;
-/// How many files' read histories a thread has. Inferred (Windows and Linux keep one for each open file): 8 to any.
-const STREAMS: usize = 32;
-/// Bytes in a demand read of Windows: a page fault reads at most 64 KB (`MmReadClusterSize`, Windows Internals).
+/// Bytes of a demand read of Windows: a page fault brings at most 64 KB (`MmReadClusterSize`, Windows Internals).
 const FAULT: u64 = 64 << 10;
-
-/// A page cache at work.
-pub(super) struct Cached {
-    spec: PageCacheSpec,
-    copy: Rate,
-    cache: PageCache,
-    /// Reads under way.
-    fills: Slab<Fill>,
-    filling: Vec<u32>,
-    /// Which threads wait for which fill.
-    waiters: Vec<(u32, Thread)>,
-    /// By thread: the histories of the files that it reads, the latest last.
-    streams: Vec<Vec<(File, Stream)>>,
-    /// When to look for dirty pages.
-    due: Instant,
-    /// Pages of its share that the lazy writer has still to write.
-    share: u64,
-    /// Some files are old enough to be written as a whole.
-    expired: bool,
-    /// Plans of write-back under way.
-    writing: u32,
-    /// Threads that are held up, the first first.
-    held: Vec<Thread>,
-    /// Files whose write-back failed, with no call told yet.
-    lost: Vec<File>,
-    /// A buffer for runs.
-    runs: Vec<(u64, u64)>,
-}
-
-/// Pages on their way into memory.
-#[derive(Clone, Copy)]
-struct Fill {
-    file: File,
-    from: u64,
-    to: u64,
-}
-
-impl Cached {
-    pub(super) fn new(spec: PageCacheSpec) -> Cached {
-        Cached {
-            copy: Rate::new(spec.copy),
-            cache: PageCache::new(&spec),
-            fills: Slab::with_capacity(8),
-            filling: Vec::new(),
-            waiters: Vec::new(),
-            streams: Vec::new(),
-            due: Instant::FAR,
-            share: 0,
-            expired: false,
-            writing: 0,
-            held: Vec::new(),
-            lost: Vec::new(),
-            runs: Vec::new(),
-            spec,
-        }
-    }
-
-    /// When to look for dirty pages.
-    pub(super) fn due(&self) -> Option<Instant> {
-        (self.due != Instant::FAR).then_some(self.due)
-    }
-
-    /// A percentage of the cache, in pages.
-    fn percent(&self, hundredths: u32) -> u64 {
-        self.spec.bytes / PAGE * u64::from(hundredths) / 100
-    }
-
-    /// True if too many pages are dirty for another write.
-    fn is_full(&self) -> bool {
-        let (dirty, writing) = self.cache.dirty();
-        dirty + writing > self.percent(self.spec.limit)
-    }
-
-    /// The history of a thread's reads of a file.
-    fn stream(&mut self, thread: Thread, file: File) -> &mut Stream {
-        let thread = thread as usize;
-        if self.streams.len() <= thread {
-            self.streams.resize(thread + 1, Vec::new());
-        }
-        let streams = &mut self.streams[thread];
-        let at = match streams.iter().rposition(|stream| stream.0 == file) {
-            Some(at) => at,
-            None => {
-                if streams.len() == STREAMS {
-                    streams.remove(0);
-                }
-                streams.push((file, Stream::default()));
-                streams.len() - 1
-            }
-        };
-        &mut streams[at].1
-    }
-
-    fn forget(&mut self, file: File) {
-        for streams in &mut self.streams {
-            streams.retain(|stream| stream.0 != file);
-        }
-    }
-}
 
 impl System {
     fn has_cache(&mut self) -> &mut Cached {

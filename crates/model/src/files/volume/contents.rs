@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 
 use super::change::{Changes, Fact};
 use super::pages::Pages;
+use super::partition::Partition;
 use super::plan::{Plan, Role};
+use super::refusal::Refused;
 use super::space::Space;
+use super::spec::{Aging, VolumeSpec};
 use super::tree::{FileId, Tree};
-use super::{Aging, Partition, Refused};
 use crate::block::{Flags, SECTOR};
 
 /// Sectors in a page of memory: 4 KiB.
@@ -38,13 +40,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    pub(super) fn new(
-        partition: Partition,
-        cluster: u64,
-        origin: u64,
-        clusters: u64,
-        spec: &super::VolumeSpec,
-    ) -> Contents {
+    pub(super) fn new(partition: Partition, cluster: u64, origin: u64, clusters: u64, spec: &VolumeSpec) -> Contents {
         Contents {
             partition,
             cluster,

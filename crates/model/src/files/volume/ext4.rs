@@ -13,30 +13,16 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use self::journal::Journal;
-use self::layout::{BLOCK, FLEX, GROUP, INODES, Layout};
+use self::layout::{BLOCK, EMPTY, FLEX, GROUP, INODES, Layout};
 use super::change::Fact;
 use super::contents::Contents;
 use super::plan::{Plan, Role};
+use super::refusal::{Misfit, Refused};
+use super::spec::{Ext4Spec, Sync, VolumeSpec};
 use super::system::FileSystem;
 use super::tree::{FileId, Name, ROOT};
-use super::{Misfit, Refused, Sync, VolumeSpec};
 use crate::block::{Flags, SECTOR};
-use crate::time::{Instant, Span};
-
-/// The settings of an ext4 volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ext4Spec {
-    /// The mount option `barrier`: flushes and FUA around commits.
-    pub barrier: bool,
-    /// The mount option `commit`: the largest age of a transaction, 5 s by default.
-    pub commit: Span,
-}
-
-impl Default for Ext4Spec {
-    fn default() -> Ext4Spec {
-        Ext4Spec { barrier: true, commit: Span::from_secs(5) }
-    }
-}
+use crate::time::Instant;
 
 /// Inodes: 1 to 10 are reserved, 2 is the root, 8 the journal, 11 lost+found.
 const ROOT_INODE: u64 = 2;
@@ -83,7 +69,7 @@ pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Bo
     contents.give(root, files, 1);
     contents.space.take(files + 1, FIRST_FILES - 1);
     let node = contents.tree.get_mut(root);
-    (node.record, node.filled) = (ROOT_INODE, directory::EMPTY);
+    (node.record, node.filled) = (ROOT_INODE, EMPTY);
     let begin = contents
         .space
         .next_fit(layout.journal_group() * GROUP, layout.journal)
@@ -302,7 +288,7 @@ impl FileSystem for Ext4 {
         contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Recorded);
         if contents.tree.get(file).is_directory {
             self.enlarge(contents, file, number)?;
-            contents.tree.get_mut(file).filled = directory::EMPTY;
+            contents.tree.get_mut(file).filled = EMPTY;
             contents.know(file);
         }
         let node = contents.tree.get_mut(file);

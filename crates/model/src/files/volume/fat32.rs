@@ -10,39 +10,23 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use self::directory::ENTRY;
 use super::change::Fact;
 use super::contents::{Contents, PAGE};
 use super::lazy::{Lazy, WriteBack};
 use super::pages::{self, Dirty};
 use super::plan::{Plan, Role};
+use super::refusal::{Misfit, Refused};
 use super::space::{Run, Space};
+use super::spec::{Fat32Spec, Host, Sync, VolumeSpec};
 use super::system::FileSystem;
 use super::tree::{FileId, Name, ROOT};
-use super::{Misfit, Refused, Sync, VolumeSpec};
 use crate::block::{Flags, SECTOR};
 use crate::time::{Instant, Span};
 
-/// Which system's driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// Windows NT: 2000, XP and later.
-    Nt,
-    /// Windows 98: no flush ever reaches the drive (measured by the source of study F), and no write asks for the
-    /// medium.
-    Windows98,
-}
-
-/// The settings of a FAT32 volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fat32Spec {
-    /// Bytes in a cluster, 512 to 65,536; `None` for the size in the specification's table.
-    pub cluster: Option<u32>,
-    pub host: Host,
-}
-
 /// Reserved sectors before the first table (specification, BPB_RsvdSecCnt of FAT32): boot sector, FSInfo at 1.
 const RESERVED: u64 = 32;
+/// Bytes of a directory entry.
+const ENTRY: u64 = 32;
 /// Entries of a table in a sector: four bytes each.
 const ENTRIES: u64 = SECTOR / 4;
 /// Fewer clusters are FAT16 (specification, "FAT Type Determination").

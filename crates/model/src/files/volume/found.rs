@@ -16,9 +16,10 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::Volume;
 use super::change::{Change, Fact};
+use super::operations::Volume;
 use super::plan::{Role, Step};
+use super::space::Run;
 use super::tree::{FileId, ROOT};
 use crate::block::SECTOR;
 
@@ -130,7 +131,7 @@ impl There {
     /// As it is in `volume` now.
     pub fn new(volume: &Volume, file: FileId) -> There {
         let cluster = volume.cluster_bytes();
-        let run = |run: &super::Run| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
+        let run = |run: &Run| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
         let bytes = volume.bytes(file);
         let runs: Vec<(u64, u64, u64)> = volume.runs(file).iter().map(run).collect();
         let inside = if runs.is_empty() { bytes } else { 0 };

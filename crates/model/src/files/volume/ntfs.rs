@@ -16,24 +16,14 @@ use super::contents::{Contents, PAGE};
 use super::lazy::{Lazy, WriteBack};
 use super::pages;
 use super::plan::{Plan, Role};
+use super::refusal::{Misfit, Refused};
+use super::spec::{NtfsSpec, Sync, VolumeSpec};
 use super::system::FileSystem;
 use super::tree::{FileId, Name, ROOT};
-use super::{Misfit, Refused, Sync, VolumeSpec};
 use crate::block::{Flags, SECTOR};
 use crate::time::{Instant, Span};
 
-/// The settings of an NTFS volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NtfsSpec {
-    /// Bytes in a cluster, 512 to 65,536. Formatters use 4,096 above 2 GB.
-    pub cluster: u32,
-    /// Bytes from the volume's beginning to `$MFT`; `None` for 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
-    /// Windows formatted (Windows Internals: cluster C0000h), and on smaller volumes for whole GiB below a third
-    /// (inferred).
-    pub mft_at: Option<u64>,
-}
-
-/// Bytes in a record of `$MFT`, and records in a page.
+/// Bytes of a record of `$MFT`, and records of a page.
 const RECORD: u64 = 1024;
 const RECORDS: u64 = PAGE * SECTOR / RECORD;
 /// Bits in a page of a bitmap: one for each record or cluster.

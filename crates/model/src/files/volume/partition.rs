@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::Misfit;
+use super::refusal::Misfit;
 use crate::block::SECTOR;
 
 /// A range of a drive's sectors that holds a volume.

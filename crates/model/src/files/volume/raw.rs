@@ -5,9 +5,10 @@ use alloc::boxed::Box;
 
 use super::contents::Contents;
 use super::plan::Plan;
+use super::refusal::{Misfit, Refused};
+use super::spec::{Sync, VolumeSpec};
 use super::system::FileSystem;
 use super::tree::{FileId, Name};
-use super::{Misfit, Refused, Sync, VolumeSpec};
 use crate::time::Instant;
 
 #[derive(Debug)]

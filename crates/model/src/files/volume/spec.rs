@@ -1,9 +1,8 @@
-//! The description of a volume, and why a volume, or an operation on one, is refused.
+//! What a volume is made from.
 
-use core::fmt;
-
-use super::{Ext4Spec, Fat32Spec, NtfsSpec, Partition};
+use super::partition::Partition;
 use crate::rng::Seed;
+use crate::time::Span;
 
 /// How files from before the run lie: the degree of fragmentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +20,50 @@ impl Aging {
     pub const NONE: Aging = Aging { fragments: 100, gap_kib: 1024 };
 }
 
-/// The file system, with its settings.
+/// Which system's driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Host {
+    /// Windows NT: 2000, XP and later.
+    Nt,
+    /// Windows 98: no flush ever reaches the drive (measured by the source of study F), no write asks for the medium.
+    Windows98,
+}
+
+/// A FAT32 volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fat32Spec {
+    /// Bytes of a cluster, 512 to 65,536; nothing: as the specification's table has it by size.
+    pub cluster: Option<u32>,
+    /// Whose driver.
+    pub host: Host,
+}
+
+/// An NTFS volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NtfsSpec {
+    /// Bytes of a cluster, 512 to 65,536. Formatters take 4,096 above 2 GB.
+    pub cluster: u32,
+    /// Bytes from the volume's beginning to `$MFT`; nothing: 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
+    /// Windows formatted (Windows Internals: cluster C0000h), on smaller ones whole GiB below a third (inferred).
+    pub mft_at: Option<u64>,
+}
+
+/// An ext4 volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ext4Spec {
+    /// The mount option `barrier`: flushes and FUA around commits.
+    pub barrier: bool,
+    /// The mount option `commit`: how old a transaction grows, 5 s without it.
+    pub commit: Span,
+}
+
+impl Default for Ext4Spec {
+    fn default() -> Ext4Spec {
+        Ext4Spec { barrier: true, commit: Span::from_secs(5) }
+    }
+}
+
+/// Which file system, and its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Fat32(Fat32Spec),
@@ -50,58 +92,4 @@ pub enum Sync {
     All,
     /// The metadata needed to find the data again: fdatasync. For Windows' file systems there is no difference.
     Data,
-}
-
-/// Why a volume cannot be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// A partition would end beyond the drive.
-    BeyondDrive {
-        /// Its end in sectors.
-        end: u64,
-        /// The drive's sectors.
-        drive: u64,
-    },
-    /// The cluster size is not a power of two from `least` to `most` bytes.
-    Cluster { least: u32, most: u32 },
-    /// Fewer sectors than the file system needs.
-    TooSmall {
-        /// In sectors.
-        least: u64,
-    },
-    /// More clusters than the file system can count.
-    TooLarge {
-        /// In clusters.
-        most: u64,
-    },
-}
-
-/// Why an operation was refused. Nothing has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// Not enough free clusters.
-    Full,
-    /// Longer than a file may be.
-    TooLarge {
-        /// In bytes.
-        most: u64,
-    },
-    /// No room for another entry in the directory.
-    DirectoryFull,
-    /// No free inode, or no room for `$MFT` to grow.
-    NoRecords,
-    /// The clusters to move to are not free.
-    Taken,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::Full => write!(f, "the volume is full"),
-            Refused::TooLarge { most } => write!(f, "a file of this file system has at most {most} bytes"),
-            Refused::DirectoryFull => write!(f, "the directory has no room for another entry"),
-            Refused::NoRecords => write!(f, "there is no record for another file"),
-            Refused::Taken => write!(f, "the clusters to move to are not free"),
-        }
-    }
 }

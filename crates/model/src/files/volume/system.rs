@@ -4,11 +4,12 @@ use core::fmt;
 
 use super::contents::Contents;
 use super::plan::Plan;
+use super::refusal::Refused;
+use super::spec::Sync;
 use super::tree::{FileId, Name};
-use super::{Refused, Sync};
 use crate::time::Instant;
 
-/// What a file system does for each operation. [`super::Volume`] has already refused what can be refused.
+/// What a file system does at each operation; [`Volume`](super::Volume) has checked what can be refused before.
 pub(super) trait FileSystem: fmt::Debug {
     /// The largest file in bytes.
     fn longest(&self) -> u64;

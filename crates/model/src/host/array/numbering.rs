@@ -10,9 +10,9 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::Crank;
 use super::layout::{Chunk, Volume};
 use crate::block::{Landing, LandingKind, Request, Role};
+use crate::host::carried::Carried;
 use crate::time::Instant;
 
 /// The fewest entries that are worth scanning for ones to forget.
@@ -29,21 +29,21 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    fn next(&mut self, crank: &Crank, stamp: u64) -> u64 {
+    fn next(&mut self, landings: &Carried, stamp: u64) -> u64 {
         self.last += 1;
-        if crank.landings.are_wanted() {
+        if landings.are_wanted() {
             self.taken.push((self.last, stamp));
         }
         self.last
     }
 
-    /// The number of a write that the array accepts at `now`.
-    pub(super) fn take(&mut self, crank: &mut Crank, now: Instant, request: &Request) -> u64 {
-        let number = self.next(crank, request.stamp);
-        if crank.landings.are_wanted() {
+    /// The number of a write that is taken at `now`.
+    pub(super) fn take(&mut self, landings: &mut Carried, now: Instant, request: &Request) -> u64 {
+        let number = self.next(landings, request.stamp);
+        if landings.are_wanted() {
             let place = (request.lba, request.sectors);
             let taken = Landing::new(place, request.stamp, (now, now), LandingKind::Taken);
-            crank.landings.tell(Landing { role: Role::Every, number, ..taken });
+            landings.tell(Landing { role: Role::Every, number, ..taken });
         }
         number
     }
@@ -51,15 +51,15 @@ impl Numbering {
     /// The number of a run of a rebuild: a range of a member's sectors.
     pub(super) fn take_run(
         &mut self,
-        crank: &mut Crank,
+        landings: &mut Carried,
         now: Instant,
         volumes: &[Volume],
         (member, from, to): (u32, u64, u64),
     ) -> u64 {
-        let number = self.next(crank, 0);
-        if crank.landings.are_wanted() {
+        let number = self.next(landings, 0);
+        if landings.are_wanted() {
             let taken = Landing::new((from, (to - from) as u32), number, (now, now), LandingKind::Taken);
-            in_blocks(volumes, &Landing { member, ..taken }, 0, |part| crank.landings.tell(part));
+            in_blocks(volumes, &Landing { member, ..taken }, 0, |part| landings.tell(part));
         }
         number
     }
@@ -87,10 +87,10 @@ impl Numbering {
     }
 }
 
-/// Reports that a member is lost, or whole again.
-pub(super) fn tell_member(crank: &mut Crank, now: Instant, member: u32, kind: LandingKind) {
-    if crank.landings.are_wanted() {
-        crank.landings.tell(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
+/// Tells that a member is lost, or whole again.
+pub(super) fn tell_member(landings: &mut Carried, now: Instant, member: u32, kind: LandingKind) {
+    if landings.are_wanted() {
+        landings.tell(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
     }
 }
 

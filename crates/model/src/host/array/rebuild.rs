@@ -10,49 +10,10 @@ use alloc::format;
 
 use super::layout::{Level, Volume};
 use super::portions::{Kind, NOBODY, Portion};
+use super::progress::{Progress, RUNS, Rebuild};
 use super::{Array, Crank, numbering};
 use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
-
-/// Runs under way at once: one is read while the one before is written.
-const RUNS: usize = 2;
-
-/// A rebuild under way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rebuild {
-    pub member: u32,
-    /// The next run begins at this sector of the members.
-    pub next: u64,
-    /// Where the runs under way begin; `u64::MAX` for none.
-    pub runs: [u64; RUNS],
-    /// The earliest start of the next run.
-    pub due: Instant,
-    /// The last flush is under way.
-    pub sealing: bool,
-}
-
-impl Rebuild {
-    /// The end of the rebuilt sectors.
-    pub fn done(&self) -> u64 {
-        self.runs.iter().fold(self.next, |least, &run| least.min(run))
-    }
-
-    fn idle(&self) -> bool {
-        self.runs == [u64::MAX; RUNS]
-    }
-}
-
-/// The progress of a rebuild.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// When the last rebuild began.
-    pub began: Option<Instant>,
-    pub ended: Option<Instant>,
-    /// Sectors of the new drive that are rebuilt.
-    pub sectors: u64,
-    /// Sectors that could not be read from the other members.
-    pub unread: u64,
-}
 
 impl Array {
     /// The progress of the last rebuild.
@@ -72,7 +33,7 @@ impl Array {
         self.switch(crank, now, member, "off")?;
         // Its landings until now come first.
         crank.collect_landings(self);
-        numbering::tell_member(crank, now, member, LandingKind::Gone);
+        numbering::tell_member(&mut crank.landings, now, member, LandingKind::Gone);
         Ok(())
     }
 
@@ -143,7 +104,7 @@ impl Array {
             Level::Raid10 => 1 << (rebuild.member / 2),
             _ => u64::MAX,
         };
-        let number = self.numbering.take_run(crank, now, &self.volumes, (rebuild.member, from, to));
+        let number = self.numbering.take_run(&mut crank.landings, now, &self.volumes, (rebuild.member, from, to));
         let span = (from, to);
         let portion =
             Portion { kind: Kind::Rebuild, number, volume: index as u8, span, lanes, ..Portion::open(NOBODY, now) };
@@ -190,7 +151,7 @@ impl Array {
             rebuild.sealing = false;
             if portion.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);
-                numbering::tell_member(crank, now, rebuild.member, LandingKind::Whole);
+                numbering::tell_member(&mut crank.landings, now, rebuild.member, LandingKind::Whole);
                 self.progress.sectors = rebuild.next;
                 self.progress.ended = Some(now);
                 self.rebuild = None;

@@ -30,7 +30,7 @@ impl Array {
             return self.begin(crank, now, portion);
         }
         if request.op == Op::Write {
-            portion.number = self.numbering.take(crank, now, &request);
+            portion.number = self.numbering.take(&mut crank.landings, now, &request);
         }
         let mut start = 0;
         for index in 0..self.volumes.len() {

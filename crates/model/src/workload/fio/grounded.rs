@@ -4,8 +4,8 @@
 
 use super::{Draw, Drawn, FioStream, READ, WRITE};
 use crate::block::SECTOR;
+use crate::workload::job::{Direction, Region};
 use crate::workload::zoned::{Answer, Ask, Asker, Reach, Spaces};
-use crate::workload::{Direction, Region};
 
 /// The zones that a file is a part of.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Where a job and its passes end: by bytes, by requests, by files that are done.
 
 use super::{Drawn, FioStream, READ, TRIM, WRITE};
-use crate::workload::{Direction, EngineKind};
+use crate::workload::job::{Direction, EngineKind};
 
 /// Where a job and a pass end.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,20 +1,17 @@
 //! Directories of ext4: one block, then an index with leaves by hash. Allocation of their blocks is in `ext4`.
 
-use super::super::Refused;
 use super::super::contents::Contents;
 use super::super::plan::{Plan, Role};
+use super::super::refusal::Refused;
 use super::super::tree::{FileId, Name};
 use super::Ext4;
-use super::layout::BLOCK;
+use super::layout::{BLOCK, ENTRY};
 use crate::block::SECTOR;
 
-/// Bytes of a directory block for entries (the checksum takes 12), and of an entry without its name.
+/// Bytes of a directory block for entries (12 are the checksum's).
 const ENTRIES: u64 = BLOCK * SECTOR - 12;
-const ENTRY: u64 = 8;
-/// How full a leaf of an indexed directory is: leaves split in halves by hash (ln 2 of the room; inferred).
+/// A leaf of an indexed directory is this full: they split in halves by hash (ln 2 of the room; inferred).
 const LEAF: u64 = ENTRIES * 7 / 10;
-/// Bytes of the entries of itself and its parent.
-pub(super) const EMPTY: u64 = 2 * (ENTRY + 4);
 
 impl Ext4 {
     /// The block of a directory for an entry of `bytes` bytes: the only one, or a leaf by hash; `None` if the directory

@@ -2,7 +2,7 @@
 //! 16 KiB, flex groups of 16, sparse superblocks, room to grow 1,024-fold). The test below compares it with that
 //! program where it is installed.
 
-use super::super::Misfit;
+use super::super::refusal::Misfit;
 
 /// Sectors in a block.
 pub(super) const BLOCK: u64 = 8;
@@ -12,7 +12,10 @@ pub(super) const GROUP: u64 = 32_768;
 pub(super) const FLEX: u64 = 16;
 /// Inodes in a block: 256 bytes each.
 pub(super) const INODES: u64 = 16;
-/// Group descriptors in a block: 64 bytes each.
+/// Bytes of a directory's entry without its name, and of the entries of itself and its parent.
+pub(super) const ENTRY: u64 = 8;
+pub(super) const EMPTY: u64 = 2 * (ENTRY + 4);
+/// Group descriptors of a block: 64 bytes each.
 const DESCRIPTORS: u64 = 64;
 /// Bytes of the volume for each inode.
 const INODE_RATIO: u64 = 16_384;

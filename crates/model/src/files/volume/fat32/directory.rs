@@ -1,12 +1,11 @@
 //! Directories of FAT32: entries of 32 bytes, unsorted, at the first place with room. The tables are in `fat32`.
 
-use super::super::Refused;
 use super::super::contents::Contents;
+use super::super::refusal::Refused;
 use super::super::tree::{FileId, Name};
-use super::Fat32;
+use super::{ENTRY, Fat32};
 
-/// Bytes in a directory entry, and letters of a long name in one.
-pub(super) const ENTRY: u64 = 32;
+/// Letters of a long name in an entry.
 const LETTERS: u64 = 13;
 /// A directory has at most 65,536 entries (specification: 2^21 bytes).
 const DIRECTORY: u64 = 1 << 21;

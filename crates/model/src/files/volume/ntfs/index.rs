@@ -1,10 +1,10 @@
 //! Directories of NTFS: entries are in the directory's record until it is full, then in index buffers of 4 KiB. Records
 //! are in `ntfs`.
 
-use super::super::Refused;
 use super::super::change::Fact;
 use super::super::contents::Contents;
 use super::super::plan::{Plan, Role};
+use super::super::refusal::Refused;
 use super::super::tree::{FileId, Name};
 use super::{FILE_NAME, Ntfs, eights, room};
 

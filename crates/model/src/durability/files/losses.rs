@@ -1,7 +1,8 @@
 //! What cuts left of files and operations, counted over all cuts. It judges nothing.
 
-use seekwise_model::time::Instant;
-use serde::{Deserialize, Serialize};
+use alloc::string::String;
+
+use crate::time::Instant;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,15 +27,16 @@ pub enum Kind {
     OperationInPart,
 }
 
+/// How many kinds there are.
 const KINDS: usize = 9;
 
 /// The first one found, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// Its volume, directory and number, and the operation that made it; or the operation.
     pub name: String,
-    /// Virtual seconds into the run.
-    pub at_s: f64,
+    /// When the power failed.
+    pub at: Instant,
 }
 
 /// What one cut left.
@@ -54,28 +56,25 @@ impl Left {
     pub fn count(&mut self, holds: bool, kind: Kind, name: impl FnOnce() -> String) {
         if holds {
             self.counts[kind as usize] += 1;
-            let at_s = self.at.nanos() as f64 / 1e9;
-            self.examples[kind as usize].get_or_insert_with(|| Example { name: name(), at_s });
+            self.examples[kind as usize].get_or_insert_with(|| Example { name: name(), at: self.at });
         }
     }
 }
 
 /// Counts of one kind over cuts.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Cuts that left any.
     pub cuts_with_loss: u64,
     /// Over all cuts.
     pub count: u64,
-    /// The mean over all cuts.
-    pub count_mean: f64,
     /// The most of one cut.
     pub count_max: u64,
     /// The first that was found.
     pub example: Option<Example>,
 }
 
-/// What cuts left, before it is put into words.
+/// What cuts left.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
     cuts: u64,
@@ -105,57 +104,13 @@ impl Losses {
         }
     }
 
-    fn of(&self, kind: Kind) -> Count {
-        let count = self.counts[kind as usize].clone();
-        Count { count_mean: count.count as f64 / self.cuts.max(1) as f64, ..count }
+    /// How many cuts.
+    pub fn cuts(&self) -> u64 {
+        self.cuts
     }
 
-    /// The losses of files.
-    pub fn files(&self) -> FileLosses {
-        FileLosses {
-            promised_lost: self.of(Kind::FilePromised),
-            unpromised_lost: self.of(Kind::FileUnpromised),
-            in_neither_place: self.of(Kind::FileNeither),
-            stale: self.of(Kind::FileStale),
-            unreadable: self.of(Kind::FileUnreadable),
-            metadata_unreadable: self.of(Kind::Metadata),
-        }
+    /// What they left of this kind.
+    pub fn of(&self, kind: Kind) -> &Count {
+        &self.counts[kind as usize]
     }
-
-    /// The losses of operations.
-    pub fn operations(&self) -> OperationLosses {
-        OperationLosses {
-            promised_lost: self.of(Kind::OperationPromised),
-            unpromised_lost: self.of(Kind::OperationUnpromised),
-            in_part: self.of(Kind::OperationInPart),
-        }
-    }
-}
-
-/// What a mount would find of files.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FileLosses {
-    /// Promised to stay, and lost.
-    pub promised_lost: Count,
-    /// Acknowledged and never promised, and lost.
-    pub unpromised_lost: Count,
-    /// Moved, renamed or replaced: neither the earlier file nor the one that took its place.
-    pub in_neither_place: Count,
-    /// With older content than was acknowledged.
-    pub stale: Count,
-    /// With an unreadable sector.
-    pub unreadable: Count,
-    /// Metadata with an unreadable sector.
-    pub metadata_unreadable: Count,
-}
-
-/// What is left of operations.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct OperationLosses {
-    /// Acknowledged after all of it was promised to stay, and lost.
-    pub promised_lost: Count,
-    /// Acknowledged, and lost in the part that was never promised.
-    pub unpromised_lost: Count,
-    /// Some bytes are on the medium and others not; operations under way count too.
-    pub in_part: Count,
 }

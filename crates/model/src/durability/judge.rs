@@ -4,28 +4,20 @@
 //! A landing is reported when its access has ended. So events of the client wait in a queue until everything that
 //! reached the medium before them is known, which is up to the end of the latest landing of each drive. They wait no
 //! longer than the longest access, and not at all if no write is outstanding.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `terms` | the promises of a stack |
-//! | `heads` | the writes of the drives, in one order of time |
-//! | [`super::view`] | what a program would read of them |
-//! | `risk` | writes that are not wholly on the medium |
-//! | [`super::stripes`] | rows whose parity does not belong to their data; blocks of lost drives |
-//! | `rebuilds` | which writes a rebuild restores |
-//! | `loss` | counts of losses |
-//! | `runs` | runs of sectors, and what is known of each |
 
-use std::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
-use seekwise_model::files::note::{Note, Notes};
-use seekwise_model::time::{Instant, Span};
-use seekwise_model::witness::Witness;
+use crate::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
+use crate::files::note::{Note, Notes};
+use crate::time::{Instant, Span};
+use crate::witness::Witness;
 
-use super::curve::Curve;
-use super::files::report::Losses;
-use super::files::{Files, Overlay};
+use super::Tally;
+use super::files::Files;
+use super::files::losses::Losses;
 use super::heads::{self, Heads, Part};
 use super::loss::Cut;
 use super::rebuilds::Rebuilds;
@@ -33,7 +25,6 @@ use super::risk::Level;
 use super::runs::{Runs, overlap};
 use super::terms::Terms;
 use super::view::{Plan, View};
-use crate::stats::histogram::Histogram;
 
 /// Longer than any access of a drive: after this time without a landing none is under way. The longest command carries
 /// 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
@@ -62,7 +53,7 @@ enum Doing {
 }
 
 /// The observer of a run, and the judge of its cuts.
-pub struct Judge {
+pub struct Judge<T> {
     terms: Terms,
     /// Rising; those before `next` are judged.
     cuts: Vec<Instant>,
@@ -84,32 +75,25 @@ pub struct Judge {
     /// What a cut of the run itself left unreadable.
     torn: Vec<Part>,
     longest_at_risk: Span,
-    curve: Curve,
-    /// Where the curve ends.
+    /// Told of ages, of data at risk and of what cuts leave.
+    tally: T,
+    /// Where data at risk end to matter.
     horizon: Instant,
     latest: Instant,
     found: Vec<Cut>,
-    ages: [Histogram; 4],
     acknowledged: u64,
     flushes: u64,
     /// For a scene.
     files: Option<Files>,
     notes: Notes,
-    left: Option<Left>,
 }
 
-/// Called at each cut, in order: its instant, the write that each sector of the medium holds, and the fate of the
-/// sectors that this does not settle.
-pub type Left = Box<dyn FnMut(Instant, &Runs<u64>, &Overlay)>;
-
 /// The results of a judge.
-pub struct Judgement {
+pub struct Judgement<T> {
     /// Every cut, in order.
     pub cuts: Vec<Cut>,
-    /// By class: how long ago each lost write had been acknowledged, over all cuts.
-    pub ages: [Histogram; 4],
-    /// Data at risk over time.
-    pub curve: Curve,
+    /// Who was told of ages and of data at risk.
+    pub tally: T,
     /// Writes acknowledged in the run.
     pub acknowledged: u64,
     /// Flushes completed.
@@ -120,9 +104,9 @@ pub struct Judgement {
     pub files: Option<Result<Losses, String>>,
 }
 
-impl Judge {
+impl<T: Tally> Judge<T> {
     /// A judge of cuts at these instants, and of one `pause` after the job's end; `plan` is that of the drives.
-    pub fn new(terms: Terms, plan: Plan, mut cuts: Vec<Instant>, pause: Option<Span>) -> Judge {
+    pub fn new(terms: Terms, plan: Plan, mut cuts: Vec<Instant>, pause: Option<Span>, tally: T) -> Judge<T> {
         cuts.sort_unstable();
         Judge {
             terms,
@@ -138,16 +122,14 @@ impl Judge {
             caching: terms.volatile_at_first,
             torn: Vec::new(),
             longest_at_risk: Span::ZERO,
-            curve: Curve::default(),
+            tally,
             horizon: Instant::FAR,
             latest: Instant::ZERO,
             found: Vec::new(),
-            ages: Default::default(),
             acknowledged: 0,
             flushes: 0,
             files: None,
             notes: Notes::default(),
-            left: None,
         }
     }
 
@@ -161,7 +143,7 @@ impl Judge {
     }
 
     /// The run is over and the device has nothing relevant left to report.
-    pub fn finish(mut self, end: Instant) -> Judgement {
+    pub fn finish(mut self, end: Instant) -> Judgement<T> {
         self.listen();
         self.end(end);
         self.heads.close();
@@ -172,8 +154,7 @@ impl Judge {
         Judgement {
             longest_at_risk: self.longest_at_risk.max(self.view().risk.longest_at_risk(horizon)),
             cuts: self.found,
-            ages: self.ages,
-            curve: self.curve,
+            tally: self.tally,
             acknowledged: self.acknowledged,
             flushes: self.flushes,
             files: self.files.map(Files::finish),
@@ -181,7 +162,7 @@ impl Judge {
     }
 
     /// The run is over and the power has been off since `off`, which is the only cut.
-    pub fn finish_off(mut self, off: Instant) -> Judgement {
+    pub fn finish_off(mut self, off: Instant) -> Judgement<T> {
         self.cuts = vec![off];
         self.listen();
         self.queue.push_back((self.latest, Doing::Off));
@@ -232,10 +213,10 @@ impl Judge {
         }
     }
 
-    /// Continues the curve to this level.
+    /// Tells of the data at risk until now.
     fn draw(&mut self, until: Instant, before: Level) {
         let level = self.level();
-        self.curve.until(until.min(self.horizon), before, level);
+        self.tally.at_risk(until.min(self.horizon), before, level);
     }
 
     /// Completes the track run, and handles the events before the end of the latest of each drive.
@@ -341,33 +322,27 @@ impl Judge {
 
     fn judge(&mut self, at: Instant, under: &[Part]) {
         let under = [under, &self.torn[..]].concat();
-        let mut ages = std::mem::take(&mut self.ages);
-        let cut = self.view().judge(at, &under, &mut ages);
-        self.ages = ages;
-        self.found.push(cut);
-        if let Some(mut files) = self.files.take() {
-            let view = self.view();
-            let overlay = view.overlay(&under);
-            files.judge(at, view.surface.as_ref().expect("files are judged"), &overlay);
-            self.files = Some(files);
+        let view = self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost");
+        self.found.push(view.judge(at, &under, &mut self.tally));
+        if view.surface.is_none() {
+            return;
         }
-        if let Some(mut left) = self.left.take() {
-            let view = self.view();
-            let overlay = view.overlay(&under);
-            left(at, view.surface.as_ref().expect("it is kept where somebody is told"), &overlay);
-            self.left = Some(left);
+        let overlay = view.overlay(&under);
+        let surface = view.surface.as_ref().expect("it is kept");
+        if let Some(files) = &mut self.files {
+            files.judge(at, surface, &overlay);
         }
+        self.tally.left(at, surface, &overlay);
     }
 
-    /// Reports what each cut leaves on the medium, write by write.
-    pub fn leaving(mut self, left: Left) -> Judge {
-        self.left = Some(left);
+    /// Tells the tally what each cut leaves on the medium, write by write.
+    pub fn leaving(mut self) -> Judge<T> {
         self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
         self
     }
 
     /// Judges the files of a scene as well.
-    pub fn watching(mut self, files: Files, notes: Notes) -> Judge {
+    pub fn watching(mut self, files: Files, notes: Notes) -> Judge<T> {
         (self.files, self.notes) = (Some(files), notes);
         self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
         self
@@ -409,7 +384,7 @@ fn matters(request: &Request) -> bool {
     matches!(request.op, Op::Write | Op::WriteZeroes) || request.op == Op::Flush && request.unit == 0
 }
 
-impl Witness for Judge {
+impl<T: Tally> Witness for Judge<T> {
     fn submitted(&mut self, now: Instant, request: &Request) {
         self.listen();
         if matters(request) {
@@ -475,10 +450,10 @@ impl Witness for Judge {
 
 #[cfg(test)]
 mod tests {
-    use super::super::loss::Lost;
+    use super::super::loss::{Class, Lost};
     use super::*;
-    use seekwise_model::block::{CutSector, Flags};
-    use seekwise_model::record::{Effort, Parts};
+    use crate::block::{CutSector, Flags};
+    use crate::record::{Effort, Parts};
 
     const TERMS: Terms = Terms {
         unit: 1,
@@ -498,7 +473,23 @@ mod tests {
         Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp }
     }
 
-    fn done(judge: &mut Judge, request: &Request, from: u64, to: u64) {
+    /// How many ages of acknowledged writes it was told, and the most bytes at risk.
+    #[derive(Default)]
+    struct Told {
+        ages: u64,
+        most: u64,
+    }
+
+    impl Tally for Told {
+        fn lost(&mut self, class: Class, _: Span, count: u64) {
+            self.ages += if class == Class::Acknowledged { count } else { 0 };
+        }
+        fn at_risk(&mut self, _: Instant, before: Level, after: Level) {
+            self.most = self.most.max(before.bytes).max(after.bytes);
+        }
+    }
+
+    fn done(judge: &mut Judge<Told>, request: &Request, from: u64, to: u64) {
         judge.submitted(at(from), request);
         let (submitted, finished, status) = (at(from), at(to), Status::Done);
         judge.completed(
@@ -511,8 +502,8 @@ mod tests {
         Landing::new((lba, 4), stamp, (at(from), at(to)), LandingKind::Landed)
     }
 
-    fn judge(terms: Terms, cuts: &[u64]) -> Judge {
-        Judge::new(terms, Plan::default(), cuts.iter().map(|&ns| at(ns)).collect(), None)
+    fn judge(terms: Terms, cuts: &[u64]) -> Judge<Told> {
+        Judge::new(terms, Plan::default(), cuts.iter().map(|&ns| at(ns)).collect(), None, Told::default())
     }
 
     #[test]
@@ -526,7 +517,7 @@ mod tests {
         assert_eq!(counts, [[1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 0]]);
         assert_eq!(found.cuts[1].lost[1], Lost { writes: 1, bytes: 2048, oldest: Span::from_nanos(25) });
         assert_eq!((found.acknowledged, found.flushes, found.longest_at_risk.nanos()), (1, 1, 38));
-        assert_eq!(found.ages[0].count(), 2);
+        assert_eq!((found.tally.ages, found.tally.most), (2, 2048));
     }
 
     #[test]
@@ -544,7 +535,7 @@ mod tests {
         judge.landed(&landing(1, 100, 20, 28));
         let found = judge.finish(at(30));
         assert!(found.cuts.iter().all(|cut| cut.lost == [Lost::default(); 4] && cut.torn == 0));
-        assert_eq!(found.curve.summary().bytes_max, 0);
+        assert_eq!(found.tally.most, 0);
     }
 
     #[test]

@@ -1,33 +1,27 @@
-//! What a cut leaves of a served array that lacks a drive, computed by the judge of [`crate::cut`]. For whole arrays
+//! What a cut leaves of a served array that lacks a drive, computed by the judge of [`super::judge`]. For whole arrays
 //! and single drives, the disk's own bytes tell.
 
-use std::cell::RefCell;
-use std::rc::Rc;
-
-use seekwise_model::block::assurance::Assurance;
-use seekwise_model::history::{Event, History, Judge, Left};
-use seekwise_model::stack::{Change, Layer, Stack};
-use seekwise_model::time::Instant;
+use alloc::string::String;
+use alloc::vec;
 
 use super::image::after_cuts;
-use crate::cut::terms::Terms;
-use crate::cut::view::Plan;
+use super::terms::Terms;
+use super::view::Plan;
+use crate::block::assurance::Assurance;
+use crate::history::{Event, History, Left};
+use crate::stack::{Change, Layer, Stack};
+use crate::time::Instant;
 
-/// A judge of cuts for this stack, and whether a completed flush has brought everything before it to all media; `None`
-/// if no drive could be lost.
-pub fn judge(stack: &Stack) -> Option<(Judge, bool)> {
-    let spec = stack.array()?;
+/// True if the stack has an array that survives the loss of some drive.
+pub fn may_lack(stack: &Stack) -> bool {
     let survives = |member: u32| stack.volumes().iter().all(|volume| volume.survives(1 << member));
-    if !(0..spec.members).any(survives) {
-        return None;
-    }
-    let (judged, trusted) = (stack.clone(), is_trusted(stack));
-    Some((Box::new(move |history, lost, at| left(&judged, history, lost, at)), trusted))
+    stack.array().is_some_and(|spec| (0..spec.members).any(survives))
 }
 
-/// True if flushed, forced and write-through data reach the media (a drive that caches with its cache off has nothing
-/// to flush, by its own account); a buffer that survives a cut may keep them.
-fn is_trusted(stack: &Stack) -> bool {
+/// True if a completed flush has brought everything before it to all media: flushed, forced and write-through data
+/// reach them (a drive that caches with its cache off has nothing to flush, by its own account). A buffer that
+/// survives a cut may keep them.
+pub fn is_trusted(stack: &Stack) -> bool {
     let durable = |breaks| matches!(breaks, Assurance::Flush | Assurance::Fua | Assurance::CacheOff);
     let broken = stack.promise_breakers().iter().any(|breaker| durable(breaker.breaks));
     !broken && !stack.profile.saves_buffer()
@@ -38,10 +32,9 @@ fn is_trusted(stack: &Stack) -> bool {
 pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<Left, String> {
     let stack = as_it_was(stack, history, lost);
     let (terms, plan) = (Terms::of(&stack), Plan::of(&stack)?);
-    let found = Rc::new(RefCell::new(Left::default()));
-    let finding = Rc::clone(&found);
-    after_cuts(history, (terms, plan), vec![at], at, move |_, image| *finding.borrow_mut() = image.left());
-    Ok(found.take())
+    let mut found = Left::default();
+    after_cuts(history, (terms, plan), vec![at], at, |_, image| found = image.left());
+    Ok(found)
 }
 
 /// The stack at the beginning of the history, with its changes since then.

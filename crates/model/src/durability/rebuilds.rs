@@ -1,9 +1,10 @@
 //! What a rebuild restores. It writes what the other drives held when its run began: for each block the last write that
 //! the array had accepted by then. Writes to the same row wait until the run is over, so later ones are not included.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use seekwise_model::block::Role;
+use crate::block::Role;
 
 use super::heads::Part;
 use super::runs::{Run, Runs, overlap};

@@ -4,13 +4,14 @@
 //! A write must be there from the end of a flush that was issued after the write was acknowledged (ATA's FLUSH CACHE,
 //! SCSI's SYNCHRONIZE CACHE); from its own end if it was marked FUA, or if the drive reports no volatile cache.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use seekwise_model::block::{Flags, Op, Status};
-use seekwise_model::history::{Event, History};
-use seekwise_model::time::Instant;
+use crate::block::{Flags, Op, Status};
+use crate::history::{Event, History};
+use crate::time::Instant;
 
-use crate::cut::runs::Run;
+use super::runs::Run;
 
 /// A write of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

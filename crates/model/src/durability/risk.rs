@@ -8,10 +8,11 @@
 //!
 //! The order of landings is decided by `judge`.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use seekwise_model::block::{Flags, Request, SECTOR};
-use seekwise_model::time::{Instant, Span};
+use crate::block::{Flags, Request, SECTOR};
+use crate::time::{Instant, Span};
 
 use super::runs::{Run, Runs, overlap, union, without};
 
@@ -244,7 +245,7 @@ impl Risk {
     pub fn land(&mut self, at: Instant, run: Run, stamp: u64) {
         if !self.early.is_empty() {
             let rests = |(old, of): (Run, u64)| without(old, run).map(move |rest| (rest, of));
-            self.early = std::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
+            self.early = core::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
         }
         if self.in_flight.contains(&stamp) {
             self.early.push((run, stamp));
@@ -350,7 +351,7 @@ impl Risk {
         let flushed = |write: &Write| write.acknowledged.is_some_and(|it| self.is_flushed(it.number));
         let mut missing = missing.into_iter().peekable();
         let standing = self.writes.iter().map(|(&stamp, write)| {
-            let own = std::iter::from_fn(|| missing.next_if(|(of, _)| *of == stamp)).map(|(_, run)| run);
+            let own = core::iter::from_fn(|| missing.next_if(|(of, _)| *of == stamp)).map(|(_, run)| run);
             Standing { stamp, write, count: write.count, flushed: flushed(write), missing: own.collect() }
         });
         standing.collect()
@@ -372,8 +373,10 @@ impl Write {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
-    use seekwise_model::block::Op;
+    use crate::block::Op;
 
     fn write(stamp: u64, lba: u64, sectors: u32) -> Request {
         Request { tag: 0, unit: 0, origin: 0, op: Op::Write, flags: Flags::NONE, lba, sectors, stamp }

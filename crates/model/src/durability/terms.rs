@@ -1,7 +1,7 @@
 //! The promises of a stack for its writes, and what a cut does to the sector under a head.
 
-use seekwise_model::block::{CutSector, SECTOR};
-use seekwise_model::stack::Stack;
+use crate::block::{CutSector, SECTOR};
+use crate::stack::Stack;
 
 /// The key that switches the drives' write cache.
 const WRITE_BACK: &str = "drive.cache.write_back";

@@ -1,8 +1,10 @@
 //! What programs were told of their files: what was acknowledged, what of that was promised to stay, and which
 //! operations rely on it. What is on the medium is `seen`.
 
-use seekwise_model::files::call::{Call, File};
-use seekwise_model::files::volume::{Extent, Since};
+use alloc::vec::Vec;
+
+use crate::files::call::{Call, File};
+use crate::files::volume::{Extent, Since};
 
 /// What programs know of a file.
 #[derive(Clone, Debug, Default)]

@@ -1,12 +1,13 @@
 //! What a mount reads: what landed, and what the cut did to the sectors under the heads. The judgement is in `files`.
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cell::RefCell;
 
-use seekwise_model::files::call::File;
-use seekwise_model::files::volume::{Data, Extent, Found, Held, Ledger, Mounted, Surface};
+use crate::files::call::File;
+use crate::files::volume::{Data, Extent, Found, Held, Ledger, Mounted, Surface};
 
-use super::super::runs::{Run, Runs, overlap};
+use crate::durability::runs::{Run, Runs, overlap};
 
 /// What a cut changes beside the landings.
 #[derive(Clone, Debug, Default)]

@@ -10,13 +10,18 @@
 //! If drives are lost or replaced during a run, there is a view for each set of drives that may be lost at a time. All
 //! see the whole run; a cut is judged by the view of the set that is lost then.
 
-use std::collections::BTreeSet;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use seekwise_model::block::{CutSector, Request, Role};
-use seekwise_model::host::array::layout::Volume;
-use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use crate::block::{CutSector, Request, Role};
+use crate::host::array::layout::Volume;
+use crate::stack::Stack;
+use crate::time::Instant;
 
+use super::Tally;
 use super::files::Overlay;
 use super::heads::Part;
 use super::loss::{Cut, losses};
@@ -24,7 +29,6 @@ use super::risk::{Acknowledged, Held, Risk, Standing, Write};
 use super::runs::{Run, Runs, all_without, overlap};
 use super::stripes::{Hidden, Stripes};
 use super::terms::Terms;
-use crate::stats::histogram::Histogram;
 
 /// A drive of an array is lost or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,13 +146,13 @@ impl Plan {
     /// The next drive was lost or replaced.
     pub fn go_on(&mut self) {
         if let Some(&turn) = self.turns.first() {
-            *self = std::mem::take(self).turn(turn);
+            *self = core::mem::take(self).turn(turn);
         }
     }
 
     /// The rebuild of `member` is over.
     pub fn is_whole(&mut self, member: u32) {
-        *self = std::mem::take(self).whole(member);
+        *self = core::mem::take(self).whole(member);
     }
 }
 
@@ -295,7 +299,7 @@ impl View {
     }
 
     /// What a cut at `at` leaves, with these parts under the heads.
-    pub fn judge(&mut self, at: Instant, under: &[Part], ages: &mut [Histogram; 4]) -> Cut {
+    pub fn judge(&mut self, at: Instant, under: &[Part], tally: &mut impl Tally) -> Cut {
         let fate = self.terms.cut_sector;
         // The content of a buffer that survives a cut is not reported.
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
@@ -317,7 +321,7 @@ impl View {
         let flying = || standing.iter().filter(|it| it.write.acknowledged.is_none());
         Cut {
             at,
-            lost: losses(&standing, at, ages),
+            lost: losses(&standing, at, tally),
             torn,
             torn_acknowledged,
             torn_promised,
@@ -399,7 +403,7 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_model::host::array::layout::Level;
+    use crate::host::array::layout::Level;
 
     const TERMS: Terms = Terms {
         unit: 1,

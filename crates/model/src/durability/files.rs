@@ -16,22 +16,25 @@
 //! |---|---|
 //! | `told` | what programs were told |
 //! | `seen` | what a mount reads |
-//! | [`report`] | counts over all cuts |
+//! | [`losses`] | counts over all cuts |
 
-pub mod report;
+pub mod losses;
 mod seen;
 mod told;
 
-use std::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
 
-use seekwise_model::files::call::{Call, File, Handle};
-use seekwise_model::files::note::{Issued, Note};
-use seekwise_model::files::scene::SceneSpec;
-use seekwise_model::files::system::Family;
-use seekwise_model::files::volume::{Data, Extent, Ledger, Role, Since};
-use seekwise_model::time::Instant;
+use crate::files::call::{Call, File, Handle};
+use crate::files::note::{Issued, Note};
+use crate::files::scene::SceneSpec;
+use crate::files::system::Family;
+use crate::files::volume::{Data, Extent, Ledger, Role, Since};
+use crate::time::Instant;
 
-use self::report::{Kind, Left, Losses};
+use self::losses::{Kind, Left, Losses};
 pub use self::seen::Overlay;
 use self::seen::{Mounts, Seen};
 use self::told::{Effect, Operation, Thread, Told};
@@ -226,7 +229,7 @@ impl Files {
     fn ended(&mut self, thread: u16, program: u16, number: u32) {
         let it = self.thread(thread);
         it.made = None;
-        let mut effects = std::mem::take(&mut it.effects);
+        let mut effects = core::mem::take(&mut it.effects);
         for effect in &mut effects {
             let Some(told) = self.told.get_mut(&effect.file) else { continue };
             effect.promised = effect.extent.map_or(told.kept, |extent| told.is_promised(&extent));

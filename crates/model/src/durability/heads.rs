@@ -3,10 +3,12 @@
 //! A landing is reported when its access has ended. The writes of a drive are known up to the end of its latest
 //! landing; the writes of all drives, up to the earliest of these.
 
-use std::collections::VecDeque;
+use alloc::collections::VecDeque;
+use alloc::vec;
+use alloc::vec::Vec;
 
-use seekwise_model::block::{self, CutSector, Landing, LandingKind, Role};
-use seekwise_model::time::Instant;
+use crate::block::{self, CutSector, Landing, LandingKind, Role};
+use crate::time::Instant;
 
 use super::runs::Run;
 use super::terms::Terms;
@@ -79,7 +81,7 @@ impl Heads {
 
     /// Completes the track run that is being reported. True if there was one.
     pub fn close(&mut self) -> bool {
-        let run = std::mem::take(&mut self.open);
+        let run = core::mem::take(&mut self.open);
         let Some(last) = run.last() else { return false };
         let member = last.member as usize;
         while member >= self.heads.len() {

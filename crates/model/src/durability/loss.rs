@@ -1,12 +1,14 @@
 //! The losses of a cut, counted by class of writes, with their ages. What is lost, `view` decides.
 
-use seekwise_model::block::SECTOR;
-use seekwise_model::time::{Instant, Span};
+use alloc::vec::Vec;
 
+use crate::block::SECTOR;
+use crate::time::{Instant, Span};
+
+use super::Tally;
 use super::risk::Standing;
 use super::runs::{Run, union};
 use super::stripes::Holes;
-use crate::stats::histogram::Histogram;
 
 /// A class of writes: all that were acknowledged, or those with a further promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,20 +75,23 @@ impl Class {
     }
 }
 
-/// Sums up what a cut at `at` lost of each class, and counts the ages.
-pub fn losses(standing: &[Standing<'_>], at: Instant, ages: &mut [Histogram; 4]) -> [Lost; 4] {
-    Class::ALL.map(|class| lost(standing.iter().filter(|it| class.holds(it)), at, &mut ages[class as usize]))
+/// Sums up what a cut at `at` lost of each class, and tells the ages.
+pub fn losses(standing: &[Standing<'_>], at: Instant, tally: &mut impl Tally) -> [Lost; 4] {
+    Class::ALL.map(|class| {
+        let writes = standing.iter().filter(|it| class.holds(it));
+        lost(writes, at, &mut |age, count| tally.lost(class, age, count))
+    })
 }
 
-/// Sums up lost writes, and counts their ages.
-fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &mut Histogram) -> Lost {
+/// Sums up lost writes, and tells their ages.
+fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, tell: &mut dyn FnMut(Span, u64)) -> Lost {
     let mut lost = Lost::default();
     let mut runs: Vec<Run> = Vec::new();
     for standing in writes {
         let write = standing.write;
         let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
         let first = at.saturating_since(write.first);
-        spread(ages, first, last, standing.count);
+        spread(tell, first, last, standing.count);
         lost.writes += standing.count;
         lost.oldest = lost.oldest.max(first);
         runs.extend(&standing.missing);
@@ -95,15 +100,15 @@ fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, ages: &
     lost
 }
 
-/// Counts `count` ages, evenly from the first to the last, in at most 64 steps.
-fn spread(ages: &mut Histogram, first: Span, last: Span, count: u64) {
+/// Tells `count` ages, evenly from the first to the last, in at most 64 steps.
+fn spread(tell: &mut dyn FnMut(Span, u64), first: Span, last: Span, count: u64) {
     const STEPS: u64 = 64;
     if count == 1 {
-        return ages.record(last);
+        return tell(last, 1);
     }
     let (steps, all) = (count.min(STEPS), first.saturating_sub(last).nanos());
     for step in 0..steps {
         let share = (count * (step + 1) / steps) - (count * step / steps);
-        ages.record_bucket(last + Span::from_nanos(all / (steps - 1) * step), share);
+        tell(last + Span::from_nanos(all / (steps - 1) * step), share);
     }
 }

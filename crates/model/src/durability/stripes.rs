@@ -8,10 +8,11 @@
 //! one of them is unreadable. The room keeps the writes whose data and parity are not wholly on the medium, and the
 //! write that each sector came from.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use seekwise_model::block::{CutSector, Role};
-use seekwise_model::host::array::layout::Volume;
+use crate::block::{CutSector, Role};
+use crate::host::array::layout::Volume;
 
 use super::heads::Part;
 use super::runs::{Run, Runs, all_without, overlap};
@@ -174,7 +175,7 @@ impl Stripes {
     }
 
     fn prune(&mut self) {
-        let mut open = std::mem::take(&mut self.open);
+        let mut open = core::mem::take(&mut self.open);
         open.retain(|&number, taken| !self.touches(number, taken.run).iter().all(|touch| self.has_landed(touch)));
         self.open = open;
     }
@@ -456,8 +457,10 @@ fn touch_row(volume: &Volume, from: u64, to: u64, touch: Touch, touches: &mut Ve
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
-    use seekwise_model::host::array::layout::Level;
+    use crate::host::array::layout::Level;
 
     fn write(lba: u64, sectors: u64) -> Run {
         (lba, lba + sectors)

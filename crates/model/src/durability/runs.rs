@@ -1,7 +1,9 @@
 //! Runs of sectors, and what is known of each. There are as many entries as runs of one kind, however many writes there
 //! were.
 
-use std::collections::BTreeMap;
+use alloc::collections::BTreeMap;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// A range of sectors: first, and end.
 pub type Run = (u64, u64);
@@ -37,7 +39,7 @@ pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
 }
 
 /// By their first sector, with their ends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Runs<T>(BTreeMap<u64, (u64, T)>);
 
 impl<T> Default for Runs<T> {

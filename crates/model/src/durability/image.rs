@@ -1,19 +1,22 @@
 //! The content of a medium after a cut: which write each sector holds. The bytes are in the history.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-use seekwise_model::history::{History, Left, Part};
-use seekwise_model::time::Instant;
+use crate::history::{History, Left, Part};
+use crate::time::Instant;
 
+use super::Tally;
+use super::files::Overlay;
+use super::judge::Judge;
+use super::loss::Cut;
+use super::runs::{Run, Runs, all_without};
+use super::terms::Terms;
+use super::view::Plan;
 use super::writes::{Write, Writes};
-use crate::cut::files::Overlay;
-use crate::cut::judge::{Judge, Judgement};
-use crate::cut::runs::{Run, Runs, all_without};
-use crate::cut::terms::Terms;
-use crate::cut::view::Plan;
 
-/// A medium. Where no write is named, it holds its initial content.
-#[derive(Clone, Debug, Default)]
+/// A medium. Where no write is named, it holds its initial content. Media with the same content have the same hash.
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Image {
     held: Runs<u64>,
     /// Unreadable sectors.
@@ -35,12 +38,20 @@ pub fn after_cuts(
     (terms, plan): (Terms, Plan),
     cuts: Vec<Instant>,
     end: Instant,
-    mut left: impl FnMut(Instant, Image) + 'static,
-) -> Judgement {
-    let told = move |at, surface: &_, overlay: &_| left(at, Image::of(surface, overlay));
-    let mut judge = Judge::new(terms, plan, cuts, None).leaving(Box::new(told));
+    left: impl FnMut(Instant, Image),
+) -> Vec<Cut> {
+    let mut judge = Judge::new(terms, plan, cuts, None, Leaving(left)).leaving();
     history.tell(&mut judge);
-    judge.finish(end)
+    judge.finish(end).cuts
+}
+
+/// Tells what each cut leaves as an image.
+struct Leaving<F>(F);
+
+impl<F: FnMut(Instant, Image)> Tally for Leaving<F> {
+    fn left(&mut self, at: Instant, surface: &Runs<u64>, overlay: &Overlay) {
+        (self.0)(at, Image::of(surface, overlay));
+    }
 }
 
 impl Image {
@@ -56,8 +67,7 @@ impl Image {
 
     /// All writes accepted by `at`, except what is `lost` of them.
     pub fn without<'a>(writes: &Writes, at: Instant, lost: impl IntoIterator<Item = &'a Lost>) -> Image {
-        let lost: std::collections::BTreeMap<u64, &[Run]> =
-            lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
+        let lost: BTreeMap<u64, &[Run]> = lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
         let mut held = Runs::default();
         for write in writes.taken(at) {
             match lost.get(&write.stamp) {
@@ -106,15 +116,5 @@ impl Image {
     pub fn pieces<'a>(&self, history: &'a History, writes: &Writes) -> Vec<(u64, Part<'a>)> {
         let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
         named.map(|(run, write)| (run.0, history.part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
-    }
-
-    /// Equal for media with the same content.
-    pub fn hash(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        for (run, stamp) in self.held.iter() {
-            (run, stamp).hash(&mut hasher);
-        }
-        self.torn.hash(&mut hasher);
-        hasher.finish()
     }
 }

@@ -1,0 +1,463 @@
+//! The electronics: the table of commands in flight, in which order they are decoded, who is held back for whom, and when
+//! each is done. What a command asks of the buffer and of the medium is not known here.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::ops::{Index, IndexMut};
+
+use super::cache::Lookup;
+use super::command::{Command, Stage};
+use super::profile::{Firmware, Overhead};
+use super::queuing::Standing;
+use crate::block::{Completion, Flags, Op, Queuing, Request, Status};
+use crate::record::Part;
+use crate::time::{Instant, Span};
+
+/// Commands in flight, by their slot.
+#[derive(Debug)]
+pub(super) struct Electronics {
+    firmware: Firmware,
+    overhead: Overhead,
+    queuing: Queuing,
+    commands: Vec<Command>,
+    free: Vec<u16>,
+    /// Commands by the instant at which they are decoded.
+    arriving: VecDeque<(Instant, u16)>,
+    /// Decoded commands that wait for others to be done, and the one that others wait for.
+    held: VecDeque<u16>,
+    alone: Option<u16>,
+    /// Commands whose end is known, soonest first.
+    finishing: VecDeque<(Instant, u16)>,
+    ready: VecDeque<Completion>,
+    /// The next command is taken from here on.
+    next_from: Instant,
+    /// No command has been in flight since.
+    quiet: Instant,
+    /// The last command that was taken, flushes apart, was a write.
+    wrote: bool,
+    /// An acknowledged write is still on its way to the medium, beside what is dirty in the buffer.
+    draining: bool,
+    /// Flush commands that came.
+    flushes: u64,
+}
+
+impl Index<u16> for Electronics {
+    type Output = Command;
+
+    #[inline]
+    fn index(&self, slot: u16) -> &Command {
+        &self.commands[usize::from(slot)]
+    }
+}
+
+impl IndexMut<u16> for Electronics {
+    #[inline]
+    fn index_mut(&mut self, slot: u16) -> &mut Command {
+        &mut self.commands[usize::from(slot)]
+    }
+}
+
+impl Electronics {
+    /// At rest. A write that is acknowledged and still `drains` keeps its slot.
+    pub(super) fn new(firmware: Firmware, overhead: Overhead, queuing: Queuing, drains: bool) -> Electronics {
+        let capacity = firmware.depth as usize + usize::from(drains);
+        Electronics {
+            firmware,
+            overhead,
+            queuing,
+            commands: alloc::vec![Command::free(); capacity],
+            free: (0..capacity as u16).rev().collect(),
+            arriving: VecDeque::with_capacity(capacity),
+            held: VecDeque::new(),
+            alone: None,
+            finishing: VecDeque::with_capacity(capacity),
+            ready: VecDeque::with_capacity(capacity),
+            next_from: Instant::ZERO,
+            quiet: Instant::ZERO,
+            wrote: false,
+            draining: false,
+            flushes: 0,
+        }
+    }
+
+    /// Its fixed costs.
+    #[inline]
+    pub(super) fn overhead(&self) -> &Overhead {
+        &self.overhead
+    }
+
+    /// Commands it takes at once.
+    pub(super) fn depth(&self) -> u32 {
+        self.firmware.depth
+    }
+
+    /// Slots.
+    pub(super) fn capacity(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Flush commands that came.
+    pub(super) fn flushes(&self) -> u64 {
+        self.flushes
+    }
+
+    /// No command is in flight.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.free.len() == self.commands.len()
+    }
+
+    /// Since when no command has been in flight.
+    pub(super) fn quiet_since(&self) -> Instant {
+        self.quiet
+    }
+
+    /// An acknowledged write is still on its way to the medium, beside what is dirty in the buffer.
+    #[inline]
+    pub(super) fn is_draining(&self) -> bool {
+        self.draining
+    }
+
+    /// Commands in flight.
+    pub(super) fn in_flight(&self) -> impl Iterator<Item = &Command> {
+        self.commands.iter().filter(|command| command.stage != Stage::Free)
+    }
+
+    /// One of those that want the medium begins at block `lba`.
+    pub(super) fn any_queued_at(&self, lba: u64) -> bool {
+        self.commands.iter().any(|command| command.stage == Stage::Queued && command.request.lba == lba)
+    }
+
+    /// The soonest instant at which one of them is decoded or done, or `FAR`.
+    #[inline]
+    pub(super) fn next_event(&self) -> Instant {
+        let of = |queue: &VecDeque<(Instant, u16)>| queue.front().map_or(Instant::FAR, |&(at, _)| at);
+        of(&self.arriving).min(of(&self.finishing))
+    }
+
+    // From the port to the end of decoding
+
+    /// A slot for another command, if the drive takes one.
+    #[inline]
+    pub(super) fn take_slot(&mut self) -> Option<u16> {
+        let spare = self.commands.len() - self.firmware.depth as usize;
+        match self.free.len() + usize::from(self.draining) <= spare {
+            true => None,
+            false => self.free.pop(),
+        }
+    }
+
+    /// A command comes to a drive that is off.
+    pub(super) fn refuse(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, Lookup)) {
+        self.flushes += u64::from(request.op == Op::Flush);
+        self[slot].begin(now, request, seen, true);
+        self[slot].outcome = Status::PowerLost;
+        self.finish_at(now, slot);
+    }
+
+    /// A command comes at `now`, can have the bus at `reached` and takes `known` of it, a write being `cached` or not. It is
+    /// decoded after those before it; answers when.
+    #[inline]
+    pub(super) fn take(
+        &mut self,
+        slot: u16,
+        (now, reached, known): (Instant, Instant, Span),
+        request: Request,
+        seen: (u64, Lookup),
+        (cached, ahead): (bool, bool),
+    ) -> Instant {
+        self.flushes += u64::from(request.op == Op::Flush);
+        let begin = self.next_from.max(reached);
+        let known = begin + known;
+        let decoded = known + self.cost(request.op, seen.1, cached);
+        let command = &mut self.commands[usize::from(slot)];
+        command.begin(now, request, seen, ahead);
+        command.ledger.until(Part::Link, reached);
+        command.ledger.until(Part::Queue, begin);
+        command.ledger.until(Part::Link, known);
+        command.ledger.until(Part::Overhead, decoded);
+        self.next_from = decoded;
+        self.arriving.push_back((decoded, slot));
+        decoded
+    }
+
+    #[inline]
+    fn cost(&mut self, op: Op, seen: Lookup, cached: bool) -> Span {
+        let overhead = &self.overhead;
+        let after = match op {
+            Op::Read if seen == Lookup::Miss => overhead.read_miss,
+            Op::Read => overhead.read_hit,
+            Op::Write | Op::WriteZeroes if cached => overhead.write_hit,
+            Op::Write | Op::WriteZeroes => overhead.write_miss,
+            Op::Flush | Op::Trim | Op::Compute => return overhead.flush,
+        };
+        let cost = if self.wrote { after.write } else { after.read };
+        self.wrote = op != Op::Read;
+        cost
+    }
+
+    /// The command that is decoded next, and when, if it is the only one in flight.
+    #[inline]
+    pub(super) fn arriving_alone(&self) -> Option<(Instant, u16)> {
+        self.arriving.front().copied().filter(|_| self.free.len() + 1 == self.commands.len())
+    }
+
+    /// The next command that is decoded by `now`.
+    #[inline]
+    pub(super) fn pop_decoded(&mut self, now: Instant) -> Option<u16> {
+        let &(at, slot) = self.arriving.front()?;
+        if at > now {
+            return None;
+        }
+        self.arriving.pop_front();
+        Some(slot)
+    }
+
+    // Who waits for whom
+
+    /// Several commands can be outstanding.
+    #[inline]
+    fn tags(&self) -> bool {
+        self.firmware.depth > 1
+    }
+
+    /// Served while nothing else is.
+    fn stands_alone(&self, request: &Request) -> bool {
+        match self.queuing {
+            Queuing::None => false,
+            Queuing::Tcq | Queuing::Ncq => !matches!(request.op, Op::Read | Op::Write),
+            Queuing::Scsi => request.flags.has(Flags::ORDERED) && !request.flags.has(Flags::HEAD_OF_QUEUE),
+        }
+    }
+
+    /// Goes first of all.
+    pub(super) fn heads_queue(&self, request: &Request) -> bool {
+        self.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
+    }
+
+    /// Goes before those without the mark.
+    pub(super) fn has_priority(&self, request: &Request) -> bool {
+        self.firmware.priority && request.flags.has(Flags::PRIORITY)
+    }
+
+    /// Where a command stands among those that want the medium.
+    #[inline]
+    pub(super) fn standing(&self, request: &Request) -> Standing {
+        if request.flags == Flags::NONE {
+            return Standing::Plain;
+        }
+        match (self.heads_queue(request), self.has_priority(request)) {
+            (true, _) => Standing::Head,
+            (_, true) => Standing::Preferred,
+            _ => Standing::Plain,
+        }
+    }
+
+    /// The drive keeps no such order.
+    pub(super) fn order_unknown(&self, request: &Request) -> bool {
+        let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
+        ordered && self.queuing.is_ata()
+    }
+
+    /// Commands that are past the port and not done.
+    fn under_way(&self) -> usize {
+        let held = self.arriving.len() + self.held.len() + usize::from(self.draining);
+        self.commands.len() - self.free.len() - held
+    }
+
+    /// Holds a decoded command back if it must wait for others, or they for it. Answers whether it does.
+    #[inline]
+    pub(super) fn hold_back(&mut self, slot: u16, request: &Request) -> bool {
+        if !self.tags() || self.heads_queue(request) {
+            return false;
+        }
+        let queued = self.holds_any();
+        // The command itself is under way by now.
+        let waits = queued || (self.stands_alone(request) && self.under_way() > 1);
+        if !waits {
+            return false;
+        }
+        let command = &mut self[slot];
+        (command.stage, command.behind) = (Stage::Held, queued);
+        self.held.push_back(slot);
+        true
+    }
+
+    /// A command is let in: others wait for it if it stands alone.
+    #[inline]
+    pub(super) fn let_in(&mut self, now: Instant, slot: u16, request: &Request) {
+        self[slot].ledger.until(Part::Queue, now);
+        if self.tags() && self.stands_alone(request) && !self.heads_queue(request) {
+            self.alone = Some(slot);
+        }
+    }
+
+    /// Commands are held back, or would be.
+    #[inline]
+    pub(super) fn holds_any(&self) -> bool {
+        self.alone.is_some() || !self.held.is_empty()
+    }
+
+    /// A command is over: nobody waits for it any more.
+    pub(super) fn is_over(&mut self, slot: u16) {
+        if self.alone == Some(slot) {
+            self.alone = None;
+        }
+    }
+
+    /// The next of those held back that need not wait any longer.
+    pub(super) fn pop_held(&mut self, now: Instant) -> Option<u16> {
+        let &slot = self.held.front()?;
+        if self.alone.is_some() {
+            return None;
+        }
+        let command = &mut self[slot];
+        let request = command.request;
+        if core::mem::take(&mut command.behind) {
+            command.ledger.until(Part::Flush, now);
+        }
+        if self.stands_alone(&request) && self.under_way() > 0 {
+            return None;
+        }
+        self.held.pop_front();
+        Some(slot)
+    }
+
+    /// The queued commands have waited until `now` for `part`.
+    pub(super) fn queued_until(&mut self, part: Part, now: Instant) {
+        let queued = self.commands.iter_mut().filter(|command| command.stage == Stage::Queued);
+        for command in queued.filter(|command| command.ledger.mark() < now) {
+            command.ledger.until(part, now);
+        }
+    }
+
+    // The end
+
+    /// The command's work ends at `at`; its status still goes out.
+    pub(super) fn close(&mut self, slot: u16, at: Instant) {
+        let overhead = &self.overhead;
+        let command = &mut self.commands[usize::from(slot)];
+        let write = matches!(command.request.op, Op::Write | Op::WriteZeroes);
+        let end = at + if write { overhead.write_completion } else { overhead.completion };
+        command.ledger.until(Part::Link, at);
+        command.ledger.until(Part::Overhead, end);
+        self.finish_at(end, slot);
+    }
+
+    /// The command completes at `at`, ties by tag.
+    pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
+        self[slot].stage = Stage::Finishing;
+        let tag = self[slot].request.tag;
+        let mut place = self.finishing.len();
+        while place > 0 {
+            let (before, other) = self.finishing[place - 1];
+            if (before, self[other].request.tag) <= (at, tag) {
+                break;
+            }
+            place -= 1;
+        }
+        match place == self.finishing.len() {
+            true => self.finishing.push_back((at, slot)),
+            false => self.finishing.insert(place, (at, slot)),
+        }
+    }
+
+    /// The next command that completes by `now`, and when.
+    #[inline]
+    pub(super) fn pop_finished(&mut self, now: Instant) -> Option<(Instant, u16)> {
+        let &(at, slot) = self.finishing.front()?;
+        if at > now {
+            return None;
+        }
+        self.finishing.pop_front();
+        Some((at, slot))
+    }
+
+    /// The command is answered; one that is `on_medium` still keeps its slot.
+    pub(super) fn answer(&mut self, at: Instant, slot: u16, on_medium: bool) {
+        let command = &mut self.commands[usize::from(slot)];
+        self.ready.push_back(command.completion(at));
+        match on_medium {
+            true => {
+                command.stage = Stage::Draining;
+                self.draining = true;
+            }
+            false => self.release(at, slot),
+        }
+    }
+
+    /// The slot is free again.
+    pub(super) fn release(&mut self, at: Instant, slot: u16) {
+        let command = &mut self.commands[usize::from(slot)];
+        self.draining &= command.stage != Stage::Draining;
+        command.stage = Stage::Free;
+        self.free.push(slot);
+        if self.is_idle() {
+            self.quiet = at;
+        }
+    }
+
+    /// The only command in flight went from the port to its end at `at`.
+    #[inline]
+    pub(super) fn went_through(&mut self, at: Instant, slot: u16) {
+        self.arriving.pop_front();
+        self.free.push(slot);
+        self.quiet = at;
+        self[slot].stage = Stage::Free;
+    }
+
+    /// The next answer.
+    #[inline]
+    pub(super) fn pop_ready(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+
+    #[inline]
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    // What breaks off
+
+    /// Takes a command that is not done out of wherever it waits here, and ends its account at `now` with `status`.
+    /// Answers whether there is one that is `chosen` by its tag.
+    pub(super) fn drop_out(&mut self, now: Instant, slot: u16, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
+        let command = &mut self[slot];
+        if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
+            return false;
+        }
+        let part = match command.stage {
+            Stage::Arriving => Part::Overhead,
+            Stage::Held if command.behind => Part::Flush,
+            Stage::Held | Stage::Queued => Part::Queue,
+            Stage::Medium => Part::Rotation,
+            Stage::Parked => Part::Cache,
+            Stage::Flushing => Part::Flush,
+            _ => Part::Link,
+        };
+        command.ledger.settle(part, now);
+        command.outcome = status;
+        self.arriving.retain(|&(_, other)| other != slot);
+        self.held.retain(|&other| other != slot);
+        self.finishing.retain(|&(_, other)| other != slot);
+        true
+    }
+
+    /// The tags of those that go down with a command that ended so: an ATA queue does with an error. The host reads the log
+    /// of the error before it sends anything again (READ LOG EXT, 512 bytes, which takes `log` of the link).
+    pub(super) fn goes_down(&mut self, now: Instant, status: Status, log: Span) -> Option<Vec<u32>> {
+        let error = matches!(status, Status::MediumError | Status::OutOfRange);
+        if !error || !self.tags() || !self.queuing.is_ata() {
+            return None;
+        }
+        self.next_from = self.next_from.max(now) + log + self.overhead.flush;
+        let waits = |stage: Stage| matches!(stage, Stage::Free | Stage::Arriving | Stage::Held | Stage::Draining);
+        let under_way = self.commands.iter().filter(|command| !waits(command.stage));
+        Some(under_way.map(|command| command.request.tag).collect())
+    }
+
+    /// The electronics take a command again from `now` on.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.next_from = now;
+    }
+}

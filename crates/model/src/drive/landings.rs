@@ -1,0 +1,79 @@
+//! What became of written blocks, told to those who asked for it: when pieces reached the medium, what replaced them in
+//! the buffer, what a cut took.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use super::access::{Pass, Passes};
+use super::piece::Piece;
+use crate::block::{self, CutSector, Landing, LandingKind};
+use crate::time::{Instant, Span};
+
+/// Landings that nobody has fetched yet.
+#[derive(Debug, Default)]
+pub(super) struct Landings {
+    told: VecDeque<Landing>,
+    wanted: bool,
+}
+
+impl Landings {
+    /// Whether they are told from now on.
+    pub(super) fn want(&mut self, wanted: bool) {
+        self.wanted = wanted;
+    }
+
+    pub(super) fn are_wanted(&self) -> bool {
+        self.wanted
+    }
+
+    /// The same became of all `pieces`, at `now`.
+    pub(super) fn tell<'a>(&mut self, pieces: impl IntoIterator<Item = &'a Piece>, now: Instant, kind: LandingKind) {
+        if self.wanted {
+            self.told.extend(pieces.into_iter().map(|piece| piece.landing(now, now, kind)));
+        }
+    }
+
+    /// What a write of `pieces` left on the medium, when it ran until `cut`; a physical sector of `unit` blocks that is
+    /// finished after the cut is dated to it.
+    pub(super) fn tell_passes(
+        &mut self,
+        passes: Passes<'_>,
+        pieces: &[Piece],
+        cut: Instant,
+        (unit, sector): (u64, CutSector),
+    ) {
+        for pass in passes {
+            let (lba, end) = (pass.extent.lba, pass.extent.end());
+            let passing = |piece: &Piece| {
+                let (from, to) = passing(&pass, piece);
+                piece.landing(from, to, LandingKind::Landed)
+            };
+            let run = pieces.iter().filter_map(|piece| piece.within(lba, end)).map(|piece| passing(&piece));
+            if pass.end <= cut {
+                self.told.extend(run);
+                continue;
+            }
+            let run: Vec<Landing> = run.collect();
+            block::cut::at(&run, cut, unit, sector, |left| self.told.push_back(left));
+        }
+    }
+
+    /// The next one.
+    pub(super) fn pop(&mut self) -> Option<Landing> {
+        self.told.pop_front()
+    }
+
+    /// The stamps of those that nobody has fetched.
+    pub(super) fn stamps(&self) -> impl Iterator<Item = u64> {
+        self.told.iter().map(|landing| landing.stamp)
+    }
+}
+
+/// The instants at which a piece of a pass goes under the head, its sectors evenly spread.
+fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
+    let at = |lba: u64| {
+        let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
+        pass.begin() + Span::from_nanos(share)
+    };
+    (at(piece.lba), at(piece.end()))
+}

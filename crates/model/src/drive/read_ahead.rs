@@ -1,0 +1,153 @@
+//! Reading ahead: how far a read is followed, how long what waits leaves it alone, and where it goes on.
+
+use super::Drive;
+use super::access::Access;
+use super::geometry::Extent;
+use super::mechanics::Arm;
+use super::medium::Activity;
+use super::profile::{Hold, Until};
+use super::stream::Stream;
+use crate::block::Request;
+use crate::time::Instant;
+
+impl Drive {
+    /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
+    pub(super) fn is_held_up(&self) -> bool {
+        matches!(self.promises.cache().read_ahead.hold, Hold::Track | Hold::Segment) && !self.queue.is_empty()
+    }
+
+    /// Until when a waiting command leaves `stream` alone behind a read that ended before `end`, the `run`-th of its kind.
+    fn holds(&self, stream: &Stream, end: u64, run: u32) -> Instant {
+        let ahead = &self.promises.cache().read_ahead;
+        let until = |block: u64| stream.when(self.medium.platter(), block.min(stream.limit));
+        let least = if ahead.min == 0 { Instant::ZERO } else { until(end + u64::from(ahead.min)) };
+        let held = match ahead.hold {
+            _ if run < 2 => Instant::ZERO,
+            Hold::Never => Instant::ZERO,
+            Hold::Track => until(self.medium.track_end(self.medium.track(end - 1), false)),
+            Hold::Segment | Hold::Stream => until(stream.limit),
+        };
+        least.max(held)
+    }
+
+    /// What `segment` will hold of a read that starts, and the read-ahead that follows it when the read has ended then and
+    /// there.
+    #[inline]
+    pub(super) fn plan_ahead(
+        &mut self,
+        request: &Request,
+        access: &Access,
+        (end, arm): (Instant, Arm),
+        segment: usize,
+        ahead: bool,
+    ) -> Option<Stream> {
+        if self.promises.cache().read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
+            let room = self.buffer.segment_sectors().saturating_sub(u64::from(access.sectors));
+            let free = self.medium.free_blocks(access, room);
+            self.buffer.reach_back(segment, access.lba() - free);
+        }
+        let run = self.buffer.reads_on(segment, request.lba, request.end());
+        if !ahead || request.end() == self.medium.sectors() {
+            self.buffer.extend(segment, request.end());
+            return None;
+        }
+        let following = access.following(self.medium.geometry());
+        let limit = self.read_ahead_limit(request, segment, run, Some(&following));
+        self.buffer.extend(segment, limit);
+        if limit == request.end() {
+            return None;
+        }
+        let mut stream = self.medium.stream(end, arm, following, limit, segment);
+        stream.held = self.holds(&stream, request.end(), run);
+        Some(stream)
+    }
+
+    /// A read from the segment being filled moves the prefetch's limit on. Answers when its first block and all its
+    /// blocks are there.
+    pub(super) fn follow(&mut self, now: Instant, request: &Request, segment: usize, run: u32) -> (Instant, Instant) {
+        self.carry_read_in_progress();
+        let limit = match self.is_held_up() {
+            true => request.end(),
+            false => self.read_ahead_limit(request, segment, run, None),
+        };
+        let free = self.promises.cache().read_ahead.free_blocks;
+        let (mut stream, earliest) = match self.medium.activity() {
+            Activity::Prefetch(stream) => (*stream, now),
+            // They were there before it began.
+            Activity::Access { access, .. } if request.end() <= access.lba() && !free => return (now, now),
+            Activity::Access { then: Some(stream), sweep, .. } => (*stream, sweep.end.max(now)),
+            Activity::Access { sweep, .. } => return (sweep.end.max(now), sweep.end.max(now)),
+            Activity::Idle => return (now, now),
+        };
+        stream.go_on_to(limit);
+        let platter = self.medium.platter();
+        let here = stream.when(platter, request.end()).max(earliest);
+        let first = stream.when(platter, request.lba + 1).max(earliest).min(here);
+        stream.promised = stream.promised.max(here);
+        stream.held = self.holds(&stream, request.end(), run);
+        self.medium.change_stream(stream);
+        self.buffer.extend(segment, stream.limit);
+        (first, here)
+    }
+
+    /// How far to read after `request` into `segment`, the `run`-th read of its stream: as far as the segment,
+    /// `read_ahead.max` and `read_ahead.until` allow. `next` is the track from the request's end on, where it is known.
+    ///
+    /// The blocks of a request stay in its segment where they are not read over. Those of a stream are not asked for
+    /// again, nor can those of a request be kept that is longer than the segment: of them no more than half a segment
+    /// stays. (Inferred: a ring of which all was full of what has been sent could not be read ahead into, and each
+    /// request of a stream would wait for a revolution.)
+    #[inline]
+    fn read_ahead_limit(&self, request: &Request, segment: usize, run: u32, next: Option<&Extent>) -> u64 {
+        let ahead = &self.promises.cache().read_ahead;
+        let end = request.end();
+        if run < ahead.after {
+            return end;
+        }
+        let (length, room) = (u64::from(request.sectors), self.buffer.segment_sectors());
+        let stay = match ahead.over_requested {
+            true => 0,
+            false if run > 1 || length > room => length.min(room / 2),
+            false => length,
+        };
+        let ring = end - stay + room;
+        let limit = ring.min(end + u64::from(ahead.max)).max(end).min(self.medium.sectors());
+        let limit = self.medium.first_weak(end, limit).unwrap_or(limit);
+        let geometry = self.medium.geometry();
+        let following = || next.copied().unwrap_or_else(|| self.medium.track(end));
+        match ahead.until {
+            Until::Segment => limit,
+            _ if limit == end => limit,
+            Until::Track => limit.min(self.medium.track_end(following(), false)),
+            Until::Cylinder => limit.min(self.medium.track_end(following(), true)),
+            Until::NextTrack => {
+                let following = following();
+                let track = self.medium.track_end(following, false);
+                let (start, _) = self.buffer.span(segment);
+                let began = geometry.extent(start, 1).cylinder_and_head();
+                let same = end - start <= u64::from(following.before) && began == following.cylinder_and_head();
+                let next_end = || self.medium.track_end(self.medium.track(track), false);
+                limit.min(if same || track >= limit { track } else { next_end() })
+            }
+        }
+    }
+
+    /// A stopped prefetch goes on when nothing else wants the medium and no more than a track lies ahead of the host: to
+    /// find its place again takes it a revolution at most, in which a host can take no more than that.
+    pub(super) fn resume(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
+        let (_, end) = self.buffer.span(segment);
+        let limit = self.read_ahead_limit(request, segment, run, None);
+        let idle = matches!(self.medium.activity(), Activity::Idle) && self.queue.is_empty();
+        if !idle || limit <= end || self.medium.free_from() > now {
+            return;
+        }
+        let extent = self.medium.track(end);
+        let track = u64::from(extent.before) + u64::from(extent.sectors) + u64::from(extent.behind);
+        if end.saturating_sub(request.end()) <= track && self.buffer.widen(segment, None) {
+            let mut stream = self.medium.stream(now, self.medium.arm(), extent, limit, segment);
+            stream.held = self.holds(&stream, request.end(), run);
+            self.buffer.extend(segment, limit);
+            self.medium.read_ahead(stream);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! By way of the media cache: which writes go there, which reads are served from there, and how an idle drive moves it all
+//! home.
+
+use super::geometry::Extent;
+use super::medium::{Activity, Purpose};
+use super::{Drive, Power};
+use crate::block::{Op, Request};
+use crate::time::Instant;
+
+impl Drive {
+    /// Where a dirty run goes in the media cache, if it goes there now.
+    fn place_in_media_cache(&self, now: Instant, start: u64, sectors: u32) -> Option<(Extent, usize)> {
+        let media = self.media_cache.as_ref()?;
+        if !self.pressing(now) {
+            return None;
+        }
+        let medium = (self.medium.geometry(), self.medium.unit());
+        media.place(medium, self.medium.arm().cylinder, start, sectors)
+    }
+
+    /// What is written now goes into the media cache.
+    pub(super) fn writes_to_media_cache(&self) -> bool {
+        self.media_cache.as_ref().is_some_and(|media| media.is_writing())
+    }
+
+    /// The oldest dirty segment that goes into the media cache now, and its place there. Segments from number `fence` on
+    /// wait.
+    pub(super) fn next_for_media_cache(&self, now: Instant, fence: u64) -> Option<(usize, Extent)> {
+        self.media_cache.as_ref()?;
+        let mut waiting = self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence);
+        waiting.find_map(|(segment, _)| {
+            let (start, _) = self.buffer.span(segment);
+            let (end, _) = self.buffer.ready(segment, now, self.medium.unit());
+            Some((segment, self.place_in_media_cache(now, start, (end - start) as u32)?.0))
+        })
+    }
+
+    /// Where a dirty run is written now, in the media cache or at home.
+    pub(super) fn destination(&mut self, now: Instant, run: &Request) -> Extent {
+        let Some((extent, stretch)) = self.place_in_media_cache(now, run.lba, run.sectors) else {
+            return self.medium.track(run.lba);
+        };
+        // What follows in its stretch begins in a physical sector of its own.
+        self.medium.forget_half();
+        if let Some(media) = &mut self.media_cache {
+            media.begin(run.lba, run.sectors, extent.lba, stretch);
+        }
+        Extent { lba: run.lba, ..extent }
+    }
+
+    /// A write of `lba..end` has ended, perhaps in the media cache; answers whether it was there.
+    pub(super) fn settle_media_cache(&mut self, lba: u64, end: u64) -> bool {
+        let Some(media) = &mut self.media_cache else { return false };
+        if media.end() {
+            self.medium.forget_half();
+            return true;
+        }
+        media.forget(lba, end);
+        false
+    }
+
+    /// Where a read begins whose blocks are all in one entry.
+    pub(super) fn in_media_cache(&self, request: &Request) -> Option<Extent> {
+        let media = self.media_cache.as_ref().filter(|_| request.op == Op::Read)?;
+        let part = media.first_part(self.medium.geometry(), request.lba, request.end())?;
+        (part.sectors == request.sectors).then_some(part)
+    }
+
+    /// The blocks from `lba` to `end` that a read finds in the media cache first.
+    pub(super) fn part_in_media_cache(&self, lba: u64, end: u64) -> Option<Extent> {
+        self.media_cache.as_ref()?.first_part(self.medium.geometry(), lba, end)
+    }
+
+    /// An idle drive has something to move home.
+    pub(super) fn may_move_home(&self) -> bool {
+        let idle = self.power == Power::On && self.electronics.is_idle();
+        idle && self.media_cache.as_ref().is_some_and(|media| !media.is_empty())
+    }
+
+    /// Reads a track of the media cache, or writes the next entry of the one read home.
+    pub(super) fn move_home(&mut self, now: Instant) {
+        let Some(media) = &mut self.media_cache else { return };
+        if let Some((lba, sectors)) = media.pop_moving() {
+            let run = Request { op: Op::Write, lba, sectors, ..Request::NONE };
+            return self.start_moving(now, &run, self.medium.track(lba));
+        }
+        if let Some((first, end)) = media.take_up_track(self.medium.geometry(), self.medium.arm().cylinder) {
+            let extent = Extent { lba: 0, ..self.medium.geometry().at_slot(first, u32::MAX) };
+            let run = Request { op: Op::Read, lba: 0, sectors: (end - first) as u32, ..Request::NONE };
+            self.start_moving(now, &run, extent);
+        }
+    }
+
+    fn start_moving(&mut self, now: Instant, run: &Request, first: Extent) {
+        self.write_back.tidy(true);
+        self.break_off(now);
+        self.start(now, run, first, Purpose::Moving, (now, now));
+    }
+
+    /// The read of blocks that its own place did not have goes on in the media cache. Answers whether it does.
+    pub(super) fn gather(&mut self, now: Instant, slot: u16) -> bool {
+        let command = &self.electronics[slot];
+        let (request, from) = (command.request, command.gathered.max(command.request.lba));
+        let Some(part) = self.part_in_media_cache(from, request.end()) else { return false };
+        let run = Request { op: Op::Read, lba: part.lba, sectors: part.sectors, ..request };
+        self.electronics[slot].gathered = part.end();
+        self.start(now, &run, part, Purpose::Command { slot, segment: None }, (now, now));
+        debug_assert!(matches!(self.medium.activity(), Activity::Access { .. }));
+        true
+    }
+}

@@ -1,0 +1,228 @@
+//! Writes and flushes: what goes to the medium first, what is acknowledged from the buffer, and what waits until there is
+//! room or until all is written.
+
+use super::Drive;
+use super::command::{Command, Stage};
+use super::medium::{Activity, Purpose};
+use super::piece::{Piece, Room};
+use crate::block::{LandingKind, Op, Request, SECTOR};
+use crate::record::Part;
+use crate::time::Instant;
+
+impl Drive {
+    pub(super) fn write_through(&mut self, now: Instant, slot: u16, request: &Request) {
+        self.buffer_loses(now, request);
+        let bytes = if request.op == Op::Write { u64::from(request.sectors) * SECTOR } else { 0 };
+        let (from, to) = self.link.receives(now, bytes);
+        self.link.occupy(from, to);
+        self.electronics[slot].data = (from, to);
+        self.write_or_park(now, slot);
+    }
+
+    /// Queues a write for the medium, after any dirty segment that holds the same blocks.
+    fn write_or_park(&mut self, now: Instant, slot: u16) {
+        let request = self.electronics[slot].request;
+        if self.buffer.overlaps_dirty(request.lba, request.end()) {
+            self.electronics[slot].stage = Stage::Parked;
+            self.write_back.park(slot, false);
+        } else {
+            self.enqueue(now, slot, &request);
+        }
+    }
+
+    /// Blocks about to be written leave the clean segments; a prefetch that would bring them stops.
+    fn buffer_loses(&mut self, now: Instant, request: &Request) {
+        if let Some(segment) = self.medium.filling(now) {
+            let (start, end) = self.buffer.span(segment);
+            if start < request.end() && request.lba < end {
+                self.break_off(now);
+            }
+        }
+        self.buffer.invalidate(request.lba, request.end());
+    }
+
+    /// Ends a prefetch at `now`, or calls off the one that was to follow an access.
+    pub(super) fn break_off(&mut self, now: Instant) {
+        if let Some((segment, end)) = self.medium.break_off(now) {
+            self.buffer.cut_short(segment, end);
+        }
+    }
+
+    /// Tries the parked writes again, in order.
+    pub(super) fn unpark(&mut self, now: Instant) {
+        while let Some(slot) = self.write_back.parked() {
+            let request = self.electronics[slot].request;
+            if !self.promises.caches(&request) || self.electronics[slot].round {
+                if self.buffer.overlaps_dirty(request.lba, request.end()) {
+                    return;
+                }
+                self.electronics[slot].ledger.until(Part::Cache, now);
+                self.enqueue(now, slot, &request);
+            } else if !self.store(now, slot) {
+                return;
+            }
+            self.write_back.unpark();
+        }
+    }
+
+    /// A write that goes round in its segment, on the medium now, is acknowledged when no more of it is left than the
+    /// segment holds.
+    pub(super) fn acknowledge_round(&mut self, slot: u16) {
+        let Activity::Access { access, sweep, .. } = self.medium.activity() else { return };
+        let fits = access.end() - self.buffer.segment_sectors().min(u64::from(access.sectors));
+        let (geometry, mechanics) = (self.medium.geometry(), self.medium.mechanics());
+        let last = access.passes(geometry, mechanics).find(|pass| pass.extent.end() > fits);
+        let passed = last.map_or(sweep.end, |pass| {
+            pass.begin() + mechanics.turn(pass.extent.slot.wrapping_mul(fits.saturating_sub(pass.extent.lba)))
+        });
+        let command = &mut self.electronics[slot];
+        let all_in = passed.max(command.data.1).min(sweep.end);
+        access.charge_until(all_in, geometry, mechanics, &mut command.ledger);
+        let service = command.service();
+        self.link.busy_until(all_in);
+        self.electronics.close(slot, all_in + service);
+    }
+
+    pub(super) fn write_cached(&mut self, now: Instant, slot: u16) {
+        let request = self.electronics[slot].request;
+        if self.promises.goes_round(&request, self.buffer.segment_sectors()) {
+            self.electronics[slot].round = true;
+            self.write_through(now, slot, &request);
+            return;
+        }
+        let head = self.electronics.heads_queue(&request);
+        if (self.write_back.parked().is_some() && !head) || !self.store(now, slot) {
+            let command = &mut self.electronics[slot];
+            command.released = self.link.releases();
+            command.stage = Stage::Parked;
+            self.write_back.park(slot, head);
+        }
+    }
+
+    /// Puts a write into the buffer, at most a segment's length at a time and what replaces dirty blocks apart from what does
+    /// not, as far as there is room, and acknowledges it when all of it is there. Answers whether it is.
+    fn store(&mut self, now: Instant, slot: u16) -> bool {
+        let Command { request, mut stored, .. } = self.electronics[slot];
+        while stored < request.sectors {
+            let lba = request.lba + u64::from(stored);
+            let sectors = (self.buffer.meets_the_same(lba, request.end()) - lba) as u32;
+            let sectors = self.share(lba, sectors);
+            let most = self.promises.saved_at_most();
+            if most != u64::MAX && self.buffer.unwritten() + u64::from(sectors) > most {
+                return false;
+            }
+            let part = Request { lba, sectors, ..request };
+            if !self.store_part(now, slot, &part) {
+                return false;
+            }
+            stored += sectors;
+            self.electronics[slot].stored = stored;
+        }
+        let arrived = self.electronics[slot].ledger.mark();
+        self.electronics.close(slot, arrived);
+        true
+    }
+
+    /// How many of `sectors` blocks from `lba` one segment takes: no physical sector is shared by two.
+    fn share(&self, lba: u64, sectors: u32) -> u32 {
+        let room = self.buffer.dirty_sectors().min(self.promises.saved_at_most());
+        let unit = self.medium.unit();
+        match (lba + room) / unit * unit {
+            _ if u64::from(sectors) <= room => sectors,
+            end if end > lba => (end - lba) as u32,
+            _ => room as u32,
+        }
+    }
+
+    /// Puts a part of a write, no longer than a segment, into the buffer if there is room.
+    fn store_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
+        let passed = self.destaged(now, part.lba);
+        let room = self.buffer.room(part.lba, part.end(), self.write_back.last_fence(), passed);
+        if room == Room::Wait {
+            return false;
+        }
+        self.buffer_loses(now, part);
+        self.find_memory(now, u64::from(part.sectors));
+        let bytes = if part.op == Op::Write { u64::from(part.sectors) * SECTOR } else { 0 };
+        // The part before may still be on the link.
+        let begin = now.max(self.electronics[slot].ledger.mark()) + self.electronics[slot].service();
+        let (from, arrived) = self.link.receives(begin, bytes);
+        let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
+        match room {
+            Room::Join(segment) => self.buffer.write(segment, piece, now),
+            Room::Within(segment) => self.overwrite(now, segment, piece),
+            _ => match self.take_segment(now, part.lba) {
+                Some(segment) => self.buffer.write(segment, piece, now),
+                None => return false,
+            },
+        }
+        self.link.occupy(from, arrived);
+        let ledger = &mut self.electronics[slot].ledger;
+        ledger.until(Part::Cache, ledger.mark().max(now));
+        ledger.until(Part::Link, arrived);
+        true
+    }
+
+    fn overwrite(&mut self, now: Instant, segment: usize, piece: Piece) {
+        let landings = &mut self.landings;
+        self.buffer.overwrite(segment, piece, |old| landings.tell([&old], now, LandingKind::Discarded));
+    }
+
+    /// A segment for a run from `start`; a prefetch gives its own up if there is no other.
+    fn take_segment(&mut self, now: Instant, start: u64) -> Option<usize> {
+        let filling = self.medium.filling(now);
+        if let Some(segment) = self.buffer.allocate_run(start, filling) {
+            return Some(segment);
+        }
+        self.give_up_segment(now);
+        self.buffer.allocate_run(start, None)
+    }
+
+    /// Memory for so many written blocks; a prefetch gives its own up if there is no other.
+    fn find_memory(&mut self, now: Instant, sectors: u64) {
+        let filling = self.medium.filling(now);
+        if !self.buffer.find_memory(sectors, filling) {
+            self.give_up_segment(now);
+            self.buffer.find_memory(sectors, None);
+        }
+    }
+
+    /// A prefetch ends; a read in progress goes on past the buffer.
+    fn give_up_segment(&mut self, now: Instant) {
+        self.break_off(now);
+        self.medium.leave_segment();
+    }
+
+    /// The block before which all of the run that is being destaged is on the medium at `now`; asked for where a write
+    /// at `lba` might join it.
+    fn destaged(&self, now: Instant, lba: u64) -> u64 {
+        let Activity::Access { access, purpose: Purpose::Destage(segment), .. } = self.medium.activity() else {
+            return 0;
+        };
+        if self.buffer.span(*segment).1 != lba {
+            return 0;
+        }
+        let passes = self.medium.passes(access).take_while(|pass| pass.end <= now);
+        passes.last().map_or(0, |pass| pass.extent.end())
+    }
+
+    pub(super) fn flush(&mut self, now: Instant, slot: u16) {
+        if self.promises.skips_flush() || (self.buffer.dirty_count() == 0 && !self.electronics.is_draining()) {
+            self.electronics.close(slot, now);
+            return;
+        }
+        self.electronics[slot].stage = Stage::Flushing;
+        self.write_back.wait(slot, self.buffer.next_serial());
+    }
+
+    /// Flushes whose segments are all on the medium are done.
+    pub(super) fn end_flushes(&mut self, now: Instant) {
+        if self.electronics.is_draining() {
+            return;
+        }
+        while let Some(slot) = self.write_back.pop_flushed(self.buffer.oldest_serial()) {
+            self.electronics[slot].ledger.until(Part::Flush, now);
+            self.electronics.close(slot, now);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What a power cut leaves, computed from one run: which acknowledged writes are on the medium at an instant, which are
+//! not, and what had been promised of them.
+//!
+//! A cut changes nothing before it, so one run with known landings is enough for cuts at any of its instants (rule 5 of
+//! [`crate::block`]). The judge sees what a client sees (submissions, completions) and what the medium received
+//! (landings), never a buffer. For an array it sees what each member received, and judges what a read of the volume
+//! would return ([`view`]). Its memory grows with the data at risk at a time, and, if a cut leaves sectors unreadable,
+//! with the written part of the drive; not with the length of the run.
+//!
+//! | word | meaning here |
+//! |---|---|
+//! | lost | acknowledged, and a sector holds older data: not this write, a later one, or one in flight together with it |
+//! | flushed | acknowledged before the submission of a flush that has completed |
+//! | promised | flushed, marked FUA, or acknowledged by a drive with its write cache off; before an orderly power-off, all |
+//! | torn | left unreadable by the cut; reported separately, and not counted as lost |
+//! | age | the time from a lost write's acknowledgement until the cut |
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`judge`] | client and medium in one order of time, and the judge of each cut |
+//! | [`terms`] | the promises of a stack |
+//! | `heads` | the writes of the drives, in one order of time |
+//! | [`view`] | what a program would read of them |
+//! | [`risk`] | writes that are not wholly on the medium |
+//! | [`stripes`] | rows whose parity does not belong to their data; blocks of lost drives |
+//! | `rebuilds` | which writes a rebuild restores |
+//! | [`loss`] | counts of losses |
+//! | [`files`] | what a mount would find of files and operations |
+//! | [`image`] | the content of a medium after a cut |
+//! | [`writes`] | what the standards guarantee for each write |
+//! | [`served`] | what a cut leaves of a served array that lacks a drive |
+//! | [`runs`] | runs of sectors, and what is known of each |
+
+pub mod files;
+mod heads;
+pub mod image;
+pub mod judge;
+pub mod loss;
+mod rebuilds;
+pub mod risk;
+pub mod runs;
+pub mod served;
+pub mod stripes;
+pub mod terms;
+pub mod view;
+pub mod writes;
+
+use self::files::Overlay;
+use self::loss::Class;
+use self::risk::Level;
+use self::runs::Runs;
+use crate::time::{Instant, Span};
+
+/// What a [`judge::Judge`] tells as it goes: what is too much to keep, each caller sums up in its own way. `()` keeps
+/// nothing of it.
+pub trait Tally {
+    /// A cut lost `count` writes of the class, acknowledged so long before it. The age of one write is exact; of
+    /// several that share an entry it is that of some of them.
+    fn lost(&mut self, class: Class, age: Span, count: u64) {
+        let _ = (class, age, count);
+    }
+
+    /// Since the last call the data at risk fell evenly from `before` to `after`, or stayed; until `until`.
+    fn at_risk(&mut self, until: Instant, before: Level, after: Level) {
+        let _ = (until, before, after);
+    }
+
+    /// A cut, in order: the write that each sector of the medium holds, and the fate of the sectors that this does not
+    /// settle. Only of a judge that follows every sector ([`judge::Judge::leaving`], [`judge::Judge::watching`]).
+    fn left(&mut self, at: Instant, surface: &Runs<u64>, overlay: &Overlay) {
+        let _ = (at, surface, overlay);
+    }
+}
+
+impl Tally for () {}

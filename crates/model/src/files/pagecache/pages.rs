@@ -1,0 +1,707 @@
+//! The pages in memory, in runs: by file, by state and by use.
+
+use alloc::collections::btree_map::Entry;
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use super::rules::PageCacheSpec;
+use crate::files::call::File;
+use crate::recency::Recency;
+use crate::slab::Slab;
+use crate::time::Instant;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// Linux takes pages away at least so many at a time (SWAP_CLUSTER_MAX of include/linux/swap.h); taken for the others.
+const EVICTED: u64 = 32;
+
+/// What a run of pages is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// As on the drive; used once at most, where there are two lists.
+    Inactive,
+    /// As on the drive; used again.
+    Active,
+    /// Differs from the drive.
+    Dirty,
+    /// On its way to the drive.
+    Writing,
+}
+
+impl State {
+    fn is_clean(self) -> bool {
+        matches!(self, State::Inactive | State::Active)
+    }
+}
+
+/// Pages of a file that follow one another and are in the same state.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    file: File,
+    from: u64,
+    pages: u64,
+    state: State,
+    /// How many pages at its front were used, once.
+    used: u64,
+}
+
+impl Run {
+    fn end(&self) -> u64 {
+        self.from + self.pages
+    }
+}
+
+/// What is known of a file with pages that differ from the drive, or are on their way there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirtyFile {
+    /// Since when.
+    pub since: Instant,
+    /// The page behind the last that was written back.
+    pub resume: u64,
+    /// It is being written back.
+    pub busy: bool,
+    /// It is old enough to go out whole.
+    pub expired: bool,
+}
+
+/// A page of a file as one number, so that runs are found fast: volume and file above, the page below.
+type Key = u128;
+
+fn key(file: File, page: u64) -> Key {
+    (u128::from(file.volume) << 32 | u128::from(file.id.0)) << 64 | u128::from(page)
+}
+
+fn page_of(key: Key) -> u64 {
+    key as u64
+}
+
+fn volume_of(key: Key) -> u8 {
+    (key >> 96) as u8
+}
+
+/// The pages of all files.
+pub struct PageCache {
+    /// Pages that fit.
+    capacity: u64,
+    two_lists: bool,
+    runs: Slab<Run>,
+    index: BTreeMap<Key, u32>,
+    /// Keys of dirty runs, and of those on their way to the drive.
+    dirty: BTreeSet<Key>,
+    writing: BTreeSet<Key>,
+    /// Clean runs by use: inactive, active.
+    lists: [Recency; 2],
+    /// Pages by state.
+    pages: [u64; 4],
+    /// Files with dirty pages or busy.
+    files: BTreeMap<File, DirtyFile>,
+    /// Those that are not busy, in the order in which they are written back; some may not be dirty any more.
+    queue: VecDeque<File>,
+    /// Runs at hand.
+    found: Vec<u32>,
+    /// The clean run and the other that changed last: where the next call most often goes on.
+    latest: [u32; 2],
+}
+
+impl PageCache {
+    /// With nothing in it.
+    pub fn new(spec: &PageCacheSpec) -> PageCache {
+        PageCache {
+            capacity: spec.bytes / PAGE,
+            two_lists: spec.two_lists,
+            runs: Slab::with_capacity(64),
+            index: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            writing: BTreeSet::new(),
+            lists: [Recency::new(0), Recency::new(0)],
+            pages: [0; 4],
+            files: BTreeMap::new(),
+            queue: VecDeque::new(),
+            found: Vec::new(),
+            latest: [0; 2],
+        }
+    }
+
+    /// Pages that differ from the drive, and pages on their way there.
+    pub fn dirty(&self) -> (u64, u64) {
+        (self.pages[State::Dirty as usize], self.pages[State::Writing as usize])
+    }
+
+    /// Pages in memory, and the runs that they are in.
+    pub fn resident(&self) -> (u64, usize) {
+        (self.pages.iter().sum(), self.index.len())
+    }
+
+    /// The next file to be written back, which `wanted` wants; it is busy from now on.
+    pub fn next_file(&mut self, wanted: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
+        let mut at = 0;
+        while let Some(&file) = self.queue.get(at) {
+            match self.files.get_mut(&file) {
+                Some(dirty) if !dirty.busy && wanted(dirty) => {
+                    dirty.busy = true;
+                    self.queue.remove(at);
+                    return Some((file, *dirty));
+                }
+                Some(dirty) if !dirty.busy => at += 1,
+                _ => drop(self.queue.remove(at)),
+            }
+        }
+        None
+    }
+
+    /// A busy file is not any more: it was written up to page `resume`.
+    pub fn rest_file(&mut self, file: File, resume: u64) {
+        let is_dirty = self.is_dirty(file);
+        let Some(dirty) = self.files.get_mut(&file) else { return };
+        (dirty.busy, dirty.resume) = (false, resume);
+        if is_dirty {
+            self.queue.push_back(file);
+        } else {
+            self.files.remove(&file);
+        }
+    }
+
+    /// A file's pages were taken at once; whether others of it are on their way.
+    pub fn clean_file(&mut self, file: File) -> bool {
+        let busy = self.files.get(&file).is_some_and(|dirty| dirty.busy);
+        if !busy && !self.is_dirty(file) {
+            self.files.remove(&file);
+        }
+        busy
+    }
+
+    /// Files that have been dirty since `since` or longer are to go out whole; answers whether there are such.
+    pub fn expire(&mut self, since: Instant) -> bool {
+        self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= since);
+        self.files.values().any(|dirty| dirty.expired)
+    }
+
+    /// Files with dirty pages.
+    pub fn files(&self) -> impl Iterator<Item = File> + '_ {
+        self.files.keys().copied()
+    }
+
+    /// The run that holds this page, if it is one that changed last.
+    fn latest(&self, file: File, page: u64) -> Option<u32> {
+        let holds = |run: &Run| run.file == file && run.from <= page && page < run.end();
+        self.latest.into_iter().find(|&id| id < self.runs.len() && holds(&self.runs[id]))
+    }
+
+    fn remember(&mut self, id: u32) {
+        self.latest[usize::from(!self.runs[id].state.is_clean())] = id;
+    }
+
+    /// The run that holds this page, or the last before it.
+    fn at_or_before(&self, file: File, page: u64) -> Option<u32> {
+        if let Some(id) = self.latest(file, page) {
+            return Some(id);
+        }
+        // One bound is found faster than two.
+        let (&found, &id) = self.index.range(..=key(file, page)).next_back()?;
+        (found >= key(file, 0)).then_some(id)
+    }
+
+    /// The first page of `from..to` that is not in memory, and the first behind it that is, or `to`.
+    pub fn missing(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
+        let mut at = from;
+        if let Some(id) = self.at_or_before(file, from) {
+            at = at.max(self.runs[id].end());
+        }
+        for (&start, &id) in self.index.range(key(file, at)..) {
+            if at >= to || start >= key(file, to) {
+                break;
+            }
+            if page_of(start) > at {
+                return Some((at, page_of(start)));
+            }
+            at = self.runs[id].end();
+        }
+        (at < to).then_some((at, to))
+    }
+
+    /// These pages, none of which is in memory, come to be there as they are on the drive.
+    pub fn insert(&mut self, file: File, from: u64, to: u64) {
+        match self.at_or_before(file, from) {
+            Some(left) if self.runs[left].end() == from && self.is_newest(left, State::Inactive) => {
+                self.runs[left].pages += to - from;
+                self.pages[State::Inactive as usize] += to - from;
+                self.remember(left);
+            }
+            _ => {
+                self.add(file, from, to, State::Inactive);
+            }
+        }
+        self.evict();
+    }
+
+    fn is_newest(&self, id: u32, state: State) -> bool {
+        self.runs[id].state == state && self.lists[state as usize].newest() == Some(id as usize)
+    }
+
+    fn put(&mut self, run: Run) -> u32 {
+        let before = self.runs.len();
+        let id = self.runs.put(run);
+        if self.runs.len() > before {
+            for list in &mut self.lists {
+                list.add();
+                list.retire(id as usize);
+            }
+        }
+        id
+    }
+
+    /// Adds pages; answers the run that they are part of.
+    fn add(&mut self, file: File, from: u64, to: u64, state: State) -> u32 {
+        let id = self.put(Run { file, from, pages: to - from, state, used: 0 });
+        self.index.insert(key(file, from), id);
+        self.pages[state as usize] += to - from;
+        self.enter(id);
+        let id = self.join(id);
+        self.remember(id);
+        id
+    }
+
+    /// Puts a run where those of its state are found.
+    fn enter(&mut self, id: u32) {
+        let run = self.runs[id];
+        match run.state {
+            State::Inactive | State::Active => self.lists[run.state as usize].touch(id as usize),
+            State::Dirty => {
+                self.dirty.insert(key(run.file, run.from));
+            }
+            State::Writing => {
+                self.writing.insert(key(run.file, run.from));
+            }
+        }
+    }
+
+    /// Takes it away from there.
+    fn leave(&mut self, id: u32) {
+        let run = self.runs[id];
+        match run.state {
+            State::Inactive | State::Active => self.lists[run.state as usize].retire(id as usize),
+            State::Dirty => {
+                self.dirty.remove(&key(run.file, run.from));
+            }
+            State::Writing => {
+                self.writing.remove(&key(run.file, run.from));
+            }
+        }
+    }
+
+    /// The pages of a run go.
+    fn remove(&mut self, id: u32) {
+        let run = self.runs[id];
+        self.leave(id);
+        self.index.remove(&key(run.file, run.from));
+        self.pages[run.state as usize] -= run.pages;
+        self.free(id);
+    }
+
+    fn free(&mut self, id: u32) {
+        // It holds no page any more, for whoever remembers it.
+        self.runs[id].pages = 0;
+        self.runs.free(id);
+    }
+
+    /// A run becomes part of the one before it, where the two are alike; clean ones also must have been used one after
+    /// the other. Answers the run that it is part of.
+    fn join(&mut self, id: u32) -> u32 {
+        let run = self.runs[id];
+        let Some(left) = self.index.range(..key(run.file, run.from)).next_back().map(|(_, &left)| left) else {
+            return id;
+        };
+        let before = self.runs[left];
+        let follows = before.file == run.file && before.end() == run.from && before.state == run.state;
+        if !follows {
+            return id;
+        }
+        if run.state.is_clean() && self.lists[run.state as usize].before(id as usize) != Some(left as usize) {
+            return id;
+        }
+        self.leave(id);
+        self.index.remove(&key(run.file, run.from));
+        self.free(id);
+        let grown = &mut self.runs[left];
+        if grown.used == grown.pages {
+            grown.used += run.used;
+        }
+        grown.pages += run.pages;
+        left
+    }
+
+    /// A run that goes on beyond `page` is two from there on.
+    fn cut(&mut self, file: File, page: u64) {
+        let Some(id) = self.at_or_before(file, page) else { return };
+        let run = self.runs[id];
+        if run.from >= page || run.end() <= page {
+            return;
+        }
+        let first = &mut self.runs[id];
+        first.pages = page - run.from;
+        first.used = run.used.min(first.pages);
+        let (pages, used) = (run.end() - page, run.used - first.used);
+        let rest = self.put(Run { from: page, pages, used, ..run });
+        self.index.insert(key(file, page), rest);
+        self.enter(rest);
+        if run.state.is_clean() {
+            self.lists[run.state as usize].follow(rest as usize, id as usize);
+        }
+    }
+
+    /// Runs that are in `from..to` alone, in order; give them back to `found`.
+    fn find(&mut self, file: File, from: u64, to: u64) -> Vec<u32> {
+        self.cut(file, from);
+        self.cut(file, to);
+        let mut found = core::mem::take(&mut self.found);
+        found.clear();
+        found.extend(self.index.range(key(file, from)..key(file, to)).map(|(_, &id)| id));
+        found
+    }
+
+    /// A run's pages come to be in another state, the latest of it.
+    fn turn(&mut self, id: u32, state: State) {
+        self.leave(id);
+        let run = &mut self.runs[id];
+        self.pages[run.state as usize] -= run.pages;
+        self.pages[state as usize] += run.pages;
+        (run.state, run.used) = (state, 0);
+        self.enter(id);
+    }
+
+    /// A program uses these pages, which are in memory.
+    ///
+    /// One list: they are the latest now. Two lists, as Linux's `mark_page_accessed`: the first use is noted, the second
+    /// makes them active.
+    pub fn touch(&mut self, file: File, from: u64, to: u64) {
+        if self.touch_within_a_run(file, from, to) {
+            return;
+        }
+        let found = self.find(file, from, to);
+        for &id in &found {
+            let run = self.runs[id];
+            match run.state {
+                State::Dirty | State::Writing => {}
+                State::Inactive if self.two_lists => self.use_once_more(id),
+                State::Inactive | State::Active => {
+                    self.lists[run.state as usize].touch(id as usize);
+                    self.join(id);
+                }
+            }
+        }
+        self.found = found;
+    }
+
+    /// The same where it changes the order of nothing; answers whether it did it.
+    fn touch_within_a_run(&mut self, file: File, from: u64, to: u64) -> bool {
+        let Some(id) = self.at_or_before(file, from) else { return false };
+        let state = self.runs[id].state;
+        let newest = state.is_clean() && self.is_newest(id, state);
+        self.remember(id);
+        let run = &mut self.runs[id];
+        if run.end() < to {
+            return false;
+        }
+        match run.state {
+            State::Dirty | State::Writing => true,
+            State::Inactive if self.two_lists => {
+                let next = from == run.from + run.used;
+                if next {
+                    run.used = to - run.from;
+                }
+                next
+            }
+            State::Inactive | State::Active => newest,
+        }
+    }
+
+    /// Pages of an inactive run: those that were used become active, the others used.
+    fn use_once_more(&mut self, id: u32) {
+        let run = self.runs[id];
+        if run.used > 0 {
+            self.cut(run.file, run.from + run.used);
+            self.turn(id, State::Active);
+            self.join(id);
+        }
+        if run.used < run.pages {
+            let rest = self.index[&key(run.file, run.from + run.used)];
+            self.runs[rest].used = self.runs[rest].pages;
+            self.join(rest);
+        }
+    }
+
+    /// A program writes these pages.
+    pub fn write(&mut self, now: Instant, file: File, from: u64, to: u64) {
+        if self.write_on_a_run(file, from, to) {
+            return;
+        }
+        if let Entry::Vacant(entry) = self.files.entry(file) {
+            entry.insert(DirtyFile { since: now, resume: 0, busy: false, expired: false });
+            self.queue.push_back(file);
+        }
+        let found = self.find(file, from, to);
+        found.iter().for_each(|&id| self.remove(id));
+        self.found = found;
+        self.add(file, from, to, State::Dirty);
+        if let Some(&right) = self.index.get(&key(file, to)) {
+            self.join(right);
+        }
+        self.evict();
+    }
+
+    /// The same where they are dirty already, or go on a dirty run; answers whether it did it.
+    fn write_on_a_run(&mut self, file: File, from: u64, to: u64) -> bool {
+        let Some(id) = self.at_or_before(file, from) else { return false };
+        let run = self.runs[id];
+        if run.state != State::Dirty || run.end() < from {
+            return false;
+        }
+        if run.end() >= to {
+            return true;
+        }
+        if self.index.range(key(file, run.end())..).next().is_some_and(|(&next, _)| next <= key(file, to)) {
+            return false;
+        }
+        self.runs[id].pages = to - run.from;
+        self.pages[State::Dirty as usize] += to - run.end();
+        self.remember(id);
+        self.evict();
+        true
+    }
+
+    /// Takes up to `most` dirty pages of a file, from page `from` on in ascending order; they are on their way to the
+    /// drive from now on. Appends first page and pages of each run to `out`, and answers how many there were.
+    pub fn take(&mut self, file: File, from: u64, most: u64, out: &mut Vec<(u64, u64)>) -> u64 {
+        let mut taken = 0;
+        self.cut(file, from);
+        while taken < most
+            && let Some(&first) = self.dirty.range(key(file, from)..=key(file, u64::MAX)).next()
+        {
+            let at = page_of(first);
+            self.cut(file, at.saturating_add(most - taken));
+            let id = self.index[&first];
+            let pages = self.runs[id].pages;
+            self.turn(id, State::Writing);
+            self.join(id);
+            out.push((at, pages));
+            taken += pages;
+        }
+        taken
+    }
+
+    /// Pages of a file between these that were on their way are on the drive.
+    pub fn written(&mut self, file: File, from: u64, to: u64) {
+        self.cut(file, from);
+        self.cut(file, to);
+        while let Some(first) = self.writing.range(key(file, from)..key(file, to)).next() {
+            let id = self.index[first];
+            self.turn(id, State::Inactive);
+            self.join(id);
+        }
+        self.evict();
+    }
+
+    /// All pages of a volume that were on their way are on the drive.
+    pub fn written_volume(&mut self, volume: u8) {
+        while let Some(first) = self.writing.iter().find(|&&key| volume_of(key) == volume) {
+            let file = self.runs[self.index[first]].file;
+            self.written(file, 0, u64::MAX);
+        }
+    }
+
+    /// Whether a file has dirty pages.
+    pub fn is_dirty(&self, file: File) -> bool {
+        self.dirty.range(key(file, 0)..=key(file, u64::MAX)).next().is_some()
+    }
+
+    /// A file is gone, or these pages of it are overtaken by what is on the drive.
+    pub fn drop(&mut self, file: File, from: u64, to: u64) {
+        let found = self.find(file, from, to);
+        found.iter().for_each(|&id| self.remove(id));
+        self.found = found;
+        self.clean_file(file);
+    }
+
+    /// All clean pages go.
+    pub fn drop_clean(&mut self) {
+        for state in [State::Inactive, State::Active] {
+            while let Some(id) = self.lists[state as usize].oldest() {
+                self.remove(id as u32);
+            }
+        }
+    }
+
+    /// Clean pages go, those used longest ago first, until the others fit.
+    fn evict(&mut self) {
+        let all: u64 = self.pages.iter().sum();
+        if all <= self.capacity {
+            return;
+        }
+        let mut excess = (all - self.capacity).max(EVICTED);
+        while excess > 0 {
+            self.balance();
+            let oldest = self.lists[0].oldest().or_else(|| self.lists[1].oldest());
+            let Some(id) = oldest.map(|id| id as u32) else { return };
+            let run = self.runs[id];
+            if run.pages <= excess {
+                excess -= run.pages;
+                self.remove(id);
+                continue;
+            }
+            self.index.remove(&key(run.file, run.from));
+            self.index.insert(key(run.file, run.from + excess), id);
+            let rest = &mut self.runs[id];
+            (rest.from, rest.pages) = (run.from + excess, run.pages - excess);
+            rest.used = run.used.saturating_sub(excess);
+            self.pages[run.state as usize] -= excess;
+            return;
+        }
+    }
+
+    /// The oldest active pages become inactive while these are too few: the square root of ten times the GiB of both to
+    /// one, one to one below 1 GiB (`inactive_is_low` of mm/vmscan.c).
+    fn balance(&mut self) {
+        let [inactive, active, ..] = self.pages;
+        let ratio = ((10 * (inactive + active) * PAGE) >> 30).isqrt().max(1);
+        if self.pages[0] * ratio < self.pages[1]
+            && let Some(id) = self.lists[1].oldest()
+        {
+            self.turn(id as u32, State::Inactive);
+            self.join(id as u32);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::volume::FileId;
+    use alloc::vec;
+
+    const A: File = File { volume: 0, id: FileId(7) };
+    const B: File = File { volume: 0, id: FileId(8) };
+
+    fn cache(pages: u64, two_lists: bool) -> PageCache {
+        PageCache::new(&PageCacheSpec { two_lists, ..PageCacheSpec::windows_nt(pages * PAGE) })
+    }
+
+    fn has(cache: &PageCache, file: File, pages: core::ops::Range<u64>) -> Vec<u64> {
+        pages.filter(|&page| cache.missing(file, page, page + 1).is_none()).collect()
+    }
+
+    #[test]
+    fn a_file_read_from_front_to_end_is_one_run() {
+        let mut cache = cache(1 << 20, false);
+        for page in (0..2_000).step_by(8) {
+            assert_eq!(cache.missing(A, page, page + 8), Some((page, page + 8)));
+            cache.insert(A, page, page + 8);
+            cache.touch(A, page, page + 8);
+        }
+        assert_eq!(cache.resident(), (2_000, 1));
+        cache.drop(A, 100, 110);
+        assert_eq!(cache.missing(A, 50, 200), Some((100, 110)));
+        assert_eq!(cache.missing(A, 105, 107), Some((105, 107)));
+        assert_eq!((cache.missing(A, 110, 2_000), cache.missing(B, 0, 1)), (None, Some((0, 1))));
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let mut cache = cache(128, false);
+        cache.insert(A, 0, 64);
+        cache.insert(B, 0, 64);
+        cache.touch(A, 0, 8);
+        cache.insert(B, 64, 65);
+        assert_eq!(has(&cache, A, 0..64), (0..8).chain(40..64).collect::<Vec<_>>(), "32 at once, from the front");
+        cache.insert(B, 65, 65 + 32);
+        assert_eq!(has(&cache, A, 0..64), (0..8).collect::<Vec<_>>());
+        assert_eq!(has(&cache, B, 0..97), (8..97).collect::<Vec<_>>(), "24 of one, 8 of the other");
+    }
+
+    #[test]
+    fn with_two_lists_what_was_used_again_stays() {
+        let mut cache = cache(128, true);
+        cache.insert(A, 0, 32);
+        cache.touch(A, 0, 32);
+        cache.touch(A, 0, 32);
+        // A file twice as long as the cache, read once, page by page.
+        for page in 0..256 {
+            cache.insert(B, page, page + 1);
+            cache.touch(B, page, page + 1);
+        }
+        assert_eq!(has(&cache, A, 0..32).len(), 32);
+        // Used once only, it would have gone.
+        cache.insert(A, 100, 132);
+        cache.touch(A, 100, 132);
+        (256..512).for_each(|page| cache.insert(B, page, page + 1));
+        assert_eq!((has(&cache, A, 0..32).len(), has(&cache, A, 100..132).len()), (32, 0));
+    }
+
+    #[test]
+    fn dirty_pages_stay_until_they_are_written() {
+        let mut cache = cache(64, false);
+        cache.write(Instant::ZERO, A, 0, 40);
+        cache.write(Instant::ZERO, A, 50, 60);
+        cache.write(Instant::ZERO, A, 40, 50);
+        assert_eq!((cache.dirty(), cache.resident()), ((60, 0), (60, 1)));
+        cache.insert(B, 0, 100);
+        assert_eq!(cache.dirty(), (60, 0));
+        let mut out = vec![];
+        assert_eq!(cache.take(A, 10, 20, &mut out), 20);
+        assert_eq!((&out[..], cache.dirty()), (&[(10, 20)][..], (40, 20)));
+        // Written again on its way: dirty it stays.
+        cache.write(Instant::ZERO, A, 15, 16);
+        cache.written(A, 10, 30);
+        assert_eq!(cache.dirty(), (41, 0));
+        out.clear();
+        assert_eq!(cache.take(A, 0, 99, &mut out), 41);
+        assert_eq!(out, [(0, 10), (15, 1), (30, 30)]);
+        cache.written(A, 0, 60);
+        assert_eq!((cache.dirty(), cache.is_dirty(A)), ((0, 0), false));
+    }
+
+    /// The same as runs and page by page.
+    #[test]
+    fn any_history_leaves_what_pages_one_by_one_would() {
+        let mut chance = crate::rng::Seed(3).numbered("history", 0);
+        let mut cache = cache(1 << 20, true);
+        let mut plain: BTreeMap<u64, u8> = BTreeMap::new();
+        for _ in 0..3_000 {
+            let (from, len) = (chance.below(200), 1 + chance.below(20));
+            let range = from..from + len;
+            match chance.below(5) {
+                0 => {
+                    cache.write(Instant::ZERO, A, range.start, range.end);
+                    plain.extend(range.map(|page| (page, 2)));
+                }
+                1 => {
+                    while let Some((from, to)) = cache.missing(A, range.start, range.end) {
+                        cache.insert(A, from, to);
+                    }
+                    for page in range {
+                        plain.entry(page).or_insert(0);
+                    }
+                }
+                2 => {
+                    cache.touch(A, range.start, range.end);
+                }
+                3 => {
+                    let mut out = vec![];
+                    cache.take(A, range.start, len, &mut out);
+                    for page in out.iter().flat_map(|&(from, pages)| from..from + pages) {
+                        assert_eq!(plain.insert(page, 3), Some(2));
+                    }
+                }
+                _ => {
+                    cache.written(A, range.start, range.end);
+                    for page in range {
+                        plain.entry(page).and_modify(|state| *state %= 3);
+                    }
+                }
+            }
+            let count = |state: u8| plain.values().filter(|&&one| one == state).count() as u64;
+            assert_eq!((cache.dirty(), cache.resident().0), ((count(2), count(3)), plain.len() as u64));
+            assert!((0..240).all(|page| cache.missing(A, page, page + 1).is_none() == plain.contains_key(&page)));
+        }
+    }
+}

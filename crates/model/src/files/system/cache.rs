@@ -1,0 +1,110 @@
+//! A page cache at work: what is being read and written back, and who waits for it.
+
+use alloc::vec::Vec;
+
+use crate::files::call::{File, Thread};
+use crate::files::pagecache::{PAGE, PageCache, PageCacheSpec, Stream};
+use crate::slab::Slab;
+use crate::time::{Instant, Rate};
+
+/// Files of which a thread's reads are remembered. Inferred (Windows and Linux keep it with each open file): 8 to any.
+const STREAMS: usize = 32;
+
+/// A page cache at work.
+pub(super) struct Cached {
+    pub(super) spec: PageCacheSpec,
+    pub(super) copy: Rate,
+    pub(super) cache: PageCache,
+    /// What is being read.
+    pub(super) fills: Slab<Fill>,
+    pub(super) filling: Vec<u32>,
+    /// Who waits for which fill.
+    pub(super) waiters: Vec<(u32, Thread)>,
+    /// By thread: files that it reads, the latest last.
+    pub(super) streams: Vec<Vec<(File, Stream)>>,
+    /// When dirty pages are looked for.
+    pub(super) due: Instant,
+    /// Pages that the lazy writer has still to write of its share.
+    pub(super) share: u64,
+    /// Some files are old enough to go out whole.
+    pub(super) expired: bool,
+    /// Plans of write-back under way.
+    pub(super) writing: u32,
+    /// Threads that are held up, the first first.
+    pub(super) held: Vec<Thread>,
+    /// Files whose write-back failed, and nobody was told.
+    pub(super) lost: Vec<File>,
+    /// Runs at hand.
+    pub(super) runs: Vec<(u64, u64)>,
+}
+
+/// Pages on their way into memory.
+#[derive(Clone, Copy)]
+pub(super) struct Fill {
+    pub(super) file: File,
+    pub(super) from: u64,
+    pub(super) to: u64,
+}
+
+impl Cached {
+    pub(super) fn new(spec: PageCacheSpec) -> Cached {
+        Cached {
+            copy: Rate::new(spec.copy),
+            cache: PageCache::new(&spec),
+            fills: Slab::with_capacity(8),
+            filling: Vec::new(),
+            waiters: Vec::new(),
+            streams: Vec::new(),
+            due: Instant::FAR,
+            share: 0,
+            expired: false,
+            writing: 0,
+            held: Vec::new(),
+            lost: Vec::new(),
+            runs: Vec::new(),
+            spec,
+        }
+    }
+
+    /// When dirty pages are looked for.
+    pub(super) fn due(&self) -> Option<Instant> {
+        (self.due != Instant::FAR).then_some(self.due)
+    }
+
+    /// So many hundredths of the cache, in pages.
+    pub(super) fn percent(&self, hundredths: u32) -> u64 {
+        self.spec.bytes / PAGE * u64::from(hundredths) / 100
+    }
+
+    /// Too much differs from the drive for another write.
+    pub(super) fn is_full(&self) -> bool {
+        let (dirty, writing) = self.cache.dirty();
+        dirty + writing > self.percent(self.spec.limit)
+    }
+
+    /// What is remembered of a thread's reads of a file.
+    pub(super) fn stream(&mut self, thread: Thread, file: File) -> &mut Stream {
+        let thread = thread as usize;
+        if self.streams.len() <= thread {
+            self.streams.resize(thread + 1, Vec::new());
+        }
+        let streams = &mut self.streams[thread];
+        let at = match streams.iter().rposition(|stream| stream.0 == file) {
+            Some(at) => at,
+            None => {
+                if streams.len() == STREAMS {
+                    streams.remove(0);
+                }
+                streams.push((file, Stream::default()));
+                streams.len() - 1
+            }
+        };
+        &mut streams[at].1
+    }
+
+    pub(super) fn forget(&mut self, file: File) {
+        for streams in &mut self.streams {
+            streams.retain(|stream| stream.0 != file);
+        }
+    }
+}

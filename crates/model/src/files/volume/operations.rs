@@ -1,0 +1,347 @@
+//! The volume, and what can be done with it. Which sectors an operation touches is the affair of its file system.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::change::Change;
+use super::contents::Contents;
+use super::partition::Partition;
+use super::plan::{Plan, Wait};
+use super::refusal::{Misfit, Refused};
+use super::space::Run;
+use super::spec::{Format, Sync, VolumeSpec};
+use super::system::FileSystem;
+use super::tree::{FileId, Name, ROOT};
+use super::{ext4, fat32, ntfs, raw};
+use crate::block::Flags;
+use crate::time::Instant;
+
+/// A volume.
+#[derive(Debug)]
+pub struct Volume {
+    contents: Contents,
+    system: Box<dyn FileSystem>,
+    scratch: Plan,
+}
+
+/// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for the
+/// others, 64 KiB to 1 MiB).
+pub const MOVE_CHUNK: u64 = 64 << 10;
+
+impl Volume {
+    /// An empty volume as its formatter leaves it, with nothing in memory.
+    pub fn format(spec: &VolumeSpec) -> Result<Volume, Misfit> {
+        let (contents, system) = match &spec.format {
+            Format::Fat32(fat) => fat32::format(spec, fat)?,
+            Format::Ntfs(ntfs) => ntfs::format(spec, ntfs)?,
+            Format::Ext4(ext4) => ext4::format(spec, ext4)?,
+            Format::Raw => raw::format(spec)?,
+        };
+        let mut volume = Volume { contents, system, scratch: Plan::new() };
+        volume.settle();
+        Ok(volume)
+    }
+
+    /// What lies where before the run: a file of so many bytes, without I/O. Call [`Volume::settle`] when all are there.
+    pub fn place(&mut self, directory: FileId, name: Name, bytes: u64) -> Result<FileId, Refused> {
+        self.check_length(bytes)?;
+        let clusters = self.contents.clusters(bytes);
+        self.check_room(clusters)?;
+        let file = self.make(Instant::ZERO, directory, name, false, None)?;
+        self.contents.tree.get_mut(file).bytes = bytes;
+        let mut plan = core::mem::take(&mut self.scratch);
+        if !self.system.is_resident(&self.contents, file) {
+            let hint = self.system.hint(&self.contents, file);
+            let next = self.contents.lay(file, clusters, hint)?;
+            self.system.laid(&self.contents, file, next);
+        }
+        self.system.sized(&mut self.contents, Instant::ZERO, file, &mut plan);
+        plan.clear();
+        self.scratch = plan;
+        Ok(file)
+    }
+
+    /// A directory that is there before the run.
+    pub fn place_directory(&mut self, directory: FileId, name: Name) -> Result<FileId, Refused> {
+        self.make(Instant::ZERO, directory, name, true, None)
+    }
+
+    /// All that was placed is on the drive, and nothing in memory: the run begins. Also what a restart leaves after
+    /// [`Volume::sync`].
+    pub fn settle(&mut self) {
+        self.system.settle(&mut self.contents);
+        self.contents.forget();
+        self.contents.changes.take();
+    }
+
+    /// Metadata in memory that do not differ from the drive are forgotten, where none differs.
+    pub fn drop_clean(&mut self) {
+        if self.contents.pages.dirty() == 0 {
+            self.contents.forget();
+        }
+    }
+
+    /// Mounts: reads what stays in memory.
+    pub fn mount(&mut self, plan: &mut Plan) {
+        self.system.mount(&mut self.contents, plan);
+    }
+
+    /// Finds a file: its entry, and its record. Nothing to read where they are in memory.
+    pub fn open(&mut self, file: FileId, plan: &mut Plan) {
+        self.system.open(&mut self.contents, file, plan);
+        plan.then();
+    }
+
+    /// Reads all entries of a directory.
+    pub fn list(&mut self, directory: FileId, plan: &mut Plan) {
+        self.system.open(&mut self.contents, directory, plan);
+        plan.then();
+        self.contents.list(directory, plan);
+        plan.then();
+    }
+
+    /// Creates an empty file.
+    pub fn create(&mut self, now: Instant, directory: FileId, name: Name, plan: &mut Plan) -> Result<FileId, Refused> {
+        self.make(now, directory, name, false, Some(plan))
+    }
+
+    /// Creates an empty directory.
+    pub fn create_directory(
+        &mut self,
+        now: Instant,
+        directory: FileId,
+        name: Name,
+        plan: &mut Plan,
+    ) -> Result<FileId, Refused> {
+        self.make(now, directory, name, true, Some(plan))
+    }
+
+    fn make(
+        &mut self,
+        now: Instant,
+        directory: FileId,
+        name: Name,
+        is_directory: bool,
+        plan: Option<&mut Plan>,
+    ) -> Result<FileId, Refused> {
+        let file = self.contents.tree.add(Some(directory), name, is_directory);
+        let mut scratch = core::mem::take(&mut self.scratch);
+        let done = self.system.create(&mut self.contents, now, file, plan.unwrap_or(&mut scratch));
+        scratch.clear();
+        self.scratch = scratch;
+        match done {
+            Ok(()) => Ok(file),
+            Err(refused) => {
+                self.contents.tree.remove(file);
+                Err(refused)
+            }
+        }
+    }
+
+    fn check_length(&self, bytes: u64) -> Result<(), Refused> {
+        let most = self.system.longest();
+        if bytes > most { Err(Refused::TooLarge { most }) } else { Ok(()) }
+    }
+
+    fn check_room(&mut self, clusters: u64) -> Result<(), Refused> {
+        self.system.make_room(&mut self.contents, clusters);
+        if clusters > self.contents.space.free() { Err(Refused::Full) } else { Ok(()) }
+    }
+
+    /// Makes a file at least so long, as a program that writes into a cache does: Windows' file systems give it clusters
+    /// now, ext4 when the data go out.
+    pub fn extend(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut Plan) -> Result<(), Refused> {
+        self.check_length(bytes)?;
+        let node = self.contents.tree.get(file);
+        if bytes <= node.bytes {
+            return Ok(());
+        }
+        let want = self.contents.clusters(bytes).saturating_sub(node.clusters());
+        self.check_room(want)?;
+        self.contents.tree.get_mut(file).bytes = bytes;
+        if self.system.allocates_early() {
+            self.grow(now, file, plan);
+        }
+        Ok(())
+    }
+
+    fn grow(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
+        let node = self.contents.tree.get(file);
+        let short = node.clusters() < self.contents.clusters(node.bytes);
+        if short && !self.system.is_resident(&self.contents, file) {
+            self.system.grow(&mut self.contents, now, file, plan);
+            plan.then();
+        }
+    }
+
+    /// Reads bytes of a file, as far as it has them, a step a run.
+    pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut Plan) {
+        let node = self.contents.tree.get(file);
+        let have = node.bytes.min(node.clusters() * self.contents.cluster_bytes());
+        if from < have {
+            self.contents.data(file, from, bytes.min(have - from), None, plan);
+        }
+    }
+
+    /// Writes bytes of a file to the drive, a step a run, and gives it clusters first where it has none. `flags` are for
+    /// these data; [`Flags::FUA`] for a handle that writes through.
+    pub fn write(
+        &mut self,
+        now: Instant,
+        file: FileId,
+        from: u64,
+        bytes: u64,
+        flags: Flags,
+        plan: &mut Plan,
+    ) -> Result<(), Refused> {
+        self.extend(now, file, from + bytes, plan)?;
+        self.grow(now, file, plan);
+        if self.system.is_resident(&self.contents, file) {
+            self.system.sized(&mut self.contents, now, file, plan);
+            self.system.kept_inside(&mut self.contents, file);
+        } else {
+            self.contents.data(file, from, bytes, Some(flags), plan);
+        }
+        self.system.written(&mut self.contents, now, file);
+        Ok(())
+    }
+
+    /// Closes a file that was written: length and times go to its entry or record.
+    pub fn close(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
+        self.system.close(&mut self.contents, now, file, plan);
+    }
+
+    /// All that keeps a file, after its data: append it behind the data's steps ([`Plan::then`] is in it).
+    pub fn fsync(&mut self, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
+        plan.then();
+        self.system.fsync(&mut self.contents, now, file, what, plan);
+        // Pages that others have under way are waited for too (CcFlushCache; jbd2_log_wait_commit): a flush before they are
+        // at the drive would not cover them.
+        plan.wait = Wait::Writes;
+    }
+
+    /// Renames a file, moves it to another directory of this volume, or both.
+    pub fn rename(
+        &mut self,
+        now: Instant,
+        file: FileId,
+        directory: FileId,
+        name: Name,
+        plan: &mut Plan,
+    ) -> Result<(), Refused> {
+        self.system.rename(&mut self.contents, now, file, (directory, name), plan)
+    }
+
+    /// Deletes a file, or a directory with nothing in it.
+    pub fn delete(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
+        let node = self.contents.tree.get(file);
+        assert!(file != ROOT && node.entries == 0, "only empty directories are deleted, and never the root");
+        self.system.delete(&mut self.contents, now, file, plan);
+        self.contents.tree.remove(file);
+    }
+
+    /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; answers how many bytes.
+    pub fn shift(&mut self, now: Instant, file: FileId, from: u64, to: u64, plan: &mut Plan) -> Result<u64, Refused> {
+        let bytes = self.contents.cluster_bytes();
+        let (first, have) = (from / bytes, self.contents.tree.get(file).clusters());
+        let len = (MOVE_CHUNK / bytes).max(1).min(have.saturating_sub(first));
+        if self.contents.space.free_at(to) < len {
+            return Err(Refused::Taken);
+        }
+        if len > 0 {
+            self.system.shift(&mut self.contents, now, file, (first, len), to, plan);
+        }
+        Ok(len * bytes)
+    }
+
+    /// The first free clusters that hold so many bytes in one piece: where a defragmenter moves to.
+    pub fn free_run(&self, bytes: u64) -> Option<u64> {
+        self.contents.space.next_fit(0, self.contents.clusters(bytes))
+    }
+
+    /// When [`Volume::handle_timeout`] has something to do.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let due = self.system.due();
+        (due != Instant::FAR).then_some(due)
+    }
+
+    /// What fell due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
+    pub fn handle_timeout(&mut self, now: Instant, plan: &mut Plan) {
+        self.system.elapse(&mut self.contents, now, plan);
+    }
+
+    /// Writes all that is dirty and marks the volume clean, as a dismount does.
+    pub fn sync(&mut self, now: Instant, plan: &mut Plan) {
+        self.system.sync(&mut self.contents, now, plan);
+    }
+
+    /// What changed since this was last asked; nothing unless [`VolumeSpec::history`] is set.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        self.contents.changes.take()
+    }
+
+    /// How long a file is.
+    pub fn bytes(&self, file: FileId) -> u64 {
+        self.contents.tree.get(file).bytes
+    }
+
+    /// Whether it is there.
+    pub fn has(&self, file: FileId) -> bool {
+        self.contents.tree.has(file)
+    }
+
+    /// The directory that it is in; the root is in none.
+    pub fn directory(&self, file: FileId) -> Option<FileId> {
+        self.contents.tree.get(file).directory
+    }
+
+    /// Whether it is a directory.
+    pub fn is_directory(&self, file: FileId) -> bool {
+        self.contents.tree.get(file).is_directory
+    }
+
+    /// The pieces of a file, in order.
+    pub fn runs(&self, file: FileId) -> &[Run] {
+        &self.contents.tree.get(file).runs
+    }
+
+    /// Where a cluster lies on the drive.
+    pub fn lba(&self, cluster: u64) -> u64 {
+        self.contents.lba(cluster)
+    }
+
+    /// Bytes of a cluster.
+    pub fn cluster_bytes(&self) -> u64 {
+        self.contents.cluster_bytes()
+    }
+
+    /// Free bytes, and in how many pieces.
+    pub fn free(&self) -> (u64, usize) {
+        (self.contents.space.free() * self.contents.cluster_bytes(), self.contents.space.runs())
+    }
+
+    /// Keeps a log, from which a mount brings metadata up to date.
+    pub fn has_log(&self) -> bool {
+        self.system.has_log()
+    }
+
+    /// Where it lies.
+    pub fn partition(&self) -> Partition {
+        self.contents.partition
+    }
+
+    /// Files and directories, the root among them.
+    pub fn count(&self) -> u32 {
+        self.contents.tree.count()
+    }
+
+    /// All files and directories, in order of creation.
+    pub fn files(&self) -> impl Iterator<Item = FileId> + '_ {
+        self.contents.tree.all()
+    }
+
+    /// Pages of metadata that differ from the drive.
+    pub fn dirty(&self) -> usize {
+        self.contents.pages.dirty()
+    }
+}

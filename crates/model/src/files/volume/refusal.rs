@@ -1,0 +1,62 @@
+//! Why a volume, or an operation on one, is refused.
+
+use core::fmt;
+
+/// Why a volume cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// A partition would end behind the drive.
+    BeyondDrive {
+        /// Where it would end.
+        end: u64,
+        /// The drive's sectors.
+        drive: u64,
+    },
+    /// No cluster of that size: a power of two from `least` to `most` bytes.
+    Cluster {
+        /// Smallest.
+        least: u32,
+        /// Largest.
+        most: u32,
+    },
+    /// Fewer sectors than the file system needs.
+    TooSmall {
+        /// What it needs.
+        least: u64,
+    },
+    /// More clusters than the file system can count.
+    TooLarge {
+        /// Most clusters.
+        most: u64,
+    },
+}
+
+/// Why an operation was not done. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// Not enough free clusters.
+    Full,
+    /// Longer than a file may be.
+    TooLarge {
+        /// Most bytes.
+        most: u64,
+    },
+    /// No room for another entry in the directory.
+    DirectoryFull,
+    /// No free inode, or no room for `$MFT` to grow.
+    NoRecords,
+    /// The clusters to move to are not free.
+    Taken,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Full => write!(f, "the volume is full"),
+            Refused::TooLarge { most } => write!(f, "a file of this file system has at most {most} bytes"),
+            Refused::DirectoryFull => write!(f, "the directory has no room for another entry"),
+            Refused::NoRecords => write!(f, "there is no record for another file"),
+            Refused::Taken => write!(f, "the clusters to move to are not free"),
+        }
+    }
+}

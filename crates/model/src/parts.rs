@@ -1,0 +1,201 @@
+//! The parts of a response: where the time between a request and its answer went, and what else it cost. Who adds to which
+//! part is for the components to know; how one request's parts add up is `record`'s affair.
+//!
+//! ```text
+//!  submitted                                                                               finished
+//!  |processor|driver|flush|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
+//! ```
+//! *Flush* is the wait behind one: until a flush, or another barrier, that came before has passed, or, of a command that
+//! the drive has queued, while it writes back for a flush; of a flush itself, until what was dirty is on the medium.
+//! *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait for
+//! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
+//! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
+
+use crate::time::Span;
+
+/// Where time goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Part {
+    /// Processor cores of the host.
+    Processor,
+    /// Waiting in the operating system's driver.
+    Driver,
+    /// Waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium.
+    Flush,
+    /// The controller's own cost, and waiting for its channel.
+    Controller,
+    /// Waiting in the drive's queue.
+    Queue,
+    /// The drive's command overhead.
+    Overhead,
+    /// Arm movement or head switch.
+    Seek,
+    /// Extra settling before a write.
+    Settle,
+    /// Rotational latency.
+    Rotation,
+    /// Wanted sectors passing under the head.
+    Transfer,
+    /// Waiting for a segment, or for a prefetch in progress.
+    Cache,
+    /// Moving data over the interface.
+    Link,
+}
+
+/// Each part with its name in results and what it is, in the order in which a request meets them.
+const TABLE: [(Part, &str, &str); Part::COUNT] = [
+    (Part::Processor, "processor", "waiting for the host's processor, and work on it"),
+    (Part::Driver, "driver", "waiting in the host's driver, before the drive or the controller took the request"),
+    (
+        Part::Flush,
+        "flush",
+        "waiting behind a flush or another barrier, in the driver or in the drive; of a flush, for the medium",
+    ),
+    (Part::Controller, "controller", "the controller's own cost, and waiting for its channel"),
+    (Part::Queue, "queue", "waiting in the drive's queue"),
+    (Part::Overhead, "overhead", "the drive's command overhead"),
+    (Part::Seek, "seek", "movement of the arm, or a switch of heads"),
+    (Part::Settle, "settle", "extra settling before a write"),
+    (Part::Rotation, "rotation", "waiting for the wanted sectors to come under the head"),
+    (Part::Transfer, "transfer", "the wanted sectors passing under the head"),
+    (Part::Cache, "cache", "waiting for a segment of the drive's buffer, or for a read-ahead in progress"),
+    (Part::Link, "link", "moving data over the interface"),
+];
+
+impl Part {
+    /// How many there are.
+    pub const COUNT: usize = 12;
+    /// All of them, in the order in which a request meets them.
+    pub const ALL: [Part; Part::COUNT] = {
+        let mut all = [Part::Processor; Part::COUNT];
+        let mut place = 0;
+        while place < Part::COUNT {
+            all[place] = TABLE[place].0;
+            assert!(all[place] as usize == place, "the table is in the order of the parts");
+            place += 1;
+        }
+        all
+    };
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        TABLE[self as usize].1
+    }
+
+    /// What it is.
+    pub const fn meaning(self) -> &'static str {
+        TABLE[self as usize].2
+    }
+}
+
+/// A response taken apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts([u64; Part::COUNT]);
+
+impl Parts {
+    /// No time at all.
+    pub const NONE: Parts = Parts([0; Part::COUNT]);
+
+    /// The time spent in `part`.
+    pub fn get(&self, part: Part) -> Span {
+        Span::from_nanos(self.0[part as usize])
+    }
+
+    /// Adds `span` to `part`.
+    pub fn add(&mut self, part: Part, span: Span) {
+        self.0[part as usize] += span.nanos();
+    }
+
+    /// Adds `nanos` to `part`, which does not come near to wrapping.
+    #[inline]
+    pub(crate) fn add_nanos(&mut self, part: Part, nanos: u64) {
+        let sum = &mut self.0[part as usize];
+        *sum = sum.wrapping_add(nanos);
+    }
+
+    /// Adds all of another's, which together do not come near to wrapping. Part by part: a wide read of what has just been
+    /// written narrowly would wait for that.
+    #[inline]
+    pub(crate) fn add_all(&mut self, other: &Parts) {
+        for (sum, part) in self.0.iter_mut().zip(&other.0) {
+            *sum = sum.wrapping_add(*part);
+        }
+    }
+
+    /// Takes `excess` nanoseconds back, the last part first.
+    pub(crate) fn take_back(&mut self, mut excess: u64) {
+        for held in self.0.iter_mut().rev() {
+            let back = excess.min(*held);
+            *held -= back;
+            excess -= back;
+        }
+    }
+
+    /// The nanoseconds of all parts, in the order of [`Part::ALL`].
+    #[inline]
+    pub fn nanos(&self) -> &[u64; Part::COUNT] {
+        &self.0
+    }
+
+    /// All parts together: the response time.
+    pub fn total(&self) -> Span {
+        Span::from_nanos(self.0.iter().sum())
+    }
+}
+
+/// What a request asked of the host's processor: counted by the layers on its way, paid in the topmost one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Commands sent to devices for it.
+    pub commands: u16,
+    /// Interrupts that the processor saw of them.
+    pub interrupts: u16,
+    /// Sectors that the processor copied in memory.
+    pub copied: u32,
+    /// Sectors that the processor read in memory to compute parity, or what parity gives back.
+    pub parity: u32,
+    /// How long the processor moved its data itself, a word at a time (PIO).
+    pub programmed: Span,
+    /// Core time spent on it; nothing where no processor is modelled.
+    pub busy: Span,
+}
+
+impl Effort {
+    /// Nothing.
+    pub const NONE: Effort =
+        Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
+    /// One command, answered by one interrupt.
+    pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
+
+    /// Adds another's.
+    #[inline]
+    pub fn add(&mut self, other: &Effort) {
+        self.commands = self.commands.saturating_add(other.commands);
+        self.interrupts = self.interrupts.saturating_add(other.interrupts);
+        self.copied = self.copied.saturating_add(other.copied);
+        self.parity = self.parity.saturating_add(other.parity);
+        self.programmed += other.programmed;
+        self.busy += other.busy;
+    }
+}
+
+/// What drives did since the beginning, whoever asked for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriveLog {
+    /// Flush commands that reached them.
+    pub flushes: u64,
+    /// Accesses that began on another cylinder than the heads were at, for commands and for what is written back.
+    pub seeks: u64,
+    /// Of these, those that went the other way than the one before.
+    pub reversals: u64,
+}
+
+impl DriveLog {
+    /// Adds another drive's.
+    pub fn add(&mut self, other: &DriveLog) {
+        self.flushes += other.flushes;
+        self.seeks += other.seeks;
+        self.reversals += other.reversals;
+    }
+}

@@ -1,0 +1,609 @@
+//! Small drives, and random ones below random layers.
+
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::sight::Sight;
+use crate::block::{CutSector, Device, Queuing};
+use crate::drive::Drive;
+use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
+use crate::drive::mechanics::{Mechanics, SeekCurve};
+use crate::drive::profile::{
+    Adaptive, After, Cache, Faults, Firmware, Hold, Link, Overhead, Profile, ReadAhead, Until,
+};
+use crate::drive::recovery::Weak;
+use crate::host::accelerator::AcceleratorSpec;
+use crate::host::array::layout::{Level, Share};
+use crate::host::array::{ArraySpec, Balance, ParityWrite};
+use crate::host::controller::{Coalesce, ControllerSpec, Programmed};
+use crate::host::driver::deadline::DeadlineSpec;
+use crate::host::driver::fair::FairSpec;
+use crate::host::driver::{DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
+use crate::host::processor::ProcessorSpec;
+use crate::host::scsi::ScsiSpec;
+use crate::queue::{Discipline, Policy};
+use crate::rng::{Rng, Seed};
+use crate::stack::{Layer, above};
+use crate::time::Span;
+
+/// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
+/// overhead, a link of 1 GB/s and takes one command at a time.
+#[derive(Clone, Debug)]
+pub struct Small {
+    /// How tracks follow one another.
+    pub order: Order,
+    /// Surfaces.
+    pub heads: u32,
+    /// Cylinders and slots per track of each zone, from the outside in.
+    pub zones: Vec<(u32, u32)>,
+    /// Slots that hold no blocks: first, and how many.
+    pub holes: Vec<(u64, u64)>,
+    /// Slots whose block lives in a slot of a hole.
+    pub remaps: Vec<(u64, u64)>,
+    /// Thousandths of a revolution a minute.
+    pub millirpm: u64,
+    /// Seek over one cylinder, over a third of them, and over all.
+    pub seek: (Span, Span, Span),
+    pub head_switch: Span,
+    /// What writing adds to a seek or a head switch.
+    pub write_settle: Span,
+    /// The head skew is the head switch, the cylinder skew the one-cylinder seek, each and this much more.
+    pub skew_margin: Span,
+    /// 512 or 4096.
+    pub physical_sector: u32,
+    /// What a cut does to the sector under the head.
+    pub cut_sector: CutSector,
+    /// A capacitor keeps the buffer.
+    pub protected: bool,
+    /// Where it does not keep its word.
+    pub faults: Faults,
+    /// The buffer.
+    pub cache: Cache,
+    /// How commands are taken and ordered.
+    pub firmware: Firmware,
+    /// Fixed costs.
+    pub overhead: Overhead,
+    /// The interface.
+    pub link: Link,
+    /// Places that are hard to read.
+    pub weak: Vec<Weak>,
+    /// Where the platter stands at time 0.
+    pub phase: u64,
+}
+
+/// No cost of any command.
+pub const NO_OVERHEAD: Overhead = Overhead {
+    read_hit: After::both(Span::ZERO),
+    read_miss: After::both(Span::ZERO),
+    write_hit: After::both(Span::ZERO),
+    write_miss: After::both(Span::ZERO),
+    flush: Span::ZERO,
+    reselect: Span::ZERO,
+    completion: Span::ZERO,
+    write_completion: Span::ZERO,
+};
+
+/// No buffer.
+pub const NO_CACHE: Cache = Cache {
+    segments: 0,
+    segment_sectors: 0,
+    read_ahead: ReadAhead {
+        max: 0,
+        min: 0,
+        after: 1,
+        until: Until::Segment,
+        over_requested: false,
+        free_blocks: false,
+        hold: Hold::Never,
+        discards: false,
+    },
+    write_back: false,
+    dirty_segments: 0,
+    dirty_runs: None,
+    fills_while_draining: false,
+    destage_idle: Span::ZERO,
+    flash_sectors: 0,
+    media_cache: None,
+    destage_age: None,
+    wraps: false,
+    adaptive: None,
+};
+
+impl Default for Small {
+    fn default() -> Small {
+        Small {
+            order: Order::Cylinder,
+            heads: 2,
+            zones: alloc::vec![(40, 64), (40, 48)],
+            holes: Vec::new(),
+            remaps: Vec::new(),
+            millirpm: 7_200_000,
+            seek: (Span::from_micros(600), Span::from_millis(2), Span::from_millis(4)),
+            head_switch: Span::from_micros(500),
+            write_settle: Span::ZERO,
+            skew_margin: Span::from_micros(20),
+            physical_sector: 512,
+            cut_sector: CutSector::Old,
+            protected: false,
+            faults: Faults::default(),
+            cache: NO_CACHE,
+            firmware: Firmware {
+                depth: 1,
+                queue: Discipline::plain(Policy::Fcfs),
+                ahead: 0,
+                destage: Discipline::plain(Policy::CLook),
+                dispatch: Span::ZERO,
+                zero_latency: false,
+                priority: false,
+                recovery_limit: None,
+            },
+            overhead: NO_OVERHEAD,
+            link: Link {
+                rate: 1_000_000_000,
+                write_rate: 1_000_000_000,
+                command: Span::ZERO,
+                max_transfer: 4096,
+                buffer_full: 0,
+                fua: true,
+                queuing: Queuing::Scsi,
+            },
+            weak: Vec::new(),
+            phase: 0,
+        }
+    }
+}
+
+impl Small {
+    /// The angle the platter turns by in `span`.
+    pub fn angle_of(&self, span: Span) -> u64 {
+        let turns = (u128::from(span.nanos()) * u128::from(self.millirpm)) << 64;
+        (turns / 60_000_000_000_000) as u64
+    }
+
+    /// The skews that [`Small::skew_margin`] describes.
+    pub fn skews(&self) -> Skews {
+        Skews {
+            head: self.angle_of(self.head_switch + self.skew_margin),
+            cylinder: self.angle_of(self.seek.0 + self.skew_margin),
+        }
+    }
+
+    /// The layout.
+    pub fn geometry(&self) -> Result<Geometry, LayoutError> {
+        let mut zones = Vec::new();
+        let mut first = 0;
+        for &(cylinders, spt) in &self.zones {
+            let spt = alloc::vec![spt; self.heads as usize];
+            zones.extend(Zone::lay(first, cylinders, self.order, &spt, self.skews()));
+            first += cylinders;
+        }
+        let slots: u64 = zones.iter().map(Zone::slots).sum();
+        let left_out: u64 = self.holes.iter().map(|hole| hole.1).sum();
+        Geometry::new(slots - left_out, &zones, &self.holes, &self.remaps)
+    }
+
+    /// Arm and spindle.
+    pub fn mechanics(&self) -> Mechanics {
+        let cylinders = self.zones.iter().map(|zone| zone.0).sum();
+        let (single, average, full) = self.seek;
+        let curve = SeekCurve::three_point(single, average, full, cylinders).expect("rising times");
+        Mechanics::new(curve, self.head_switch, self.write_settle, self.millirpm)
+            .expect("a speed")
+            .with_phase(self.phase)
+    }
+
+    /// The drive's description. Panics when the settings do not fit together.
+    pub fn profile(&self) -> Profile {
+        Profile {
+            name: String::from("small"),
+            physical_sector: self.physical_sector,
+            geometry: self.geometry().expect("a layout that fits"),
+            mechanics: self.mechanics(),
+            cache: self.cache,
+            firmware: self.firmware,
+            overhead: self.overhead,
+            link: self.link,
+            cut_sector: self.cut_sector,
+            weak: self.weak.clone(),
+            protected: self.protected,
+            faults: self.faults,
+        }
+    }
+
+    /// The drive.
+    pub fn drive(&self) -> Drive {
+        Drive::new(self.profile(), self.phase)
+    }
+
+    /// The same with a buffer of `segments` of `segment_sectors`, reading ahead as far as a segment goes.
+    pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> Small {
+        self.cache.segments = segments;
+        self.cache.segment_sectors = segment_sectors;
+        self.cache.read_ahead.max = segment_sectors;
+        self.cache.adaptive = None;
+        self
+    }
+
+    /// The same with at most `dirty_segments` of write-back.
+    pub fn write_back(mut self, dirty_segments: u32) -> Small {
+        self.cache.write_back = true;
+        self.cache.dirty_segments = dirty_segments;
+        self
+    }
+
+    /// The same with any kind of queue and with weak places. Drawn from a stream of its own, so that the seeds of older
+    /// cases stand for the same drives.
+    fn queued_somehow(mut self) -> Small {
+        let rng = &mut Seed(self.phase).stream("queuing");
+        self.link.queuing = random_queuing(rng, self.firmware.depth);
+        self.firmware.priority = rng.percent(50);
+        let limits = [None, Some(Span::ZERO), Some(Span::from_millis(30)), Some(Span::from_millis(200))];
+        self.firmware.recovery_limit = pick(rng, &limits);
+        self.weak = if rng.percent(30) { random_weak(rng) } else { Vec::new() };
+        self
+    }
+
+    /// The same with a queue.
+    pub fn queued(mut self, depth: u32, policy: Policy) -> Small {
+        self.firmware.depth = depth;
+        self.firmware.queue = Discipline::plain(policy);
+        self
+    }
+}
+
+/// A small drive with layers above it.
+#[derive(Clone, Debug)]
+pub struct Stack {
+    pub drive: Small,
+    /// What stands above, the lowest first.
+    pub layers: Vec<Layer>,
+}
+
+impl Stack {
+    /// The device.
+    pub fn build(&self) -> Box<dyn Device> {
+        above(&self.layers, &mut |number| Box::new(self.numbered(u64::from(number)).drive()))
+    }
+
+    /// The same drive with another phase.
+    fn numbered(&self, drive: u64) -> Small {
+        Small { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
+    }
+
+    /// Its description.
+    pub fn described(&self) -> crate::stack::Stack {
+        crate::stack::Stack { layers: self.layers.clone(), ..crate::stack::Stack::bare(self.drive.profile()) }
+    }
+
+    /// What a client sees of the members.
+    pub fn sight(&self) -> Sight {
+        let stack = self.described();
+        stack.array().map_or_else(Sight::default, |spec| Sight::of(&stack.volumes(), spec.lost))
+    }
+}
+
+pub(super) fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.below(choices.len() as u64) as usize]
+}
+
+fn some_costs(rng: &mut Rng, below: u64) -> After {
+    After { read: some_span(rng, below), write: some_span(rng, below) }
+}
+
+/// A span below `limit` nanoseconds, none at all in half of the cases.
+fn some_span(rng: &mut Rng, limit: u64) -> Span {
+    match rng.percent(50) {
+        true => Span::ZERO,
+        false => Span::from_nanos(rng.below(limit)),
+    }
+}
+
+/// Up to twelve holes in the first thousand or so slots.
+fn random_holes(rng: &mut Rng) -> Vec<(u64, u64)> {
+    let mut end = 0;
+    let hole = |_| {
+        let (first, length) = (end + rng.below(100), 1 + rng.below(5));
+        end = first + length;
+        (first, length)
+    };
+    (0..12).map(hole).collect()
+}
+
+/// Up to four of two hundred slots, rising.
+fn random_slots(rng: &mut Rng, from: u64) -> Vec<u64> {
+    let count = rng.below(5);
+    let mut slots: Vec<u64> = (0..count).map(|_| from + rng.below(200)).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    slots
+}
+
+/// Each of `bad` that holds a block, with a slot of a hole that it lives in.
+fn into_holes(bad: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let slots = || holes.iter().flat_map(|&(first, length)| first..first + length);
+    bad.iter().copied().filter(|&slot| !slots().any(|hole| hole == slot)).zip(slots()).collect()
+}
+
+/// Any discipline.
+pub fn random_discipline(rng: &mut Rng) -> Discipline {
+    let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
+    Discipline {
+        policy: pick(rng, &policies),
+        window: pick(rng, &[0, 0, 0, 1, 3, 8]),
+        nearest: pick(rng, &[0, 0, 0, 1, 3]),
+        ageing: pick(rng, &[0, 0, 5, 50, 1000]),
+        max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
+    }
+}
+
+fn random_cache(rng: &mut Rng) -> Cache {
+    let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
+    let segment_sectors = pick(rng, &[8, 32, 64, 256]);
+    let max = pick(rng, &[0, 8, 40, 256, 1024]);
+    Cache {
+        segments,
+        segment_sectors,
+        read_ahead: ReadAhead {
+            max,
+            min: rng.below(u64::from(max.min(64)) + 1) as u32,
+            after: pick(rng, &[1, 1, 2, 3]),
+            until: pick(rng, &[Until::Segment, Until::Track, Until::Cylinder, Until::NextTrack]),
+            over_requested: rng.percent(40),
+            free_blocks: rng.percent(30),
+            hold: pick(rng, &[Hold::Never, Hold::Track, Hold::Segment, Hold::Stream]),
+            discards: rng.percent(30),
+        },
+        write_back: segments > 0 && rng.percent(60),
+        dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
+        dirty_runs: if segments > 4 { pick(rng, &[None, Some(1), Some(5), Some(40)]) } else { None },
+        fills_while_draining: rng.percent(50),
+        destage_idle: some_span(rng, 50_000_000),
+        flash_sectors: 0,
+        media_cache: None,
+        destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
+        wraps: rng.percent(50),
+        adaptive: (segments == 4 && segment_sectors >= 32).then_some(Adaptive {
+            sectors: 4 * segment_sectors,
+            most: 8,
+            dirty_percent: 60,
+        }),
+    }
+}
+
+/// A kind of queue that can be so deep.
+fn random_queuing(rng: &mut Rng, depth: u32) -> Queuing {
+    let kinds = [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi, Queuing::None];
+    pick(rng, if depth > 1 { &kinds[..3] } else { &kinds })
+}
+
+/// Up to thirty weak places, some close together, among the first few thousand blocks.
+fn random_weak(rng: &mut Rng) -> Vec<Weak> {
+    let mut end = 0;
+    let count = 1 + rng.below(30);
+    let mut place = |_| {
+        let (gap, sectors) = (pick(rng, &[0, 3, 40, 200]), 1 + rng.below(12) as u32);
+        let weak = Weak { lba: end + rng.below(gap + 1), sectors, retries: rng.below(6) as u32 };
+        end = weak.end();
+        weak
+    };
+    (0..count).map(&mut place).filter(|weak| weak.end() <= 1_800).collect()
+}
+
+/// Any small drive. Defects only where the physical sector is the logical one.
+pub fn random_profile(rng: &mut Rng) -> Small {
+    let physical_sector = pick(rng, &[512, 512, 4096]);
+    let heads = 1 + rng.below(4) as u32;
+    let order = pick(rng, &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)]);
+    let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
+    let defects = physical_sector == 512 && rng.percent(40);
+    let depth = pick(rng, &[1, 1, 4, 32]);
+    let (slips, bad) = if defects { (random_slots(rng, 0), random_slots(rng, 300)) } else { (Vec::new(), Vec::new()) };
+    let holes = match rng.percent(30) && physical_sector == 512 {
+        true => random_holes(rng),
+        false if defects => slips.into_iter().map(|slot| (slot, 1)).chain([(600, 8)]).collect(),
+        false => Vec::new(),
+    };
+    Small {
+        order,
+        heads,
+        zones: zones.to_vec(),
+        remaps: into_holes(&bad, &holes),
+        holes,
+        millirpm: pick(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
+        head_switch: pick(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
+        write_settle: some_span(rng, 400_000),
+        skew_margin: some_span(rng, 100_000),
+        physical_sector,
+        cut_sector: pick(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]),
+        cache: random_cache(rng),
+        firmware: Firmware {
+            depth,
+            queue: random_discipline(rng),
+            ahead: 0,
+            destage: random_discipline(rng),
+            dispatch: some_span(rng, 300_000),
+            zero_latency: rng.percent(40),
+            priority: false,
+            recovery_limit: None,
+        },
+        overhead: Overhead {
+            read_hit: some_costs(rng, 200_000),
+            read_miss: some_costs(rng, 300_000),
+            write_hit: some_costs(rng, 200_000),
+            write_miss: some_costs(rng, 300_000),
+            flush: some_span(rng, 100_000),
+            reselect: some_span(rng, 100_000),
+            completion: some_span(rng, 100_000),
+            write_completion: some_span(rng, 100_000),
+        },
+        link: Link {
+            rate: pick(rng, &[30_000_000, 100_000_000, 300_000_000]),
+            write_rate: pick(rng, &[5_000_000, 100_000_000, 300_000_000]),
+            command: some_span(rng, 20_000),
+            max_transfer: pick(rng, &[256, 2048]),
+            buffer_full: pick(rng, &[0, 0, 50, 100]),
+            fua: rng.percent(60),
+            queuing: Queuing::Scsi,
+        },
+        phase: rng.next_u64(),
+        ..Small::default()
+    }
+    .queued_somehow()
+}
+
+fn random_controller(rng: &mut Rng) -> ControllerSpec {
+    let depth = pick(rng, &[1, 2, 32]);
+    let command = some_span(rng, 50_000);
+    let rate = pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
+    let programmed = rng.percent(30).then_some(Programmed { rate: 16_000_000, block: pick(rng, &[1, 16]) });
+    let coalesce = rng.percent(30).then(|| Coalesce { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
+    ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
+}
+
+/// Any small drive below up to four layers.
+pub fn random_stack(rng: &mut Rng) -> Stack {
+    let drive = random_profile(rng);
+    let resends = drive.link.queuing.is_ata();
+    let layers = (0..rng.below(5)).map(|_| match rng.below(4) {
+        0 => Layer::Identity,
+        2 => Layer::Processor(ProcessorSpec {
+            cores: pick(rng, &[1, 2]),
+            issue: some_span(rng, 100_000),
+            finish: some_span(rng, 100_000),
+            interrupt: some_span(rng, 20_000),
+            copy: 100_000_000,
+            parity: 200_000_000,
+        }),
+        1 => Layer::Controller(random_controller(rng)),
+        _ => Layer::Driver(random_driver(rng, resends)),
+    });
+    let mut layers: Vec<Layer> = layers.collect();
+    // From a stream of its own: the seeds of older cases stand for the same stacks below it.
+    let rng = &mut Seed(drive.phase).stream("accelerator");
+    if rng.percent(30) {
+        let height = rng.below(layers.len() as u64 + 1) as usize;
+        layers.insert(height, Layer::Accelerator(random_accelerator(rng)));
+    }
+    Stack { drive, layers }
+}
+
+/// What the drives of an array may share below its bus.
+fn random_cable(rng: &mut Rng) -> Option<Layer> {
+    match rng.below(4) {
+        0 => Some(Layer::Channel(2)),
+        1 => Some(Layer::Scsi(ScsiSpec {
+            rate: pick(rng, &[1_000_000, 20_000_000, 320_000_000]),
+            command: some_span(rng, 50_000),
+            reconnect: some_span(rng, 50_000),
+            fair: rng.percent(50),
+        })),
+        _ => None,
+    }
+}
+
+/// One that keeps its promises, from a single page to more than a small drive holds.
+fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
+    AcceleratorSpec {
+        size: 4096 * pick(rng, &[1, 3, 16, 256, 4096]),
+        hit: Span::from_nanos(1 + rng.below(20_000)),
+        write_back: rng.percent(80),
+        drops_flushes: false,
+        dirty_share: pick(rng, &[0, 100, 500, 1000]),
+        dirty_age: pick(rng, &[Span::from_millis(3), Span::from_millis(200), Span::from_secs(5)]),
+        idle: pick(rng, &[Span::ZERO, Span::from_millis(2), Span::from_millis(100)]),
+        read_ahead: pick(rng, &[0, 16, 128]),
+    }
+}
+
+/// A driver that keeps its promises. What came later is drawn from a stream of its own, so that the seeds of older cases
+/// stand for the same plain drivers. With time-outs only where a write may be sent again.
+fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
+    let capacity = pick(rng, &[1, 4, 128]);
+    let depth = pick(rng, &[1, 2, 32]);
+    let queue = random_discipline(rng);
+    let max_transfer = pick(rng, &[8, 100, 1024]);
+    let plain = DriverSpec::plain(capacity, depth, queue, max_transfer);
+    let rng = &mut Seed(u64::from(capacity + depth + max_transfer) ^ rng.clone().next_u64()).stream("driver");
+    if rng.percent(30) {
+        return plain;
+    }
+    let plug = Plug { commands: 4, wait: pick(rng, &[Span::from_micros(50), Span::from_millis(3)]) };
+    DriverSpec {
+        scheduler: match rng.below(3) {
+            0 => plain.scheduler,
+            1 => SchedulerSpec::Deadline(DeadlineSpec {
+                read_expire: pick(rng, &[Span::from_millis(5), Span::from_millis(500)]),
+                fifo_batch: pick(rng, &[1, 3, 16]),
+                ..DeadlineSpec::LINUX
+            }),
+            _ => SchedulerSpec::Fair(FairSpec {
+                max_budget: pick(rng, &[8, 200, 16_384]),
+                timeout: pick(rng, &[Span::from_millis(5), Span::from_millis(125)]),
+                sync_writes: rng.percent(50),
+                ..FairSpec::LINUX
+            }),
+        },
+        merge: rng.percent(70),
+        merge_reads: rng.percent(70),
+        plug: rng.percent(30).then_some(plug),
+        write_through: pick(rng, &[WriteThrough::Fua, WriteThrough::Flush]),
+        timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
+        retries: 1_000_000,
+        // One that ends at once is not refused for its marks, as an ATA drive does.
+        flush: if resends { FlushPolicy::Forward } else { pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
+        ..plain
+    }
+}
+
+/// Any small array of up to five drives, with as many layers below and above it; some with members lost that they can
+/// spare.
+pub fn random_array(rng: &mut Rng) -> Stack {
+    let stack = random_stack(rng);
+    arrayed(stack, rng)
+}
+
+/// The stack with any array somewhere in it.
+pub(super) fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
+    // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
+    stack.drive.firmware.recovery_limit = None;
+    let level = pick(rng, &[Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6]);
+    let members = match level {
+        Level::Raid10 => 4,
+        _ => level.least_members() + rng.below(2) as u32,
+    };
+    let half = match level {
+        Level::Raid0 => Level::Raid1,
+        _ => Level::Raid0,
+    };
+    let shares = match rng.percent(20) {
+        true => alloc::vec![Share { level, permille: 400 }, Share { level: half, permille: 600 }],
+        false => alloc::vec![Share { level, permille: 1000 }],
+    };
+    let spare = shares.len() == 1 && level != Level::Raid0 && rng.percent(40);
+    let mut spec = ArraySpec {
+        members,
+        shares,
+        chunk: pick(rng, &[8, 16, 64]),
+        depth: pick(rng, &[1, 4, 32]),
+        queue: Discipline { policy: pick(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
+        balance: pick(rng, &[Balance::Nearest, Balance::RoundRobin, Balance::First]),
+        parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
+        rebuild_rate: 100_000_000,
+        rebuild_run: 128,
+        lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
+    };
+    let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
+    // From a stream of its own, as the accelerator's.
+    let later = &mut Seed(stack.drive.phase).stream("cable");
+    let cable = random_cable(later);
+    if later.percent(40) {
+        spec.shares
+            .iter_mut()
+            .filter(|share| share.level == Level::Raid0)
+            .for_each(|share| share.level = Level::Linear);
+    }
+    let height = rng.below(stack.layers.len() as u64 + 1) as usize;
+    stack.layers.splice(height..height, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));
+    stack
+}
