@@ -67,7 +67,7 @@ pub(crate) fn fio_json(data: &[u8]) {
 /// A fio job file, and the job it makes on a small, a common and the largest drive.
 pub(crate) fn fio_job(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let context = fio::Context { environment: &|name| Some(name.to_owned()), ..fio::Context::bare() };
+    let context = fio::FioContext { environment: &|name| Some(name.to_owned()), ..fio::FioContext::bare() };
     let Ok(file) = fio::parse("fuzz.fio", &text, &context) else {
         return;
     };
@@ -117,7 +117,7 @@ pub(crate) fn expression(data: &[u8]) {
 
 /// A stack file, and what it builds.
 pub(crate) fn stack(data: &[u8]) {
-    let Ok(stack) = stacks::Stack::parse("fuzz.toml", &String::from_utf8_lossy(data)) else {
+    let Ok(stack) = stacks::StackFile::parse("fuzz.toml", &String::from_utf8_lossy(data)) else {
         return;
     };
     if let Ok(built) = stack.build(&|_| Ok(DRIVE.to_owned())) {
@@ -146,7 +146,7 @@ pub(crate) fn trace(data: &[u8]) {
 pub(crate) fn recorded_trace(data: &[u8]) {
     let formats = traces::FORMATS.map(|known| Some(known.format));
     for format in formats.into_iter().chain([None]) {
-        let reading = traces::Reading { format, window: 4, ..traces::Reading::default() };
+        let reading = traces::TraceReadOptions { format, window: 4, ..traces::TraceReadOptions::default() };
         let part = ("fuzz".to_owned(), Box::new(std::io::Cursor::new(data.to_vec())) as Box<_>);
         let Ok(mut reader) = traces::open(vec![part], &reading) else { continue };
         let mut last = None;
@@ -158,7 +158,7 @@ pub(crate) fn recorded_trace(data: &[u8]) {
         }
     }
     let parts = || Ok(vec![("fuzz".to_owned(), Box::new(std::io::Cursor::new(data.to_vec())) as Box<_>)]);
-    let reading = traces::Reading::default();
+    let reading = traces::TraceReadOptions::default();
     if let Ok(survey) = traces::survey::survey(&parts, &reading, true) {
         assert_eq!(survey.requests, survey.reads + survey.writes + survey.flushes + survey.trims);
         let _ = survey.instants_fit("fuzz", &reading);
@@ -182,7 +182,7 @@ pub(crate) fn disksim(data: &[u8]) {
 /// A disk's ends: of itself, and of one that is said to be longer.
 pub(crate) fn signature(data: &[u8]) {
     for bytes in [data.len() as u64, 1 << 40, u64::MAX] {
-        let found = signatures::signatures(signatures::Ends { head: data, tail: data, bytes });
+        let found = signatures::signatures(signatures::DiskEnds { head: data, tail: data, bytes });
         assert!(found.iter().all(|it| it.at < bytes), "what was found stands on the disk");
     }
 }

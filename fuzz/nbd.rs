@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 
 use seekwise_model::block::{Device, Flags, Op, Request, SECTOR, Status};
 use seekwise_model::time::{Instant, Span};
-use seekwise_os::nbd::wire::{Command, Head, error};
-use seekwise_os::nbd::{self, Client, Export, Line};
+use seekwise_os::nbd::wire::{NbdCommand, RequestHead, error};
+use seekwise_os::nbd::{self, Export, NbdClient, Transmission};
 
 /// A small disk: bounds are near.
 fn export() -> Export {
@@ -46,7 +46,7 @@ pub(crate) fn server(data: &[u8]) -> usize {
     let mut talk = Talk(Cursor::new(data));
     // A client that is wrong is told so or left, and costs no panic.
     let Ok(Some(negotiated)) = nbd::negotiate(&mut talk, &export()) else { return 0 };
-    let mut line = Line::new(export(), negotiated);
+    let mut line = Transmission::new(export(), negotiated);
     let rest = &data[talk.0.position() as usize..];
     let piece = 1 + rest.iter().map(|&byte| usize::from(byte)).sum::<usize>() % 5000;
     let mut taken = 0;
@@ -62,7 +62,7 @@ pub(crate) fn server(data: &[u8]) -> usize {
 }
 
 /// Answers what was heard. Returns how many requests that were.
-fn answer_all(line: &mut Line) -> usize {
+fn answer_all(line: &mut Transmission) -> usize {
     let mut taken = 0;
     while let Some((head, data)) = line.request() {
         answer(line, &head, &data);
@@ -73,16 +73,16 @@ fn answer_all(line: &mut Line) -> usize {
 }
 
 /// Holds a request against the disk's bounds and answers it.
-fn answer(line: &mut Line, head: &Head, data: &[u8]) {
+fn answer(line: &mut Transmission, head: &RequestHead, data: &[u8]) {
     let length = head.length as usize;
     let end = head.offset.checked_add(u64::from(head.length)).expect("a request that is passed on has an end");
-    let bounded = if head.command == Command::Flush { end == 0 } else { end <= export().bytes && length > 0 };
+    let bounded = if head.command == NbdCommand::Flush { end == 0 } else { end <= export().bytes && length > 0 };
     assert!(bounded, "{head:?} is no request of this disk");
-    let carried = if head.command == Command::Write { length } else { 0 };
+    let carried = if head.command == NbdCommand::Write { length } else { 0 };
     assert_eq!(data.len(), carried, "{head:?}");
     match head.command {
-        Command::BlockStatus => line.extents(head, &[(head.length, 0)]),
-        Command::Trim => line.failed(head, error::SHUTDOWN),
+        NbdCommand::BlockStatus => line.extents(head, &[(head.length, 0)]),
+        NbdCommand::Trim => line.failed(head, error::SHUTDOWN),
         _ => line.done(head, |_| Ok(())),
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn client(data: &[u8]) -> usize {
     let (near, mut far) = UnixStream::pair().expect("a pair of sockets");
     far.write_all(data).expect("room in the socket");
     far.shutdown(Shutdown::Write).expect("an end");
-    let Ok(mut client) = Client::connect(Box::new(near), "disk") else { return 0 };
+    let Ok(mut client) = NbdClient::connect(Box::new(near), "disk") else { return 0 };
     let limits = client.limits();
     assert!(limits.sectors > 0 && limits.max_transfer > 0 && limits.logical <= limits.physical, "{limits:?}");
     let operations = [Op::Read, Op::Write, Op::Flush, Op::Trim, Op::WriteZeroes];

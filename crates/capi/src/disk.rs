@@ -44,7 +44,7 @@ impl Disk {
     /// A stack, as a stack file describes it; its drive is a built-in one.
     pub fn stack(text: &str, seed: u64) -> Result<Disk, Vec<Diagnostic>> {
         const FILE: &str = "stack.toml";
-        let built = stack::Stack::parse(FILE, text)?.build(&drives::read)?;
+        let built = stack::StackFile::parse(FILE, text)?.build(&drives::read)?;
         if !built.stack.changes.is_empty() {
             let wrong = Diagnostic::at(FILE, 0, "changes during a run are the caller's here").key("at");
             return Err(vec![wrong.expected("a call that sets the key at its instant (seekwise_set)")]);

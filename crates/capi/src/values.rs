@@ -3,7 +3,7 @@
 //!
 //! The comments stand in the header too.
 
-use seekwise_model::block::{Completion, Flags, Landing, LandingKind, Limits, Op, Role, Status};
+use seekwise_model::block::{Completion, Flags, Landing, LandingKind, Limits, MemberRole, Op, Status};
 use seekwise_model::record::Part;
 
 /// An instant that never comes: nothing happens by itself.
@@ -286,11 +286,11 @@ impl From<Landing> for SeekwiseLanding {
             LandingKind::Whole => SeekwiseLandingKind::Whole,
         };
         let (role, which) = match landing.role {
-            Role::Copy(which) => (SeekwiseRole::Copy, which),
-            Role::Parity(which) => (SeekwiseRole::Parity, which),
-            Role::RebuiltCopy(which) => (SeekwiseRole::RebuiltCopy, which),
-            Role::RebuiltParity(which) => (SeekwiseRole::RebuiltParity, which),
-            Role::Every => (SeekwiseRole::Every, 0),
+            MemberRole::Copy(which) => (SeekwiseRole::Copy, which),
+            MemberRole::Parity(which) => (SeekwiseRole::Parity, which),
+            MemberRole::RebuiltCopy(which) => (SeekwiseRole::RebuiltCopy, which),
+            MemberRole::RebuiltParity(which) => (SeekwiseRole::RebuiltParity, which),
+            MemberRole::Every => (SeekwiseRole::Every, 0),
         };
         SeekwiseLanding {
             stamp: landing.stamp,

@@ -18,20 +18,20 @@ use seekwise::Setup;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::trace::FORMATS;
-use seekwise_lab::made::Program;
-use seekwise_lab::plan::draw::Draw;
+use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_model::time::Span;
 use seekwise_os::places::PLACES;
 
-pub use self::crash::Crash;
-pub use self::fit::Fit;
+pub use self::crash::CrashArgs;
+pub use self::fit::FitArgs;
 pub use self::fold::asked;
 pub use self::former::{FormerPower, FormerServed, FormerSet};
-pub use self::pictures::Pictures;
-pub use self::real::FlushAudit;
-pub use self::serve::{Disk, Order, Power, Serve, Served, Set, Supply};
-pub use self::sheet::Sheet;
-pub use self::validate::{Replay, Validate};
+pub use self::pictures::PictureArgs;
+pub use self::real::FlushAuditArgs;
+pub use self::serve::{Disk, Order, PowerArgs, PowerState, ServeArgs, ServedDiskArgs, SetArgs};
+pub use self::sheet::DatasheetArgs;
+pub use self::validate::{ReplayTiming, ValidateArgs};
 
 /// A laboratory for hard-disk stacks.
 ///
@@ -56,7 +56,7 @@ Exit codes: 0 success; 1 the answer is \"no\"; 2 the command could not run; 130 
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: CliCommand,
     /// Print JSON to standard output.
     #[arg(long, global = true)]
     pub json: bool,
@@ -67,7 +67,7 @@ pub struct Cli {
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// List the modelled drives; with a name, show its figures, checks and curves.
     #[command(after_help = "\
 Examples:
@@ -78,13 +78,13 @@ Examples:
 With --check, everyday work (streams, cached writes, random reads, parts of a sector) is run in the simulator and compared
 with arithmetic from the drive's own figures; on all drives where none is named. What the rows mean stands in
 docs/everyday.md. The picture of --svg and --png has the curves of seeks and rates. Exit code 1: a row is off, or is not though the profile says that it is.")]
-    Drives(Drives),
+    Drives(DrivesArgs),
     /// List the built-in studies; with a name, show what it asks, varies and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
-    Studies(Named),
+    Studies(NamedArgs),
     /// List the built-in patterns, jobs and scenes; with a name, show its contents.
     #[command(after_help = "Examples:\n  seekwise patterns\n  seekwise patterns file-server")]
-    Patterns(Named),
+    Patterns(NamedArgs),
     /// List the programs for scenes; with a name, show its figures and their sources.
     #[command(after_help = "\
 Examples:
@@ -93,7 +93,7 @@ Examples:
 
 A scene is a TOML file with volumes, a page cache and programs that run at once or one after another. It can be used wherever a
 job is named. `seekwise init scene` writes one, `seekwise keys scene` lists its keys.")]
-    Programs(Named),
+    Programs(NamedArgs),
     /// List the keys of --set, stack files, studies and drives, with range, unit, default and meaning.
     #[command(after_help = "\
 Examples:
@@ -104,7 +104,7 @@ Examples:
 A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, real, scene, profile, study, review)
 lists its keys. A full key shows its value in each drive or ready-made layer, with kind and source. Any other words search for
 related keys.")]
-    Keys(Keys),
+    Keys(KeysArgs),
     /// Write an annotated, ready-to-run file: a stack, a study, a scene or a drive.
     #[command(after_help = "\
 Examples:
@@ -116,14 +116,14 @@ Examples:
 
 The layout of the drive is generated to hold the capacity at the given rates. Other figures come from the nearest built-in drive,
 or from --like, and are marked as inferred. `seekwise drives my-8tb.toml --check` compares the result with arithmetic.")]
-    Init(Init),
+    Init(InitArgs),
     /// Run a job once on a target.
     #[command(after_help = "\
 Examples:
   seekwise run job.fio --on wd140edfz --seed 7 --format fio-json
   seekwise run job.fio --on wd140edfz --plot --columns mean,p99,max
   seekwise run job.fio --on file:/mnt/test --set real.layout=10g --slow 100ms")]
-    Run(Run),
+    Run(RunArgs),
     /// Run a job with two or more settings, and say which is better, by how much (with an interval) and why.
     #[command(after_help = "\
 Examples:
@@ -141,12 +141,12 @@ Values: A,B,C are each held against the first; 1..32 is 1, 2, 4 … 32, and 1..9
 together (Holm). The picture of --svg and --png has the sides with their intervals.
 
 Exit code 1: a comparison is refused, because the sides differ in more than what is varied, or do different work.")]
-    Compare(Compare),
+    Compare(CompareArgs),
     /// Run a factorial study and write a report.
     #[command(
         after_help = "Examples:\n  seekwise study studies/ncq-alone.toml --out out\n  seekwise study out --out again"
     )]
-    Study(Study),
+    Study(StudyArgs),
     /// Run the studies behind the published findings, and report which findings are reproduced.
     #[command(after_help = "\
 Examples:
@@ -157,13 +157,13 @@ Examples:
 A claim of class M names the one setting that switches its mechanism off; --ablate runs its cells again with that setting, and
 the claim must then fail. A claim of class N (no difference) counts only if the same cells detect a planted difference. Exit
 code 1: a claim fails, or holds without its mechanism.")]
-    Claims(Claims),
+    Claims(ClaimsArgs),
     /// Convert another simulator's description of a drive into a profile.
     #[command(after_help = "\
 Example:
   seekwise import disksim atlas10k.parv -o atlas10k.toml
   seekwise validate atlas10k.csv --drive atlas10k.toml")]
-    Import(Import),
+    Import(ImportArgs),
     /// Replay a measured trace on a simulated drive, and compare the response times.
     #[command(after_help = "\
 Example:
@@ -173,7 +173,7 @@ Example:
 A trace is a CSV with the columns lba, sectors, op, measured_response_ms and think_ms or arrival_ms, or DiskSim's own
 validation form. The demerit is the root mean square distance between the two distributions of response times
 (Ruemmler and Wilkes). The picture of --svg and --png has both distributions.")]
-    Validate(Validate),
+    Validate(ValidateArgs),
     /// Fit the inferred parameters of a drive to measurements, with confidence intervals.
     #[command(after_help = "\
 Examples:
@@ -190,7 +190,7 @@ also takes beside=TIMES, a file with another simulator's response times in ms, o
 
 Datasheet values are kept, unless --only names them. A change is kept if it improves the match with held-out data by more than
 their noise. --resume continues an interrupted fit. docs/fit.md describes the method.")]
-    Fit(Fit),
+    Fit(FitArgs),
     /// Run a job, and report what power cuts at random times would lose.
     #[command(after_help = "\
 Example:
@@ -208,7 +208,7 @@ acknowledged only and lost; deleted or renamed and in neither place; with older 
 Exit code 1: the stack broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
 cache off, or a scene's files or operations that were promised; with --shutdown, any that were acknowledged. What the
 figures mean stands in docs/power-cut.md. The picture of --svg and --png is data at risk over time.")]
-    PowerCut(PowerCut),
+    PowerCut(PowerCutArgs),
     /// Serve a modelled stack as a network block device, in real time.
     #[command(after_help = "\
 Examples:
@@ -223,7 +223,7 @@ Examples:
 The server runs until Ctrl-C, or until the command of --run ends, and then reports how well the machine kept up with the model.
 The command of --run finds the address in SEEKWISE_URI and the control socket in SEEKWISE_CONTROL. Exit code 1: with --strict,
 more than 1 % of the replies were more than 200 us late; or the command of --run failed.")]
-    Serve(Serve),
+    Serve(ServeArgs),
     /// Run real software on a modelled disk, and check what is left after power cuts at many times.
     #[command(after_help = "\
 Examples:
@@ -239,7 +239,7 @@ workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only
 figures.
 
 Exit code 1: something was lost after a promise, or is corrupt.")]
-    Crash(Crash),
+    Crash(CrashArgs),
     /// Order or ask a disk that is served: its status, a setting, its power, its link.
     #[command(after_help = "\
 Examples:
@@ -260,10 +260,10 @@ Examples:
     Status(FormerServed),
     /// Test, by timing alone, whether flushes wait for the medium.
     #[command(after_help = real::FLUSH_AUDIT)]
-    FlushAudit(FlushAudit),
+    FlushAudit(FlushAuditArgs),
     /// Clean up after killed runs: restore device settings, remove mounts, loop devices, processes and folders.
     #[command(after_help = "Examples:\n  seekwise restore --dry-run\n  seekwise restore")]
-    Restore(Restore),
+    Restore(RestoreArgs),
     /// Regenerate the report of a result folder.
     #[command(after_help = "\
 Examples:
@@ -271,10 +271,10 @@ Examples:
   seekwise report out --png answer.png
 
 The picture of --svg and --png is the answer of a study: the ratios of its leading comparison, cell by cell, with their intervals.")]
-    Report(Report),
+    Report(ReportArgs),
     /// Measure simulated requests per second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
-    Bench(Bench),
+    Bench(BenchArgs),
     /// Print a shell's completion script for commands, drives, patterns, studies and keys.
     #[command(after_help = "\
 Examples:
@@ -283,22 +283,22 @@ Examples:
   seekwise completions fish > ~/.config/fish/completions/seekwise.fish
 
 The script calls the program for each completion; regenerate it with each version.")]
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Write a manual page for each command.
     #[command(hide = true, after_help = "Example:\n  seekwise man share/man/man1")]
-    Man(Man),
+    Man(ManArgs),
 }
 
 /// Arguments of commands that list things, or show one in full.
 #[derive(Args, Debug)]
-pub struct Named {
+pub struct NamedArgs {
     /// Show this one in full.
     pub name: Option<String>,
 }
 
 /// Arguments of `keys`.
 #[derive(Args, Debug)]
-pub struct Keys {
+pub struct KeysArgs {
     /// A layer, a key, or words to look for.
     #[arg(value_name = "LAYER|KEY|WORD")]
     pub words: Vec<String>,
@@ -306,7 +306,7 @@ pub struct Keys {
 
 /// Arguments of `init`.
 #[derive(Args, Debug)]
-pub struct Init {
+pub struct InitArgs {
     /// What to write.
     #[arg(value_enum)]
     pub what: Template,
@@ -321,7 +321,7 @@ pub struct Init {
     pub like: Option<String>,
     /// Figures of a datasheet, for `init drive`.
     #[command(flatten)]
-    pub sheet: Sheet,
+    pub sheet: DatasheetArgs,
 }
 
 /// What `init` writes.
@@ -339,7 +339,7 @@ pub enum Template {
 
 /// Arguments of `completions`.
 #[derive(Args, Debug)]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell.
     #[arg(value_enum)]
     pub shell: Shell,
@@ -358,7 +358,7 @@ pub enum Shell {
 
 /// Arguments of `man`.
 #[derive(Args, Debug)]
-pub struct Man {
+pub struct ManArgs {
     /// The folder; it is created if it does not exist.
     pub folder: PathBuf,
 }
@@ -366,13 +366,13 @@ pub struct Man {
 /// Arguments of `drives`.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("curves").args(["svg", "png"]).multiple(true).requires("name")))]
-pub struct Drives {
+pub struct DrivesArgs {
     /// A drive's name, or a profile file.
     #[arg(value_parser = name)]
     pub name: Option<String>,
     /// What is drawn.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
     /// Overwrite existing files.
     #[arg(long, requires = "pictures")]
     pub force: bool,
@@ -381,12 +381,12 @@ pub struct Drives {
     pub check: bool,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
 }
 
 /// Which columns of its tables a command shows.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Columns {
+pub struct ColumnsArgs {
     /// Show these columns of the table, in this order: headings or their first words.
     #[arg(long = "columns", value_name = "A,B", value_delimiter = ',', conflicts_with = "json")]
     pub names: Vec<String>,
@@ -394,7 +394,7 @@ pub struct Columns {
 
 /// What a job runs on.
 #[derive(Args, Debug, Clone)]
-pub struct On {
+pub struct TargetArgs {
     #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets())]
     pub target: String,
     /// Set a dotted key of the stack or the job; may be repeated.
@@ -414,10 +414,10 @@ pub struct On {
     pub trace_format: Option<String>,
 }
 
-impl On {
+impl TargetArgs {
     /// A job on it.
     pub fn setup(&self, job: &str) -> Setup {
-        let On { target, set, seed, runtime, destroy, trace_format } = self.clone();
+        let TargetArgs { target, set, seed, runtime, destroy, trace_format } = self.clone();
         Setup { job: job.to_owned(), target, set, seed, runtime, destroy, trace_format }
     }
 }
@@ -429,13 +429,13 @@ fn formats() -> PossibleValuesParser {
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
-pub struct Run {
+pub struct RunArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
-    pub on: On,
+    pub on: TargetArgs,
     /// Write every counted request to this Parquet file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
@@ -447,7 +447,7 @@ pub struct Run {
     pub force: bool,
     /// How to print the result [default: text].
     #[arg(long, value_enum)]
-    pub format: Option<Format>,
+    pub format: Option<ResultFormat>,
     /// Also plot the response times as bars, separately for reads and writes.
     #[arg(long, conflicts_with = "json")]
     pub plot: bool,
@@ -456,12 +456,12 @@ pub struct Run {
     pub slow: Option<Duration>,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
 }
 
 /// Forms of a run's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum ResultFormat {
     /// A table for people.
     Text,
     /// Seekwise's own JSON.
@@ -477,13 +477,13 @@ const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
-pub struct Compare {
+pub struct CompareArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
-    pub on: On,
+    pub on: TargetArgs,
     /// The key that differs and its values, two or more; the first is the base.
     #[arg(long, value_name = "KEY=A,B", value_parser = key_value, required_unless_present = "against")]
     pub vary: Option<(String, String)>,
@@ -503,10 +503,10 @@ pub struct Compare {
     pub runs: u32,
     /// How to print the answer [default: text].
     #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
-    pub format: Option<Form>,
+    pub format: Option<AnswerFormat>,
     /// What is drawn.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
     /// Also write results and a report to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -517,7 +517,7 @@ pub struct Compare {
 
 /// Forms of a comparison's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub enum AnswerFormat {
     /// Sentences and tables for people.
     Text,
     /// Seekwise's own JSON.
@@ -528,7 +528,7 @@ pub enum Form {
 
 /// Arguments of `study`.
 #[derive(Args, Debug)]
-pub struct Study {
+pub struct StudyArgs {
     /// A study file, `-` (standard input), a built-in study, or a result folder whose study is run again.
     #[arg(value_parser = name)]
     pub study: String,
@@ -552,12 +552,12 @@ pub struct Study {
     pub threads: usize,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
 }
 
 /// Arguments of `claims`.
 #[derive(Args, Debug)]
-pub struct Claims {
+pub struct ClaimsArgs {
     /// Findings, such as Q3 [default: all].
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
@@ -581,31 +581,31 @@ pub struct Claims {
     pub runs: Option<u32>,
     /// Vary every inferred figure by up to ±10 %, in draw NUMBER of a Latin hypercube of DRAWS.
     #[arg(long, value_name = "NUMBER/DRAWS")]
-    pub draw: Option<Draw>,
+    pub draw: Option<ProfileDraw>,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
 }
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
-pub struct Import {
+pub struct ImportArgs {
     /// The source format.
     #[command(subcommand)]
-    pub from: Foreign,
+    pub from: ImportSource,
 }
 
 /// Foreign descriptions.
 #[derive(Debug, Subcommand)]
-pub enum Foreign {
+pub enum ImportSource {
     /// Import DiskSim 4 parameters: a .parv file with its .diskspecs, .model and .seek files.
     #[command(after_help = "Example:\n  seekwise import disksim atlas10k.parv -o atlas10k.toml")]
-    Disksim(Disksim),
+    Disksim(DisksimArgs),
 }
 
 /// Arguments of `import disksim`.
 #[derive(Args, Debug)]
-pub struct Disksim {
+pub struct DisksimArgs {
     /// The parameter file (.parv).
     #[arg(value_parser = name)]
     pub file: String,
@@ -625,13 +625,13 @@ pub struct Disksim {
 
 /// Arguments of `power-cut`.
 #[derive(Args, Debug)]
-pub struct PowerCut {
+pub struct PowerCutArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern or scene.
     #[arg(value_parser = name)]
     pub job: String,
     /// What it runs on.
     #[command(flatten)]
-    pub on: On,
+    pub on: TargetArgs,
     /// Number of cuts, at random times of one run; with --after or --shutdown, number of runs with one cut each at the end.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
@@ -646,10 +646,10 @@ pub struct PowerCut {
     pub shutdown: bool,
     /// What is drawn.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
     /// Overwrite existing files.
     #[arg(long, requires = "pictures")]
     pub force: bool,
@@ -657,18 +657,18 @@ pub struct PowerCut {
 
 /// Arguments of `report`.
 #[derive(Args, Debug)]
-pub struct Report {
+pub struct ReportArgs {
     /// A result folder.
     pub folder: PathBuf,
     /// What is drawn.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
     /// Replace a picture that is there.
     #[arg(long, requires = "pictures")]
     pub force: bool,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
     /// Exit with code 1 if a claim does not hold.
     #[arg(long)]
     pub strict: bool,
@@ -676,7 +676,7 @@ pub struct Report {
 
 /// Arguments of `restore`.
 #[derive(Args, Debug)]
-pub struct Restore {
+pub struct RestoreArgs {
     /// Only print what would be done.
     #[arg(long)]
     pub dry_run: bool,
@@ -684,7 +684,7 @@ pub struct Restore {
 
 /// Arguments of `bench`.
 #[derive(Args, Debug)]
-pub struct Bench {
+pub struct BenchArgs {
     /// The drive: a name or a profile file.
     #[arg(long, value_name = "NAME|FILE", value_parser = name, default_value = seekwise_lab::bench::DRIVE)]
     pub drive: String,
@@ -693,7 +693,7 @@ pub struct Bench {
     pub requests: u64,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
 }
 
 /// What `--on` takes.
@@ -704,7 +704,7 @@ fn targets() -> String {
 
 /// The version, the hash of the sources, the optional features, and the places where jobs can run.
 fn long_version() -> String {
-    let Program { version, build } = Program::this();
+    let ProgramVersion { version, build } = ProgramVersion::this();
     let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
     // No feature of the build is optional so far; one that is belongs here.
     let measured: String = PLACES.iter().map(|place| format!(", {} (real time)", place.name)).collect();

@@ -12,7 +12,7 @@ pub const STOPPED: u8 = 130;
 
 /// What a command that ran has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum CommandAnswer {
     /// Done, or answered "yes".
     Done,
     /// A claim, a check or a comparison said "no".
@@ -21,54 +21,54 @@ pub enum Answer {
 
 /// Why a command could not run: the lines to print.
 #[derive(Debug)]
-pub struct Failure(pub Vec<String>);
+pub struct CommandError(pub Vec<String>);
 
-impl Failure {
+impl CommandError {
     /// One line.
-    pub fn new(text: impl ToString) -> Failure {
-        Failure(vec![text.to_string()])
+    pub fn new(text: impl ToString) -> CommandError {
+        CommandError(vec![text.to_string()])
     }
 }
 
-impl From<Vec<Diagnostic>> for Failure {
-    fn from(faults: Vec<Diagnostic>) -> Failure {
-        Failure(faults.iter().map(ToString::to_string).collect())
+impl From<Vec<Diagnostic>> for CommandError {
+    fn from(faults: Vec<Diagnostic>) -> CommandError {
+        CommandError(faults.iter().map(ToString::to_string).collect())
     }
 }
 
-impl From<Diagnostic> for Failure {
-    fn from(fault: Diagnostic) -> Failure {
-        Failure::new(fault)
+impl From<Diagnostic> for CommandError {
+    fn from(fault: Diagnostic) -> CommandError {
+        CommandError::new(fault)
     }
 }
 
-impl From<seekwise::Error> for Failure {
-    fn from(error: seekwise::Error) -> Failure {
-        Failure(error.lines())
+impl From<seekwise::Error> for CommandError {
+    fn from(error: seekwise::Error) -> CommandError {
+        CommandError(error.lines())
     }
 }
 
-impl From<seekwise::results::FolderError> for Failure {
-    fn from(error: seekwise::results::FolderError) -> Failure {
-        Failure::new(error)
+impl From<seekwise::results::FolderError> for CommandError {
+    fn from(error: seekwise::results::FolderError) -> CommandError {
+        CommandError::new(error)
     }
 }
 
-impl From<seekwise_run::outcome::RunError> for Failure {
-    fn from(error: seekwise_run::outcome::RunError) -> Failure {
-        Failure::new(error)
+impl From<seekwise_run::outcome::RunError> for CommandError {
+    fn from(error: seekwise_run::outcome::RunError) -> CommandError {
+        CommandError::new(error)
     }
 }
 
 /// What a command comes to.
-pub type Outcome = Result<Answer, Failure>;
+pub type CommandResult = Result<CommandAnswer, CommandError>;
 
 /// The exit code of an outcome; failures are printed to standard error.
-pub fn code(outcome: Outcome) -> ExitCode {
+pub fn code(outcome: CommandResult) -> ExitCode {
     match outcome {
-        Ok(Answer::Done) => ExitCode::SUCCESS,
-        Ok(Answer::No) => ExitCode::from(1),
-        Err(Failure(lines)) => {
+        Ok(CommandAnswer::Done) => ExitCode::SUCCESS,
+        Ok(CommandAnswer::No) => ExitCode::from(1),
+        Err(CommandError(lines)) => {
             for line in lines {
                 say(talk(&format!("error: {line}")));
             }
@@ -81,11 +81,11 @@ pub fn code(outcome: Outcome) -> ExitCode {
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
     if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
         let wrong = std::env::args_os().find(|word| word.to_str().is_none()).unwrap_or_default();
-        return code(Err(Failure::new(format!("{}: not valid UTF-8", wrong.display()))));
+        return code(Err(CommandError::new(format!("{}: not valid UTF-8", wrong.display()))));
     }
     match error.print() {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
-            code(Err(Failure::new(format!("standard output: {why}"))))
+            code(Err(CommandError::new(format!("standard output: {why}"))))
         }
         _ => ExitCode::from(error.exit_code() as u8),
     }

@@ -13,8 +13,8 @@ use indicatif::ProgressBar;
 use seekwise::unfinished;
 
 /// What a signal would find.
-pub struct Now {
-    kept: Option<Keeping>,
+pub struct SignalState {
+    kept: Option<ResumeHint>,
     bar: Option<ProgressBar>,
     /// What ends in order by itself when a signal comes.
     ending: Option<Box<dyn FnOnce() + Send>>,
@@ -23,7 +23,7 @@ pub struct Now {
 }
 
 /// Where results are kept.
-pub struct Keeping {
+pub struct ResumeHint {
     /// The folder, as the user named it.
     pub folder: PathBuf,
     /// Runs that there will be; of a fit nobody knows.
@@ -32,16 +32,16 @@ pub struct Keeping {
     pub again: String,
 }
 
-static NOW: Mutex<Now> = Mutex::new(Now { kept: None, bar: None, ending: None, undo: Vec::new() });
+static NOW: Mutex<SignalState> = Mutex::new(SignalState { kept: None, bar: None, ending: None, undo: Vec::new() });
 
 /// No signal ends the program until what is handed back is dropped.
-pub fn hold() -> MutexGuard<'static, Now> {
+pub fn hold() -> MutexGuard<'static, SignalState> {
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Now {
+impl SignalState {
     /// From now on results are kept.
-    pub fn keep(&mut self, keeping: Keeping) {
+    pub fn keep(&mut self, keeping: ResumeHint) {
         self.kept = Some(keeping);
     }
 
@@ -69,7 +69,7 @@ impl Now {
     fn words(&self, records: u64) -> String {
         match &self.kept {
             None => "Interrupted: nothing was kept.".to_owned(),
-            Some(Keeping { folder, of, again }) => {
+            Some(ResumeHint { folder, of, again }) => {
                 let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
                 format!("Stopped: {records} {of} are kept in {}. To go on:\n{again}", folder.display())
             }
@@ -133,9 +133,9 @@ mod tests {
 
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
-        let mut now = Now { kept: None, bar: None, ending: None, undo: Vec::new() };
+        let mut now = SignalState { kept: None, bar: None, ending: None, undo: Vec::new() };
         assert_eq!(now.words(0), "Interrupted: nothing was kept.");
-        now.keep(Keeping { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
+        now.keep(ResumeHint { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
         assert_eq!(now.words(13), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
     }
 }

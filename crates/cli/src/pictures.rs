@@ -5,13 +5,13 @@ use std::path::Path;
 use seekwise::whole::{admit, write_whole};
 use seekwise_lab::plot::png;
 
-use crate::args::Pictures;
-use crate::exit::Failure;
+use crate::args::PictureArgs;
+use crate::exit::CommandError;
 use crate::output::say;
 
-impl Pictures {
+impl PictureArgs {
     /// Makes sure, before there is work done for them, that they may be written.
-    pub fn admit(&self, force: bool) -> Result<(), Failure> {
+    pub fn admit(&self, force: bool) -> Result<(), CommandError> {
         let both = [("--svg", "svg", &self.svg), ("--png", "png", &self.png)];
         let both = both.map(|(option, ending, path)| path.as_deref().map(|path| (option, ending, path)));
         let ends = |path: &Path, with: &str| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(with));
@@ -20,13 +20,15 @@ impl Pictures {
             if ends(path, other) {
                 let path = path.display();
                 let kind = ending.to_uppercase();
-                return Err(Failure::new(format!("{option} {path}: {kind} would be in it; expected --{other} {path}")));
+                return Err(CommandError::new(format!(
+                    "{option} {path}: {kind} would be in it; expected --{other} {path}"
+                )));
             }
         }
         if let [Some((_, _, svg)), Some((_, _, png))] = both
             && svg == png
         {
-            return Err(Failure::new(format!("--svg and --png: both name {}; expected two files", svg.display())));
+            return Err(CommandError::new(format!("--svg and --png: both name {}; expected two files", svg.display())));
         }
         Ok(both.into_iter().flatten().try_for_each(|(_, _, path)| admit(path, force))?)
     }
@@ -37,7 +39,7 @@ impl Pictures {
     }
 
     /// Writes what was let pass, and says where it is; `svg` draws the picture, where one is asked for.
-    pub fn write(&self, svg: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub fn write(&self, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
         if !self.any() {
             return Ok(());
         }
@@ -49,8 +51,8 @@ impl Pictures {
     }
 }
 
-fn write_picture(path: &Path, picture: &[u8]) -> Result<(), Failure> {
-    write_whole(path, picture).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+fn write_picture(path: &Path, picture: &[u8]) -> Result<(), CommandError> {
+    write_whole(path, picture).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
     say(format!("Picture: {}", path.display()));
     Ok(())
 }

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use seekwise::Observer;
 use terminal_size::{Width, terminal_size_of};
 
-use crate::interrupt::{self, Keeping};
+use crate::interrupt::{self, ResumeHint};
 
 /// Columns from which on there is a bar and all words.
 const WIDE: u16 = 80;
@@ -20,28 +20,28 @@ const MIDDLE: u16 = 50;
 const WHAT: usize = 32;
 
 /// The line of one piece of work.
-pub struct Progress {
+pub struct ProgressLine {
     bar: ProgressBar,
     unit: &'static str,
     width: u16,
 }
 
-impl Progress {
+impl ProgressLine {
     /// Work of so many `unit`s.
-    pub fn of(total: u64, unit: &'static str) -> Progress {
+    pub fn of(total: u64, unit: &'static str) -> ProgressLine {
         let width = width();
-        Progress::begun(ProgressBar::new(total).with_style(style(&closed(width, unit))), unit, width)
+        ProgressLine::begun(ProgressBar::new(total).with_style(style(&closed(width, unit))), unit, width)
     }
 
     /// Work of which nobody knows how much it is.
-    pub fn unknown(unit: &'static str) -> Progress {
+    pub fn unknown(unit: &'static str) -> ProgressLine {
         let width = width();
-        Progress::begun(ProgressBar::new_spinner().with_style(style(&open(width, unit))), unit, width)
+        ProgressLine::begun(ProgressBar::new_spinner().with_style(style(&open(width, unit))), unit, width)
     }
 
-    fn begun(bar: ProgressBar, unit: &'static str, width: u16) -> Progress {
+    fn begun(bar: ProgressBar, unit: &'static str, width: u16) -> ProgressLine {
         interrupt::hold().show(&bar);
-        Progress { bar, unit, width }
+        ProgressLine { bar, unit, width }
     }
 
     /// It is so much.
@@ -78,7 +78,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
@@ -86,7 +86,7 @@ impl Drop for Progress {
 
 /// The line of work that the library does; what a signal finds of it.
 pub struct Line {
-    progress: Mutex<Option<Progress>>,
+    progress: Mutex<Option<ProgressLine>>,
     /// Where its results are kept, and the command that goes on.
     kept: Option<(PathBuf, String)>,
     /// What is kept are the points of a fit, and nobody knows how many there will be.
@@ -109,7 +109,7 @@ impl Line {
         Line { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points: true }
     }
 
-    fn with(&self, does: impl FnOnce(&Progress)) {
+    fn with(&self, does: impl FnOnce(&ProgressLine)) {
         if let Some(progress) = &*self.progress.lock().expect("no holder panics") {
             does(progress);
         }
@@ -120,13 +120,13 @@ impl Observer for Line {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
         if let Some((folder, again)) = &self.kept {
             let of = total.filter(|_| !self.points);
-            interrupt::hold().keep(Keeping { folder: folder.clone(), of, again: again.clone() });
+            interrupt::hold().keep(ResumeHint { folder: folder.clone(), of, again: again.clone() });
         }
         let mut progress = self.progress.lock().expect("no holder panics");
         match (&*progress, total) {
             (Some(progress), Some(total)) => progress.length(total),
-            (_, Some(total)) => *progress = Some(Progress::of(total, unit)),
-            (_, None) => *progress = Some(Progress::unknown(unit)),
+            (_, Some(total)) => *progress = Some(ProgressLine::of(total, unit)),
+            (_, None) => *progress = Some(ProgressLine::unknown(unit)),
         }
         progress.as_ref().expect("it was just begun").skip(done);
     }

@@ -11,7 +11,7 @@ use std::fmt;
 
 use seekwise_formats::spelling::nearest;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::output::shown;
 use crate::screen::{self, columns};
 
@@ -133,7 +133,7 @@ pub fn whole(text: &str) -> String {
 /// Restricts tables to the columns in `names`, a list as `--columns` takes it; nothing where it is empty. A name is a
 /// heading or its first words. The first column always stays; a table that has none of them is shown in full. An error
 /// where no table has such a column.
-pub fn choose(tables: &mut [&mut Table], names: &[String]) -> Result<(), Failure> {
+pub fn choose(tables: &mut [&mut Table], names: &[String]) -> Result<(), CommandError> {
     for table in tables.iter_mut() {
         table.choosable = true;
     }
@@ -161,7 +161,7 @@ pub fn choose(tables: &mut [&mut Table], names: &[String]) -> Result<(), Failure
             all.retain(|name| seen.insert(name.clone()));
             let near = nearest(name, all.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(Failure::new(format!(
+            return Err(CommandError::new(format!(
                 "--columns: unknown column `{name}`; expected some of {}{hint}",
                 all.join(", ")
             )));

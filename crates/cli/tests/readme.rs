@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use seekwise_lab::claims::known;
 use seekwise_lab::digest::sha256;
-use seekwise_lab::made::Program;
+use seekwise_lab::made::ProgramVersion;
 use serde::{Deserialize, Serialize};
 
 /// Claims that run in a second or two: one of mechanics, one of power cuts.
@@ -25,7 +25,7 @@ const QUICK: [&str; 2] = ["Q1", "N9"];
 #[serde(deny_unknown_fields)]
 struct Score {
     /// The program that ran them.
-    program: Program,
+    program: ProgramVersion,
     /// Each study with claims, and a hash of what it is made of.
     made_of: BTreeMap<String, String>,
     /// The claims that were run, in the sources' order.
@@ -46,7 +46,7 @@ struct Row {
 /// What `seekwise claims --json` prints, as far as it is kept.
 #[derive(Deserialize)]
 struct Claims {
-    program: Program,
+    program: ProgramVersion,
     claims: Vec<Row>,
 }
 
@@ -240,8 +240,12 @@ fn the_score_is_that_of_todays_studies() {
     });
     let carried: Vec<&str> = carried.iter().map(|name| name.trim_end_matches(".toml")).collect();
     assert_eq!(score.made_of.keys().map(String::as_str).collect::<Vec<_>>(), carried, "cargo xtask score");
-    if score.program != Program::this() {
-        eprintln!("note: the score was made by {}, this is {}; cargo xtask score", score.program, Program::this());
+    if score.program != ProgramVersion::this() {
+        eprintln!(
+            "note: the score was made by {}, this is {}; cargo xtask score",
+            score.program,
+            ProgramVersion::this()
+        );
     }
 }
 
@@ -250,7 +254,7 @@ fn claims_run_again_come_out_as_the_score_says() {
     let folder = tempfile::tempdir().unwrap();
     let said = seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
     let Claims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
-    assert_eq!(program, Program::this());
+    assert_eq!(program, ProgramVersion::this());
     assert_eq!(claims.len(), QUICK.len());
     let score = score();
     for claim in &claims {

@@ -11,14 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::dotted::{flatten, plain};
-use seekwise_formats::figure::{Figure, Kind};
+use seekwise_formats::figure::{Figure, FigureOrigin};
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::hosts;
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::catalogue;
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::made::Program;
+use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::draw::{identity, is_drawn};
 use seekwise_lab::plan::{Cell, cells, prepare};
 use serde::Deserialize;
@@ -26,7 +26,7 @@ use serde::Deserialize;
 /// What `seekwise claims --json` prints, as far as it is read.
 #[derive(Deserialize)]
 struct Claims {
-    program: Program,
+    program: ProgramVersion,
     claims: Vec<Row>,
 }
 
@@ -64,7 +64,7 @@ fn draws(folder: &Path) -> String {
 }
 
 /// The block of the draws: what flips, by which of them; what does not.
-fn drawn_block(program: &Program, claims: &[Row], drawn: &[Vec<Row>]) -> String {
+fn drawn_block(program: &ProgramVersion, claims: &[Row], drawn: &[Vec<Row>]) -> String {
     let answered: Vec<&Row> = claims.iter().filter(|row| row.study.is_some() && row.reproduced.is_some()).collect();
     let other = |row: &Row| -> Vec<usize> {
         let of = |draw: &Vec<Row>| draw.iter().find(|other| other.id == row.id).and_then(|other| other.reproduced);
@@ -129,7 +129,7 @@ fn figures_block() -> String {
             for setting in prepare(name, &cell, &inputs).expect("a built-in cell").settings {
                 if is_drawn(&setting) {
                     drawn.insert(identity(&setting));
-                } else if setting.kind == Kind::Inferred {
+                } else if setting.kind == FigureOrigin::Inferred {
                     others.entry(setting.key.clone()).or_default().insert(setting.value.clone());
                 }
             }
@@ -234,7 +234,7 @@ fn flips_are_counted_by_draw() {
     let claims = [row("Q1", yes), row("Q2", yes), row("Q3", no), row("Q4", None)];
     let draw = |q2, q3| vec![row("Q1", yes), row("Q2", q2), row("Q3", q3), row("Q4", yes)];
     let drawn = [draw(yes, no), draw(no, no), draw(None, no)];
-    let text = drawn_block(&Program::this(), &claims, &drawn);
+    let text = drawn_block(&ProgramVersion::this(), &claims, &drawn);
     assert!(text.contains("2 come out alike in every draw, 1 do not"), "{text}");
     assert!(text.contains("| Q2: f | M | reproduced | 2 of 3 | 2, 3 |"), "{text}");
     assert!(text.contains("Reproduced in every draw: Q1.\n\nNot reproduced in any draw: Q3.\n"), "{text}");

@@ -26,19 +26,19 @@ mod write;
 use crate::diagnostic::Diagnostic;
 use crate::profile;
 use crate::spelling::nearest;
-use fields::Fields;
-use syntax::{Block, Errors, Files, Load, Setup};
-pub use write::Left;
+use fields::ParameterFields;
+use syntax::{DisksimSetup, Errors, ParameterBlock, SourceFiles, SourceLoader};
+pub use write::UnmodelledParameter;
 
 /// The result of an import.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Import {
+pub struct DisksimImport {
     /// The drive's name in its file.
     pub drive: String,
     /// The profile.
     pub toml: String,
     /// Parameters that the model has no counterpart for.
-    pub left: Vec<Left>,
+    pub left: Vec<UnmodelledParameter>,
     /// Contradictory or unknown parameters, and how they were handled.
     pub warnings: Vec<Diagnostic>,
 }
@@ -48,11 +48,11 @@ pub struct Import {
 pub fn import(
     file: &str,
     text: &str,
-    load: &Load<'_>,
+    load: &SourceLoader<'_>,
     wanted: Option<&str>,
     name: &str,
-) -> Result<Import, Vec<Diagnostic>> {
-    let files = Files { first: file, load };
+) -> Result<DisksimImport, Vec<Diagnostic>> {
+    let files = SourceFiles { first: file, load };
     let mut setup = syntax::read(text, files).map_err(|error| vec![error])?;
     let mut warnings = std::mem::take(&mut setup.warnings);
     let disk = choose(file, &setup, wanted, &mut warnings)?;
@@ -62,9 +62,9 @@ pub fn import(
             block.all(kind, &mut buses);
         }
     }
-    let fields = Fields::of(disk, behaviour::DISK);
-    let model = Fields::of(fields.block("Model")?, MODEL);
-    let mut text = write::Text::new(name, &disk.name, file);
+    let fields = ParameterFields::of(disk, behaviour::DISK);
+    let model = ParameterFields::of(fields.block("Model")?, MODEL);
+    let mut text = write::ProfileWriter::new(name, &disk.name, file);
     warnings.into_iter().for_each(|warning| text.warn(warning));
     let cylinders = layout::layout(&model, &mut text)?;
     seek::mechanics(&fields, &model, cylinders, files, &mut text)?;
@@ -78,7 +78,7 @@ pub fn import(
     // The result must be a valid profile: its checks find contradictions.
     let drive = profile::parse(name, &toml)?;
     drive.profile().map_err(|errors| errors.into_iter().map(|error| from_profile(file, error)).collect::<Errors>())?;
-    Ok(Import { drive: disk.name.clone(), toml, left, warnings })
+    Ok(DisksimImport { drive: disk.name.clone(), toml, left, warnings })
 }
 
 /// Keys of a `dm_disk`.
@@ -93,10 +93,10 @@ fn from_profile(file: &str, error: Diagnostic) -> Diagnostic {
 /// The drive to import: the named one, the only one, or the only one that is instantiated.
 fn choose<'a>(
     file: &str,
-    setup: &'a Setup,
+    setup: &'a DisksimSetup,
     wanted: Option<&str>,
     warnings: &mut Vec<Diagnostic>,
-) -> Result<&'a Block, Errors> {
+) -> Result<&'a ParameterBlock, Errors> {
     let mut disks = Vec::new();
     setup.blocks.iter().for_each(|block| block.all("disksim_disk", &mut disks));
     let names = || disks.iter().map(|disk| disk.name.as_str());
@@ -125,7 +125,7 @@ fn choose<'a>(
 }
 
 /// The error about a file without a drive.
-fn no_drive(file: &str, blocks: &[Block]) -> Diagnostic {
+fn no_drive(file: &str, blocks: &[ParameterBlock]) -> Diagnostic {
     let kinds = || blocks.iter().map(|block| block.kind.as_str());
     let fault = Diagnostic::at(file, 0, "the file has no drive").expected("a block `disksim_disk NAME { … }`");
     let part = |kind: &str| kinds().any(|found| found == kind);

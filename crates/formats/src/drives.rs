@@ -46,7 +46,7 @@ pub fn text(name: &str) -> Option<&'static str> {
     DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1)
 }
 
-/// The same, for [`Stack::build`](crate::stack::Stack::build). An unknown name is an error that names the nearest.
+/// The same, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the nearest.
 pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
     text(name).map(str::to_owned).ok_or_else(|| {
         let unknown = Diagnostic::at(name, 0, "no such built-in drive");

@@ -36,7 +36,9 @@ use serde::de::{Deserializer, Error as _};
 
 pub use names::quantities;
 pub use parse::parse;
-pub use tree::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
+pub use tree::{
+    Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Operator, Reduction, Relation, Subexpression,
+};
 
 impl<'de> Deserialize<'de> for Expression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expression, D::Error> {

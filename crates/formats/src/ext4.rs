@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 /// Reads bytes at an offset of the medium; `None` if the medium ends before.
-pub type Read<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
+pub type MediumReader<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 
 /// The super block, at byte 1024.
 const SUPER: u64 = 1024;
@@ -36,7 +36,7 @@ const JOURNAL_MAGIC: u32 = 0xC03B_3998;
 
 /// A file system's layout.
 #[derive(Clone, Debug, Default)]
-pub struct Layout {
+pub struct Ext4BlockMap {
     block: u64,
     per_group: u64,
     inodes_per_group: u64,
@@ -68,9 +68,9 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
     le32(bytes, at).swap_bytes()
 }
 
-impl Layout {
+impl Ext4BlockMap {
     /// That of a medium; nothing where there is no such file system on it.
-    pub fn read(read: &Read<'_>) -> Option<Layout> {
+    pub fn read(read: &MediumReader<'_>) -> Option<Ext4BlockMap> {
         let head = read(SUPER, 1024)?;
         let shift = le32(&head, 24);
         if le16(&head, 56) != SUPER_MAGIC || shift > 6 {
@@ -81,13 +81,13 @@ impl Layout {
         let (blocks, per_group) = (u64::from(le32(&head, 4)), u64::from(le32(&head, 32)).max(1));
         let block = 1024u64 << shift;
         let groups = blocks.div_ceil(per_group);
-        let mut layout = Layout {
+        let mut layout = Ext4BlockMap {
             block,
             per_group,
             inodes_per_group: u64::from(le32(&head, 40)).max(1),
             inode: u64::from(le16(&head, 88)).max(128),
             descriptors: (groups * size).div_ceil(block),
-            ..Layout::default()
+            ..Ext4BlockMap::default()
         };
         let first = (SUPER / block + 1) * block;
         let table = read(first, (groups * size) as usize)?;
@@ -107,21 +107,21 @@ impl Layout {
     }
 
     /// An inode's bytes.
-    fn inode(&self, inode: u32, read: &Read<'_>) -> Option<Vec<u8>> {
+    fn inode(&self, inode: u32, read: &MediumReader<'_>) -> Option<Vec<u8>> {
         let index = u64::from(inode.checked_sub(1)?);
         let group = self.groups.get((index / self.inodes_per_group) as usize)?;
         read(group.table * self.block + index % self.inodes_per_group * self.inode, self.inode as usize)
     }
 
     /// Notes which blocks an inode has.
-    fn own(&mut self, inode: u32, read: &Read<'_>) {
+    fn own(&mut self, inode: u32, read: &MediumReader<'_>) {
         let Some(bytes) = self.inode(inode, read) else { return };
         if le32(&bytes, 32) & EXTENTS != 0 {
             self.extents(inode, &bytes[40..100], DEEPEST, read);
         }
     }
 
-    fn extents(&mut self, inode: u32, node: &[u8], left: u16, read: &Read<'_>) {
+    fn extents(&mut self, inode: u32, node: &[u8], left: u16, read: &MediumReader<'_>) {
         let (entries, depth) = (usize::from(le16(node, 2)), le16(node, 6));
         if le16(node, 0) != EXTENT_MAGIC {
             return;
@@ -146,7 +146,7 @@ impl Layout {
     }
 
     /// Finds the names of all files, from the root down.
-    fn walk(&mut self, read: &Read<'_>) {
+    fn walk(&mut self, read: &MediumReader<'_>) {
         let mut open = vec![ROOT];
         let mut seen = 0;
         while let Some(directory) = open.pop() {
@@ -169,7 +169,7 @@ impl Layout {
         }
     }
 
-    fn entries(&self, directory: u32, read: &Read<'_>) -> Vec<(u32, String)> {
+    fn entries(&self, directory: u32, read: &MediumReader<'_>) -> Vec<(u32, String)> {
         let mut entries = Vec::new();
         let runs = self.owned.iter().filter(|(_, (_, inode, from))| *inode == directory && from.is_some());
         for block in runs.flat_map(|(&first, &(length, ..))| first..first + length) {
@@ -188,7 +188,7 @@ impl Layout {
     }
 
     /// What the bytes at this offset of the medium are there for; `written` are those that a write brought there.
-    pub fn words(&self, offset: u64, written: &[u8], read: &Read<'_>) -> String {
+    pub fn words(&self, offset: u64, written: &[u8], read: &MediumReader<'_>) -> String {
         let block = offset / self.block;
         let owned = self.owned.range(..=block).next_back();
         if let Some((first, (_, inode, from))) = owned.filter(|(first, (length, ..))| block < *first + length) {
@@ -239,7 +239,7 @@ impl Layout {
     }
 
     /// What a write to the journal brings.
-    fn journal(&self, written: &[u8], read: &Read<'_>) -> String {
+    fn journal(&self, written: &[u8], read: &MediumReader<'_>) -> String {
         if be32(written, 0) != JOURNAL_MAGIC {
             return "journal: blocks of a transaction".to_owned();
         }
@@ -255,7 +255,7 @@ impl Layout {
 
     /// What the blocks are for that stand behind a descriptor: their tags are of 16 bytes with checksums (version 3), as mkfs makes
     /// journals for file systems with `metadata_csum`.
-    fn tags(&self, written: &[u8], read: &Read<'_>) -> String {
+    fn tags(&self, written: &[u8], read: &MediumReader<'_>) -> String {
         const LAST: u32 = 8;
         const SAME: u32 = 2;
         let (mut at, mut words) = (12, Vec::new());
@@ -273,7 +273,7 @@ impl Layout {
     }
 
     /// A file's bytes; of SQLite's files, which page or frame.
-    fn file(&self, inode: u32, name: &str, at: u64, read: &Read<'_>) -> String {
+    fn file(&self, inode: u32, name: &str, at: u64, read: &MediumReader<'_>) -> String {
         let begin = self.owned.iter().find(|(_, (_, owner, from))| *owner == inode && *from == Some(0));
         let head = begin.and_then(|(&block, _)| read(block * self.block, 100)).unwrap_or_default();
         let directory = self.inode(inode, read).is_some_and(|bytes| le16(&bytes, 0) & 0xF000 == DIRECTORY);

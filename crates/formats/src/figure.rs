@@ -15,9 +15,9 @@ mod vocabulary;
 
 pub(crate) use figures::{Figures, span};
 pub(crate) use key::Plain;
-pub use key::{Accepts, Key};
-pub(crate) use reader::{Reader, join, switch};
-pub(crate) use setting::{Given, setting};
+pub use key::{KeyDomain, ProfileKey};
+pub(crate) use reader::{FigureReader, join, switch};
+pub(crate) use setting::{FigureInput, setting};
 pub(crate) use value::KINDS;
-pub use value::{Band, Figure, Kind, RunRow, Value, ZoneRow};
+pub use value::{Figure, FigureOrigin, FigureValue, RunRow, ZoneBand, ZoneRow};
 pub(crate) use vocabulary::{NO_WORDS, Vocabulary};

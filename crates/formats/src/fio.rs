@@ -3,7 +3,7 @@
 //! [`parse`] reads a file into a [`JobFile`]; [`JobFile::job`] lays its files out on a drive of a given size. Each
 //! option is honoured, or ignored with a warning because it cannot change the figures of a modelled drive, or refused
 //! with a reason; no option is ignored silently. Nothing here opens a file or reads the environment: the caller
-//! provides both through [`Context`].
+//! provides both through [`FioContext`].
 //!
 //! Source: fio 3.33's manual, its `--cmdhelp` and `--parse-only`, and the behaviour of its parser and its setup
 //! of files. If fio accepts a probable mistake (`10sec` as ten microseconds), the reader warns.
@@ -44,24 +44,24 @@ mod replay;
 mod settings;
 mod value;
 
-use seekwise_model::files::buffered::Opening;
+use seekwise_model::files::buffered::FileOpenFlags;
 use seekwise_model::workload::Job;
 
 use crate::diagnostic::Diagnostic;
-pub use given::Given;
-pub use job_file::{JobFile, Origin, Section};
-pub use lines::Context;
+pub use given::JobOption;
+pub use job_file::{JobFile, JobSection, WorkerOrigin};
+pub use lines::FioContext;
 use lines::RawSection;
 pub use logged::LogOf;
-pub use opened::{Hint, Opened};
+pub use opened::{AccessHint, FioOpenFlags};
 pub use replay::Replayed;
-use settings::Settings;
+use settings::FioSettings;
 
 /// Reads a job file. All errors are collected; warnings come out of [`JobFile::job`].
-pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, Vec<Diagnostic>> {
+pub fn parse(file_name: &str, text: &str, context: &FioContext) -> Result<JobFile, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut read = JobFile { file: file_name.to_owned(), globals: vec![], sections: vec![], warnings: vec![] };
-    let mut shared = Settings::default();
+    let mut shared = FioSettings::default();
     for raw in lines::sections(file_name, text, context, &mut errors) {
         let global = raw.name.starts_with("global");
         let mut settings = shared.clone();
@@ -82,7 +82,7 @@ pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, 
             }
             let name = settings.name.clone().unwrap_or_else(|| raw.name.clone());
             let header = raw.name;
-            read.sections.push(Section { name, line: raw.line, options, header, settings });
+            read.sections.push(JobSection { name, line: raw.line, options, header, settings });
         }
     }
     if errors.is_empty() { Ok(read) } else { Err(errors) }
@@ -90,7 +90,7 @@ pub fn parse(file_name: &str, text: &str, context: &Context) -> Result<JobFile, 
 
 /// The error about an unsupported engine, at the place where the engine is given. An engine in `[global]` counts only
 /// for the jobs that use it.
-fn engine_refused(settings: &Settings, file: &str, line: usize) -> Option<Diagnostic> {
+fn engine_refused(settings: &FioSettings, file: &str, line: usize) -> Option<Diagnostic> {
     let refusal = settings.engine_refusal()?;
     let (file, line) = settings.place("ioengine").map_or((file, line), |(file, line)| (file.as_str(), *line));
     Some(Diagnostic::at(file, line, refusal).key("ioengine"))
@@ -99,11 +99,11 @@ fn engine_refused(settings: &Settings, file: &str, line: usize) -> Option<Diagno
 /// Applies the options of a section in fio's order: `kb_base` and the engine first, then the others in file order.
 fn apply(
     raw: &RawSection,
-    settings: &mut Settings,
-    context: &Context,
+    settings: &mut FioSettings,
+    context: &FioContext,
     warnings: &mut Vec<Diagnostic>,
     errors: &mut Vec<Diagnostic>,
-) -> Vec<Given> {
+) -> Vec<JobOption> {
     let mut given = Vec::new();
     let mut expanded: Vec<_> = raw.lines.iter().filter_map(|line| line.expand(context, errors)).collect();
     expanded.sort_by_key(|option| match option.name.as_str() {
@@ -132,13 +132,16 @@ impl JobFile {
     }
 
     /// The same above a page cache, and how the files of each worker are opened.
-    pub fn cached_job(&self, device_sectors: u64) -> Result<(Job, Vec<Opening>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pub fn cached_job(
+        &self,
+        device_sectors: u64,
+    ) -> Result<(Job, Vec<FileOpenFlags>, Vec<Diagnostic>), Vec<Diagnostic>> {
         let (job, warnings) = build::job(self, device_sectors, true)?;
         Ok((job, build::openings(self), warnings))
     }
 
     /// Section, clone and group of each worker of the job, in the workers' order.
-    pub fn origins(&self) -> Vec<Origin> {
+    pub fn origins(&self) -> Vec<WorkerOrigin> {
         build::origins(self)
     }
 }

@@ -10,7 +10,7 @@ mod write;
 
 pub use output::{
     DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, PERCENTILE_LIST,
-    PERCENTILES, Samples, VERSION,
+    PERCENTILES, SampleSummary, VERSION,
 };
 pub use read::read;
 pub use write::write;

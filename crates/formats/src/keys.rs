@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
-use crate::figure::{Accepts, Plain};
+use crate::figure::{KeyDomain, Plain};
 use crate::scene;
 pub use crate::stack::JOB;
 use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, unnumbered};
@@ -15,17 +15,17 @@ use crate::trace::keys::KEYS as TRACE;
 
 /// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]
-pub struct Section {
+pub struct KeySection {
     /// Its name, which is the first part of its keys, except in studies.
     pub name: &'static str,
     /// What it is.
     pub what: &'static str,
-    pub keys: Vec<Entry>,
+    pub keys: Vec<KeyEntry>,
 }
 
 /// A key.
 #[derive(Clone, Debug, Serialize)]
-pub struct Entry {
+pub struct KeyEntry {
     /// Dotted, as in `--set`; for a study, as in its file.
     pub key: String,
     /// What it takes.
@@ -174,9 +174,9 @@ const HEAD: &[Plain] = &[
 ];
 
 /// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
-pub fn sections() -> Vec<Section> {
+pub fn sections() -> Vec<KeySection> {
     let layers = KINDS.iter().map(|kind| layer(kind.name, kind.otherwise, kind.what));
-    let plain = |name, what, keys: &[Plain]| Section { name, what, keys: keys.iter().map(plain).collect() };
+    let plain = |name, what, keys: &[Plain]| KeySection { name, what, keys: keys.iter().map(plain).collect() };
     let others = [
         plain("stack", "the stack as a whole", STACK),
         plain("job", "the job to run", JOB),
@@ -190,14 +190,14 @@ pub fn sections() -> Vec<Section> {
     layers.chain([layer("drive", MUST, "the drive")]).chain(others).collect()
 }
 
-fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Section {
+fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> KeySection {
     let names: Vec<&str> =
         VOCABULARY.ready.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
     let takes = match name {
         "drive" => "the name of a drive (`seekwise drives`), or a profile's path".to_owned(),
         _ => format!("none, {}", names.join(", ")),
     };
-    let whole = Entry {
+    let whole = KeyEntry {
         key: name.to_owned(),
         takes,
         unit: "",
@@ -206,7 +206,7 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Sec
         meaning: what,
         also: Vec::new(),
     };
-    let keys = keys_of(name).iter().map(|key| Entry {
+    let keys = keys_of(name).iter().map(|key| KeyEntry {
         key: format!("{name}.{}", key.path),
         takes: key.accepts.range(),
         unit: key.unit,
@@ -219,14 +219,14 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Sec
         meaning: key.meaning,
         also: key.also.to_vec(),
     });
-    Section { name, what, keys: std::iter::once(whole).chain(keys).collect() }
+    KeySection { name, what, keys: std::iter::once(whole).chain(keys).collect() }
 }
 
 /// The keys of scenes: names, then figures.
-fn scene() -> Section {
+fn scene() -> KeySection {
     let names = SCENE.iter().map(plain);
     let figures = scene::sections().into_iter().flat_map(|(below, keys)| {
-        keys.iter().map(move |key| Entry {
+        keys.iter().map(move |key| KeyEntry {
             key: format!("{below}.{}", key.path),
             takes: key.accepts.range(),
             unit: key.unit,
@@ -242,17 +242,17 @@ fn scene() -> Section {
         })
     });
     let what = "programs on volumes, through a page cache";
-    Section { name: "scene", what, keys: names.chain(figures).collect() }
+    KeySection { name: "scene", what, keys: names.chain(figures).collect() }
 }
 
-fn plain(&(key, takes, otherwise, meaning): &Plain) -> Entry {
+fn plain(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
     let required = otherwise.is_empty();
     let otherwise = if required { MUST } else { otherwise };
-    Entry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
+    KeyEntry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
 /// What the figure `key` of a stack or a scene accepts.
-fn accepts(key: &str) -> Option<Accepts> {
+fn accepts(key: &str) -> Option<KeyDomain> {
     let (root, below) = key.split_once('.')?;
     let in_scene = || {
         let below = if matches!(root, "program" | "volume") { below.split_once('.')?.1 } else { below };
@@ -274,11 +274,11 @@ fn accepts(key: &str) -> Option<Accepts> {
 pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     let number: f64 = value.parse().ok()?;
     match accepts(key)? {
-        Accepts::Whole(low, high) => {
+        KeyDomain::Whole(low, high) => {
             Some(((number * factor).round().max(low as f64) as u64).clamp(low, high).to_string())
         }
         // No inferred figure is more precise than six digits.
-        Accepts::Number(low, high) => {
+        KeyDomain::Number(low, high) => {
             let digits = format!("{:.5e}", (number * factor).clamp(low, high));
             digits.parse::<f64>().ok().map(|number| number.clamp(low, high).to_string())
         }

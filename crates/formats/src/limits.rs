@@ -5,7 +5,7 @@ use crate::spelling::is_same;
 
 /// A known limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit {
+pub struct ModelLimit {
     /// The explanation.
     pub says: &'static str,
     /// Words that people search for.
@@ -13,27 +13,27 @@ pub struct Limit {
 }
 
 /// All known limits.
-pub const LIMITS: &[Limit] = &[
-    Limit {
+pub const LIMITS: &[ModelLimit] = &[
+    ModelLimit {
         says: "solid-state drives are not modelled; a scene may have a flash stick with fixed times beside the drive (docs/scenes.md)",
         words: &["ssd", "nvme", "solid state drive", "optane", "emmc", "ufs", "sshd", "hybrid drive"],
     },
-    Limit {
+    ModelLimit {
         says: "shingled tracks and zoned drives are not modelled",
         words: &["smr", "shingled", "host managed", "drive managed", "zbc", "zac", "hm-smr", "dm-smr"],
     },
-    Limit {
+    ModelLimit {
         says: "drives with more than one actuator are not modelled",
         words: &["actuator", "actuators", "multi actuator", "dual actuator", "mach2"],
     },
-    Limit {
+    ModelLimit {
         says: "FAT32, NTFS and ext4 are modelled, in scenes (docs/files.md); other file systems are not",
         words: &[
             "xfs", "btrfs", "zfs", "f2fs", "ext2", "ext3", "exfat", "hfs", "apfs", "refs", "reiserfs", "jfs",
             "bcachefs", "ufs2",
         ],
     },
-    Limit {
+    ModelLimit {
         says: "arrays can be linear, raid-0, raid-1, raid-10, raid-5 or raid-6; other levels are not modelled",
         words: &[
             "raid-z",
@@ -51,15 +51,15 @@ pub const LIMITS: &[Limit] = &[
             "erasure coding",
         ],
     },
-    Limit {
+    ModelLimit {
         says: "the write hole has no key: `seekwise power-cut` counts it on arrays (docs/power-cut.md)",
         words: &["write hole", "raid write hole"],
     },
-    Limit {
+    ModelLimit {
         says: "write-intent bitmaps and journals of arrays are not modelled",
         words: &["write intent bitmap", "write intent", "bitmap", "raid journal", "ppl"],
     },
-    Limit {
+    ModelLimit {
         says: "encryption, compression, volume managers and caches on other drives are not modelled",
         words: &[
             "lvm",
@@ -73,23 +73,23 @@ pub const LIMITS: &[Limit] = &[
             "dedup",
         ],
     },
-    Limit {
+    ModelLimit {
         says: "Linux's schedulers are none, mq-deadline and bfq (`seekwise keys driver`); others are not modelled",
         words: &["cfq", "kyber", "anticipatory"],
     },
-    Limit {
+    ModelLimit {
         says: "spin-up, sleep states and energy are not modelled",
         words: &["spin up", "spin down", "standby", "apm", "idle power", "energy", "watts", "power consumption", "epc"],
     },
-    Limit {
+    ModelLimit {
         says: "temperature, vibration and acoustic modes are not modelled",
         words: &["temperature", "vibration", "acoustic", "aam", "noise", "rotational vibration"],
     },
-    Limit {
+    ModelLimit {
         says: "background scans and defects that appear during a run are not modelled; `drive.faults.weak` sets weak sectors",
         words: &["scrub", "patrol read", "background scan", "media scan", "grown defects", "pending sectors", "smart"],
     },
-    Limit {
+    ModelLimit {
         says: "networks and virtual machines are not modelled",
         words: &["iscsi", "nfs", "smb", "cifs", "virtio", "hypervisor", "ceph", "drbd", "fibre channel"],
     },

@@ -24,17 +24,17 @@ use crate::spelling::nearest;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metric {
     /// The requests that count.
-    pub whose: Whose,
+    pub whose: MetricScope,
     /// The figure of these requests.
-    pub figure: Figure,
+    pub figure: Statistic,
 }
 
 /// The default metric of jobs.
-pub static IOPS: Metric = Metric { whose: Whose::All, figure: Iops };
+pub static IOPS: Metric = Metric { whose: MetricScope::All, figure: Iops };
 
 /// The requests that a metric covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Whose {
+pub enum MetricScope {
     /// Reads and writes.
     #[default]
     All,
@@ -50,7 +50,7 @@ pub enum Whose {
 
 /// A figure; the last five are of the whole run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Figure {
+pub enum Statistic {
     /// Requests a second; more is better.
     #[default]
     Iops,
@@ -97,10 +97,10 @@ pub enum Figure {
     Elapsed,
 }
 
-use Figure::*;
+use Statistic::*;
 
 /// All figures: the word, the title, and the unit.
-const FIGURES: [(Figure, &str, &str, &str); 21] = [
+const FIGURES: [(Statistic, &str, &str, &str); 21] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
@@ -125,7 +125,7 @@ const FIGURES: [(Figure, &str, &str, &str); 21] = [
 ];
 
 /// Other words for figures: those of older studies, common ones, and those of `seekwise run --json`.
-const ALIASES: [(&str, Figure); 28] = [
+const ALIASES: [(&str, Statistic); 28] = [
     ("requests/s", Iops),
     ("MB/s", BytesPerS),
     ("mb_per_s", BytesPerS),
@@ -161,7 +161,7 @@ const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p9
                         since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `job:NAME.` or `operations.NAME.` \
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
 
-impl Figure {
+impl Statistic {
     /// Its word.
     pub fn word(self) -> &'static str {
         FIGURES[self as usize].1
@@ -188,35 +188,35 @@ impl Figure {
         matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed)
     }
 
-    fn named(word: &str) -> Option<Figure> {
+    fn named(word: &str) -> Option<Statistic> {
         let own = FIGURES.iter().find(|(_, known, ..)| *known == word).map(|(figure, ..)| *figure);
         own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, figure)| *figure))
     }
 }
 
-impl Whose {
+impl MetricScope {
     /// The name in reports: `reads`, `job log`; empty for all.
     fn words(&self) -> Option<String> {
         match self {
-            Whose::All => None,
-            Whose::Read => Some("reads".to_owned()),
-            Whose::Write => Some("writes".to_owned()),
-            Whose::Flush => Some("flushes".to_owned()),
-            Whose::Job(name) => Some(format!("job {name}")),
-            Whose::Operations(name) => Some(format!("the operations of {name}")),
+            MetricScope::All => None,
+            MetricScope::Read => Some("reads".to_owned()),
+            MetricScope::Write => Some("writes".to_owned()),
+            MetricScope::Flush => Some("flushes".to_owned()),
+            MetricScope::Job(name) => Some(format!("job {name}")),
+            MetricScope::Operations(name) => Some(format!("the operations of {name}")),
         }
     }
 }
 
 impl Metric {
     /// A figure of reads and writes together.
-    pub fn of_all(figure: Figure) -> Metric {
-        Metric { whose: Whose::All, figure }
+    pub fn of_all(figure: Statistic) -> Metric {
+        Metric { whose: MetricScope::All, figure }
     }
 
     /// The title in reports: `p99 of the response time of reads`.
     pub fn title(&self) -> String {
-        if let (Whose::Operations(name), Iops) = (&self.whose, self.figure) {
+        if let (MetricScope::Operations(name), Iops) = (&self.whose, self.figure) {
             return format!("operations per second of {name}");
         }
         let title = FIGURES[self.figure as usize].2;
@@ -226,7 +226,7 @@ impl Metric {
     /// The unit of its values.
     pub fn unit(&self) -> &'static str {
         match (&self.whose, self.figure) {
-            (Whose::Operations(_), Iops) => "operations/s",
+            (MetricScope::Operations(_), Iops) => "operations/s",
             (_, figure) => figure.unit(),
         }
     }
@@ -234,13 +234,13 @@ impl Metric {
     /// Its key in the record of a run; none for a job, whose position depends on the run.
     pub fn key(&self) -> Option<String> {
         let whose = match &self.whose {
-            Whose::All => "all",
-            Whose::Read => "read",
-            Whose::Write => "write",
-            Whose::Flush => "flush",
-            Whose::Job(_) => return None,
-            Whose::Operations(name) if self.figure == Iops => return Some(format!("operations.{name}.per_s")),
-            Whose::Operations(name) => &format!("operations.{name}"),
+            MetricScope::All => "all",
+            MetricScope::Read => "read",
+            MetricScope::Write => "write",
+            MetricScope::Flush => "flush",
+            MetricScope::Job(_) => return None,
+            MetricScope::Operations(name) if self.figure == Iops => return Some(format!("operations.{name}.per_s")),
+            MetricScope::Operations(name) => &format!("operations.{name}"),
         };
         Some(match self.figure {
             Iops | BytesPerS => format!("{whose}.{}", self.figure.word()),
@@ -287,28 +287,28 @@ impl FromStr for Metric {
         if let Some(program) = word.strip_prefix("operations.") {
             return of_program(program).ok_or_else(|| Metric::unknown(word));
         }
-        if let Some(figure) = Figure::named(word) {
+        if let Some(figure) = Statistic::named(word) {
             return Ok(Metric::of_all(figure));
         }
         if let Some(job) = word.strip_prefix("job:") {
             return of_job(job).ok_or_else(|| Metric::unknown(word));
         }
         if word == "flush" {
-            return Ok(Metric { whose: Whose::Flush, figure: Mean });
+            return Ok(Metric { whose: MetricScope::Flush, figure: Mean });
         }
         let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::unknown(word))?;
         let whose = match whose {
-            "all" => Whose::All,
-            "read" | "reads" => Whose::Read,
-            "write" | "writes" => Whose::Write,
-            "flush" | "flushes" => Whose::Flush,
+            "all" => MetricScope::All,
+            "read" | "reads" => MetricScope::Read,
+            "write" | "writes" => MetricScope::Write,
+            "flush" | "flushes" => MetricScope::Flush,
             _ => return Err(Metric::unknown(word)),
         };
-        let figure = Figure::named(rest).filter(|figure| !figure.is_whole());
+        let figure = Statistic::named(rest).filter(|figure| !figure.is_whole());
         let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown(word))?;
         match metric {
-            Metric { whose: Whose::Flush, figure: BytesPerS } => Err(format!("`{word}`: flushes have no bytes")),
-            Metric { whose: Whose::Flush, figure } if figure.since_due().is_some() => Err(format!(
+            Metric { whose: MetricScope::Flush, figure: BytesPerS } => Err(format!("`{word}`: flushes have no bytes")),
+            Metric { whose: MetricScope::Flush, figure } if figure.since_due().is_some() => Err(format!(
                 "`{word}`: a flush has no due time of its own; it is due when the requests before it are done"
             )),
             metric => Ok(metric),
@@ -319,33 +319,33 @@ impl FromStr for Metric {
 /// `NAME.figure`, or a name alone; as names may contain dots, the longest matching figure at the end counts.
 fn of_job(text: &str) -> Option<Metric> {
     let ends = text.match_indices('.').map(|(at, _)| at);
-    let found = ends.filter_map(|at| Some((&text[..at], Figure::named(&text[at + 1..])?))).next();
+    let found = ends.filter_map(|at| Some((&text[..at], Statistic::named(&text[at + 1..])?))).next();
     let (name, figure) = found.unwrap_or((text, Mean));
-    let whose = Whose::Job(name.to_owned());
+    let whose = MetricScope::Job(name.to_owned());
     (!name.is_empty() && !figure.is_whole()).then_some(Metric { whose, figure })
 }
 
 /// `NAME.figure`, or a name alone.
 fn of_program(text: &str) -> Option<Metric> {
     let Metric { whose, figure } = match text.strip_suffix(".per_s") {
-        Some(name) => Metric { whose: Whose::Job(name.to_owned()), figure: Iops },
+        Some(name) => Metric { whose: MetricScope::Job(name.to_owned()), figure: Iops },
         None => of_job(text)?,
     };
-    let Whose::Job(name) = whose else { return None };
+    let MetricScope::Job(name) = whose else { return None };
     (!name.is_empty() && figure != BytesPerS && figure.since_due().is_none())
-        .then_some(Metric { whose: Whose::Operations(name), figure })
+        .then_some(Metric { whose: MetricScope::Operations(name), figure })
 }
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.whose {
-            Whose::All => f.write_str(self.figure.word()),
-            Whose::Read => write!(f, "read.{}", self.figure.word()),
-            Whose::Write => write!(f, "write.{}", self.figure.word()),
-            Whose::Flush => write!(f, "flush.{}", self.figure.word()),
-            Whose::Job(name) => write!(f, "job:{name}.{}", self.figure.word()),
-            Whose::Operations(name) if self.figure == Iops => write!(f, "operations.{name}.per_s"),
-            Whose::Operations(name) => write!(f, "operations.{name}.{}", self.figure.word()),
+            MetricScope::All => f.write_str(self.figure.word()),
+            MetricScope::Read => write!(f, "read.{}", self.figure.word()),
+            MetricScope::Write => write!(f, "write.{}", self.figure.word()),
+            MetricScope::Flush => write!(f, "flush.{}", self.figure.word()),
+            MetricScope::Job(name) => write!(f, "job:{name}.{}", self.figure.word()),
+            MetricScope::Operations(name) if self.figure == Iops => write!(f, "operations.{name}.per_s"),
+            MetricScope::Operations(name) => write!(f, "operations.{name}.{}", self.figure.word()),
         }
     }
 }
@@ -363,7 +363,7 @@ mod tests {
     #[test]
     fn each_figure_stands_at_its_place() {
         for (place, (figure, word, ..)) in FIGURES.into_iter().enumerate() {
-            assert_eq!((figure as usize, Figure::named(word)), (place, Some(figure)), "{word}");
+            assert_eq!((figure as usize, Statistic::named(word)), (place, Some(figure)), "{word}");
         }
     }
 

@@ -28,7 +28,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use crate::diagnostic::{Diagnostic, in_order};
-use crate::figure::{Figure, Given, Kind, Reader, Value, setting};
+use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, setting};
 pub use drive_file::DriveFile;
 use keys::{KEYS, VOCABULARY};
 
@@ -36,7 +36,7 @@ const HEAD: [&str; 5] = ["name", "title", "year", "studies", "interface"];
 
 /// Reads a drive profile. `file` is its name for messages.
 pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text, &VOCABULARY);
+    let mut reader = FigureReader::new(file, text, &VOCABULARY);
     let mut table = reader.table();
     let mut drive = DriveFile {
         file: file.to_owned(),
@@ -75,7 +75,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
 }
 
-fn head(reader: &mut Reader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
+fn head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
     let line = reader.line(value.span().start);
     let text = value.get_ref().as_str().map(str::to_owned);
     let year = || value.get_ref().as_integer()?.as_str().parse().ok();
@@ -102,7 +102,7 @@ fn head(reader: &mut Reader<'_>, drive: &mut DriveFile, key: &str, value: &Spann
     }
 }
 
-fn missing(reader: &mut Reader<'_>, drive: &DriveFile, figures: &[Figure]) {
+fn missing(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure]) {
     let head = [("name", &drive.name), ("title", &drive.title)];
     let absent_head = head.iter().filter(|(_, text)| text.is_empty()).map(|h| h.0);
     let required = KEYS.iter().filter(|key| key.required);
@@ -117,8 +117,8 @@ impl DriveFile {
     /// Sets `key` (below `drive.`) to `text`, as `--set` does.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
         match setting(KEYS, "drive", key, text, &VOCABULARY)? {
-            Given::Figure(figure) => self.replace(figure),
-            Given::None(key) => self.leave_out(key),
+            FigureInput::Figure(figure) => self.replace(figure),
+            FigureInput::None(key) => self.leave_out(key),
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl DriveFile {
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let mut warnings = self.clamped();
         warnings.extend(doubts::doubts(self));
-        let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == Value::Flag(true));
+        let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == FigureValue::Flag(true));
         warnings.extend(lies.map(|fault| {
             let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);
             let message = format!("a faulty drive: it {meaning}");
@@ -143,7 +143,9 @@ impl DriveFile {
         let segments = self.number("cache.segments");
         let cached = self.figure("cache.write_back").map(|figure| &figure.value);
         match (segments, self.number("cache.max_segments")) {
-            _ if self.adapts() && self.figure("cache.segments").is_some_and(|figure| figure.kind == Kind::Set) => {
+            _ if self.adapts()
+                && self.figure("cache.segments").is_some_and(|figure| figure.kind == FigureOrigin::Set) =>
+            {
                 warning(
                     "an adaptive buffer starts with three segments and divides itself; this value is ignored"
                         .to_owned(),
@@ -152,7 +154,7 @@ impl DriveFile {
             (Some(asked), Some(limit)) if asked > limit && !self.adapts() => {
                 warning(format!("the drive has at most {limit} segments; using {limit}"))
             }
-            (Some(0.0), _) if cached == Some(&Value::Flag(true)) => {
+            (Some(0.0), _) if cached == Some(&FigureValue::Flag(true)) => {
                 warning("without segments, no writes are cached".to_owned())
             }
             _ => Vec::new(),

@@ -17,8 +17,8 @@ use std::sync::LazyLock;
 use toml::de::DeTable;
 
 use crate::diagnostic::{Diagnostic, in_order};
-use crate::figure::{Figure, Key, NO_WORDS, Reader};
-pub(crate) use engines::{ENGINES, Engine, Volumes, files};
+use crate::figure::{Figure, FigureReader, NO_WORDS, ProfileKey};
+pub(crate) use engines::{ENGINES, ProgramEngine, ProgramVolumes, files};
 
 /// A program as its file describes it.
 #[derive(Clone, Debug)]
@@ -79,9 +79,9 @@ pub fn named(name: &str) -> Option<&'static ProgramFile> {
 }
 
 /// The keys of all engines, without duplicates.
-pub(crate) fn keys() -> &'static [Key] {
-    static ALL: LazyLock<&'static [Key]> = LazyLock::new(|| {
-        let mut all: Vec<Key> = Vec::new();
+pub(crate) fn keys() -> &'static [ProfileKey] {
+    static ALL: LazyLock<&'static [ProfileKey]> = LazyLock::new(|| {
+        let mut all: Vec<ProfileKey> = Vec::new();
         for key in ENGINES.iter().flat_map(|engine| engine.keys) {
             if all.iter().all(|known| known.path != key.path) {
                 all.push(*key);
@@ -94,7 +94,7 @@ pub(crate) fn keys() -> &'static [Key] {
 
 /// Reads a program's file.
 fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text, &NO_WORDS);
+    let mut reader = FigureReader::new(file, text, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
@@ -113,7 +113,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     {
         reader.walk(own, "", engine.keys, false, &mut figures);
     }
-    let missing = |key: &&Key| figures.iter().all(|figure| figure.key != key.path);
+    let missing = |key: &&ProfileKey| figures.iter().all(|figure| figure.key != key.path);
     let missing: Vec<&str> = engine.keys.iter().filter(missing).map(|key| key.path).collect();
     if reader.errors.is_empty() {
         reader.errors.extend(missing.iter().map(|key| Diagnostic::at(file, 0, "missing key").key(*key)));
@@ -130,7 +130,7 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     }
     figures.sort_by_key(|figure| engine.keys.iter().position(|key| key.path == figure.key));
     let sources = reader.sources;
-    let Engine { name: of, what, operation, .. } = *engine;
+    let ProgramEngine { name: of, what, operation, .. } = *engine;
     Ok(ProgramFile { name, title, engine: of, what, operation, figures, sources })
 }
 
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(format!("{}.toml", program.name), *file);
             assert!(!program.title.is_empty());
             let engine = ENGINES.iter().find(|engine| engine.name == program.engine).unwrap();
-            (engine.build)(&Figures::of(engine.keys, &program.figures), Volumes { on: 0, to: 0 });
+            (engine.build)(&Figures::of(engine.keys, &program.figures), ProgramVolumes { on: 0, to: 0 });
         }
     }
 

@@ -22,7 +22,7 @@ use toml::de::DeValue;
 
 use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted;
-use crate::figure::{NO_WORDS, Reader};
+use crate::figure::{FigureReader, NO_WORDS};
 
 /// A recipe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ pub fn recipes() -> &'static [Recipe] {
 
 /// Reads a file of recipes, one per variant, in order.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
-    let mut reader = Reader::new(file, text, &NO_WORDS);
+    let mut reader = FigureReader::new(file, text, &NO_WORDS);
     let table = reader.table();
     let (mut base, mut all) = (Recipe::default(), Vec::new());
     let mut variants = Vec::new();
@@ -113,7 +113,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     }
 }
 
-fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
+fn variant(reader: &mut FigureReader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
         wrong(reader, line, &recipe.name, "is not a table", "title, fs, set");
         return recipe;
@@ -130,7 +130,7 @@ fn variant(reader: &mut Reader<'_>, mut recipe: Recipe, line: usize, value: &Spa
 }
 
 /// Reads environment variables, in capitals: they cannot replace those of the shell by accident.
-fn set(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
+fn set(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
     let Some(table) = value.get_ref().as_table() else {
         return wrong(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
     };
@@ -152,7 +152,7 @@ fn is_own(name: &str) -> bool {
         && !name.starts_with("SEEKWISE_")
 }
 
-fn field(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, key: &str, value: &Spanned<DeValue<'_>>) {
+fn field(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, key: &str, value: &Spanned<DeValue<'_>>) {
     if ["needs", "env"].contains(&key) {
         let words = value.get_ref().as_array().map(|list| list.iter().map(|word| word.get_ref().as_str()));
         let words: Option<Vec<String>> = words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect());
@@ -182,12 +182,12 @@ fn field(reader: &mut Reader<'_>, recipe: &mut Recipe, line: usize, key: &str, v
     }
 }
 
-fn wrong(reader: &mut Reader<'_>, line: usize, key: &str, message: &str, expected: &str) {
+fn wrong(reader: &mut FigureReader<'_>, line: usize, key: &str, message: &str, expected: &str) {
     let wrong = reader.wrong(line, message.to_owned()).key(key).expected(expected);
     reader.errors.push(wrong);
 }
 
-fn unknown(reader: &mut Reader<'_>, line: usize, key: &str, known: &[&'static str]) {
+fn unknown(reader: &mut FigureReader<'_>, line: usize, key: &str, known: &[&'static str]) {
     let wrong = reader.wrong(line, "unknown key".to_owned()).key(key);
     reader.errors.push(wrong.expected(known.join(", ")).nearest_to(key, known.iter().copied()));
 }

@@ -6,9 +6,9 @@
 //! `order`, their time and their words. The first line identifies a recording, the second says what it was made on.
 
 use seekwise_model::block::Op;
-use seekwise_model::stack::{Change, POWER};
+use seekwise_model::stack::{POWER, SettingChange};
 use seekwise_model::time::Instant;
-use seekwise_model::workload::recorded::{Entry, Session};
+use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
 
 use crate::diagnostic::Diagnostic;
 
@@ -30,8 +30,8 @@ const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
     /// Its requests.
-    pub session: Session,
-    pub orders: Vec<Change>,
+    pub session: RecordedSession,
+    pub orders: Vec<SettingChange>,
 }
 
 /// The lines before the first request. `made_on` is one line.
@@ -40,8 +40,8 @@ pub fn head(made_on: &str) -> String {
 }
 
 /// The line of a request.
-pub fn line(entry: &Entry) -> String {
-    let Entry { stamp, at, done, ok, op, lba, sectors, fua, tag } = entry;
+pub fn line(entry: &RecordedRequest) -> String {
+    let RecordedRequest { stamp, at, done, ok, op, lba, sectors, fua, tag } = entry;
     let op = OPS.iter().find(|known| known.1 == *op).map_or("write", |known| known.0);
     let (status, fua) = (if *ok { "done" } else { "failed" }, u8::from(*fua));
     format!("{stamp},{},{},{status},{op},{lba},{sectors},{fua},{tag}\n", at.nanos(), done.nanos())
@@ -58,7 +58,7 @@ pub fn looks_like(text: &str) -> bool {
 }
 
 /// Reads the line of one request.
-pub(crate) fn entry(file: &str, line: usize, text: &str) -> Result<Entry, Diagnostic> {
+pub(crate) fn entry(file: &str, line: usize, text: &str) -> Result<RecordedRequest, Diagnostic> {
     At { file, line }.entry(text)
 }
 
@@ -113,7 +113,7 @@ impl At<'_> {
         self.number(key, word, LATEST).map(Instant::from_nanos)
     }
 
-    fn entry(self, line: &str) -> Result<Entry, Diagnostic> {
+    fn entry(self, line: &str) -> Result<RecordedRequest, Diagnostic> {
         let words: Vec<&str> = line.split(',').collect();
         let [stamp, at, done, status, op, lba, sectors, fua, tag] = words[..] else {
             let fault = Diagnostic::at(self.file, self.line, format!("{} values", words.len()));
@@ -126,7 +126,7 @@ impl At<'_> {
             "failed" => false,
             _ => return Err(self.fault("status", status, "done or failed")),
         };
-        let entry = Entry {
+        let entry = RecordedRequest {
             stamp: self.number("stamp", stamp, u64::MAX)?,
             at: self.instant("at_ns", at)?,
             done: self.instant("done_ns", done)?,
@@ -146,7 +146,7 @@ impl At<'_> {
         }
     }
 
-    fn order(self, rest: &str) -> Result<Change, Diagnostic> {
+    fn order(self, rest: &str) -> Result<SettingChange, Diagnostic> {
         let (at, words) = rest.split_once(',').unwrap_or((rest, ""));
         let at = self.instant("at_ns", at)?;
         let (key, value) = match words {
@@ -156,7 +156,7 @@ impl At<'_> {
                 _ => return Err(self.fault("order", words, "cut, off, on, reset or KEY=VALUE")),
             },
         };
-        Ok(Change { at, key: key.to_owned(), value: value.to_owned() })
+        Ok(SettingChange { at, key: key.to_owned(), value: value.to_owned() })
     }
 }
 
@@ -164,10 +164,10 @@ impl At<'_> {
 mod tests {
     use super::*;
 
-    fn entry(stamp: u64, op: Op) -> Entry {
+    fn entry(stamp: u64, op: Op) -> RecordedRequest {
         let (at, done) = (Instant::from_nanos(stamp * 10), Instant::from_nanos(stamp * 10 + 5));
         let sectors = if op == Op::Flush { 0 } else { 8 };
-        Entry { stamp, at, done, ok: stamp != 2, op, lba: 0, sectors, fua: op == Op::Write, tag: 3 }
+        RecordedRequest { stamp, at, done, ok: stamp != 2, op, lba: 0, sectors, fua: op == Op::Write, tag: 3 }
     }
 
     #[test]

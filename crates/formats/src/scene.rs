@@ -31,19 +31,21 @@ mod keys;
 use std::collections::BTreeSet;
 
 use seekwise_model::block::SECTOR;
-use seekwise_model::files::pagecache::{Ahead, Back, PageCacheSpec};
-use seekwise_model::files::program::Doing;
-use seekwise_model::files::scene::{ProgramPlan, SceneSpec, Unfit, VolumePlan};
-use seekwise_model::files::system::{Family, SystemSpec};
-use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, Format, Host, Misfit, NtfsSpec, Refused};
+use seekwise_model::files::pagecache::{PageCacheSpec, ReadAheadRule, WriteBackRule};
+use seekwise_model::files::program::ProgramSpec;
+use seekwise_model::files::scene::{ProgramPlan, SceneError, SceneSpec, VolumePlan};
+use seekwise_model::files::system::{SystemFamily, SystemSpec};
+use seekwise_model::files::volume::{
+    Aging, Alignment, Ext4Spec, Fat32Spec, FatDriver, NtfsSpec, VolumeError, VolumeFormat, VolumeMisfit,
+};
 use seekwise_model::flash::FlashSpec;
 use seekwise_model::time::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, in_order};
-use crate::figure::{Figure, Figures, Given, Key, Kind, Reader, join, setting};
-use crate::program::{self, ENGINES, Engine, ProgramFile, Volumes};
+use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join, setting};
+use crate::program::{self, ENGINES, ProgramEngine, ProgramFile, ProgramVolumes};
 use crate::stack::{Setting, VOCABULARY, recorded};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
@@ -51,7 +53,7 @@ use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WO
 
 /// A scene as specified, not yet built.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct SceneFile {
     file: String,
     system: Part,
     pagecache: Part,
@@ -89,7 +91,7 @@ type Errors = Vec<Diagnostic>;
 /// The most devices beside the drive.
 const MOST_DEVICES: usize = 8;
 
-impl Scene {
+impl SceneFile {
     /// Whether a text looks like a scene.
     pub fn looks_like(text: &str) -> bool {
         let heads = ["[program.", "[volume."];
@@ -104,7 +106,7 @@ impl Scene {
     /// The system of a job that is not a scene, from these keys of `pagecache` and `system`, with its figures; Linux
     /// by default. `None` if the size of the cache is 0.
     pub fn system_of_job(file: &str, asked: &[(&str, &str)]) -> Result<Option<(SystemSpec, Vec<Setting>)>, Errors> {
-        let mut scene = Scene::empty(file);
+        let mut scene = SceneFile::empty(file);
         scene.set("system.family", "linux")?;
         for (key, value) in asked {
             if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
@@ -122,8 +124,8 @@ impl Scene {
         Ok(Some((SystemSpec { family, largest: u32::MAX, cache: Some(cache) }, settings)))
     }
 
-    fn empty(file: &str) -> Scene {
-        Scene {
+    fn empty(file: &str) -> SceneFile {
+        SceneFile {
             file: file.to_owned(),
             system: Part::default(),
             pagecache: Part::default(),
@@ -135,10 +137,10 @@ impl Scene {
     }
 
     /// Reads a scene; `file` is its name for messages.
-    pub fn parse(file: &str, text: &str) -> Result<Scene, Errors> {
-        let mut reader = Reader::new(file, text, &VOCABULARY);
+    pub fn parse(file: &str, text: &str) -> Result<SceneFile, Errors> {
+        let mut reader = FigureReader::new(file, text, &VOCABULARY);
         let table = reader.table();
-        let mut scene = Scene::empty(file);
+        let mut scene = SceneFile::empty(file);
         for (name, value) in &table {
             let line = reader.line(name.span().start);
             match name.get_ref().as_ref() {
@@ -169,7 +171,7 @@ impl Scene {
     /// Sets a dotted key, as `--set` does.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Errors> {
         let (root, below) = key.split_once('.').unwrap_or((key, ""));
-        let (part, layer, below, keys): (&mut Part, String, &str, &'static [Key]) = match root {
+        let (part, layer, below, keys): (&mut Part, String, &str, &'static [ProfileKey]) = match root {
             "system" => (&mut self.system, root.to_owned(), below, SYSTEM),
             "pagecache" => (&mut self.pagecache, root.to_owned(), below, PAGECACHE),
             "partitions" => (&mut self.partitions, root.to_owned(), below, PARTITIONS),
@@ -198,16 +200,16 @@ impl Scene {
         }
         let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
         match setting(keys, &layer, below, text, &VOCABULARY)? {
-            Given::Figure(figure) => {
+            FigureInput::Figure(figure) => {
                 part.figures.retain(|known| known.key != figure.key);
                 part.figures.push(figure);
             }
-            Given::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
+            FigureInput::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
                 let wrong =
                     Diagnostic::at("--set", 0, "a figure of a program cannot be omitted").key(join(&layer, key));
                 return Err(vec![wrong.expected("a value other than none")]);
             }
-            Given::None(key) => part.figures.retain(|known| known.key != key),
+            FigureInput::None(key) => part.figures.retain(|known| known.key != key),
         }
         Ok(())
     }
@@ -254,8 +256,8 @@ impl Scene {
     }
 
     /// Reports a missing required key of a table.
-    fn must(&self, part: &Part, layer: &str, keys: &'static [Key]) -> Result<(), Errors> {
-        let has = |key: &&Key| part.figures.iter().any(|figure| figure.key == key.path);
+    fn must(&self, part: &Part, layer: &str, keys: &'static [ProfileKey]) -> Result<(), Errors> {
+        let has = |key: &&ProfileKey| part.figures.iter().any(|figure| figure.key == key.path);
         let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
         missing.map_or(Ok(()), |key| {
             let wrong = self.wrong(part.line, "missing key").key(join(layer, key.path));
@@ -263,22 +265,22 @@ impl Scene {
         })
     }
 
-    fn family(&self, settings: &mut Vec<Setting>) -> Result<Family, Errors> {
+    fn family(&self, settings: &mut Vec<Setting>) -> Result<SystemFamily, Errors> {
         self.must(&self.system, "system", SYSTEM)?;
         settings.extend(self.system.figures.iter().map(|figure| recorded("system", figure)));
         Ok(match Figures::of(SYSTEM, &self.system.figures).word("family") {
-            "windows-98" => Family::Windows98,
-            "linux" => Family::Linux,
-            _ => Family::WindowsNt,
+            "windows-98" => SystemFamily::Windows98,
+            "linux" => SystemFamily::Linux,
+            _ => SystemFamily::WindowsNt,
         })
     }
 
     /// The page cache of the system, with overrides.
-    fn page_cache(&self, family: Family) -> Result<Option<PageCacheSpec>, Errors> {
+    fn page_cache(&self, family: SystemFamily) -> Result<Option<PageCacheSpec>, Errors> {
         let it = Figures::of(PAGECACHE, &self.pagecache.figures);
         let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
         let of_linux = ["background_percent", "wake_s", "expire_s"];
-        if let (true, Some(key)) = (family != Family::Linux, of_linux.into_iter().find(|key| it.has(key))) {
+        if let (true, Some(key)) = (family != SystemFamily::Linux, of_linux.into_iter().find(|key| it.has(key))) {
             let wrong = self.wrong(it.line(key), "has no effect here").key(join("pagecache", key));
             return Err(vec![wrong.expected("`system.family` = linux as well")]);
         }
@@ -286,21 +288,23 @@ impl Scene {
             return Ok(None);
         }
         let mut cache = match family {
-            Family::Windows98 => PageCacheSpec::windows_98(bytes),
-            Family::WindowsNt => PageCacheSpec::windows_nt(bytes),
-            Family::Linux => PageCacheSpec::linux(bytes),
+            SystemFamily::Windows98 => PageCacheSpec::windows_98(bytes),
+            SystemFamily::WindowsNt => PageCacheSpec::windows_nt(bytes),
+            SystemFamily::Linux => PageCacheSpec::linux(bytes),
         };
         let kib = |key: &str| it.may_whole(key).map(|kib| kib << 10);
         let seconds = |key: &str| it.may_number(key).map(|s| Span::from_nanos((s * 1e9).round() as u64));
         match &mut cache.ahead {
-            Ahead::Granule { bytes: most, .. } | Ahead::Window(most) => *most = kib("read_ahead_kib").unwrap_or(*most),
+            ReadAheadRule::Granule { bytes: most, .. } | ReadAheadRule::Window(most) => {
+                *most = kib("read_ahead_kib").unwrap_or(*most)
+            }
         }
         match &mut cache.back {
-            Back::Lazy { most, files, .. } => {
+            WriteBackRule::Lazy { most, files, .. } => {
                 *most = kib("write_kib").unwrap_or(*most);
                 *files = it.may_count("writers").unwrap_or(*files);
             }
-            Back::Flusher { wake, expire, background, chunk, chunks } => {
+            WriteBackRule::Flusher { wake, expire, background, chunk, chunks } => {
                 *wake = seconds("wake_s").unwrap_or(*wake);
                 *expire = seconds("expire_s").unwrap_or(*expire);
                 *background = it.may_count("background_percent").unwrap_or(*background);
@@ -330,7 +334,7 @@ impl Scene {
                     key: join(&layer, key.path),
                     value: key.otherwise.to_owned(),
                     unit: key.unit.to_owned(),
-                    kind: Kind::Inferred,
+                    kind: FigureOrigin::Inferred,
                     source: key.meaning.to_owned(),
                 },
             });
@@ -360,7 +364,7 @@ impl Scene {
         Ok(at as u8 + 1)
     }
 
-    fn volume(&self, part: &Part, family: Family, settings: &mut Vec<Setting>) -> Result<VolumePlan, Errors> {
+    fn volume(&self, part: &Part, family: SystemFamily, settings: &mut Vec<Setting>) -> Result<VolumePlan, Errors> {
         let layer = join("volume", &part.name);
         self.must(part, &layer, VOLUME)?;
         settings.extend(part.figures.iter().map(|figure| recorded(&layer, figure)));
@@ -373,11 +377,11 @@ impl Scene {
         let cluster = it.may_count("cluster");
         let format = match fs {
             "fat32" => {
-                let host = if family == Family::Windows98 { Host::Windows98 } else { Host::Nt };
-                Format::Fat32(Fat32Spec { cluster, host })
+                let host = if family == SystemFamily::Windows98 { FatDriver::Windows98 } else { FatDriver::Nt };
+                VolumeFormat::Fat32(Fat32Spec { cluster, host })
             }
-            "ntfs" => Format::Ntfs(NtfsSpec { cluster: cluster.unwrap_or(4096), mft_at: None }),
-            _ => Format::Ext4(Ext4Spec {
+            "ntfs" => VolumeFormat::Ntfs(NtfsSpec { cluster: cluster.unwrap_or(4096), mft_at: None }),
+            _ => VolumeFormat::Ext4(Ext4Spec {
                 barrier: it.flag("barrier"),
                 commit: Span::from_nanos((it.number("commit_s") * 1e9).round() as u64),
             }),
@@ -413,9 +417,9 @@ impl Scene {
         let (own, figures) = self.figures(part, file, engine)?;
         let on = self.volume_of(part, "on", None)?;
         let to = self.volume_of(part, "to", Some(on))?;
-        let doing: Doing = (engine.build)(&Figures::of(engine.keys, &figures), Volumes { on, to });
+        let doing: ProgramSpec = (engine.build)(&Figures::of(engine.keys, &figures), ProgramVolumes { on, to });
         let fs = Figures::of(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
-        if let (Doing::Defragment(_), "ext4") = (&doing, fs) {
+        if let (ProgramSpec::Defragment(_), "ext4") = (&doing, fs) {
             let wrong = self.wrong(part.line, "ext4 has no call to move parts of a file").key(join(&layer, "on"));
             return Err(vec![wrong.expected("a volume of fat32 or ntfs")]);
         }
@@ -432,7 +436,12 @@ impl Scene {
     }
 
     /// The figures of the program in the scene, and those of its engine.
-    fn figures(&self, part: &Part, file: &ProgramFile, engine: &Engine) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
+    fn figures(
+        &self,
+        part: &Part,
+        file: &ProgramFile,
+        engine: &ProgramEngine,
+    ) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
         let is_own = |figure: &&Figure| PROGRAM.iter().any(|key| key.path == figure.key);
         let (own, set): (Vec<&Figure>, Vec<&Figure>) = part.figures.iter().partition(is_own);
         let mut figures = file.figures.clone();
@@ -520,16 +529,16 @@ impl Scene {
     }
 
     /// Why the scene does not fit its drive, at the line responsible.
-    fn unfit(&self, unfit: Unfit) -> Diagnostic {
+    fn unfit(&self, unfit: SceneError) -> Diagnostic {
         match unfit {
-            Unfit::Volume(at, misfit) => self.misfit(&self.volumes[at], misfit),
-            Unfit::Files(at, refused) => {
+            SceneError::Volume(at, misfit) => self.misfit(&self.volumes[at], misfit),
+            SceneError::Files(at, refused) => {
                 let part = &self.volumes[at];
                 let line = Figures::of(VOLUME, &part.figures).line("files").max(part.line);
                 let wrong = self.wrong(line, format!("the files do not fit: {refused}"));
                 wrong.key(format!("volume.{}.files", part.name)).expected(room(refused))
             }
-            Unfit::Program(at, refused) => {
+            SceneError::Program(at, refused) => {
                 let part = &self.programs[at];
                 let wrong = self.wrong(part.line, format!("its files do not fit: {refused}"));
                 wrong.key(format!("program.{}", part.name)).expected(room(refused))
@@ -537,7 +546,7 @@ impl Scene {
         }
     }
 
-    fn misfit(&self, part: &Part, misfit: Misfit) -> Diagnostic {
+    fn misfit(&self, part: &Part, misfit: VolumeMisfit) -> Diagnostic {
         let it = Figures::of(VOLUME, &part.figures);
         let wrong = |key: &str, message: String| {
             let line = if it.line(key) > 0 { it.line(key) } else { part.line };
@@ -545,18 +554,18 @@ impl Scene {
         };
         let gib = |sectors: u64| format!("{:.3} GiB", sectors as f64 * SECTOR as f64 / (1u64 << 30) as f64);
         match misfit {
-            Misfit::BeyondDrive { end, drive } => {
+            VolumeMisfit::BeyondDrive { end, drive } => {
                 let device = part.word(DEVICE_OF).map_or("the drive", |(name, _)| name);
                 let message = format!("would end at {}, and {device} has {}", gib(end), gib(drive));
                 wrong("size_gib", message).expected(format!("volumes that fit on {device} one after another"))
             }
-            Misfit::Cluster { least, most } => {
+            VolumeMisfit::Cluster { least, most } => {
                 let message = "invalid cluster size".to_owned();
                 wrong("cluster", message).expected(format!("a power of two from {least} to {most} bytes"))
             }
-            Misfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
+            VolumeMisfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
                 .expected(format!("at least {}", gib(least))),
-            Misfit::TooLarge { most } => {
+            VolumeMisfit::TooLarge { most } => {
                 let message = "has more clusters than the file system can address".to_owned();
                 wrong("cluster", message)
                     .expected(format!("at most {most} clusters: use larger clusters or a smaller volume"))
@@ -566,9 +575,9 @@ impl Scene {
 }
 
 /// The hint about what would fit.
-fn room(refused: Refused) -> &'static str {
+fn room(refused: VolumeError) -> &'static str {
     match refused {
-        Refused::TooLarge { .. } => "smaller files, or a file system for larger ones",
+        VolumeError::TooLarge { .. } => "smaller files, or a file system for larger ones",
         _ => "fewer or smaller files, or a larger volume",
     }
 }
@@ -587,9 +596,9 @@ impl Part {
 
 /// The tables below `device`, `volume` or `program`, in their order in the file.
 fn read_named(
-    reader: &mut Reader<'_>,
+    reader: &mut FigureReader<'_>,
     root: &str,
-    keys: &'static [Key],
+    keys: &'static [ProfileKey],
     line: usize,
     value: &Spanned<DeValue<'_>>,
 ) -> Vec<Part> {
@@ -618,7 +627,13 @@ fn words_of(root: &str) -> &'static [&'static str] {
 }
 
 /// One table.
-fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize, value: &Spanned<DeValue<'_>>) -> Part {
+fn read(
+    reader: &mut FigureReader<'_>,
+    layer: &str,
+    keys: &'static [ProfileKey],
+    line: usize,
+    value: &Spanned<DeValue<'_>>,
+) -> Part {
     let mut part = Part { line, ..Part::default() };
     let Some(table) = value.get_ref().as_table() else {
         let wrong = reader.wrong(line, "is not a table").key(layer);
@@ -655,7 +670,7 @@ fn read(reader: &mut Reader<'_>, layer: &str, keys: &'static [Key], line: usize,
 }
 
 /// The keys that a part may have, for unknown keys without a suggestion; for a program, the command that lists them.
-fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
+fn offered(layer: &str, keys: &[ProfileKey], words: &[&str], part: &Part) -> String {
     if let Some(own) = layer.strip_prefix("program.") {
         let named = part.words.iter().find(|(word, ..)| *word == "name").and_then(|(_, names, _)| names.first());
         return format!("a figure of that program: `seekwise programs {}`", named.map_or(own, String::as_str));
@@ -665,7 +680,7 @@ fn offered(layer: &str, keys: &[Key], words: &[&str], part: &Part) -> String {
 
 /// One of the [`WORDS`]: a string or a list of strings.
 fn read_word(
-    reader: &mut Reader<'_>,
+    reader: &mut FigureReader<'_>,
     layer: &str,
     word: &'static str,
     table: &mut DeTable<'_>,

@@ -14,7 +14,7 @@ pub const TAIL: usize = 1 << 20;
 
 /// The beginning and end of a disk. If it is shorter than [`HEAD`] or [`TAIL`], both are the whole disk.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends<'a> {
+pub struct DiskEnds<'a> {
     /// The beginning.
     pub head: &'a [u8],
     /// The end.
@@ -114,7 +114,7 @@ const MAGICS: &[Magic] = &[
 ];
 
 /// All that is known of what stands there, by place. Nothing is no proof that nothing is stored: see [`is_blank`].
-pub fn signatures(ends: Ends<'_>) -> Vec<Signature> {
+pub fn signatures(ends: DiskEnds<'_>) -> Vec<Signature> {
     let has = |of: &&Magic| at(ends.head, of.at, of.bytes);
     let mut found: Vec<Signature> =
         MAGICS.iter().filter(has).map(|of| Signature { name: of.name, at: of.at as u64 }).collect();
@@ -131,7 +131,7 @@ pub fn signatures(ends: Ends<'_>) -> Vec<Signature> {
 }
 
 /// Nothing but zeroes at both ends, or nothing but ones as erased flash has.
-pub fn is_blank(ends: Ends<'_>) -> bool {
+pub fn is_blank(ends: DiskEnds<'_>) -> bool {
     let all = |byte: u8| ends.head.iter().chain(ends.tail).all(|&it| it == byte);
     all(0) || all(0xff)
 }
@@ -205,7 +205,7 @@ fn boot_sector(head: &[u8], found: &[Signature]) -> Option<Signature> {
 }
 
 /// What stands at places that are counted from the end.
-fn at_the_end(ends: &Ends<'_>) -> Vec<Signature> {
+fn at_the_end(ends: &DiskEnds<'_>) -> Vec<Signature> {
     let from_end = |place: u64, wanted: &[u8]| {
         let into = place.checked_sub(ends.bytes.saturating_sub(ends.tail.len() as u64));
         into.is_some_and(|into| at(ends.tail, into as usize, wanted))
@@ -233,7 +233,7 @@ fn at_the_end(ends: &Ends<'_>) -> Vec<Signature> {
 
 /// Four labels of 256 KiB, two at each end: in each a list of names and values at 16 KiB (XDR, version 0, unique names) and
 /// uberblocks from 128 KiB on, a KiB or more each.
-fn zfs(ends: &Ends<'_>) -> Option<Signature> {
+fn zfs(ends: &DiskEnds<'_>) -> Option<Signature> {
     const LABEL: usize = 256 << 10;
     const LIST: &[u8] = &[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     let (le, be) = (0x00ba_b10c_u64.to_le_bytes(), 0x00ba_b10c_u64.to_be_bytes());
@@ -264,7 +264,7 @@ mod tests {
         for (at, bytes) in writes {
             disk[*at..at + bytes.len()].copy_from_slice(bytes);
         }
-        let ends = Ends { head: &disk[..HEAD.min(size)], tail: &disk[size - TAIL.min(size)..], bytes: size as u64 };
+        let ends = DiskEnds { head: &disk[..HEAD.min(size)], tail: &disk[size - TAIL.min(size)..], bytes: size as u64 };
         assert_eq!(is_blank(ends), writes.is_empty());
         signatures(ends).into_iter().map(|it| it.name).collect()
     }
@@ -338,7 +338,7 @@ mod tests {
         for head in [0, 1, 100, 1024, 5000, 70_000] {
             for bytes in [0, 1, 65_536, u64::MAX] {
                 let some = vec![0x55; head];
-                signatures(Ends { head: &some, tail: &some, bytes });
+                signatures(DiskEnds { head: &some, tail: &some, bytes });
             }
         }
     }

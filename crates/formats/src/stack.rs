@@ -43,8 +43,8 @@ mod modes;
 mod processor;
 mod scsi;
 
-pub use seekwise_model::stack::Change;
-use seekwise_model::stack::{self as model, Misplaced};
+pub use seekwise_model::stack::SettingChange;
+use seekwise_model::stack::{self as model, MisplacedLayer};
 use seekwise_model::time::Instant;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -53,26 +53,28 @@ use toml::de::DeValue;
 use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted::flatten;
 use crate::duration::Duration;
-use crate::figure::{Accepts, Figure, Figures, Given, Kind as Origin, Reader, join, setting, switch};
+use crate::figure::{
+    Figure, FigureInput, FigureOrigin as Origin, FigureReader, Figures, KeyDomain, join, setting, switch,
+};
 use crate::profile::{self, DriveFile};
-pub use hosts::{Host, hosts};
+pub use hosts::{HostPreset, hosts};
 pub use keys::JOB;
 pub(crate) use keys::{STACK, VOCABULARY};
-use kind::Beside;
+use kind::LayerContext;
 use kinds::kind_of;
 pub(crate) use kinds::{KINDS, keys_of};
 pub use kinds::{concern_of, layers, unnumbered};
 
 /// A stack as specified, not yet built.
 #[derive(Clone, Debug)]
-pub struct Stack {
+pub struct StackFile {
     file: String,
     /// In the order of [`layers`]; further layers of a kind follow in the order of their numbers.
     layers: Vec<Asked>,
     /// The layers from the program down, if the order differs.
     order: Option<Vec<String>>,
     order_line: usize,
-    changes: Vec<Change>,
+    changes: Vec<SettingChange>,
 }
 
 /// One layer: a name and overrides.
@@ -143,9 +145,9 @@ pub fn keys() -> Vec<String> {
     layers().flat_map(of).collect()
 }
 
-impl Stack {
+impl StackFile {
     /// The drive alone, under the driver `direct`.
-    pub fn named_drive(name: &str) -> Stack {
+    pub fn named_drive(name: &str) -> StackFile {
         let asked = layers().map(|layer| {
             let name = match layer {
                 "drive" => name,
@@ -154,14 +156,14 @@ impl Stack {
             };
             Asked::of(layer, name)
         });
-        Stack { file: name.to_owned(), layers: asked.collect(), order: None, order_line: 0, changes: Vec::new() }
+        StackFile { file: name.to_owned(), layers: asked.collect(), order: None, order_line: 0, changes: Vec::new() }
     }
 
     /// Reads a stack file; `file` is its name for messages.
-    pub fn parse(file: &str, text: &str) -> Result<Stack, Vec<Diagnostic>> {
-        let mut reader = Reader::new(file, text, &VOCABULARY);
+    pub fn parse(file: &str, text: &str) -> Result<StackFile, Vec<Diagnostic>> {
+        let mut reader = FigureReader::new(file, text, &VOCABULARY);
         let table = reader.table();
-        let mut stack = Stack::named_drive("");
+        let mut stack = StackFile::named_drive("");
         stack.file = file.to_owned();
         for (name, value) in &table {
             let line = reader.line(name.span().start);
@@ -186,7 +188,7 @@ impl Stack {
     }
 
     /// The list `order`.
-    fn read_order(&mut self, reader: &mut Reader<'_>, line: usize, value: &Spanned<DeValue<'_>>) {
+    fn read_order(&mut self, reader: &mut FigureReader<'_>, line: usize, value: &Spanned<DeValue<'_>>) {
         let words = value.get_ref().as_array().map(|list| list.iter().map(|word| word.get_ref().as_str()));
         match words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect::<Option<Vec<String>>>()) {
             Some(words) => (self.order, self.order_line) = (Some(words), line),
@@ -198,7 +200,7 @@ impl Stack {
     }
 
     /// The table `at` of a stack file: `[at."10 s"]`, then dotted keys and values.
-    fn read_changes(&mut self, reader: &mut Reader<'_>, line: usize, text: &str) {
+    fn read_changes(&mut self, reader: &mut FigureReader<'_>, line: usize, text: &str) {
         let at = text.parse::<toml::Table>().ok().and_then(|mut table| table.remove("at"));
         let Some(toml::Value::Table(at)) = at else {
             let wrong = reader.wrong(line, "is not a table").key("at");
@@ -219,7 +221,7 @@ impl Stack {
         let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().expected(expected))?;
         let at = Duration::parse(&key[..place]).map_err(|why| wrong().expected(why))?.nanos;
         let (at, key) = (Instant::from_nanos(at), &key[place + 1..]);
-        self.changes.push(Change { at, key: key.to_owned(), value: plain_value(key, value) });
+        self.changes.push(SettingChange { at, key: key.to_owned(), value: plain_value(key, value) });
         self.changes.sort_by_key(|change| change.at);
         Ok(())
     }
@@ -269,11 +271,11 @@ impl Stack {
             return Ok(());
         }
         match setting(keys_of(name), name, below, text, &VOCABULARY)? {
-            Given::Figure(figure) => {
+            FigureInput::Figure(figure) => {
                 layer.left_out.retain(|key| *key != figure.key);
                 put(&mut layer.figures, figure);
             }
-            Given::None(key) => {
+            FigureInput::None(key) => {
                 layer.figures.retain(|figure| figure.key != key);
                 layer.left_out.push(key);
             }
@@ -293,7 +295,7 @@ impl Stack {
         let standing = self.standing()?;
         let figures =
             standing.iter().map(|asked| self.figures(&hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
-        let mut beside = Beside { profile: &mut profile, request_us: 0.0 };
+        let mut beside = LayerContext { profile: &mut profile, request_us: 0.0 };
         let mut layers = Vec::with_capacity(standing.len());
         for (asked, figures) in standing.iter().zip(&figures).rev() {
             layers.push(self.layer_of(asked, figures, &mut beside)?);
@@ -378,7 +380,7 @@ impl Stack {
         &self,
         asked: &Asked,
         figures: &[Figure],
-        beside: &mut Beside<'_>,
+        beside: &mut LayerContext<'_>,
     ) -> Result<model::Layer, Vec<Diagnostic>> {
         let kind = kind_of(&asked.layer).expect("a layer above the drive");
         (kind.build)(&Figures::of(kind.keys, figures), beside).map_err(|(key, expected)| {
@@ -388,7 +390,7 @@ impl Stack {
         })
     }
 
-    fn misplaced(&self, misplaced: Misplaced) -> Diagnostic {
+    fn misplaced(&self, misplaced: MisplacedLayer) -> Diagnostic {
         let own = self.layer(&misplaced.layer).map_or(0, |asked| asked.line);
         let line = if self.order.is_some() { self.order_line } else { own };
         Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).key(misplaced.layer)
@@ -408,7 +410,7 @@ impl Stack {
     }
 
     /// The figures of a layer above the drive, complete.
-    fn figures(&self, hosts: &[Host], asked: &Asked) -> Result<Vec<Figure>, Vec<Diagnostic>> {
+    fn figures(&self, hosts: &[HostPreset], asked: &Asked) -> Result<Vec<Figure>, Vec<Diagnostic>> {
         let kind = kind_of(&asked.layer).expect("a layer above the drive");
         let of_kind = || hosts.iter().filter(|host| host.layer == kind.name);
         let mut figures = match of_kind().find(|host| host.name == asked.name) {
@@ -456,12 +458,12 @@ fn is_layer(word: &str) -> bool {
 }
 
 /// A change during the run, as a setting of the stack.
-fn changed(change: &Change) -> Setting {
+fn changed(change: &SettingChange) -> Setting {
     let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
     Setting::asked(key, change.value.clone(), "changes during the run")
 }
 
-fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Asked {
+fn read_layer(reader: &mut FigureReader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Asked {
     let mut read = Asked { line, ..Asked::of(layer, "") };
     match value.get_ref() {
         DeValue::String(name) => read.name = name.to_string(),
@@ -500,7 +502,7 @@ fn read_layer(reader: &mut Reader<'_>, layer: &str, line: usize, value: &Spanned
 /// The value of a dotted key as it is stored: a switch in any words becomes `true` or `false`.
 fn plain_value(key: &str, value: &str) -> String {
     let known = key.split_once('.').and_then(|(layer, path)| keys_of(layer).iter().find(|known| known.path == path));
-    let is_switch = known.is_some_and(|known| matches!(known.accepts, Accepts::Flag));
+    let is_switch = known.is_some_and(|known| matches!(known.accepts, KeyDomain::Flag));
     switch(value).filter(|_| is_switch).map_or(value.to_owned(), |flag| flag.to_string())
 }
 

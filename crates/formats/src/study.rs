@@ -76,7 +76,7 @@ pub struct Study {
     pub factor: Vec<Factor>,
     /// The comparisons.
     #[serde(default)]
-    pub compare: Vec<Compare>,
+    pub compare: Vec<ComparisonSpec>,
     /// The claims about the results.
     #[serde(default)]
     pub claim: Vec<Claim>,
@@ -147,7 +147,7 @@ impl Study {
 /// A comparison of two levels of one factor, in every cell of the other factors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Compare {
+pub struct ComparisonSpec {
     /// The title of the comparison.
     pub name: String,
     pub factor: String,
@@ -181,7 +181,7 @@ fn is_scalar(value: &toml::Value) -> bool {
     !matches!(value, toml::Value::Array(_) | toml::Value::Table(_) | toml::Value::Datetime(_))
 }
 
-impl Compare {
+impl ComparisonSpec {
     /// The metric.
     pub fn metric(&self) -> &Metric {
         self.metric.as_ref().unwrap_or(&IOPS)
@@ -195,7 +195,7 @@ pub struct Claim {
     /// The number of the finding.
     pub id: String,
     /// The class of the finding.
-    pub class: Class,
+    pub class: ClaimClass,
     /// What the source found.
     pub finding: String,
     /// The condition, in words.
@@ -213,17 +213,17 @@ pub struct Claim {
     #[serde(default)]
     pub over: Vec<String>,
     /// Another claim that must hold as well, from this study or another.
-    pub with: Option<With>,
+    pub with: Option<CompanionClaim>,
     /// The one setting that switches the mechanism off, in the cells of the claim, which must then fail.
-    pub ablate: Option<Change>,
+    pub ablate: Option<CellChange>,
     /// For a finding of no difference: a planted difference of twice the tolerance, which the same cells must detect.
-    pub plant: Option<Change>,
+    pub plant: Option<CellChange>,
 }
 
 /// A claim that must hold together with another: `{ claim = "C4", same = "drive.cache.read_ahead" }`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct With {
+pub struct CompanionClaim {
     /// The number of the finding.
     pub claim: String,
     /// The section of the stack that all cells of both claims must share.
@@ -232,7 +232,7 @@ pub struct With {
 
 /// Settings that change in some cells: `{ "drive.firmware.depth" = 1, in = { setup = "new" } }`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Change {
+pub struct CellChange {
     /// The cells, by factor and level; all cells if empty.
     #[serde(default, rename = "in")]
     pub cells: toml::Table,
@@ -241,7 +241,7 @@ pub struct Change {
     pub set: toml::Table,
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for CellChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = |table: &toml::Table| {
             flatten(table).iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
@@ -256,7 +256,7 @@ impl fmt::Display for Change {
 
 /// Classes of findings.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-pub enum Class {
+pub enum ClaimClass {
     /// Mechanism: the model must reproduce it.
     M,
     /// Null: no difference was found.
@@ -269,15 +269,15 @@ pub enum Class {
     J,
 }
 
-impl Class {
+impl ClaimClass {
     /// Its letter.
     pub const fn letter(self) -> &'static str {
         match self {
-            Class::M => "M",
-            Class::N => "N",
-            Class::S => "S",
-            Class::I => "I",
-            Class::J => "J",
+            ClaimClass::M => "M",
+            ClaimClass::N => "N",
+            ClaimClass::S => "S",
+            ClaimClass::I => "I",
+            ClaimClass::J => "J",
         }
     }
 }
@@ -466,13 +466,13 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             fault(format!("duplicate claim {}", claim.id));
         }
         let ablated = claim.ablate.as_ref().map_or(0, |change| flatten(&change.set).len());
-        if claim.class == Class::M && !claim.check.is_empty() && ablated != 1 {
+        if claim.class == ClaimClass::M && !claim.check.is_empty() && ablated != 1 {
             fault(format!("claim {} is of class M: `ablate` names the one setting that switches it off", claim.id));
         }
-        if claim.class == Class::N && claim.plant.is_none() {
+        if claim.class == ClaimClass::N && claim.plant.is_none() {
             fault(format!("claim {} is of class N: `plant` names a difference that must be detected", claim.id));
         }
-        if claim.class == Class::S && !claim.check.is_empty() && claim.over.is_empty() {
+        if claim.class == ClaimClass::S && !claim.check.is_empty() && claim.over.is_empty() {
             fault(format!("claim {} is of class S: `over` names the factors whose levels vote", claim.id));
         }
         for name in claim.over.iter().filter(|name| !factors.iter().any(|(factor, _)| factor == *name)) {

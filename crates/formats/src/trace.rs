@@ -2,7 +2,7 @@
 //! stream and sorted by timestamp in a bounded window, so that memory use does not grow with the length of a trace.
 //!
 //! The format is detected from the beginning ([`recognise`]), or named. The units of each format are known
-//! and can be overridden ([`Reading`]). [`survey`] reads a trace once before it is replayed, and checks whether its
+//! and can be overridden ([`TraceReadOptions`]). [`survey`] reads a trace once before it is replayed, and checks whether its
 //! units are plausible.
 //!
 //! Traces with measured response times, for `seekwise validate`, are a separate format: [`measured`].
@@ -30,8 +30,8 @@ mod spc;
 pub mod survey;
 mod tencent;
 
-pub use fields::{TIMES, Units, name_of};
-pub use format::{Event, FORMATS, Format, Known, Placed, Reading, WINDOW, Wait};
-pub use packed::{Input, unpacked};
-pub use reader::{Entry, Met, Part, Reader, open};
-pub use sniff::{HEAD, Recognised, is_replayed, recognise};
+pub use fields::{TIMES, TraceUnits, name_of};
+pub use format::{FORMATS, FormatSpec, KernelEvent, Placed, TraceFormat, TraceReadOptions, WINDOW, WaitMeaning};
+pub use packed::{PackedInput, unpacked};
+pub use reader::{ReaderCounts, TraceEntry, TracePart, TraceReader, open};
+pub use sniff::{FormatGuess, HEAD, is_replayed, recognise};

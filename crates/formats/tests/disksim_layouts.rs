@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use seekwise_formats::disksim;
-use seekwise_formats::figure::Value;
+use seekwise_formats::figure::FigureValue;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured as trace;
 use seekwise_model::drive::geometry::{Extent, Geometry};
@@ -181,7 +181,7 @@ fn cylinder_starts(geometry: &Geometry, (start, end): (u64, u64)) -> (u64, u64) 
 #[test]
 fn cylinders_stream_at_the_rate_of_their_tracks() {
     for Measured { name, drive, profile, .. } in drives().iter().filter(|drive| drive.name != "maxtor300g") {
-        let Some(Value::Zones(rows)) = drive.figure("geometry.zones").map(|figure| &figure.value) else {
+        let Some(FigureValue::Zones(rows)) = drive.figure("geometry.zones").map(|figure| &figure.value) else {
             panic!("{name} has no zones")
         };
         let spans: Vec<(u64, u64)> = profile.geometry.zone_spans().collect();

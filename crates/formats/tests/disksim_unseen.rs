@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use seekwise_formats::disksim::{self, Import};
+use seekwise_formats::disksim::{self, DisksimImport};
 use seekwise_formats::profile;
 use seekwise_model::drive::geometry::Extent;
 use seekwise_model::drive::mechanics::Arm;
@@ -365,7 +365,7 @@ fn files(drive: &Drive, rng: &mut Rng) -> BTreeMap<String, String> {
     files
 }
 
-fn import(files: &BTreeMap<String, String>) -> Import {
+fn import(files: &BTreeMap<String, String>) -> DisksimImport {
     let load = |name: &str| files.get(name).cloned().ok_or_else(|| "no such file".to_owned());
     disksim::import("unseen.parv", &files["unseen.parv"], &load, None, "unseen").unwrap_or_else(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();

@@ -7,13 +7,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::disksim::{self, Import};
+use seekwise_formats::disksim::{self, DisksimImport};
 use seekwise_formats::profile;
 
 mod shared_files;
 
 /// A set-up with each of its files changed: the file's name and text in, the new text out.
-fn import(file: &Path, change: &dyn Fn(&str, String) -> String) -> Result<Import, String> {
+fn import(file: &Path, change: &dyn Fn(&str, String) -> String) -> Result<DisksimImport, String> {
     let folder = file.parent().expect("a folder");
     let load = |name: &str| {
         fs::read_to_string(folder.join(name)).map(|text| change(name, text)).map_err(|error| error.to_string())
@@ -31,7 +31,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-fn taken_over(file: &Path, change: &dyn Fn(&str, String) -> String) -> Import {
+fn taken_over(file: &Path, change: &dyn Fn(&str, String) -> String) -> DisksimImport {
     let found = import(file, change).unwrap_or_else(|errors| panic!("{}: {errors}", file.display()));
     let drive = profile::parse("variant", &found.toml).expect("a profile");
     drive.profile().expect("a profile that fits");
@@ -66,7 +66,7 @@ fn slips(text: &str, change: &dyn Fn(Vec<String>) -> Vec<String>) -> String {
 }
 
 /// Where each line of a profile comes from may differ, and nothing else.
-fn figures(import: &Import) -> String {
+fn figures(import: &DisksimImport) -> String {
     import.toml.split("measured = \"").map(|part| part.split_once('"').map_or(part, |(_, rest)| rest)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use seekwise_formats::ext4::Layout;
+use seekwise_formats::ext4::Ext4BlockMap;
 
 fn run(program: &str, arguments: &[&str]) -> Option<String> {
     let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
@@ -26,7 +26,7 @@ fn of_group(description: &str, what: &str) -> u64 {
     rest.trim_start_matches([' ', 'a', 't', ':']).split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
 }
 
-fn words(layout: &Layout, image: &Path, block: u64, written: &[u8]) -> String {
+fn words(layout: &Ext4BlockMap, image: &Path, block: u64, written: &[u8]) -> String {
     let file = std::fs::File::open(image).unwrap();
     let read = move |offset: u64, length: usize| {
         let mut bytes = vec![0; length];
@@ -65,7 +65,7 @@ fn each_block_is_there_for_what_e2fsprogs_say() {
         let mut bytes = vec![0; length];
         file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
     };
-    let layout = Layout::read(&read).unwrap();
+    let layout = Ext4BlockMap::read(&read).unwrap();
     let say = |block| words(&layout, &image, block, &[]);
     assert_eq!(say(block(name, "/deep/file") + 3), "/deep/file from byte 12288");
     assert_eq!(say(block(name, "/db") + 2), "/db from byte 8192, SQLite's page 9");
@@ -89,8 +89,8 @@ fn each_block_is_there_for_what_e2fsprogs_say() {
 
 #[test]
 fn what_is_no_such_file_system_is_none_and_nonsense_ends() {
-    assert!(Layout::read(&|_, length| Some(vec![0; length])).is_none());
-    assert!(Layout::read(&|_, _| None).is_none());
+    assert!(Ext4BlockMap::read(&|_, length| Some(vec![0; length])).is_none());
+    assert!(Ext4BlockMap::read(&|_, _| None).is_none());
     // A super block's magic and nothing but ones: no panic, no endless walk.
     let ones = |offset: u64, length: usize| {
         let mut bytes = vec![1; length];
@@ -100,7 +100,7 @@ fn what_is_no_such_file_system_is_none_and_nonsense_ends() {
         }
         (length < 1 << 24).then_some(bytes)
     };
-    if let Some(layout) = Layout::read(&ones) {
+    if let Some(layout) = Ext4BlockMap::read(&ones) {
         layout.words(u64::MAX, &[], &ones);
     }
 }

@@ -1,7 +1,7 @@
 //! fio job files, a few lines each: what they become, or what is said against them.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::fio::{self, Context};
+use seekwise_formats::fio::{self, FioContext};
 use seekwise_model::time::Span;
 use seekwise_model::workload::*;
 
@@ -23,7 +23,7 @@ fn build(text: &str) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
         _ => Err("no such file".to_owned()),
     };
     let context =
-        Context { environment: &environment, include: &include, page_size: 4096, memory_mb: 1024, processors: 2 };
+        FioContext { environment: &environment, include: &include, page_size: 4096, memory_mb: 1024, processors: 2 };
     fio::parse("jobs/a.fio", text, &context)?.job(SECTORS)
 }
 
@@ -91,7 +91,7 @@ fn sizes_and_their_traps() {
 fn triples() {
     let sizes = |bs: &str| {
         pattern(&format!("bs={bs}")).blocks.map(|blocks| match blocks {
-            Blocks::Fixed(bytes) => bytes,
+            BlockSizes::Fixed(bytes) => bytes,
             other => panic!("{other:?}"),
         })
     };
@@ -121,8 +121,8 @@ fn sections_globals_and_comments() {
     let text = "[globalx]\nbs=8k ; inline # twice\nfilename=/dev/sdb\n[a]\n[global]\nbs=16k\n[b]\nblocksize=32k\n[c]\n";
     let (job, _) = build(text).unwrap();
     let sizes: Vec<_> = job.workers.iter().map(|worker| fio_of(worker).blocks[0].clone()).collect();
-    assert_eq!(sizes, [Blocks::Fixed(8192), Blocks::Fixed(32768), Blocks::Fixed(16384)]);
-    let file = fio::parse("a.fio", text, &Context::bare()).unwrap();
+    assert_eq!(sizes, [BlockSizes::Fixed(8192), BlockSizes::Fixed(32768), BlockSizes::Fixed(16384)]);
+    let file = fio::parse("a.fio", text, &FioContext::bare()).unwrap();
     let globals: Vec<_> =
         file.global_options().iter().map(|given| (given.name.as_str(), given.value.as_str())).collect();
     assert_eq!(globals, [("bs", "8k"), ("filename", "/dev/sdb"), ("bs", "16k")]);
@@ -264,12 +264,12 @@ fn engines_and_depth() {
 fn directions_and_their_postfix() {
     let sequential = pattern("rw=read:8k");
     assert_eq!((sequential.direction, sequential.random), (Direction::Read, [0; 3]));
-    assert_eq!(sequential.modifier, Some(Modifier::Skip(8192)));
-    assert_eq!(pattern("rw=read:-8k").modifier, Some(Modifier::Skip(-8192)));
+    assert_eq!(sequential.modifier, Some(RwModifier::Skip(8192)));
+    assert_eq!(pattern("rw=read:-8k").modifier, Some(RwModifier::Skip(-8192)));
     let random = pattern("readwrite=randwrite:8");
     assert_eq!((random.direction, random.random), (Direction::Write, [100; 3]));
-    assert_eq!(random.modifier, Some(Modifier::Run(8)));
-    assert_eq!(pattern("rw=randwrite:8\nrw_sequencer=identical").modifier, Some(Modifier::Same(8)));
+    assert_eq!(random.modifier, Some(RwModifier::Run(8)));
+    assert_eq!(pattern("rw=randwrite:8\nrw_sequencer=identical").modifier, Some(RwModifier::Same(8)));
     let mixed = pattern("rw=randrw\nrwmixread=70\nrwmixwrite=40\npercentage_random=60,20");
     assert_eq!((mixed.direction, mixed.mix_read, mixed.random), (Direction::Mixed, 60, [60, 20, 20]));
     assert_eq!(pattern("rw=randtrimwrite").direction, Direction::TrimWrite);
@@ -285,9 +285,9 @@ fn the_random_map_and_the_seeds() {
         assert!(!pattern(lines).random_map, "{lines}");
     }
     assert!(pattern("rw=randrw\nbs=4k,8k").random_map, "one map for both, by number, as fio has it");
-    assert_eq!(pattern("rw=randread").repeat, Repeat::Passes);
-    assert_eq!(pattern("rw=randread\nrandseed=7").repeat, Repeat::Runs);
-    assert_eq!(pattern("rw=randread\nrandrepeat=0\nrandseed=7").repeat, Repeat::Never);
+    assert_eq!(pattern("rw=randread").repeat, RandomRepeat::Passes);
+    assert_eq!(pattern("rw=randread\nrandseed=7").repeat, RandomRepeat::Runs);
+    assert_eq!(pattern("rw=randread\nrandrepeat=0\nrandseed=7").repeat, RandomRepeat::Never);
     assert_eq!(pattern("rw=randread").seed, 0x89);
     assert_eq!(pattern("rw=randread\nrandrepeat=0\nrandseed=7").seed, 7);
     assert_ne!(pattern("rw=randread\nrandrepeat=0").seed, 0x89);
@@ -300,11 +300,11 @@ fn the_random_map_and_the_seeds() {
 #[test]
 fn sizes_of_requests() {
     let split = pattern("rw=randrw\nbssplit=64k/40:4k/,1m");
-    assert_eq!(split.blocks[0], Blocks::Split(vec![(4096, 60), (65536, 40)]));
-    assert_eq!(split.blocks[1], Blocks::Split(vec![(1 << 20, 100)]));
+    assert_eq!(split.blocks[0], BlockSizes::Split(vec![(4096, 60), (65536, 40)]));
+    assert_eq!(split.blocks[1], BlockSizes::Split(vec![(1 << 20, 100)]));
     let range = pattern("bsrange=16k-4k,8k-8k");
-    assert_eq!(range.blocks[0], Blocks::Range { min: 4096, max: 16384, unaligned: false });
-    assert_eq!(range.blocks[1], Blocks::Fixed(8192));
+    assert_eq!(range.blocks[0], BlockSizes::Range { min: 4096, max: 16384, unaligned: false });
+    assert_eq!(range.blocks[1], BlockSizes::Fixed(8192));
     assert!(pattern("bs_is_seq_rand=1\nbs=4k,64k").sizes_by_randomness);
 }
 
@@ -371,7 +371,7 @@ fn stages_groups_and_clones() {
     assert_eq!(stages, [0, 0, 0, 1, 1, 1, 1, 1], "a barrier before the first job is none");
     let groups: Vec<u32> = job.workers.iter().map(|worker| worker.group).collect();
     assert_eq!(groups, [0, 1, 2, 3, 3, 3, 3, 4], "reported together only with group_reporting");
-    let file = fio::parse("a.fio", text, &Context::bare()).unwrap();
+    let file = fio::parse("a.fio", text, &FioContext::bare()).unwrap();
     let origins: Vec<(usize, u32, u32)> =
         file.origins().iter().map(|origin| (origin.section, origin.clone, origin.group_id)).collect();
     assert_eq!(origins, [(0, 0, 0), (0, 1, 0), (1, 0, 1), (2, 0, 2), (2, 2, 2), (2, 1, 2), (3, 0, 2), (4, 0, 2)]);
@@ -387,17 +387,20 @@ fn durability_pace_and_verification() {
     let reads = pattern("rw=read\nfsync=8\nend_fsync=1\nsync=1");
     assert_eq!((reads.syncs, reads.flush_at_end, reads.write_through), (Syncs::default(), false, false));
     let batches = pattern("ioengine=libaio\niodepth=8\niodepth_batch_complete=3\niodepth_low=2").engine;
-    assert_eq!(batches, Engine { kind: EngineKind::SyncsHold, least: 3, most: 3, low: 2, batch: 1 });
+    assert_eq!(batches, IoEngine { kind: EngineKind::SyncsHold, least: 3, most: 3, low: 2, batch: 1 });
     assert_eq!(pattern("ioengine=io_uring\niodepth=8").engine.kind, EngineKind::AllQueued);
     assert_eq!(pattern("ioengine=psync\niodepth=8").engine.kind, EngineKind::OneAtATime);
     let paced = workers(
         "rate_iops=100,50,\nrate_process=poisson\nthinktime=1ms\nthinktime_blocks=4\nthinktime_blocks_type=issue",
     );
     let pace = &paced.0[0].pace;
-    assert_eq!(pace.rate, [Some(Rate::Requests(100)), Some(Rate::Requests(50)), None]);
-    assert_eq!(pace.process, Process::Poisson);
-    assert_eq!(pace.think, Some(Think { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: true }));
-    assert_eq!(workers("rate=,1m").0[0].pace.rate, [None, Some(Rate::Bytes(1 << 20)), Some(Rate::Bytes(1 << 20))]);
+    assert_eq!(pace.rate, [Some(IssueRate::Requests(100)), Some(IssueRate::Requests(50)), None]);
+    assert_eq!(pace.process, ArrivalProcess::Poisson);
+    assert_eq!(pace.think, Some(ThinkTime { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: true }));
+    assert_eq!(
+        workers("rate=,1m").0[0].pace.rate,
+        [None, Some(IssueRate::Bytes(1 << 20)), Some(IssueRate::Bytes(1 << 20))]
+    );
     assert!(pattern("rw=randwrite\nverify=crc32c").verify);
     assert_eq!(pattern("rw=write\nverify=md5\nverify_backlog=9").backlog, Some(VerifyBacklog { every: 9, batch: 9 }));
     let some = pattern("rw=write\nverify=md5\nverify_backlog=9\nverify_backlog_batch=2").backlog;
@@ -410,8 +413,8 @@ fn durability_pace_and_verification() {
     assert!(!pattern("rw=randread\nverify=crc32c").verify);
     assert!(!pattern("rw=write\nverify=md5\ntime_based\nruntime=5").verify, "the writing takes all of the runtime");
     let strided = pattern("zonemode=strided\nzonesize=1m\nzonerange=4m\nzoneskip=8m");
-    assert_eq!(strided.strided, Some(Strided { range: 4 << 20, size: 1 << 20, skip: 8 << 20 }));
-    assert_eq!(pattern("zonesize=1m").strided, Some(Strided { range: 1 << 20, size: 1 << 20, skip: 0 }));
+    assert_eq!(strided.strided, Some(StridedZones { range: 4 << 20, size: 1 << 20, skip: 8 << 20 }));
+    assert_eq!(pattern("zonesize=1m").strided, Some(StridedZones { range: 1 << 20, size: 1 << 20, skip: 0 }));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod shared_files;
 use std::collections::BTreeMap;
 
 use seekwise_formats::fio_json::{
-    self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, Samples,
+    self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, SampleSummary,
 };
 
 fn latency(scale: u64) -> LatencySummary {
@@ -24,8 +24,8 @@ fn output() -> FioOutput {
     let mut read = DirectionResult::new(1000, 4_096_000, 10_000_000_000);
     read.clat = latency(1000);
     read.lat = latency(1001);
-    read.bandwidth_samples = Samples::of(&[409_600.0, 512_000.0]);
-    read.iops_samples = Samples::of(&[100.0, 125.0]);
+    read.bandwidth_samples = SampleSummary::of(&[409_600.0, 512_000.0]);
+    read.iops_samples = SampleSummary::of(&[100.0, 125.0]);
     let bins = read.clat.bins.clone();
     let options = [("rw", "randread"), ("bs", "4k"), ("iodepth", "32"), ("numjobs", "1"), ("time_based", "")];
     let job = JobResult {
@@ -113,8 +113,12 @@ fn files_for_plotters_are_named_as_they_expect() {
         let summary = DirectionResult::new(ios, ios * 4096, 10_000_000_000);
         let mean = 1e9 * depth as f64 / summary.iops;
         let clat = LatencySummary { mean, stddev: mean / 4.0, ..latency(1000) };
-        job.read =
-            DirectionResult { clat: clat.clone(), lat: clat, iops_samples: Samples::of(&[90.0, 110.0]), ..summary };
+        job.read = DirectionResult {
+            clat: clat.clone(),
+            lat: clat,
+            iops_samples: SampleSummary::of(&[90.0, 110.0]),
+            ..summary
+        };
         let path = folder.join(format!("randread-{depth}-1.json"));
         std::fs::write(&path, fio_json::write(&output)).unwrap();
         assert_eq!(fio_json::read(&std::fs::read(&path).unwrap()).unwrap()[0].jobs[0].read.ios, ios);

@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use seekwise_formats::fio::{self, Context};
-use seekwise_model::block::{Completion, Limits, Next, Op, Queuing, Request, Source, Status};
+use seekwise_formats::fio::{self, FioContext};
+use seekwise_model::block::{Completion, Limits, Op, Queuing, Request, Source, SourcePoll, Status};
 use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
@@ -88,7 +88,7 @@ fn entry(line: &str) -> Option<Entry> {
 /// What ours issues, by thread, to a device that answers at once; at most `most` requests of each.
 fn ours(job: &Drawn, most: &[usize]) -> Result<Vec<Vec<Entry>>, String> {
     let said = |faults: Vec<_>| faults.iter().map(ToString::to_string).collect::<Vec<String>>().join("; ");
-    let file = fio::parse("job.fio", &job.text, &Context::bare()).map_err(said)?;
+    let file = fio::parse("job.fio", &job.text, &FioContext::bare()).map_err(said)?;
     let limits = Limits {
         sectors: 1 << 31,
         logical: 512,
@@ -107,7 +107,7 @@ fn ours(job: &Drawn, most: &[usize]) -> Result<Vec<Vec<Entry>>, String> {
     // In flight for fio until it looks, which it does where it must: answered at once, in order.
     loop {
         match workload.next(now) {
-            Next::Request(request) => {
+            SourcePoll::Request(request) => {
                 let stream = &mut streams[usize::from(request.origin)];
                 if stream.len() < most[usize::from(request.origin)] + 1 {
                     stream.push(placed(job, &request));
@@ -118,8 +118,8 @@ fn ours(job: &Drawn, most: &[usize]) -> Result<Vec<Vec<Entry>>, String> {
                 let (parts, effort) = (Parts::default(), Effort::default());
                 workload.complete(now, &Completion { tag, status, submitted, finished, parts, effort });
             }
-            Next::At(instant) => now = instant,
-            Next::Done => return Ok(streams),
+            SourcePoll::At(instant) => now = instant,
+            SourcePoll::Done => return Ok(streams),
             other => return Err(format!("it waits for what it had: {other:?}")),
         }
     }

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use seekwise_model::block::{Completion, Limits, Next, Op, Source, Status};
+use seekwise_model::block::{Completion, Limits, Op, Source, SourcePoll, Status};
 use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Modifier, Pace,
-    Pattern, Region, Repeat, Strided, Syncs, Worker, Workload,
+    BlockSizes, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
+    Pattern, RandomRepeat, Region, RwModifier, StridedZones, Syncs, Worker, Workload,
 };
 
 const KIB: u64 = 1 << 10;
@@ -37,7 +37,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random: [random; 3],
         mix_read: 50,
         modifier: None,
-        blocks: all(Blocks::Fixed(4 * KIB)),
+        blocks: all(BlockSizes::Fixed(4 * KIB)),
         align: [0; 3],
         sizes_by_randomness: false,
         files: vec![Region { start: 0, bytes }],
@@ -49,7 +49,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random_map: random > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        repeat: Repeat::Passes,
+        repeat: RandomRepeat::Passes,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
@@ -59,7 +59,7 @@ fn pattern(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         sizes_alike: false,
         verify: false,
         backlog: None,
-        engine: Engine::default(),
+        engine: IoEngine::default(),
         priority: [0; 3],
     }
 }
@@ -72,7 +72,7 @@ fn skewed(distribution: Distribution) -> FioPattern {
     FioPattern { distribution, random_map: false, ..random(64 * MIB) }
 }
 
-fn all(blocks: Blocks) -> [Blocks; 3] {
+fn all(blocks: BlockSizes) -> [BlockSizes; 3] {
     [blocks.clone(), blocks.clone(), blocks]
 }
 
@@ -84,18 +84,18 @@ fn case(name: &'static str, arguments: &'static str, pattern: FioPattern) -> Cas
 /// and its like without the file's name. Their third parameter keeps the popular blocks where they are whatever the
 /// seed, so that places can be compared.
 fn cases() -> Vec<Case> {
-    let split = Blocks::Split(vec![(4 * KIB, 50), (64 * KIB, 30), (16 * KIB, 20)]);
-    let range = Blocks::Range { min: 4 * KIB, max: 64 * KIB, unaligned: false };
+    let split = BlockSizes::Split(vec![(4 * KIB, 50), (64 * KIB, 30), (16 * KIB, 20)]);
+    let range = BlockSizes::Range { min: 4 * KIB, max: 64 * KIB, unaligned: false };
     let zoned = Distribution::Zoned(vec![(60, 10), (30, 20), (8, 30), (2, 40)]);
     let offset = FioPattern {
-        blocks: all(Blocks::Fixed(64 * KIB)),
+        blocks: all(BlockSizes::Fixed(64 * KIB)),
         files: vec![Region { start: MIB, bytes: 16 * MIB }],
         loops: 3,
         syncs: Syncs { fsync: 10, ..Syncs::default() },
         ..pattern(Direction::Write, 0, 16 * MIB)
     };
     let mixed =
-        FioPattern { mix_read: 70, blocks: all(Blocks::Fixed(8 * KIB)), ..pattern(Direction::Mixed, 0, 64 * MIB) };
+        FioPattern { mix_read: 70, blocks: all(BlockSizes::Fixed(8 * KIB)), ..pattern(Direction::Mixed, 0, 64 * MIB) };
     let split = FioPattern { blocks: all(split), ..pattern(Direction::Write, 100, 256 * MIB) };
     let range = FioPattern { blocks: all(range), random_map: false, ..pattern(Direction::Mixed, 100, 256 * MIB) };
     vec![
@@ -139,7 +139,7 @@ fn cases() -> Vec<Case> {
 
 /// What else the generator can do.
 fn more_cases() -> Vec<Case> {
-    let strided = Strided { range: MIB, size: 256 * KIB, skip: MIB };
+    let strided = StridedZones { range: MIB, size: 256 * KIB, skip: MIB };
     vec![
         case(
             "zipf 0.8",
@@ -174,17 +174,17 @@ fn more_cases() -> Vec<Case> {
         case(
             "runs of eight",
             "--rw=randread:8 --size=64m --norandommap",
-            FioPattern { modifier: Some(Modifier::Run(8)), random_map: false, ..random(64 * MIB) },
+            FioPattern { modifier: Some(RwModifier::Run(8)), random_map: false, ..random(64 * MIB) },
         ),
         case(
             "backwards",
             "--rw=read:-8k --size=16m",
-            FioPattern { modifier: Some(Modifier::Skip(-8192)), ..pattern(Direction::Read, 0, 16 * MIB) },
+            FioPattern { modifier: Some(RwModifier::Skip(-8192)), ..pattern(Direction::Read, 0, 16 * MIB) },
         ),
         case(
             "holes",
             "--rw=write:12k --size=16m",
-            FioPattern { modifier: Some(Modifier::Skip(12_288)), ..pattern(Direction::Write, 0, 16 * MIB) },
+            FioPattern { modifier: Some(RwModifier::Skip(12_288)), ..pattern(Direction::Write, 0, 16 * MIB) },
         ),
         case("random trim and write", "--rw=randtrimwrite --size=16m", pattern(Direction::TrimWrite, 100, 16 * MIB)),
         case(
@@ -195,7 +195,7 @@ fn more_cases() -> Vec<Case> {
         case(
             "more than a pass",
             "--rw=randread --size=16m --io_size=40m --bs=8k",
-            FioPattern { bytes: 40 * MIB, blocks: all(Blocks::Fixed(8 * KIB)), ..random(16 * MIB) },
+            FioPattern { bytes: 40 * MIB, blocks: all(BlockSizes::Fixed(8 * KIB)), ..random(16 * MIB) },
         ),
         case(
             "a number of requests",
@@ -265,7 +265,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
     let mut entries = Vec::new();
     loop {
         match workload.next(Instant::ZERO) {
-            Next::Request(request) => {
+            SourcePoll::Request(request) => {
                 entries.push((request.op, request.lba * 512, u64::from(request.sectors) * 512));
                 let (tag, status, submitted, finished) = (request.tag, Status::Done, Instant::ZERO, Instant::ZERO);
                 let parts = Parts::default();
@@ -274,7 +274,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
                     &Completion { tag, status, submitted, finished, parts, effort: Effort::default() },
                 );
             }
-            Next::Done => return entries,
+            SourcePoll::Done => return entries,
             other => panic!("an unpaced job against an instant device waits: {other:?}"),
         }
     }
@@ -309,7 +309,7 @@ fn passes(pattern: &FioPattern) -> f64 {
 /// Requests in sequence from one random place, on average: only the places of runs are independent.
 fn mean_run(pattern: &FioPattern) -> f64 {
     match pattern.modifier {
-        Some(Modifier::Run(length)) => f64::from(length),
+        Some(RwModifier::Run(length)) => f64::from(length),
         _ if pattern.random[0] == 0 => 1.0,
         _ => 100.0 / f64::from(pattern.random[0]),
     }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::fio::{self, Context};
+use seekwise_formats::fio::{self, FioContext};
 
 /// A drive of 160 GB.
 const SECTORS: u64 = 312_581_808;
@@ -92,7 +92,7 @@ const REFUSED: &[(&str, usize)] = &[
 fn read(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<(usize, usize), Vec<Diagnostic>> {
     let text = String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
     let include = |path: &str| fs::read_to_string(path).map_err(|error| error.to_string());
-    let context = Context { environment, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
+    let context = FioContext { environment, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
     let file = fio::parse(&path.to_string_lossy(), &text, &context)?;
     file.job(SECTORS).map(|(job, warnings)| (job.workers.len(), warnings.len()))
 }
@@ -162,7 +162,7 @@ fn damaged_files_never_panic() {
     files(&wild.join("fio-examples"), &mut paths);
     let include = |_: &str| Err("nothing to include".to_owned());
     let context =
-        Context { environment: &variable, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
+        FioContext { environment: &variable, include: &include, page_size: 4096, memory_mb: 8192, processors: 4 };
     let (mut state, mut tried, mut jobs) = (1u64, 0, 0);
     let mut next = |below: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

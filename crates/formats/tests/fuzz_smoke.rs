@@ -217,14 +217,14 @@ fn the_seeds_are_valid() {
     assert_eq!(iometer::results::parse("seed", CSV).unwrap().0[0].rows.len(), 3);
     assert_eq!(fio_json::read(JSON).unwrap().len(), 2);
     let text = |bytes| str::from_utf8(bytes).unwrap();
-    let context = fio::Context { environment: &|_| Some("/dev/sda".to_owned()), ..fio::Context::bare() };
+    let context = fio::FioContext { environment: &|_| Some("/dev/sda".to_owned()), ..fio::FioContext::bare() };
     let (job, _) = fio::parse("seed", text(FIO), &context).unwrap().job(312_581_808).unwrap();
     assert_eq!(job.workers.len(), 3);
     assert!(profile::parse("seed", text(PROFILE)).unwrap().profile().is_ok());
     assert_eq!(seekwise_formats::expression::parse(text(EXPRESSION)).map(|seed| seed.each.len()), Ok(2));
     assert_eq!(study::parse("seed", text(STUDY)).unwrap().claim.len(), 1);
     let drive = |_: &str| Ok(include_str!("../../../drives/barracuda-7200.7.toml").to_owned());
-    assert!(stack::Stack::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
+    assert!(stack::StackFile::parse("seed", text(STACK)).unwrap().build(&drive).unwrap().stack.layers.len() > 1);
     assert_eq!(trace::measured::parse("seed", text(TRACE)).unwrap().lines, [3, 5]);
     assert_eq!(trace::measured::parse("seed", text(OTHER_TRACE)).unwrap().rows.len(), 2);
     for bytes in [DISKSIM, DISKSIM_VARIANT, DISKSIM_TABLE] {
@@ -235,7 +235,7 @@ fn the_seeds_are_valid() {
         };
         assert!(seekwise_formats::disksim::import("seed", parts[0], &load, None, "seed").is_ok());
     }
-    let ends = signature::Ends { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
+    let ends = signature::DiskEnds { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
     assert_eq!(signature::signatures(ends).len(), 4);
     assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
 }

@@ -1,7 +1,7 @@
 //! Iometer configurations: the grammar's versions, and the job each test type makes.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::iometer::icf::{self, Assignment, Config, Spawn, TestType, Version};
+use seekwise_formats::iometer::icf::{self, IcfVersion, IometerConfig, SpecAssignment, TestType, WorkerSpawn};
 use seekwise_model::time::Span;
 use seekwise_model::workload::{IometerPattern, Job, Pattern, Region, Worker};
 
@@ -55,7 +55,7 @@ fn managers(list: &[String]) -> String {
     format!("'MANAGER LIST ====\n{}'END manager list\nVersion 1.1.0\n", list.concat())
 }
 
-fn parse(text: &str) -> (Config, Vec<Diagnostic>) {
+fn parse(text: &str) -> (IometerConfig, Vec<Diagnostic>) {
     icf::parse("a.icf", text.as_bytes()).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
@@ -93,10 +93,10 @@ fn reads_every_field_of_the_current_version() {
     )];
     let (config, warnings) = parse(&(setup("CYCLE_OUTSTANDING_IOS") + SPEC + &managers(&list)));
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!(config.version, Version::Numbered([1, 1, 0]));
+    assert_eq!(config.version, IcfVersion::Numbered([1, 1, 0]));
     assert_eq!(config.description, "A test");
     assert_eq!((config.run_time, config.ramp), (Span::from_secs(605), Span::from_secs(30)));
-    assert_eq!(config.disk_workers, Spawn::PerProcessor);
+    assert_eq!(config.disk_workers, WorkerSpawn::PerProcessor);
     assert_eq!(config.test_type, TestType::CycleOutstandingIos);
     let depth = config.depth_cycling;
     assert_eq!((depth.steps.start, depth.end, depth.steps.step, depth.steps.exponential), (1, 40, 4, true));
@@ -115,18 +115,18 @@ fn the_first_line_may_be_a_bare_date_of_1998() {
                 512,30,100,0,0,1\n4096,70,0,50,0,1\n\
                 'END access specifications\n";
     let (config, _) = parse(text);
-    assert_eq!(config.version, Version::Dated(19_980_105));
+    assert_eq!(config.version, IcfVersion::Dated(19_980_105));
     let names: Vec<&str> = config.specs.iter().map(|spec| spec.spec.name.as_str()).collect();
     assert_eq!(names, ["2 KiB random 67% reads", "Untitled"]);
     assert_eq!(config.specs[1].spec.lines.len(), 2);
-    assert!(config.specs.iter().all(|spec| spec.assignment == Assignment::All));
+    assert!(config.specs.iter().all(|spec| spec.assignment == SpecAssignment::All));
     assert_eq!(widths(&job(text).0), [1, 1]);
 }
 
 #[test]
 fn a_dated_version_may_end_in_a_blank() {
     let (config, _) = parse(&format!("Version 2008.06.18 \n{SPEC}"));
-    assert_eq!(config.version, Version::Dated(20_080_618));
+    assert_eq!(config.version, IcfVersion::Dated(20_080_618));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn latin_1_crlf_any_case_and_missing_values_are_read() {
     assert_eq!(config.description, "");
     assert_eq!(config.run_time, Span::from_secs(2));
     assert_eq!(config.specs[0].spec.name, "Prüfung");
-    assert_eq!(config.specs[0].assignment, Assignment::All);
+    assert_eq!(config.specs[0].assignment, SpecAssignment::All);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod shared_files;
 
-use seekwise_formats::iometer::results::{self, Subject, Test};
+use seekwise_formats::iometer::results::{self, IometerTest, ResultSubject};
 
 /// As 2003 to 2008 wrote them: `MBps` counts MiB, no histogram, a processor's row with too few commas.
 const OLD: &str = "'Test Type,Test Description\r
@@ -55,7 +55,7 @@ B,0
 Aborted test
 ";
 
-fn parse(text: &str) -> (Vec<Test>, Vec<String>) {
+fn parse(text: &str) -> (Vec<IometerTest>, Vec<String>) {
     let (tests, warnings) = results::parse("r.csv", text.as_bytes()).unwrap();
     (tests, warnings.iter().map(ToString::to_string).collect())
 }
@@ -76,8 +76,8 @@ fn old_files_count_mib_and_lack_columns() {
     assert_eq!((all.disks, all.queue_depth, all.ios.read), (Some(2), Some(32), Some(4830.0)));
     assert_eq!(all.cpu_effectiveness, Some(125.6));
     assert!(all.histogram.is_empty());
-    assert_eq!((&test.rows[1].subject, test.rows[1].iops.total), (&Subject::Processor, None));
-    assert_eq!((&test.rows[2].subject, test.rows[2].iops.total), (&Subject::Disk, Some(50.25)));
+    assert_eq!((&test.rows[1].subject, test.rows[1].iops.total), (&ResultSubject::Processor, None));
+    assert_eq!((&test.rows[2].subject, test.rows[2].iops.total), (&ResultSubject::Disk, Some(50.25)));
     assert_eq!(
         warnings,
         [
@@ -131,15 +131,15 @@ fn real_heads_and_captions_are_read() {
             ("1.1.0", Some("<TS>"), Some("<TS>"))
         );
         assert_eq!((test.specs[0].lines[0].size, test.specs[0].lines[0].share), (65_536, 100));
-        let of = |subject: Subject| test.rows.iter().filter(|row| row.subject == subject).count() as u64;
+        let of = |subject: ResultSubject| test.rows.iter().filter(|row| row.subject == subject).count() as u64;
         let all = &test.rows[0];
         assert_eq!(
             (all.workers, all.disks),
-            (Some(of(Subject::Worker)), Some(of(Subject::Disk))),
+            (Some(of(ResultSubject::Worker)), Some(of(ResultSubject::Disk))),
             "{}",
             path.display()
         );
-        assert_eq!((all.managers, of(Subject::Processor)), (Some(of(Subject::Manager)), 32));
+        assert_eq!((all.managers, of(ResultSubject::Processor)), (Some(of(ResultSubject::Manager)), 32));
         assert!(all.spec == test.specs[0].name && all.iops.total.is_none());
     }
 }

@@ -5,19 +5,19 @@ mod shared_files;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use seekwise_formats::iometer::icf::{self, Config};
+use seekwise_formats::iometer::icf::{self, IometerConfig};
 use seekwise_formats::iometer::standard;
 
 /// Sectors of a 160-GB drive of 2005.
 const DRIVE: u64 = 312_581_808;
 
-fn parse(path: &Path) -> (Config, Vec<String>) {
+fn parse(path: &Path) -> (IometerConfig, Vec<String>) {
     let bytes = std::fs::read(path).unwrap();
     let (config, warnings) = icf::parse(&path.to_string_lossy(), &bytes).unwrap_or_else(|errors| panic!("{errors:?}"));
     (config, warnings.iter().map(ToString::to_string).collect())
 }
 
-fn named(paths: &[std::path::PathBuf], name: &str) -> Option<Config> {
+fn named(paths: &[std::path::PathBuf], name: &str) -> Option<IometerConfig> {
     paths.iter().find(|path| path.ends_with(name)).map(|path| parse(path).0)
 }
 
@@ -80,7 +80,7 @@ fn a_file_is_read_as_iometer_read_it() {
     };
     // Iometer numbers managers itself when it saves; lines and version are those of another file.
     for config in [&mut source, &mut saved_again] {
-        config.version = icf::Version::Unstated;
+        config.version = icf::IcfVersion::Unstated;
         config.file.clear();
         config.specs.iter_mut().for_each(|spec| spec.line = 0);
         for manager in &mut config.managers {

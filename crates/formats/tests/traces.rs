@@ -2,22 +2,24 @@
 //! not sorted.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::trace::survey::{Survey, survey};
-use seekwise_formats::trace::{Entry, Event, FORMATS, Format, Part, Reading, Units, Wait, name_of, open};
+use seekwise_formats::trace::survey::{TraceSurvey, survey};
+use seekwise_formats::trace::{
+    FORMATS, KernelEvent, TraceEntry, TraceFormat, TracePart, TraceReadOptions, TraceUnits, WaitMeaning, name_of, open,
+};
 use seekwise_model::block::Op;
 
-fn part(bytes: &[u8]) -> Part {
+fn part(bytes: &[u8]) -> TracePart {
     ("t".to_owned(), Box::new(std::io::Cursor::new(bytes.to_vec())))
 }
 
 /// Instant in nanoseconds, operation, device, sector, sectors, response in nanoseconds.
 type Row = (u64, Op, String, u64, u32, Option<u64>);
 
-fn rows_of(bytes: &[u8], reading: &Reading) -> Result<Vec<Row>, Diagnostic> {
+fn rows_of(bytes: &[u8], reading: &TraceReadOptions) -> Result<Vec<Row>, Diagnostic> {
     let mut reader = open(vec![part(bytes)], reading)?;
     let mut rows = Vec::new();
     while let Some(entry) = reader.read()? {
-        let Entry { at, response, op, device, lba, sectors, .. } = entry;
+        let TraceEntry { at, response, op, device, lba, sectors, .. } = entry;
         let device = reader.devices()[device as usize].clone();
         rows.push((at.nanos(), op, device, lba, sectors, response.map(|it| it.nanos())));
     }
@@ -25,10 +27,10 @@ fn rows_of(bytes: &[u8], reading: &Reading) -> Result<Vec<Row>, Diagnostic> {
 }
 
 fn rows(text: &str) -> Vec<Row> {
-    rows_of(text.as_bytes(), &Reading::default()).unwrap()
+    rows_of(text.as_bytes(), &TraceReadOptions::default()).unwrap()
 }
 
-fn surveyed(text: &str, reading: &Reading) -> Result<Survey, String> {
+fn surveyed(text: &str, reading: &TraceReadOptions) -> Result<TraceSurvey, String> {
     let parts = || Ok(vec![part(text.as_bytes())]);
     let found = survey(&parts, reading, false).map_err(|fault| fault.to_string())?;
     found.instants_fit("t", reading).map_err(|fault| fault.to_string())?;
@@ -36,7 +38,7 @@ fn surveyed(text: &str, reading: &Reading) -> Result<Survey, String> {
 }
 
 fn said(text: &str) -> String {
-    surveyed(text, &Reading::default()).map(|survey| format!("{survey:?}")).unwrap_err()
+    surveyed(text, &TraceReadOptions::default()).map(|survey| format!("{survey:?}")).unwrap_err()
 }
 
 fn row(at: u64, op: Op, device: &str, lba: u64, sectors: u32, response: Option<u64>) -> Row {
@@ -71,9 +73,9 @@ fn msr() {
     );
     let turned: String = MSR.lines().rev().map(|line| format!("{line}\n")).collect();
     assert_eq!(rows(&turned), expected, "order is made");
-    assert_eq!(surveyed(&turned, &Reading::default()).unwrap().met.reordered, 1);
+    assert_eq!(surveyed(&turned, &TraceReadOptions::default()).unwrap().met.reordered, 1);
     assert_eq!(
-        surveyed(&turned, &Reading { window: 1, ..Reading::default() }).unwrap_err(),
+        surveyed(&turned, &TraceReadOptions { window: 1, ..TraceReadOptions::default() }).unwrap_err(),
         "t:2: `time`: it is 1.332053 s earlier than a line more than 1 requests before it; expected a trace sorted by \
          time, or a larger trace.window"
     );
@@ -89,7 +91,7 @@ fn spc() {
         row(1_500_000_000, Op::Read, "0", 303_574, 1, None),
     ];
     assert_eq!(rows(SPC), expected);
-    assert_eq!(surveyed(SPC, &Reading::default()).unwrap().ragged, 1);
+    assert_eq!(surveyed(SPC, &TraceReadOptions::default()).unwrap().ragged, 1);
     assert_eq!(
         said(&SPC.replace("0.026214,more", "0 026214")),
         "t:2: `Timestamp`: `0 026214` is invalid; expected a time in seconds"
@@ -104,10 +106,10 @@ fn spc() {
         "t: `trace.length`: every request is smaller than a sector of 512 bytes, as SPC (UMass) counts bytes; expected sizes in bytes, or \
          trace.length=512 if they are in sectors"
     );
-    let right = Reading { length: Some(512), ..Reading::default() };
+    let right = TraceReadOptions { length: Some(512), ..TraceReadOptions::default() };
     assert_eq!(surveyed(&sectors, &right).unwrap().largest, 8);
     let unsorted: String = SPC.lines().rev().map(|line| format!("{line}\n")).collect();
-    assert_eq!(surveyed(&unsorted, &Reading::default()).unwrap().met.reordered, 2);
+    assert_eq!(surveyed(&unsorted, &TraceReadOptions::default()).unwrap().met.reordered, 2);
 }
 
 const DISKSIM: &str = "0.000 5 170843704 56 1\n1.037 5 170843768 120 0\n9.315 5 170843760 8 81\n";
@@ -179,10 +181,10 @@ fn iolog_of_three_versions() {
     let two = "fio version 2 iolog\nf add\nf open\nf write 4096 4096\nf wait 1000 0\nf datasync 0 0\nf wait 3000 0\nf read 0 512\n";
     let at = |text: &str| rows(text).iter().map(|row| row.0).collect::<Vec<_>>();
     assert_eq!(at(two), [0, 1_000_000_000, 3_000_000_000], "milliseconds from the beginning, as fio's code has it");
-    let found = surveyed(&two.replace("3000", "300"), &Reading::default()).unwrap();
+    let found = surveyed(&two.replace("3000", "300"), &TraceReadOptions::default()).unwrap();
     assert_eq!(
         (found.wait, found.span.nanos()),
-        (Some(Wait::Relative), 1_300_000),
+        (Some(WaitMeaning::Relative), 1_300_000),
         "one that goes back is of microseconds"
     );
     let one = "0, 4096, 512\n1, 0, 1024\n";
@@ -211,9 +213,9 @@ fn alibaba() {
     let expected =
         [row(0, Op::Write, "419", 17_173_304, 32, None), row(46_000, Op::Read, "725", 115_449_856, 704, None)];
     assert_eq!(rows(ALIBABA), expected);
-    let one = Reading { device: Some("725".to_owned()), ..Reading::default() };
+    let one = TraceReadOptions { device: Some("725".to_owned()), ..TraceReadOptions::default() };
     assert_eq!(rows_of(ALIBABA.as_bytes(), &one).unwrap(), [row(0, Op::Read, "725", 115_449_856, 704, None)]);
-    let none = Reading { device: Some("726".to_owned()), ..Reading::default() };
+    let none = TraceReadOptions { device: Some("726".to_owned()), ..TraceReadOptions::default() };
     assert_eq!(
         surveyed(ALIBABA, &none).unwrap_err(),
         "t: `trace.device`: no request belongs to `726`; expected 419, 725"
@@ -249,7 +251,7 @@ fn tencent() {
     let bytes: String = (0..9).map(|i| format!("15383232{i:02},{},4096,0,1\n", i * 1_048_576)).collect();
     assert!(said(&bytes).contains("Tencent (2018) counts sectors of 512 bytes"));
     let turned = format!("1538323202,8,8,0,1063\n{TENCENT}");
-    assert_eq!(surveyed(&turned, &Reading::default()).unwrap().met.reordered, 3);
+    assert_eq!(surveyed(&turned, &TraceReadOptions::default()).unwrap().met.reordered, 3);
 }
 
 const BIOSNOOP: &str = "Tracing block device I/O... Hit Ctrl-C to end.\n\
@@ -274,7 +276,11 @@ fn biosnoop() {
     let milliseconds = BIOSNOOP.replace("0.000004", "4000.5").replace("0.011969", "99000000.25");
     assert!(said(&milliseconds).contains("timestamps are taken as seconds"), "{}", said(&milliseconds));
     let late = BIOSNOOP.replace("0.60", "20.0");
-    assert_eq!(surveyed(&late, &Reading::default()).unwrap().met.reordered, 1, "it began first and ended last");
+    assert_eq!(
+        surveyed(&late, &TraceReadOptions::default()).unwrap().met.reordered,
+        1,
+        "it began first and ended last"
+    );
 }
 
 const BLKPARSE: &str = "  8,16   5        1     0.000000000 18615  A   R 1444645666 + 256 <- (8,17) 1444645632\n\
@@ -299,7 +305,7 @@ fn blkparse() {
         row(10_150, Op::Trim, "8,16", 64, 64, None),
     ];
     assert_eq!(rows(BLKPARSE), expected);
-    let issued = Reading { event: Event::Issued, ..Reading::default() };
+    let issued = TraceReadOptions { event: KernelEvent::Issued, ..TraceReadOptions::default() };
     assert_eq!(
         rows_of(BLKPARSE.as_bytes(), &issued).unwrap(),
         [row(0, Op::Read, "8,16", 1_444_645_666, 16, Some(2_000))]
@@ -317,16 +323,16 @@ fn blkparse() {
         "{}",
         said(cut)
     );
-    let unit = surveyed(BLKPARSE, &Reading { time: Some(1), ..Reading::default() });
+    let unit = surveyed(BLKPARSE, &TraceReadOptions { time: Some(1), ..TraceReadOptions::default() });
     assert_eq!(
         unit.unwrap_err(),
         "t: `trace.time`: blkparse's text has no such setting; expected no unit of time, which is fixed"
     );
     let unsorted = BLKPARSE.replace("0.000001850", "0.000006900");
-    assert_eq!(surveyed(&unsorted, &Reading::default()).unwrap().met.reordered, 1);
+    assert_eq!(surveyed(&unsorted, &TraceReadOptions::default()).unwrap().met.reordered, 1);
     let wrong: String = BLKPARSE.replace("0.0000", "98765.0").replace("98765.000000000", "0.000000000");
     let wrong = wrong.replace("98765.001850", "1.0");
-    assert!(surveyed(&wrong, &Reading::default()).unwrap_err().contains("which no device can do"));
+    assert!(surveyed(&wrong, &TraceReadOptions::default()).unwrap_err().contains("which no device can do"));
 }
 
 /// A record of version 7 or 8.
@@ -377,9 +383,13 @@ fn blktrace_of_both_versions_and_orders() {
     let expected = [row(0, Op::Read, "8,16", 800, 8, Some(40_000)), row(4_000, Op::Write, "8,16", 64, 1, None)];
     for (version, big) in [(7, false), (7, true), (8, false), (8, true)] {
         let bytes = records(version, big);
-        assert_eq!(rows_of(&bytes, &Reading::default()).unwrap(), expected, "version {version}, big-endian {big}");
-        let mut reader = open(vec![part(&bytes)], &Reading::default()).unwrap();
-        assert_eq!((reader.format, reader.read().unwrap().map(|it| it.fua)), (Format::Blktrace, Some(false)));
+        assert_eq!(
+            rows_of(&bytes, &TraceReadOptions::default()).unwrap(),
+            expected,
+            "version {version}, big-endian {big}"
+        );
+        let mut reader = open(vec![part(&bytes)], &TraceReadOptions::default()).unwrap();
+        assert_eq!((reader.format, reader.read().unwrap().map(|it| it.fua)), (TraceFormat::Blktrace, Some(false)));
         assert_eq!(reader.read().unwrap().map(|it| it.fua), Some(true));
     }
 }
@@ -388,10 +398,10 @@ fn blktrace_of_both_versions_and_orders() {
 fn blktrace_of_several_processors_is_one_and_faults_have_their_place() {
     let bytes = records(7, false);
     let other = record(7, false, (7_000, 8, 512), QUEUE | READ, b"");
-    let mut reader = open(vec![part(&bytes), part(&other)], &Reading::default()).unwrap();
+    let mut reader = open(vec![part(&bytes), part(&other)], &TraceReadOptions::default()).unwrap();
     let entries = std::iter::from_fn(|| reader.read().unwrap());
     assert_eq!(entries.map(|entry| entry.lba).collect::<Vec<_>>(), [800, 8, 64], "by their instants");
-    let fault = |bytes: &[u8]| rows_of(bytes, &Reading::default()).unwrap_err().to_string();
+    let fault = |bytes: &[u8]| rows_of(bytes, &TraceReadOptions::default()).unwrap_err().to_string();
     assert_eq!(
         fault(&bytes[..bytes.len() - 8]),
         "t: record 5 at byte 211: the file ends inside the record: 40 of 48 bytes; expected complete records; the first 211 \
@@ -406,16 +416,16 @@ fn blktrace_of_several_processors_is_one_and_faults_have_their_place() {
         "t: record 2 at byte 64: no record starts here; expected a record that starts with 0x65617400, with 7 or 8 in its last byte"
     );
     let parts = || Ok(vec![part(&record(7, false, (5, 0, 512), 7 | READ, b""))]);
-    let said = survey(&parts, &Reading::default(), false).unwrap_err().to_string();
+    let said = survey(&parts, &TraceReadOptions::default(), false).unwrap_err().to_string();
     assert!(said.ends_with("expected a trace of these, or trace.event=issued"), "{said}");
     // Slower than an hour each, in nanoseconds.
     let slow =
         [(0, 0, 512), (9_000_000_000_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
-    let found = survey(&|| Ok(vec![part(&slow)]), &Reading::default(), false).unwrap();
-    let said = found.instants_fit("t", &Reading::default()).unwrap_err().to_string();
+    let found = survey(&|| Ok(vec![part(&slow)]), &TraceReadOptions::default(), false).unwrap();
+    let said = found.instants_fit("t", &TraceReadOptions::default()).unwrap_err().to_string();
     assert!(said.contains("2 requests in 9000.000000 s are one in 2.5 hours"), "{said}");
     let turned = [(9_000, 0, 512), (5_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
-    let found = survey(&|| Ok(vec![part(&turned)]), &Reading::default(), false).unwrap();
+    let found = survey(&|| Ok(vec![part(&turned)]), &TraceReadOptions::default(), false).unwrap();
     assert_eq!(found.met.reordered, 1);
 }
 
@@ -425,12 +435,12 @@ fn our_own_recording() {
         2,500,900,done,write,64,8,1,1\n1,100,1000,done,read,0,8,0,0\norder,950,cut\n";
     let expected = [row(0, Op::Read, "disk", 0, 8, Some(900)), row(400, Op::Write, "disk", 64, 8, Some(400))];
     assert_eq!(rows(text), expected);
-    let met = open(vec![part(text.as_bytes())], &Reading::default()).map(|mut reader| {
+    let met = open(vec![part(text.as_bytes())], &TraceReadOptions::default()).map(|mut reader| {
         while reader.read().unwrap().is_some() {}
         reader.met()
     });
     assert_eq!(met.map(|met| (met.reordered, met.passed_over)).unwrap(), (1, 1));
-    let fault = rows_of(text.replace("done,read", "done,reed").as_bytes(), &Reading::default()).unwrap_err();
+    let fault = rows_of(text.replace("done,read", "done,reed").as_bytes(), &TraceReadOptions::default()).unwrap_err();
     assert_eq!(fault.to_string(), "t:5: `op`: `reed` is invalid; expected read, write, flush or trim");
     assert!(
         said(&text[..text.find("done,read").unwrap()]).starts_with("t:5: the file ends inside this line: 4 values")
@@ -445,7 +455,7 @@ fn the_guide_has_every_format() {
         let row = guide.lines().find(|line| line.starts_with(&format!("| `{}` | {} |", known.word, known.title)));
         let row = row.unwrap_or_else(|| panic!("the guide has no row of {}", known.word));
         let counted = |bytes: u64| if bytes == 1 { "bytes" } else { "sectors" };
-        let Units { time, address, length } = known.units;
+        let TraceUnits { time, address, length } = known.units;
         let response = if known.responses { "yes" } else { "no" };
         let end = format!("| {} | {} | {} | {response} |", name_of(time), counted(address), counted(length));
         assert!(row.ends_with(&end), "{row}: {end}");
@@ -460,7 +470,7 @@ fn what_is_no_trace_is_told_what_one_is() {
          alibaba, tencent, biosnoop, recording; set trace.format=NAME to name it"
     );
     assert_eq!(said(""), "t: the file is empty; expected a trace");
-    let named = Reading { format: Some(Format::Msr), ..Reading::default() };
+    let named = TraceReadOptions { format: Some(TraceFormat::Msr), ..TraceReadOptions::default() };
     assert!(surveyed("1,2,3\n", &named).unwrap_err().starts_with("t:1: 3 values; expected Timestamp,Hostname"));
     let long = format!("{}\n{}\n", SPC.trim_end(), "9".repeat(70_000));
     assert_eq!(said(&long), "t:4: the line is longer than 65536 bytes");

@@ -9,9 +9,9 @@ use std::process::ExitCode;
 use rayon::prelude::*;
 use seekwise_formats::study::{self, Study};
 use seekwise_lab::finding::Evidence;
-use seekwise_lab::inputs::{Inputs, Taken};
-use seekwise_lab::made::MadeFrom;
-use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::inputs::{InputTexts, Inputs};
+use seekwise_lab::made::StudyProvenance;
+use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::{RunRecord, measure};
 use seekwise_lab::stats::{Judgement, Verdict};
 use seekwise_model::rng::Seed;
@@ -46,7 +46,7 @@ const METRICS: [&str; 10] =
 
 fn main() -> ExitCode {
     let comparisons = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(COMPARISONS);
-    let jobs: Vec<Prepared> = JOBS.iter().map(|job| prepared(*job)).collect();
+    let jobs: Vec<PreparedCell> = JOBS.iter().map(|job| prepared(*job)).collect();
     let pairs: Vec<[Vec<RunRecord>; 2]> = (0..comparisons)
         .into_par_iter()
         .map(|index| [0, 1].map(|side| runs(&jobs[index % jobs.len()], (index * 2 + side) as u64)))
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the table by metric; false if an interval surely excludes 1 more often than promised.
-fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
+fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &PreparedCell) -> bool {
     println!(
         "\n| metric | job | pairs | both sides the same | intervals without 1 | 95 % interval | false verdicts \
          |\n|---|---|---|---|---|---|---|"
@@ -102,7 +102,7 @@ fn by_metric(pairs: &[[Vec<RunRecord>; 2]], side: &Prepared) -> bool {
 }
 
 /// The judgement of one comparison; `None` if a run has no such figure.
-fn alone((study, made): &(Study, MadeFrom), pair: &[Vec<RunRecord>; 2]) -> Option<Judgement> {
+fn alone((study, made): &(Study, StudyProvenance), pair: &[Vec<RunRecord>; 2]) -> Option<Judgement> {
     let sides = pair.iter().enumerate();
     let records: Vec<RunRecord> =
         sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
@@ -140,7 +140,7 @@ fn said(what: &str, wrong: usize, of: usize) -> bool {
     low <= ALPHA
 }
 
-fn prepared((job, depth): (&str, &str)) -> Prepared {
+fn prepared((job, depth): (&str, &str)) -> PreparedCell {
     let settings = [
         ("job", job),
         ("drive", "barracuda-7200.7-ncq"),
@@ -158,7 +158,7 @@ fn prepared((job, depth): (&str, &str)) -> Prepared {
 }
 
 /// The runs of one side; no other side has its seeds.
-fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
+fn runs(prepared: &PreparedCell, side: u64) -> Vec<RunRecord> {
     let one = |run: u32| {
         let seed = Seed(1).run(side * u64::from(RUNS) + u64::from(run)).0;
         let measured = measure(&prepared.target, &prepared.job, seed, |_| {}).expect("a valid job");
@@ -168,12 +168,12 @@ fn runs(prepared: &Prepared, side: u64) -> Vec<RunRecord> {
 }
 
 /// A study of `cells` cells with two equal sides each, and what makes its results.
-fn of(cells: usize, side: &Prepared) -> (Study, MadeFrom) {
+fn of(cells: usize, side: &PreparedCell) -> (Study, StudyProvenance) {
     judging(cells, side, "metric = 'mean'\n")
 }
 
 /// The same study, with more lines for its comparison.
-fn judging(cells: usize, side: &Prepared, lines: &str) -> (Study, MadeFrom) {
+fn judging(cells: usize, side: &PreparedCell, lines: &str) -> (Study, StudyProvenance) {
     let places: Vec<String> = (0..cells).map(|cell| cell.to_string()).collect();
     let text = format!(
         "title = 't'\nquestion = 'q'\nruns = {RUNS}\n[[factor]]\nname = 'place'\nkey = 'k'\nlevels = [{}]\n\
@@ -183,12 +183,12 @@ fn judging(cells: usize, side: &Prepared, lines: &str) -> (Study, MadeFrom) {
     );
     let study = study::parse("equal sides", &text).expect("a valid study");
     let cells = plan::cells(&study);
-    let made = MadeFrom::new(&text, &study, &cells, &vec![side.clone(); cells.len()], Taken::default());
+    let made = StudyProvenance::new(&text, &study, &cells, &vec![side.clone(); cells.len()], InputTexts::default());
     (study, made)
 }
 
 /// The cells' comparisons, judged together.
-fn judged((study, made): &(Study, MadeFrom), pairs: &[[Vec<RunRecord>; 2]]) -> Counts {
+fn judged((study, made): &(Study, StudyProvenance), pairs: &[[Vec<RunRecord>; 2]]) -> Counts {
     let sides = pairs.iter().flatten().enumerate();
     let records: Vec<RunRecord> =
         sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();

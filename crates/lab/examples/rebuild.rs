@@ -10,14 +10,14 @@ use std::error::Error;
 use std::time::Instant as Clock;
 
 use plotters::prelude::*;
-use seekwise_formats::stack::Stack as StackFile;
+use seekwise_formats::stack::StackFile;
 use seekwise_lab::catalogue;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::stats::histogram::Histogram;
 use seekwise_model::block::{Control, Device};
 use seekwise_model::engine::Engine;
 use seekwise_model::host::array::Array;
-use seekwise_model::host::layer::Layered;
+use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::below_array;
@@ -48,7 +48,7 @@ const PHASES: [&str; 4] = ["before", "one drive missing", "rebuild", "after"];
 const SHARES: [(&str, f64); 3] = [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)];
 
 struct Run {
-    engine: Engine<Issuer, Layered<Array>>,
+    engine: Engine<Issuer, LayeredDevice<Array>>,
     points: Vec<Point>,
 }
 

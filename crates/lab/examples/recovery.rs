@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use seekwise_formats::profile::{self, DriveFile};
-use seekwise_formats::trace::measured::{self, Trace};
+use seekwise_formats::trace::measured::{self, MeasuredTrace};
 use seekwise_lab::fit::bench::share_better;
-use seekwise_lab::fit::data::{Data, Part, Traced};
+use seekwise_lab::fit::data::{DataSplit, FitData, FitTrace};
 use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
-use seekwise_lab::fit::search::Effort;
-use seekwise_lab::fit::{Fitted, fit};
+use seekwise_lab::fit::search::SearchEffort;
+use seekwise_lab::fit::{FitResult, fit};
 use seekwise_lab::validate::play;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::Span;
@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Counts {
+fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize) -> Counts {
     let mut chance = Seed(index).stream("recovery");
     let parameters = parameter::of(drive, &[]);
     let truth = moved(&parameters, &mut chance);
@@ -87,20 +87,21 @@ fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Coun
     let times = play("trace", trace, &profile, Timing::Think, Seed(1), &mut |_| ()).expect("a trace on the drive");
     let noisy = |time: &Span| Span::from_nanos((time.nanos() as f64 + NOISE * normal(&mut chance)).max(1.0) as u64);
     let measured = times.simulated.iter().map(noisy).collect();
-    let noisy = Trace { measured, ..trace.clone() };
-    let traced = Traced::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
-    let data = [Data::Traced(Box::new(traced))];
-    let found = fit(drive, parameters, &data, Effort { generations }, BTreeMap::new(), &|_, _, _| ());
-    let least = data[0].losses(&real, Part::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
+    let noisy = MeasuredTrace { measured, ..trace.clone() };
+    let traced = FitTrace::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
+    let data = [FitData::Traced(Box::new(traced))];
+    let found = fit(drive, parameters, &data, SearchEffort { generations }, BTreeMap::new(), &|_, _, _| ());
+    let least =
+        data[0].losses(&real, DataSplit::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
     println!(
         "\ndrive {index}: loss seen {:.4} to {:.4}, in truth {least:.4}; held back {:?}",
         found.seen.0, found.seen.1, found.held
     );
-    let draws = data[0].draws(Part::Seen, DRAWS, "recovery");
+    let draws = data[0].draws(DataSplit::Seen, DRAWS, "recovery");
     let losses = |point: &[f64]| {
         let drive = parameter::apply(drive, &found.parameters, point).expect("a drive within its ranges");
         data[0]
-            .losses(&drive, Part::Seen, Some(&draws))
+            .losses(&drive, DataSplit::Seen, Some(&draws))
             .expect("a drive that can be built")
             .expect("a part that is seen")
     };
@@ -113,7 +114,7 @@ fn one(drive: &DriveFile, trace: &Trace, index: u64, generations: usize) -> Coun
 }
 
 /// The result for each figure that moved, in truth or in the fit.
-fn told(found: &Fitted, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Counts {
+fn told(found: &FitResult, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Counts {
     let mut counts = Counts::default();
     for (index, parameter) in found.parameters.iter().enumerate() {
         let (truly, now) = (truth[index], found.point[index]);

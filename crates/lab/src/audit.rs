@@ -10,7 +10,7 @@ mod lattice;
 mod signs;
 
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::audit::{Elsewhere, SCATTERED, Timings, Took};
+use seekwise_run::audit::{AuditInterval, AuditTimings, SCATTERED, TwoOverwrites};
 use serde::Serialize;
 
 pub use self::lattice::{Lattice, SPEEDS};
@@ -20,7 +20,7 @@ use crate::plot::Picture;
 /// What a disk does with a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum AuditVerdict {
     /// It rotates and caches writes, and a flush waits for the medium.
     Honest,
     /// It rotates, and each write waits for the medium.
@@ -46,16 +46,16 @@ pub enum Certainty {
     Certain,
 }
 
-impl Verdict {
+impl AuditVerdict {
     /// The verdict in words.
     pub fn words(self) -> &'static str {
         match self {
-            Verdict::Honest => "rotating and honest",
-            Verdict::CacheOff => "rotating, write cache off",
-            Verdict::FlushIgnored => "flush ignored",
-            Verdict::FuaIgnored => "flush honest, forced writes (FUA) ignored",
-            Verdict::ProtectedOrFlash => "power-protected or flash",
-            Verdict::CannotTell => "cannot tell",
+            AuditVerdict::Honest => "rotating and honest",
+            AuditVerdict::CacheOff => "rotating, write cache off",
+            AuditVerdict::FlushIgnored => "flush ignored",
+            AuditVerdict::FuaIgnored => "flush honest, forced writes (FUA) ignored",
+            AuditVerdict::ProtectedOrFlash => "power-protected or flash",
+            AuditVerdict::CannotTell => "cannot tell",
         }
     }
 }
@@ -73,7 +73,7 @@ impl Certainty {
 
 /// Medians of the measurements, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Figures {
+pub struct AuditMedians {
     /// A read of a random place.
     pub read_ms: f64,
     /// A read of a place just read.
@@ -98,8 +98,8 @@ pub struct Figures {
 
 /// The result of an audit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Judgement {
-    pub verdict: Verdict,
+pub struct AuditJudgement {
+    pub verdict: AuditVerdict,
     pub certainty: Certainty,
     /// The reasons, a sentence each.
     pub why: Vec<String>,
@@ -113,7 +113,7 @@ pub struct Judgement {
     pub forced: Lattice,
     /// Further signs of a spindle of that period.
     pub signs: Signs,
-    pub figures: Figures,
+    pub figures: AuditMedians,
 }
 
 /// Half the mean rotational latency of the fastest spindle (15,000 a minute: 4 ms a revolution, 2 ms on average): no
@@ -130,13 +130,13 @@ const WAITS_MS: f64 = 2.0;
 const REACHES: f64 = 0.1;
 
 /// The verdict on these timings.
-pub fn judge(timings: &Timings) -> Judgement {
+pub fn judge(timings: &AuditTimings) -> AuditJudgement {
     let flushes = lattice::of(&timings.overwrites.iter().map(|it| it.flush.to).collect::<Vec<_>>());
     let writes = lattice::of(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
     let forced = lattice::of(&timings.forced.iter().map(|it| it.to).collect::<Vec<_>>());
     let figures = figures(timings);
     let revolution = spindle(&[writes, flushes, forced]);
-    let ends: fn(&Elsewhere) -> [Instant; 2] = match (writes.holds(), flushes.holds()) {
+    let ends: fn(&TwoOverwrites) -> [Instant; 2] = match (writes.holds(), flushes.holds()) {
         (true, _) => |it| [it.first.write.to, it.other.write.to],
         (false, true) => |it| [it.first.flush.to, it.other.flush.to],
         (false, false) => |it| it.forced.map(|took| took.to),
@@ -144,8 +144,8 @@ pub fn judge(timings: &Timings) -> Judgement {
     let signs = Signs::of(timings, revolution.map_or(0.0, |found| found.period_ms), ends);
     let evidence = Evidence { flushes, writes, forced, signs, figures, forces: timings.forces };
     let (verdict, certainty, why) = evidence.verdict();
-    let revolution = revolution.filter(|_| verdict != Verdict::CannotTell);
-    Judgement { verdict, certainty, why, revolution, flushes, writes, forced, signs, figures }
+    let revolution = revolution.filter(|_| verdict != AuditVerdict::CannotTell);
+    AuditJudgement { verdict, certainty, why, revolution, flushes, writes, forced, signs, figures }
 }
 
 /// A spindle has one period: the longest, because ends at two angles fit half of it; among those that fit it, the best.
@@ -155,10 +155,10 @@ fn spindle(found: &[Lattice]) -> Option<Lattice> {
     holding().filter(|it| it.period_ms > 0.95 * longest).max_by(|a, b| a.held.total_cmp(&b.held))
 }
 
-fn figures(timings: &Timings) -> Figures {
-    let took = |it: &Took| it.span();
+fn figures(timings: &AuditTimings) -> AuditMedians {
+    let took = |it: &AuditInterval| it.span();
     let overwrites = &timings.overwrites;
-    Figures {
+    AuditMedians {
         read_ms: median(timings.reads.iter().copied()),
         read_again_ms: median(timings.again.iter().copied()),
         empty_flush_ms: median(timings.empty.iter().copied()),
@@ -185,16 +185,16 @@ struct Evidence {
     writes: Lattice,
     forced: Lattice,
     signs: Signs,
-    figures: Figures,
+    figures: AuditMedians,
     forces: Option<bool>,
 }
 
-type Found = (Verdict, Certainty, Vec<String>);
+type Found = (AuditVerdict, Certainty, Vec<String>);
 
 impl Evidence {
     fn verdict(&self) -> Found {
         if self.flushes.number == 0 {
-            return (Verdict::CannotTell, Certainty::Open, vec!["Nothing was measured".to_owned()]);
+            return (AuditVerdict::CannotTell, Certainty::Open, vec!["Nothing was measured".to_owned()]);
         }
         if self.writes.holds() {
             return self.uncached();
@@ -202,7 +202,7 @@ impl Evidence {
         if self.flushes.holds() {
             return self.waits();
         }
-        let Figures { read_ms, flush_ms, scattered_flush_ms, .. } = self.figures;
+        let AuditMedians { read_ms, flush_ms, scattered_flush_ms, .. } = self.figures;
         if self.forced.holds() && flush_ms < WAITS_MS {
             let why = format!(
                 "Forced writes end whole revolutions apart ({}), a write and its flush at any time",
@@ -210,7 +210,7 @@ impl Evidence {
             );
             let mut why = vec![why, self.quick()];
             self.beside(&self.forced, &mut why);
-            return (Verdict::FlushIgnored, self.sure(&self.forced), why);
+            return (AuditVerdict::FlushIgnored, self.sure(&self.forced), why);
         }
         if read_ms < TURNS_MS {
             return self.still();
@@ -224,7 +224,7 @@ impl Evidence {
              disks behind one name, or writes that go elsewhere first",
             self.flushes
         );
-        (Verdict::CannotTell, Certainty::Open, vec![why])
+        (AuditVerdict::CannotTell, Certainty::Open, vec![why])
     }
 
     /// Certain if the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed
@@ -280,7 +280,7 @@ impl Evidence {
             return None;
         };
         let keeps = format!("Something waits for a period ({lattice})");
-        Some((Verdict::CannotTell, Certainty::Open, vec![keeps, but]))
+        Some((AuditVerdict::CannotTell, Certainty::Open, vec![keeps, but]))
     }
 
     fn uncached(&self) -> Found {
@@ -290,11 +290,11 @@ impl Evidence {
         let mut why = vec![format!("Writes end whole revolutions apart before any flush ({})", self.writes)];
         why.push(format!("A flush behind one takes {:.2} ms: there is nothing left to do", self.figures.flush_ms));
         self.beside(&self.writes, &mut why);
-        (Verdict::CacheOff, self.sure(&self.writes), why)
+        (AuditVerdict::CacheOff, self.sure(&self.writes), why)
     }
 
     fn waits(&self) -> Found {
-        let Figures { write_ms, forced_ms, scattered_flush_ms, .. } = self.figures;
+        let AuditMedians { write_ms, forced_ms, scattered_flush_ms, .. } = self.figures;
         if let Some(found) = self.contradicted(&self.flushes) {
             return found;
         }
@@ -307,14 +307,14 @@ impl Evidence {
         let certainty = self.sure(&self.flushes);
         if self.forces != Some(false) && !self.forced.holds() && forced_ms < WAITS_MS {
             why.push(format!("Forced writes are answered after {forced_ms:.2} ms at any angle ({})", self.forced));
-            return (Verdict::FuaIgnored, certainty, why);
+            return (AuditVerdict::FuaIgnored, certainty, why);
         }
-        (Verdict::Honest, certainty, why)
+        (AuditVerdict::Honest, certainty, why)
     }
 
     /// The verdict without a spindle.
     fn still(&self) -> Found {
-        let Figures { read_ms, flush_ms, .. } = self.figures;
+        let AuditMedians { read_ms, flush_ms, .. } = self.figures;
         let mut why = vec![format!(
             "Blocks of any place are read in {read_ms:.2} ms, less than a spindle lets wait: nothing turns, or memory answers"
         )];
@@ -323,12 +323,12 @@ impl Evidence {
             self.flushes
         ));
         why.push("What flash or a virtual disk keeps through a loss of power cannot be seen in its timing".to_owned());
-        (Verdict::ProtectedOrFlash, Certainty::Likely, why)
+        (AuditVerdict::ProtectedOrFlash, Certainty::Likely, why)
     }
 
     /// The verdict if it rotates and a flush does not wait.
     fn answers_early(&self) -> Found {
-        let Figures { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
+        let AuditMedians { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
         let mut why = vec![format!("It reads like a disk that turns ({read_ms:.1} ms)"), self.quick()];
         let (command, cached) = (empty_flush_ms - path_ms, read_again_ms.min(write_ms) - path_ms);
         if cached > 0.0 && command < REACHES * cached {
@@ -337,25 +337,25 @@ impl Evidence {
                  not reach the disk. Whatever drops them vouches for its cache",
                 command.max(0.0)
             ));
-            return (Verdict::FlushIgnored, Certainty::Likely, why);
+            return (AuditVerdict::FlushIgnored, Certainty::Likely, why);
         }
         if self.forces == Some(true) && forced_ms < WAITS_MS {
             why.push(format!(
                 "Forced writes are answered as early ({forced_ms:.2} ms): a disk that is safe from a loss of power needs no \
                  medium for either, one that lies would have to lie twice"
             ));
-            return (Verdict::ProtectedOrFlash, Certainty::Likely, why);
+            return (AuditVerdict::ProtectedOrFlash, Certainty::Likely, why);
         }
         why.push(
             "Either its cache is safe from a loss of power or the disk ignores flushes: both take the same time. Its data sheet \
              says which"
                 .to_owned(),
         );
-        (Verdict::CannotTell, Certainty::Open, why)
+        (AuditVerdict::CannotTell, Certainty::Open, why)
     }
 
     fn quick(&self) -> String {
-        let Figures { flush_ms, scattered_flush_ms, .. } = self.figures;
+        let AuditMedians { flush_ms, scattered_flush_ms, .. } = self.figures;
         format!(
             "A flush is answered before the medium can have the blocks: {flush_ms:.2} ms after one, {scattered_flush_ms:.2} ms after 32 \
              all over"
@@ -365,7 +365,7 @@ impl Evidence {
 
 /// The evidence as a curve: the times between the ends of overwrites with their flushes, sorted. A spindle makes steps
 /// in it.
-pub fn evidence(timings: &Timings) -> Vec<(f64, f64)> {
+pub fn evidence(timings: &AuditTimings) -> Vec<(f64, f64)> {
     let ends: Vec<Instant> = timings.overwrites.iter().map(|it| it.flush.to).collect();
     let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
     apart.sort_by(f64::total_cmp);

@@ -13,10 +13,10 @@ use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{Row, Timing};
+use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern, Region, Repeat,
-    Syncs, Worker,
+    BlockSizes, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace, Pattern,
+    RandomRepeat, Region, Syncs, Worker,
 };
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
@@ -25,7 +25,7 @@ use seekwise_run::work::Work;
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
 use crate::run::measure_first;
-use crate::stats::summary::Recorder;
+use crate::stats::summary::RunRecorder;
 use crate::validate::replay;
 
 /// The default drive.
@@ -52,7 +52,7 @@ const ROWS: u64 = 10_000;
 const SEED: u64 = 1;
 
 /// A workload of the benchmark.
-pub struct Workload {
+pub struct BenchWorkload {
     /// Its key in JSON.
     pub key: &'static str,
     /// Its description, for people.
@@ -72,48 +72,48 @@ enum Load {
     },
     Trace {
         stack: Stack,
-        rows: Vec<Row>,
+        rows: Vec<ReplayRow>,
         requests: u64,
     },
 }
 
 /// The result of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct BenchResult {
     pub requests: u64,
     /// A hash of all requests in order.
     pub stream_hash: u64,
 }
 
-impl Workload {
+impl BenchWorkload {
     /// Runs it once, with statistics and anatomy as in any run.
-    pub fn run(&self) -> Result<Ran, RunError> {
+    pub fn run(&self) -> Result<BenchResult, RunError> {
         match &self.load {
             Load::Job { most, target, job } => {
                 let measured = measure_first(*most, target, job, SEED, |_| {})?;
-                Ok(Ran { requests: measured.issued, stream_hash: measured.stream_hash })
+                Ok(BenchResult { requests: measured.issued, stream_hash: measured.stream_hash })
             }
             Load::Trace { stack, rows, requests } => {
-                let mut recorder = Recorder::new(&[0]);
+                let mut recorder = RunRecorder::new(&[0]);
                 for pass in 0..requests.div_ceil(ROWS) {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
                     replay(stack, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
                 }
                 let requests = recorder.finish(&[]).all().tally.ios();
-                Ok(Ran { requests, stream_hash: hash(rows) })
+                Ok(BenchResult { requests, stream_hash: hash(rows) })
             }
         }
     }
 }
 
 /// FNV-1a over 64-bit words.
-fn hash(rows: &[Row]) -> u64 {
+fn hash(rows: &[ReplayRow]) -> u64 {
     let words = rows.iter().flat_map(|row| [u64::from(row.sectors) << 8 | row.op as u64, row.lba, row.think.nanos()]);
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// All workloads on `drive`, a name or a file, with `requests` requests each.
-pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<Workload>, Vec<Diagnostic>> {
+pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<BenchWorkload>, Vec<Diagnostic>> {
     let with = |settings: &[(&str, &str)]| stack(drive, settings, inputs);
     let fcfs = with(&[("drive.firmware.queue.policy", "fcfs")])?;
     let sptf = with(&[("drive.firmware.queue.policy", "sptf")])?;
@@ -126,10 +126,10 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     let trace = Load::Trace { stack: fcfs.clone(), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack: Stack, job| {
         let load = Load::Job { most: u64::MAX, target: stack.into(), job: Work::Job(job) };
-        Workload { key, what, server: false, load }
+        BenchWorkload { key, what, server: false, load }
     };
     let mut workloads = vec![
-        Workload { key: "replay_per_s", what: "a trace with pauses, played again", server: false, load: trace },
+        BenchWorkload { key: "replay_per_s", what: "a trace with pauses, played again", server: false, load: trace },
         job("fcfs_qd1_per_s", "random 4 KiB reads, FCFS, depth 1", fcfs, random(1)),
         job("sptf_qd32_per_s", "random 4 KiB reads, SPTF, depth 32", sptf, random(32)),
         job("layered_per_s", "the first of these through four timed layers", layered, random(1)),
@@ -142,7 +142,7 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     ];
     for (pattern, key, what) in PATTERNS {
         let load = server(pattern, requests, inputs)?;
-        workloads.push(Workload { key, what, server: true, load });
+        workloads.push(BenchWorkload { key, what, server: true, load });
     }
     Ok(workloads)
 }
@@ -159,7 +159,7 @@ fn server(pattern: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Load, Vec
 
 /// A trace of `rows` requests on a drive of `sectors` blocks, drawn from a fixed seed. Shares and sizes are those of the
 /// measured traces (validation data: 66 % reads, 20 % sequential, 30 % local, 6.3 blocks, 45 ms between requests).
-fn trace(rows: u64, sectors: u64) -> Vec<Row> {
+fn trace(rows: u64, sectors: u64) -> Vec<ReplayRow> {
     /// How far a local request is from the end of the one before, in blocks: about a cylinder of such a drive.
     const LOCAL: u64 = 2_000;
     const LARGEST: u64 = 12;
@@ -176,7 +176,7 @@ fn trace(rows: u64, sectors: u64) -> Vec<Row> {
         let (lba, size) = (lba.min(last), 1 + random.below(LARGEST));
         end = lba + size;
         let think = Span::from_micros(random.below(90_000));
-        Row { op, lba, sectors: size as u32, arrival: Span::ZERO, think }
+        ReplayRow { op, lba, sectors: size as u32, arrival: Span::ZERO, think }
     };
     (0..rows).map(&mut row).collect()
 }
@@ -205,7 +205,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         random: [random; 3],
         mix_read: 100,
         modifier: None,
-        blocks: [Blocks::Fixed(bytes), Blocks::Fixed(bytes), Blocks::Fixed(bytes)],
+        blocks: [BlockSizes::Fixed(bytes), BlockSizes::Fixed(bytes), BlockSizes::Fixed(bytes)],
         align: [0; 3],
         sizes_by_randomness: false,
         files: vec![Region { start: 0, bytes: sectors * 512 / 65_536 * 65_536 }],
@@ -217,7 +217,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         random_map: false,
         generator: Generator::Tausworthe64,
         seed: 1,
-        repeat: Repeat::Never,
+        repeat: RandomRepeat::Never,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
@@ -227,7 +227,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         sizes_alike: false,
         verify: false,
         backlog: None,
-        engine: Engine::default(),
+        engine: IoEngine::default(),
         priority: [0; 3],
     };
     let worker = Worker {
@@ -259,9 +259,9 @@ mod tests {
             assert!(per_mille.abs_diff(10 * percent) <= 15, "{per_mille} of a thousand, drawn for {percent} %");
         };
         share(rows.iter().filter(|row| row.op == Op::Read).count(), 66);
-        let follows = |pair: &&[Row]| pair[0].lba + u64::from(pair[0].sectors) == pair[1].lba;
+        let follows = |pair: &&[ReplayRow]| pair[0].lba + u64::from(pair[0].sectors) == pair[1].lba;
         share(rows.windows(2).filter(follows).count(), 20);
-        let near = |pair: &&[Row]| pair[0].lba.abs_diff(pair[1].lba) <= 2_012;
+        let near = |pair: &&[ReplayRow]| pair[0].lba.abs_diff(pair[1].lba) <= 2_012;
         share(rows.windows(2).filter(near).count(), 50);
         assert!(rows.iter().all(|row| row.lba + u64::from(row.sectors) <= 10_000_000));
     }

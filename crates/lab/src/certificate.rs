@@ -1,22 +1,22 @@
 //! The certificate of a trace's run: the content of the trace, how its units were interpreted, what was derived, how it
 //! was played, and how close to their instants its requests were issued.
 
-use seekwise_formats::trace::keys::{Map, loop_word};
-use seekwise_formats::trace::{Format, Wait, name_of};
+use seekwise_formats::trace::keys::{AddressMapping, loop_word};
+use seekwise_formats::trace::{TraceFormat, WaitMeaning, name_of};
 use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::Loop;
+use seekwise_model::workload::trace::LoopMode;
 
-use crate::jobs::Origin;
-use crate::plan::Prepared;
-use crate::run::Measured;
-use crate::run::certificate::{Certificate, Off};
-use crate::trace::Traced;
+use crate::jobs::JobOrigin;
+use crate::plan::PreparedCell;
+use crate::run::MeasuredRun;
+use crate::run::certificate::{Certificate, TimingErrors};
+use crate::trace::LoadedTrace;
 
 /// The certificate of a run of a trace.
-pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certificate> {
-    let (Origin::Trace(traced), Some(achieved)) = (&prepared.origin, &measured.achieved) else { return None };
-    let Traced { survey, asked, .. } = &**traced;
+pub fn certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Option<Certificate> {
+    let (JobOrigin::Trace(traced), Some(achieved)) = (&prepared.origin, &measured.achieved) else { return None };
+    let LoadedTrace { survey, asked, .. } = &**traced;
     let played = achieved.played;
     let seconds = |span: Span| span.nanos() as f64 / 1e9;
     let moved = (survey.reads + survey.writes).max(1);
@@ -37,7 +37,7 @@ pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certifica
         speed: by_instants.then(|| f64::from(asked.speed.thousandths) / 1e3),
         recorded_s: seconds(played.recorded),
         played_s: played.last.nanos() as f64 / 1e9,
-        issue_error_ms: Off::of(&achieved.off),
+        issue_error_ms: TimingErrors::of(&achieved.off),
         held: played.held,
         reordered: survey.met.reordered,
         responses: survey.responses,
@@ -54,8 +54,8 @@ pub fn certificate(prepared: &Prepared, measured: &Measured) -> Option<Certifica
 }
 
 /// How units were interpreted, and what was derived.
-fn taken(traced: &Traced) -> Vec<String> {
-    let Traced { survey, asked, sectors } = traced;
+fn taken(traced: &LoadedTrace) -> Vec<String> {
+    let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);
     let bytes = |bytes: u64| match bytes {
         1 => "bytes".to_owned(),
@@ -69,12 +69,14 @@ fn taken(traced: &Traced) -> Vec<String> {
         bytes(units.length)
     )];
     match (survey.format, survey.wait) {
-        (Format::Tencent, _) => taken.push("requests of one second are spread evenly over it".to_owned()),
-        (Format::Biosnoop, _) => taken.push("a request began its response time before its line was printed".to_owned()),
-        (Format::Validation, _) => taken.push("instants are the sums of response and think times".to_owned()),
-        (Format::Iolog, _) if survey.met.waits == 0 => {}
-        (_, Some(Wait::Relative)) => taken.push("`wait` counts microseconds from the one before".to_owned()),
-        (_, Some(Wait::Absolute)) => taken.push("`wait` counts milliseconds from the beginning".to_owned()),
+        (TraceFormat::Tencent, _) => taken.push("requests of one second are spread evenly over it".to_owned()),
+        (TraceFormat::Biosnoop, _) => {
+            taken.push("a request began its response time before its line was printed".to_owned())
+        }
+        (TraceFormat::Validation, _) => taken.push("instants are the sums of response and think times".to_owned()),
+        (TraceFormat::Iolog, _) if survey.met.waits == 0 => {}
+        (_, Some(WaitMeaning::Relative)) => taken.push("`wait` counts microseconds from the one before".to_owned()),
+        (_, Some(WaitMeaning::Absolute)) => taken.push("`wait` counts milliseconds from the beginning".to_owned()),
         _ => {}
     }
     if survey.devices.len() > 1 && asked.reading.device.is_none() {
@@ -84,10 +86,10 @@ fn taken(traced: &Traced) -> Vec<String> {
         taken.push("the last line has no end: the file may have been cut".to_owned());
     }
     let missing = survey.requests - survey.responses;
-    if asked.mode == Loop::Dependent && missing > 0 {
+    if asked.mode == LoopMode::Dependent && missing > 0 {
         taken.push(format!("{missing} requests do not say when they were over: nothing waits for them"));
     }
-    if matches!(asked.map, Map::Wrap | Map::Scale) && survey.sectors() <= *sectors {
+    if matches!(asked.map, AddressMapping::Wrap | AddressMapping::Scale) && survey.sectors() <= *sectors {
         taken.push(format!("nothing lies beyond the target: trace.map={} changes nothing", asked.map.word()));
     }
     taken

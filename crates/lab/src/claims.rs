@@ -7,19 +7,19 @@
 use std::collections::BTreeSet;
 
 use seekwise_formats::dotted::{flatten, plain};
-use seekwise_formats::study::{Change, Claim, Study};
+use seekwise_formats::study::{CellChange, Claim, Study};
 use serde::Deserialize;
 
 use crate::evaluate::needed;
 use crate::finding::Evidence;
-use crate::made::Made;
-use crate::plan::{Cell, Prepared, cells};
+use crate::made::CellProvenance;
+use crate::plan::{Cell, PreparedCell, cells};
 use crate::run::RunRecord;
 
 /// A finding of a source study. The finding and its condition together are judged.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
-pub struct Known {
+pub struct CatalogueClaim {
     /// Its number.
     pub id: String,
     /// The letter of its class.
@@ -33,17 +33,17 @@ pub struct Known {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
-    claim: Vec<Known>,
+    claim: Vec<CatalogueClaim>,
 }
 
 /// All findings, in the order of the sources.
-pub fn known() -> Vec<Known> {
+pub fn known() -> Vec<CatalogueClaim> {
     let list: List = toml::from_str(include_str!("../../../studies/claims.toml")).expect("the list is well formed");
     list.claim
 }
 
 /// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
-pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &Change) -> Vec<Cell> {
+pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange) -> Vec<Cell> {
     let with = |cell: &Cell| {
         let level = |name: &str| study.factor.iter().position(|factor| factor.name == name).map(|at| &cell.levels[at]);
         let mut chosen = change.cells.iter();
@@ -66,7 +66,7 @@ pub fn repeated(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> 
     let cells: Vec<&Cell> = evidence.made.cells.iter().map(|made| &made.cell).collect();
     let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| figures(evidence.runs(cell))).collect();
     let mut levels: Vec<String> = Vec::new();
-    for (place, Made { cell, .. }) in without.made.cells.iter().enumerate() {
+    for (place, CellProvenance { cell, .. }) in without.made.cells.iter().enumerate() {
         let runs = figures(without.runs(place));
         let original = cells.iter().position(|other| other.levels == cell.levels);
         if original.is_some_and(|original| own[original] == runs) {
@@ -109,8 +109,8 @@ pub fn checked(study: &Study, claim: &Claim) -> Vec<Cell> {
 }
 
 /// The settings of cells below a key: an entry for each combination, so one if all have the same.
-pub fn settings_below(cells: &[Prepared], key: &str) -> Vec<String> {
-    let below = |cell: &Prepared| {
+pub fn settings_below(cells: &[PreparedCell], key: &str) -> Vec<String> {
+    let below = |cell: &PreparedCell| {
         let settings = cell.settings.iter();
         let here = settings.filter(|setting| setting.key.strip_prefix(key).is_some_and(|rest| rest.starts_with('.')));
         here.map(|setting| format!("{} = {}", setting.key, setting.value)).collect::<Vec<_>>().join(", ")
@@ -129,7 +129,7 @@ mod tests {
     fn eighty_two_findings_each_with_its_class() {
         let known = known();
         assert_eq!(known.len(), 82);
-        for (place, Known { id, class, finding, condition }) in known.iter().enumerate() {
+        for (place, CatalogueClaim { id, class, finding, condition }) in known.iter().enumerate() {
             assert!("MNSIJ".contains(class.as_str()) && class.len() == 1, "{id}");
             assert!(!finding.is_empty() && !condition.is_empty(), "{id}");
             assert!(known[..place].iter().all(|other| other.id != *id), "{id} stands there twice");

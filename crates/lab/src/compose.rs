@@ -3,24 +3,24 @@
 
 use std::cmp::Ordering;
 
-use seekwise_formats::study::{Compare, Study};
+use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
-use crate::finding::{Beside, Cause, Evidence, Finding, Judged, Overall, outcome};
-use crate::made::{MadeFrom, Program, differences};
+use crate::finding::{Cause, ClaimJudgement, Evidence, Finding, OverallComparison, SecondaryFigure, outcome};
+use crate::made::{ProgramVersion, StudyProvenance, differences};
 use crate::outcome::Outcome;
-use crate::report::{self, Anatomy, Layer, Provenance, Report};
-use crate::run::{Arrivals, Cpu, Response, RunRecord, pooled};
+use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
+use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
 use crate::work;
 use seekwise_formats::stack::{self, Setting};
 
 /// The material of a report.
-pub struct Material<'a> {
+pub struct ReportMaterial<'a> {
     pub study: &'a Study,
     /// What made its cells.
-    pub made: &'a MadeFrom,
+    pub made: &'a StudyProvenance,
     /// The results.
     pub records: &'a [RunRecord],
     /// The command that makes the same again.
@@ -28,11 +28,11 @@ pub struct Material<'a> {
 }
 
 /// The report.
-pub fn report(material: &Material<'_>) -> Report {
-    let Material { study, made, records, command } = *material;
+pub fn report(material: &ReportMaterial<'_>) -> Report {
+    let ReportMaterial { study, made, records, command } = *material;
     let evidence = Evidence::new(study, made, records);
     let (findings, overall) = evidence.findings();
-    let mut verdicts: Vec<(bool, report::Verdict)> = Vec::new();
+    let mut verdicts: Vec<(bool, report::ReportVerdict)> = Vec::new();
     for summary in &overall {
         let headline = study.compare[summary.compare].headline;
         verdicts.push((headline, overall_verdict(material, summary, &findings)));
@@ -42,11 +42,11 @@ pub fn report(material: &Material<'_>) -> Report {
     });
     // A comparison in a single cell is that of the cell.
     let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
-    let mut cells: Vec<report::Verdict> =
+    let mut cells: Vec<report::ReportVerdict> =
         findings.iter().filter(several).map(|finding| verdict(material, finding)).collect();
     cells.sort_by(by_size);
     verdicts.extend(cells.into_iter().map(|verdict| (false, verdict)));
-    let verdicts: Vec<report::Verdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
+    let verdicts: Vec<report::ReportVerdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
     Report {
         title: study.title.clone(),
         question: study.question.clone(),
@@ -67,7 +67,7 @@ pub fn report(material: &Material<'_>) -> Report {
         factors: study
             .factor
             .iter()
-            .map(|factor| report::Factor {
+            .map(|factor| report::ReportFactor {
                 name: factor.name.clone(),
                 unit: factor.unit.clone(),
                 levels: factor.level_names(),
@@ -85,20 +85,20 @@ pub fn report(material: &Material<'_>) -> Report {
 
 /// The order of verdicts: refused ones, then differences with the largest first, then those without one, then undecided
 /// ones.
-fn by_size(one: &report::Verdict, other: &report::Verdict) -> Ordering {
-    let rank = |verdict: &report::Verdict| match verdict.verdict {
+fn by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Ordering {
+    let rank = |verdict: &report::ReportVerdict| match verdict.verdict {
         Outcome::Refused => 0,
         Outcome::Faster | Outcome::Slower => 1,
         Outcome::NoDifference => 2,
         Outcome::NotEnoughData => 3,
     };
-    let size = |verdict: &report::Verdict| verdict.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+    let size = |verdict: &report::ReportVerdict| verdict.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
     rank(one).cmp(&rank(other)).then_with(|| size(other).total_cmp(&size(one)))
 }
 
 /// The cells of the moving picture: the headline's sides, or, if not both are done, the first comparison of which both
 /// are.
-fn shown(verdicts: &[report::Verdict], evidence: &Evidence<'_>, made: &MadeFrom) -> Vec<usize> {
+fn shown(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &StudyProvenance) -> Vec<usize> {
     let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
     let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
     let done = |cell: &usize| !evidence.runs(*cell).is_empty();
@@ -113,7 +113,7 @@ fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
-fn interval_text(study: &Study, made: &MadeFrom) -> String {
+fn interval_text(study: &Study, made: &StudyProvenance) -> String {
     match study.runs {
         1 => "One run: figures without an interval.".to_owned(),
         runs => format!(
@@ -125,20 +125,20 @@ fn interval_text(study: &Study, made: &MadeFrom) -> String {
 }
 
 /// How the runs of two sides are paired.
-pub fn paired(made: &MadeFrom) -> &'static str {
+pub fn paired(made: &StudyProvenance) -> &'static str {
     match made.is_measured() {
         true => "in randomised blocks, one run of each side in turn",
         false => "on the same random numbers",
     }
 }
 
-fn meanings() -> Vec<report::Meaning> {
-    let meaning = |(word, says): (&str, &str)| report::Meaning { word: word.to_owned(), says: says.to_owned() };
+fn meanings() -> Vec<report::VerdictMeaning> {
+    let meaning = |(word, says): (&str, &str)| report::VerdictMeaning { word: word.to_owned(), says: says.to_owned() };
     stats::meanings().map(meaning).collect()
 }
 
-fn interval(interval: Interval) -> report::Interval {
-    report::Interval { estimate: interval.estimate, low: interval.low, high: interval.high }
+fn interval(interval: Interval) -> report::ReportInterval {
+    report::ReportInterval { estimate: interval.estimate, low: interval.low, high: interval.high }
 }
 
 fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
@@ -159,15 +159,15 @@ pub fn ratio_text(judgement: &Judgement) -> String {
 }
 
 /// The ratio for the page, if it has an interval.
-fn ratio(judgement: Option<&Judgement>) -> Option<report::Interval> {
+fn ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval> {
     judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(interval)
 }
 
-fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
+fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
     let compare = &material.study.compare[finding.compare];
     let judgement = finding.judgement.as_ref();
     let said = said(judgement, finding.refused.as_ref());
-    report::Verdict {
+    report::ReportVerdict {
         headline: match finding.cell.as_str() {
             "" => format!("{}: {said}", compare.name),
             cell => format!("{}: {said} in {cell}", compare.name),
@@ -186,17 +186,21 @@ fn verdict(material: &Material<'_>, finding: &Finding) -> report::Verdict {
         differs: differs(material, finding),
         note: finding.refused.clone().or_else(|| note(finding)),
         cause: finding.cause.as_ref().map(cause),
-        beside: finding.beside.iter().map(Beside::text).collect(),
+        beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
         place: None,
     }
 }
 
-fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Finding]) -> report::Verdict {
+fn overall_verdict(
+    material: &ReportMaterial<'_>,
+    overall: &OverallComparison,
+    findings: &[Finding],
+) -> report::ReportVerdict {
     let compare = &material.study.compare[overall.compare];
     let judgement = overall.judgement.as_ref();
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
-    report::Verdict {
+    report::ReportVerdict {
         headline: headline(compare, overall),
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
@@ -218,14 +222,14 @@ fn overall_verdict(material: &Material<'_>, overall: &Overall, findings: &[Findi
         beside: of
             .first()
             .filter(|_| of.len() == 1)
-            .map_or(Vec::new(), |f| f.beside.iter().map(Beside::text).collect()),
+            .map_or(Vec::new(), |f| f.beside.iter().map(SecondaryFigure::text).collect()),
         place: overall.place.clone(),
     }
 }
 
 /// Where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
 /// answer.
-pub fn headline(compare: &Compare, overall: &Overall) -> String {
+pub fn headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
     let said = said(overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
         Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
@@ -249,10 +253,10 @@ pub fn extremes(findings: &[&Finding]) -> Option<String> {
     Some(format!("From {:.3} × ({}) to {:.3} × ({}).", ratio(&least)?, least.cell, ratio(&most)?, most.cell))
 }
 
-fn cause(cause: &Cause) -> report::Cause {
+fn cause(cause: &Cause) -> report::ReportCause {
     let ms = |ns: i64| ns as f64 / 1e6;
     let changed = cause.parts.iter().filter(|change| change.difference() != 0);
-    report::Cause {
+    report::ReportCause {
         of: cause.of.clone(),
         from_ms: ms(cause.from()),
         to_ms: ms(cause.to()),
@@ -261,7 +265,7 @@ fn cause(cause: &Cause) -> report::Cause {
     }
 }
 
-fn differs(material: &Material<'_>, finding: &Finding) -> Vec<String> {
+fn differs(material: &ReportMaterial<'_>, finding: &Finding) -> Vec<String> {
     differences(material.made.settings(finding.from), material.made.settings(finding.to))
 }
 
@@ -275,7 +279,7 @@ fn note(finding: &Finding) -> Option<String> {
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
+fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
     let runs = evidence.runs(cell);
     let histogram = pooled(runs);
     let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
@@ -283,14 +287,14 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
         let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part.name()).copied().unwrap_or(0.0)).sum();
         sum / runs.len() as f64
     };
-    let kind = |of: fn(&RunRecord) -> &crate::run::View| {
+    let kind = |of: fn(&RunRecord) -> &crate::run::KindRecord| {
         let done: Vec<Response> = runs.iter().filter_map(|run| of(run).response_ms).collect();
         (!done.is_empty()).then(|| Response::average(&done))
     };
     let mut flags: Vec<String> = runs.iter().flat_map(|run| run.warnings.iter().cloned()).collect();
     flags.sort();
     flags.dedup();
-    report::Cell {
+    report::ReportCell {
         id: cell.to_string(),
         levels: made.cells[cell].cell.levels.clone(),
         runs: runs.len() as u32,
@@ -316,14 +320,14 @@ fn row(made: &MadeFrom, evidence: &Evidence<'_>, cell: usize) -> report::Cell {
 }
 
 /// What the programs of a scene did. A program that did nothing in some run is left out.
-fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::Operations> {
+fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
     let runs = evidence.runs(cell);
     let first = runs.first().into_iter().flat_map(|run| run.operations.keys());
     let of_program = |program: &String| {
         let done: Vec<_> = runs.iter().map(|run| run.operations.get(program)).collect::<Option<_>>()?;
         let count = done.iter().map(|done| done.count).sum();
         let of = |run: &RunRecord| run.operations.get(program).map_or(0.0, |done| done.per_s);
-        done.iter().all(|done| done.count > 0).then(|| report::Operations {
+        done.iter().all(|done| done.count > 0).then(|| report::ReportOperations {
             program: program.clone(),
             count,
             per_s: interval(evidence.mean(cell, of)),
@@ -333,10 +337,10 @@ fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::Operations> {
     first.filter_map(of_program).collect()
 }
 
-fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
-    let cpus: Vec<Cpu> = runs.iter().filter_map(|run| run.cpu).collect();
-    let mean = |value: fn(&Cpu) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
-    (!cpus.is_empty()).then(|| report::Processor {
+fn processor(runs: &[&RunRecord]) -> Option<report::ReportProcessor> {
+    let cpus: Vec<CpuRecord> = runs.iter().filter_map(|run| run.cpu).collect();
+    let mean = |value: fn(&CpuRecord) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
+    (!cpus.is_empty()).then(|| report::ReportProcessor {
         percent: mean(|cpu| cpu.percent),
         ios_per_cpu_second: mean(|cpu| cpu.ios_per_cpu_second),
         iops_per_percent: mean(|cpu| cpu.iops_per_percent),
@@ -345,11 +349,11 @@ fn processor(runs: &[&RunRecord]) -> Option<report::Processor> {
 }
 
 /// What came at instants of its own; nothing where some run had no such request.
-fn arrivals(runs: &[&RunRecord]) -> Option<report::Arrivals> {
+fn arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
     let all: Vec<Arrivals> = runs.iter().map(|run| run.arrivals).collect::<Option<_>>()?;
     let mean = |value: fn(&Arrivals) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
     let first = all.first()?;
-    Some(report::Arrivals {
+    Some(report::ReportArrivals {
         asked_iops: first.asked_iops.map(|_| mean(|run| run.asked_iops.unwrap_or(0.0))),
         asked_mb_per_s: first.asked_bytes_per_s.map(|_| mean(|run| run.asked_bytes_per_s.unwrap_or(0.0) / 1e6)),
         reached_iops: mean(|run| run.reached_iops),
@@ -360,7 +364,7 @@ fn arrivals(runs: &[&RunRecord]) -> Option<report::Arrivals> {
 }
 
 /// The job and the layers of all cells together: a varied setting shows all its values.
-fn layers(made: &MadeFrom) -> Vec<Layer> {
+fn layers(made: &StudyProvenance) -> Vec<ReportLayer> {
     let mut all = made.known();
     let order: Vec<String> = work::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
     all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
@@ -375,9 +379,9 @@ fn layers(made: &MadeFrom) -> Vec<Layer> {
     roles.into_iter().filter_map(|role| layer(role, &all)).collect()
 }
 
-fn layer(role: &str, all: &[&Setting]) -> Option<Layer> {
+fn layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
     let prefix = format!("{role}.");
-    let mut settings: Vec<report::Setting> = Vec::new();
+    let mut settings: Vec<report::ReportSetting> = Vec::new();
     for setting in all.iter().filter(|setting| setting.key == role || setting.key.starts_with(&prefix)) {
         let value = match setting.unit.as_str() {
             "" => setting.value.clone(),
@@ -386,7 +390,7 @@ fn layer(role: &str, all: &[&Setting]) -> Option<Layer> {
         match settings.iter_mut().find(|known| known.key == setting.key) {
             Some(known) if known.value.split(" | ").any(|one| one == value) => {}
             Some(known) => known.value = format!("{} | {value}", known.value),
-            None => settings.push(report::Setting {
+            None => settings.push(report::ReportSetting {
                 key: setting.key.clone(),
                 value,
                 // The whole citation is a paragraph; `seekwise drives NAME` prints it.
@@ -397,11 +401,11 @@ fn layer(role: &str, all: &[&Setting]) -> Option<Layer> {
     // The layer's own name is its heading, not one of its settings.
     let named = settings.iter().position(|setting| setting.key == role);
     let name = named.map_or(String::new(), |place| settings.remove(place).value);
-    (!settings.is_empty()).then(|| Layer { role: role.to_owned(), name, settings })
+    (!settings.is_empty()).then(|| ReportLayer { role: role.to_owned(), name, settings })
 }
 
-fn claim(judged: &Judged<'_>) -> report::Claim {
-    report::Claim {
+fn claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
+    report::ReportClaim {
         id: judged.claim.id.clone(),
         class: judged.claim.class.letter().to_owned(),
         finding: judged.claim.finding.clone(),
@@ -413,9 +417,9 @@ fn claim(judged: &Judged<'_>) -> report::Claim {
     }
 }
 
-fn provenance(made: &MadeFrom) -> Provenance {
-    let Program { build, .. } = &made.program;
-    let this = Program::this();
+fn provenance(made: &StudyProvenance) -> Provenance {
+    let ProgramVersion { build, .. } = &made.program;
+    let this = ProgramVersion::this();
     let other = (made.program != this).then(|| {
         format!(
             "This page was made by {this}, which did not run this: it has no picture of the arm and no single requests."

@@ -19,9 +19,9 @@ use seekwise_formats::concern::Concern::{self, *};
 use seekwise_formats::concern::credited;
 use seekwise_formats::dotted::flatten;
 use seekwise_formats::stack::{self, Setting};
-use seekwise_formats::study::{Compare, Factor};
+use seekwise_formats::study::{ComparisonSpec, Factor};
 
-use crate::made::{MadeFrom, differences};
+use crate::made::{StudyProvenance, differences};
 
 /// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
 /// layer ([`stack::concern_of`]).
@@ -94,19 +94,19 @@ const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechani
 pub const LABELS: [&str; 2] = ["job.names", "job.capacity"];
 
 /// A side of a comparison.
-pub struct Side<'a> {
+pub struct ComparisonSide<'a> {
     settings: Vec<&'a Setting>,
     /// The job as asked for, with its variables, before it was laid out.
     job: BTreeMap<&'a str, &'a str>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> ComparisonSide<'a> {
     /// The side of a study's cell.
-    pub fn of(made: &'a MadeFrom, cell: usize) -> Side<'a> {
+    pub fn of(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
         let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
         let job = asked.filter(|(key, _)| key == "job" || under(key, "job.env"));
         let job = job.map(|(key, value)| (key.as_str(), value.as_str()));
-        Side { settings: made.settings(cell).collect(), job: job.collect() }
+        ComparisonSide { settings: made.settings(cell).collect(), job: job.collect() }
     }
 }
 
@@ -156,7 +156,7 @@ fn reaches(named: &str, key: &str) -> bool {
 }
 
 /// The settings that count and in which two sides differ, each with its concern.
-fn differing(sides: &[Side<'_>; 2]) -> Vec<(String, Concern)> {
+fn differing(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)> {
     let [from, to] = sides;
     let mut keys = differences(from.settings.iter().copied(), to.settings.iter().copied());
     let laid_out_alike = from.job == to.job;
@@ -166,14 +166,16 @@ fn differing(sides: &[Side<'_>; 2]) -> Vec<(String, Concern)> {
 }
 
 /// True if the sides have drives of different names.
-fn other_drive(sides: &[Side<'_>; 2]) -> bool {
-    let name = |side: &Side<'_>| side.settings.iter().find(|setting| setting.key == "drive").map(|s| s.value.clone());
+fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
+    let name = |side: &ComparisonSide<'_>| {
+        side.settings.iter().find(|setting| setting.key == "drive").map(|s| s.value.clone())
+    };
     name(&sides[0]) != name(&sides[1])
 }
 
 /// What a comparison credits, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
 /// differ.
-pub fn credit(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> String {
+pub fn credit(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
     match (&compare.credit, &factor.key) {
         (Some(concerns), _) => credited(concerns),
         (None, Some(_)) => compare.factor.clone(),
@@ -186,7 +188,7 @@ pub fn credit(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Stri
 }
 
 /// Why `compare` between these sides may not be credited as it is; `None` if it may.
-pub fn refusal(compare: &Compare, factor: &Factor, sides: &[Side<'_>; 2]) -> Option<String> {
+pub fn refusal(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Option<String> {
     let differ = differing(sides);
     let keys = named(factor, [&compare.from, &compare.to]);
     let brings = other_drive(sides);

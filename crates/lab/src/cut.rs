@@ -19,33 +19,33 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
 use seekwise_model::block::{Completion, Landing, Request, SECTOR};
-use seekwise_model::durability::files::Files;
-use seekwise_model::durability::files::losses::Losses as Left;
-use seekwise_model::durability::judge::{Judge, Judgement};
-use seekwise_model::durability::loss::{Class, Cut, Lost};
-use seekwise_model::durability::terms::Terms;
-use seekwise_model::durability::view::Plan;
-use seekwise_model::files::note::Notes;
-use seekwise_model::files::scene::Closing;
+use seekwise_model::durability::files::FileJudge;
+use seekwise_model::durability::files::losses::FileLossCounts as Left;
+use seekwise_model::durability::judge::{CutJudge, CutJudgement};
+use seekwise_model::durability::loss::{ClassLoss, CutLoss, WriteClass};
+use seekwise_model::durability::terms::DriveTerms;
+use seekwise_model::durability::view::CutArray;
+use seekwise_model::files::note::FileNotes;
+use seekwise_model::files::scene::SceneEnd;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::witness::Witness;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
-use seekwise_run::sim::{self, Ending};
+use seekwise_run::sim::{self, RunEnding};
 use seekwise_run::work::Work;
 use serde::Serialize;
 
-use self::blame::{Blamed, blamed};
-use self::curve::{Point, Summary};
+use self::blame::{BlamedLevel, blamed};
+use self::curve::{RiskPoint, RiskSummary};
 use self::file_losses::{FileLosses, OperationLosses};
 use self::tally::Summed;
 use crate::stats::histogram::Histogram;
 
 /// When the power fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum When {
+pub enum CutTime {
     /// At this many instants of one run, drawn evenly over it from the seed's stream `cut`.
     Random(u32),
     /// At these instants of one run, which may lie after the job's end.
@@ -64,7 +64,7 @@ pub enum When {
 
 /// What cuts of a job would lose. The names are those of `seekwise power-cut --json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct CutReport {
     /// Cuts judged.
     pub cuts: u32,
     /// Virtual seconds of the run, or of the first of several.
@@ -82,25 +82,25 @@ pub struct Report {
     /// No data were lost that the drive, or the system, had promised to be durable.
     pub promise_kept: bool,
     /// The levels of the stack that broke a promise on writes, and their settings; empty if no such write was lost.
-    pub broken_by: Vec<Blamed>,
+    pub broken_by: Vec<BlamedLevel>,
     /// Writes acknowledged and lost.
-    pub acknowledged_lost: Losses,
+    pub acknowledged_lost: ClassLosses,
     /// Writes flushed and lost.
-    pub flushed_lost: Losses,
+    pub flushed_lost: ClassLosses,
     /// Writes marked FUA and lost.
-    pub fua_lost: Losses,
+    pub fua_lost: ClassLosses,
     /// All writes promised to be durable, and lost.
-    pub promised_lost: Losses,
+    pub promised_lost: ClassLosses,
     /// Sectors left unreadable.
-    pub torn: Torn,
+    pub torn: TornSectors,
     /// Writes not yet acknowledged at the cut.
-    pub in_flight: InFlight,
+    pub in_flight: InFlightWrites,
     /// Writes, acknowledged or not, of which a part is on the medium: a torn page of a database.
-    pub partial: Partial,
+    pub partial: PartialWrites,
     /// Rows whose data and parity do not agree; `None` without parity, or if a buffer survives a cut.
-    pub stripes: Option<Stripes>,
+    pub stripes: Option<StripeLosses>,
     /// Data at risk over the whole run.
-    pub at_risk_summary: Summary,
+    pub at_risk_summary: RiskSummary,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk_ms: f64,
     /// What a mount would find of files; `None` for a job without files.
@@ -108,14 +108,14 @@ pub struct Report {
     /// What would be left of operations; `None` for a job without files.
     pub operations: Option<OperationLosses>,
     /// Data at risk over time.
-    pub at_risk: Vec<Point>,
+    pub at_risk: Vec<RiskPoint>,
     #[serde(skip)]
-    pub each: Vec<Cut>,
+    pub each: Vec<CutLoss>,
 }
 
 /// The losses of one class of writes. Means are over all cuts, including those without a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Losses {
+pub struct ClassLosses {
     /// Cuts that lost any.
     pub cuts_with_loss: u64,
     /// Writes, over all cuts.
@@ -146,7 +146,7 @@ pub struct Ages {
 
 /// Sectors of 512 bytes left unreadable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Torn {
+pub struct TornSectors {
     /// Cuts that left any.
     pub cuts: u64,
     /// Over all cuts.
@@ -159,7 +159,7 @@ pub struct Torn {
 
 /// Writes not yet acknowledged at a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct InFlight {
+pub struct InFlightWrites {
     /// Writes a cut.
     pub writes_mean: f64,
     /// Of these, the writes a cut that are on the medium as a whole.
@@ -168,7 +168,7 @@ pub struct InFlight {
 
 /// Writes cut in two.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Partial {
+pub struct PartialWrites {
     /// Cuts that left any.
     pub cuts: u64,
     /// Over all cuts.
@@ -177,7 +177,7 @@ pub struct Partial {
 
 /// The write hole: rows whose parity does not belong to their data.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Stripes {
+pub struct StripeLosses {
     /// Cuts that left any.
     pub cuts: u64,
     /// Rows a cut.
@@ -197,8 +197,8 @@ pub fn modelled(target: &Target) -> Result<&Stack, String> {
 }
 
 /// The drives that cuts of `work` hit, or why these are not judged.
-pub fn judged(stack: &Stack, work: &Work) -> Result<Plan, String> {
-    let plan = Plan::of(stack)?;
+pub fn judged(stack: &Stack, work: &Work) -> Result<CutArray, String> {
+    let plan = CutArray::of(stack)?;
     match work.scene().is_some() && plan.sets().len() > 1 {
         true => {
             Err("power cuts of a scene are not judged where drives of an array are lost or replaced during the run \
@@ -209,31 +209,37 @@ pub fn judged(stack: &Stack, work: &Work) -> Result<Plan, String> {
     }
 }
 
-/// `n` cuts of one run at random instants; see [`When::Random`].
-pub fn cuts(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report, RunError> {
-    judge(stack, work, seed, &When::Random(n), &|_, _| ())
+/// `n` cuts of one run at random instants; see [`CutTime::Random`].
+pub fn cuts(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<CutReport, RunError> {
+    judge(stack, work, seed, &CutTime::Random(n), &|_, _| ())
 }
 
-/// `n` runs, each followed by an orderly power-off; see [`When::Off`].
-pub fn shutdowns(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<Report, RunError> {
-    judge(stack, work, seed, &When::Off(n), &|_, _| ())
+/// `n` runs, each followed by an orderly power-off; see [`CutTime::Off`].
+pub fn shutdowns(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<CutReport, RunError> {
+    judge(stack, work, seed, &CutTime::Off(n), &|_, _| ())
 }
 
 /// The observer of progress: how much is done, and of how much if that is known; requests, or runs if there are
 /// several.
-pub type Progress<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
+pub type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 
 /// Requests between two reports of progress.
 const STEP: u64 = 1 << 16;
 
 /// Runs `work` and judges cuts.
-pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Progress<'_>) -> Result<Report, RunError> {
-    let terms = Terms::of(stack);
+pub fn judge(
+    stack: &Stack,
+    work: &Work,
+    seed: u64,
+    when: &CutTime,
+    progress: &ProgressFn<'_>,
+) -> Result<CutReport, RunError> {
+    let terms = DriveTerms::of(stack);
     let plan = judged(stack, work).map_err(RunError::Unfit)?;
-    let new = |cuts, pause| Judge::new(terms, plan.clone(), cuts, pause, Summed::default());
-    let (linger, ends) = (Ending::Linger, Closing::Ends);
+    let new = |cuts, pause| CutJudge::new(terms, plan.clone(), cuts, pause, Summed::default());
+    let (linger, ends) = (RunEnding::Linger, SceneEnd::Ends);
     let runs = match when {
-        When::Random(n) => {
+        CutTime::Random(n) => {
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
             let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
@@ -241,26 +247,26 @@ pub fn judge(stack: &Stack, work: &Work, seed: u64, when: &When, progress: &Prog
             let judge = new(instants(Seed(seed), *n, before.end), None);
             vec![watch(stack, work, Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?]
         }
-        When::At(at) => {
+        CutTime::At(at) => {
             vec![watch(stack, work, Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?]
         }
-        When::After { cuts, pause } => {
-            let ending = (linger, Closing::GoesOn(*pause));
+        CutTime::After { cuts, pause } => {
+            let ending = (linger, SceneEnd::GoesOn(*pause));
             several(stack, work, Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
         }
-        When::Off(cuts) => {
+        CutTime::Off(cuts) => {
             // An orderly power-off promises all acknowledged writes.
             let terms = terms.promising_all();
-            let new = || Judge::new(terms, plan.clone(), Vec::new(), None, Summed::default());
-            several(stack, work, Seed(seed), *cuts, (Ending::PowerOff, Closing::Unmounts), &new, progress)?
+            let new = || CutJudge::new(terms, plan.clone(), Vec::new(), None, Summed::default());
+            several(stack, work, Seed(seed), *cuts, (RunEnding::PowerOff, SceneEnd::Unmounts), &new, progress)?
         }
     };
     let report = report(terms, &plan, runs);
-    Ok(Report { broken_by: blamed(stack, &report.each, matches!(when, When::Off(_))), ..report })
+    Ok(CutReport { broken_by: blamed(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
 }
 
 /// When a run ended, and what its judge found.
-type Judged = (Instant, Judgement<Summed>);
+type Judged = (Instant, CutJudgement<Summed>);
 
 /// Several runs, each with a seed and a judge of its own.
 fn several(
@@ -268,9 +274,9 @@ fn several(
     work: &Work,
     seed: Seed,
     cuts: u32,
-    ending: (Ending, Closing),
-    new: &(dyn Fn() -> Judge<Summed> + Sync),
-    progress: &Progress<'_>,
+    ending: (RunEnding, SceneEnd),
+    new: &(dyn Fn() -> CutJudge<Summed> + Sync),
+    progress: &ProgressFn<'_>,
 ) -> Result<Vec<Judged>, RunError> {
     let done = AtomicU64::new(0);
     let run = |index: u32| {
@@ -303,20 +309,20 @@ fn watch(
     stack: &Stack,
     work: &Work,
     seed: Seed,
-    ending: (Ending, Closing),
-    judge: Judge<Summed>,
+    ending: (RunEnding, SceneEnd),
+    judge: CutJudge<Summed>,
     tell: &dyn Fn(u64),
 ) -> Result<Judged, RunError> {
-    let ((ending, closing), notes) = (ending, Notes::default());
+    let ((ending, closing), notes) = (ending, FileNotes::default());
     let judge = match work.scene() {
-        Some(scene) => judge.watching(Files::new(scene), notes.clone()),
+        Some(scene) => judge.watching(FileJudge::new(scene), notes.clone()),
         None => judge,
     };
     let mut telling = Telling { judge, seen: 0, tell };
     let (outcome, off) = sim::witness(stack, work.telling(seed, notes, closing), seed, ending, &mut telling)?;
     let found = match ending {
-        Ending::Linger => telling.judge.finish(outcome.end),
-        Ending::PowerOff => telling.judge.finish_off(off),
+        RunEnding::Linger => telling.judge.finish(outcome.end),
+        RunEnding::PowerOff => telling.judge.finish_off(off),
     };
     match &found.files {
         Some(Err(many)) => Err(RunError::Unfit(many.clone())),
@@ -326,7 +332,7 @@ fn watch(
 
 /// A judge whose requests are counted as they go by.
 struct Telling<'a> {
-    judge: Judge<Summed>,
+    judge: CutJudge<Summed>,
     seen: u64,
     tell: &'a dyn Fn(u64),
 }
@@ -350,14 +356,14 @@ impl Witness for Telling<'_> {
     }
 }
 
-fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
-    let each: Vec<Cut> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
+fn report(terms: DriveTerms, plan: &CutArray, runs: Vec<Judged>) -> CutReport {
+    let each: Vec<CutLoss> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
     let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
-        Class::ALL.map(|class| losses(class, &each, &runs));
-    let count = |holds: fn(&Cut) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
-    let sum = |value: fn(&Cut) -> u64| each.iter().map(value).sum::<u64>();
-    let mean = |value: fn(&Cut) -> u64| sum(value) as f64 / each.len().max(1) as f64;
-    let most = |value: fn(&Cut) -> u64| each.iter().map(value).max().unwrap_or(0);
+        WriteClass::ALL.map(|class| losses(class, &each, &runs));
+    let count = |holds: fn(&CutLoss) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
+    let sum = |value: fn(&CutLoss) -> u64| each.iter().map(value).sum::<u64>();
+    let mean = |value: fn(&CutLoss) -> u64| sum(value) as f64 / each.len().max(1) as f64;
+    let most = |value: fn(&CutLoss) -> u64| each.iter().map(value).max().unwrap_or(0);
     let curve = runs.first().map(|(_, found)| found.tally.curve.clone()).unwrap_or_default();
     let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
     let mut left: Option<Left> = None;
@@ -369,7 +375,7 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
     let (files, operations) = (left.as_ref().map(FileLosses::of), left.as_ref().map(OperationLosses::of));
     let kept = files.as_ref().is_none_or(|files| files.promised_lost.count == 0)
         && operations.as_ref().is_none_or(|operations| operations.promised_lost.count == 0);
-    Report {
+    CutReport {
         cuts: each.len() as u32,
         elapsed_s: runs.first().map_or(0.0, |(end, _)| end.nanos() as f64 / 1e9),
         writes: runs.iter().map(|(_, found)| found.acknowledged).sum(),
@@ -383,15 +389,15 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
         flushed_lost,
         fua_lost,
         promised_lost,
-        torn: Torn {
+        torn: TornSectors {
             cuts: count(|cut| cut.torn > 0),
             sectors: sum(|cut| cut.torn),
             cuts_acknowledged: count(|cut| cut.torn_acknowledged > 0),
             cuts_promised: count(|cut| cut.torn_promised > 0),
         },
-        in_flight: InFlight { writes_mean: mean(|cut| cut.in_flight), survived_mean: mean(|cut| cut.survived) },
-        partial: Partial { cuts: count(|cut| cut.partial > 0), writes: sum(|cut| cut.partial) },
-        stripes: (plan.has_parity() && !terms.saves).then(|| Stripes {
+        in_flight: InFlightWrites { writes_mean: mean(|cut| cut.in_flight), survived_mean: mean(|cut| cut.survived) },
+        partial: PartialWrites { cuts: count(|cut| cut.partial > 0), writes: sum(|cut| cut.partial) },
+        stripes: (plan.has_parity() && !terms.saves).then(|| StripeLosses {
             cuts: count(|cut| cut.holes.rows > 0),
             inconsistent_mean: mean(|cut| cut.holes.rows),
             inconsistent_max: most(|cut| cut.holes.rows),
@@ -407,16 +413,17 @@ fn report(terms: Terms, plan: &Plan, runs: Vec<Judged>) -> Report {
     }
 }
 
-fn losses(class: Class, each: &[Cut], runs: &[Judged]) -> Losses {
-    let of = |cut: &Cut| cut.lost[class as usize];
+fn losses(class: WriteClass, each: &[CutLoss], runs: &[Judged]) -> ClassLosses {
+    let of = |cut: &CutLoss| cut.lost[class as usize];
     let with_loss = || each.iter().map(of).filter(|lost| lost.writes > 0);
-    let mean =
-        |value: fn(&Lost) -> u64| with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / each.len().max(1) as f64;
+    let mean = |value: fn(&ClassLoss) -> u64| {
+        with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / each.len().max(1) as f64
+    };
     let mut ages = Histogram::default();
     runs.iter().for_each(|(_, found)| ages.merge(&found.tally.ages[class as usize]));
     let mut oldest = Histogram::default();
     with_loss().for_each(|lost| oldest.record(lost.oldest));
-    Losses {
+    ClassLosses {
         cuts_with_loss: with_loss().count() as u64,
         writes: with_loss().map(|lost| lost.writes).sum(),
         writes_mean: mean(|lost| lost.writes),

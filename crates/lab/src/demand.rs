@@ -10,7 +10,7 @@ use seekwise_model::files::scene::SceneSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::{Blocks, FioPattern, Pattern, Worker};
+use seekwise_model::workload::{BlockSizes, FioPattern, Pattern, Worker};
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
@@ -104,7 +104,7 @@ fn of_fio(pattern: &FioPattern) -> u64 {
 }
 
 fn smallest(pattern: &FioPattern) -> u64 {
-    pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(0).max(512)
+    pattern.blocks.iter().map(BlockSizes::smallest).min().unwrap_or(0).max(512)
 }
 
 /// How much of a job is known before it runs: the most virtual seconds, and the most requests. `None` if it has no end

@@ -7,10 +7,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use seekwise_formats::expression::{Axis, Expression, Function, Node, Operator, Order, Part, Reduction};
+use seekwise_formats::expression::{
+    Expression, ExpressionNode, FactorAxis, Function, Operator, Reduction, Relation, Subexpression,
+};
 use seekwise_formats::study::{Claim, Study};
 
-use crate::made::MadeFrom;
+use crate::made::StudyProvenance;
 use crate::plan::Cell;
 use crate::run::RunRecord;
 use crate::stats::{deviation, mean_interval};
@@ -20,7 +22,7 @@ const ALPHA: f64 = 0.05;
 
 /// A check, or a figure shown.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Checked {
+pub struct EvaluatedCheck {
     /// Its place in the range of its claim; empty without a range.
     pub place: String,
     /// What is computed, as written.
@@ -35,7 +37,7 @@ pub struct Checked {
     pub holds: Option<bool>,
 }
 
-impl Checked {
+impl EvaluatedCheck {
     /// Its value and whether it holds, after its levels.
     fn said(&self) -> String {
         let at = if self.at.is_empty() { String::new() } else { format!("{}: ", self.at) };
@@ -49,9 +51,9 @@ impl Checked {
 }
 
 /// Checks as lines: each expression once, with what was wanted; below it its values, one for each level.
-pub fn lines(checked: &[Checked]) -> Vec<String> {
+pub fn lines(checked: &[EvaluatedCheck]) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut before: Option<&Checked> = None;
+    let mut before: Option<&EvaluatedCheck> = None;
     for check in checked {
         let wanted = if check.wanted.is_empty() { String::new() } else { format!(", wanted {}", check.wanted) };
         let same = before.is_some_and(|before| (&before.of, &before.wanted) == (&check.of, &check.wanted));
@@ -81,11 +83,11 @@ enum Value {
 type Scope = Vec<(String, String)>;
 
 /// The results of a study.
-pub struct Results<'a> {
+pub struct StudyResults<'a> {
     study: &'a Study,
     /// The levels of each cell.
     cells: Vec<&'a [String]>,
-    made: Option<&'a MadeFrom>,
+    made: Option<&'a StudyProvenance>,
     /// Runs of each cell as JSON, made on first use.
     records: Vec<RefCell<Option<Vec<serde_json::Value>>>>,
     runs: &'a [Vec<&'a RunRecord>],
@@ -97,7 +99,7 @@ pub struct Results<'a> {
 
 /// The cells of `cells` that the checks of `claim` need, in order.
 pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
-    let mut results = Results::new(study, cells.iter().map(|cell| &cell.levels[..]).collect(), None, &[]);
+    let mut results = StudyResults::new(study, cells.iter().map(|cell| &cell.levels[..]).collect(), None, &[]);
     results.asked = Some(RefCell::new(BTreeSet::new()));
     for expression in &claim.check {
         results.check(expression, &claim.over);
@@ -105,35 +107,35 @@ pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
     results.asked.map(|asked| asked.into_inner().into_iter().collect()).unwrap_or_default()
 }
 
-impl<'a> Results<'a> {
+impl<'a> StudyResults<'a> {
     /// The results of the cells with these levels: what made them, and their runs.
     pub fn new(
         study: &'a Study,
         cells: Vec<&'a [String]>,
-        made: Option<&'a MadeFrom>,
+        made: Option<&'a StudyProvenance>,
         runs: &'a [Vec<&'a RunRecord>],
-    ) -> Results<'a> {
+    ) -> StudyResults<'a> {
         let records = cells.iter().map(|_| RefCell::new(None)).collect();
-        Results { study, cells, made, records, runs, asked: None, notes: RefCell::default() }
+        StudyResults { study, cells, made, records, runs, asked: None, notes: RefCell::default() }
     }
 
     /// The values of an expression, for each of its levels, at each place of the range of some factors.
-    pub fn check(&self, expression: &Expression, over: &[String]) -> Vec<Checked> {
-        let range: Vec<Axis> =
-            over.iter().map(|name| Axis { factor: name.clone(), levels: None, log2: false }).collect();
+    pub fn check(&self, expression: &Expression, over: &[String]) -> Vec<EvaluatedCheck> {
+        let range: Vec<FactorAxis> =
+            over.iter().map(|name| FactorAxis { factor: name.clone(), levels: None, log2: false }).collect();
         let all = [&range[..], &expression.each].concat();
         let said = |scope: &Scope| {
             self.notes.borrow_mut().clear();
             let (of, value, wanted, holds) = self.describe(&expression.body, &mut scope.clone());
             let notes = self.notes.borrow().join("; ");
             let value = if notes.is_empty() { value } else { format!("{value} ({notes})") };
-            Checked { place: named(&scope[..range.len()]), of, at: named(scope), value, wanted, holds }
+            EvaluatedCheck { place: named(&scope[..range.len()]), of, at: named(scope), value, wanted, holds }
         };
         self.scopes(&all).iter().map(said).collect()
     }
 
     /// All combinations of levels of some factors.
-    fn scopes(&self, axes: &[Axis]) -> Vec<Scope> {
+    fn scopes(&self, axes: &[FactorAxis]) -> Vec<Scope> {
         let mut scopes = vec![Scope::new()];
         for axis in axes {
             let levels = self.levels(axis);
@@ -150,46 +152,46 @@ impl<'a> Results<'a> {
         scopes
     }
 
-    fn levels(&self, axis: &Axis) -> Vec<String> {
+    fn levels(&self, axis: &FactorAxis) -> Vec<String> {
         let all = || self.study.factor.iter().find(|factor| factor.name == axis.factor);
         axis.levels.clone().unwrap_or_else(|| all().map_or(Vec::new(), |factor| factor.level_names()))
     }
 
     /// What is computed, its value, what was wanted, and whether it holds.
-    fn describe(&self, part: &Part, scope: &mut Scope) -> (String, String, String, Option<bool>) {
+    fn describe(&self, part: &Subexpression, scope: &mut Scope) -> (String, String, String, Option<bool>) {
         let holds = |value: Option<Value>| match value {
             Some(Value::Truth(holds)) => Some(holds),
             _ => None,
         };
         match &*part.node {
-            Node::Within(value, low, high, wanted) => {
+            ExpressionNode::Within(value, low, high, wanted) => {
                 let ends = [self.value(low, scope), self.value(high, scope)];
                 let value_of = self.value(value, scope);
                 let holds =
                     ends[0].as_ref().zip(ends[1].as_ref()).zip(value_of.as_ref()).map(|((low, high), value)| {
-                        compare(low, Order::AtMost, value) && compare(value, Order::AtMost, high)
+                        compare(low, Relation::AtMost, value) && compare(value, Relation::AtMost, high)
                     });
                 (value.text.clone(), text(value_of.as_ref()), wanted.clone(), holds)
             }
-            Node::Among(value, list, wanted) => {
+            ExpressionNode::Among(value, list, wanted) => {
                 let value_of = self.value(value, scope);
                 let list: Vec<Value> = list.iter().filter_map(|one| self.value(one, scope)).collect();
-                let among = |value: &Value| list.iter().any(|one| compare(value, Order::Equal, one));
+                let among = |value: &Value| list.iter().any(|one| compare(value, Relation::Equal, one));
                 let holds = value_of.as_ref().map(among);
                 (value.text.clone(), text(value_of.as_ref()), format!("one of {wanted}"), holds)
             }
-            Node::Compare(first, rest) => self.chain(first, rest, scope, &part.text),
-            Node::And(a, b) | Node::Or(a, b) => {
+            ExpressionNode::Compare(first, rest) => self.chain(first, rest, scope, &part.text),
+            ExpressionNode::And(a, b) | ExpressionNode::Or(a, b) => {
                 let (left, right) = (self.describe(a, scope), self.describe(b, scope));
-                let both = matches!(&*part.node, Node::And(..));
+                let both = matches!(&*part.node, ExpressionNode::And(..));
                 let holds = left.3.zip(right.3).map(|(a, b)| if both { a && b } else { a || b });
                 (part.text.clone(), format!("{} and {}", left.1, right.1), String::new(), holds)
             }
-            Node::Not(inner) => {
+            ExpressionNode::Not(inner) => {
                 let (of, value, wanted, holds) = self.describe(inner, scope);
                 (of, value, format!("not {wanted}"), holds.map(|holds| !holds))
             }
-            Node::At(inner, cell) if inner.node.is_condition() => {
+            ExpressionNode::At(inner, cell) if inner.node.is_condition() => {
                 let before = scope.len();
                 scope.extend(cell.iter().cloned());
                 let (of, value, wanted, holds) = self.describe(inner, scope);
@@ -207,8 +209,8 @@ impl<'a> Results<'a> {
     /// A chain of comparisons. If one side is the same in all cells, that is what was wanted.
     fn chain(
         &self,
-        first: &Part,
-        rest: &[(Order, Part)],
+        first: &Subexpression,
+        rest: &[(Relation, Subexpression)],
         scope: &mut Scope,
         words: &str,
     ) -> (String, String, String, Option<bool>) {
@@ -217,7 +219,7 @@ impl<'a> Results<'a> {
         let pairs = values.windows(2).zip(rest);
         let holds = pairs.map(|(pair, (order, _))| Some(compare(pair[0].as_ref()?, *order, pair[1].as_ref()?)));
         let holds = holds.collect::<Option<Vec<bool>>>().map(|holds| holds.into_iter().all(|holds| holds));
-        let fixed = |part: &Part| matches!(&*part.node, Node::Number(_) | Node::Word(_));
+        let fixed = |part: &Subexpression| matches!(&*part.node, ExpressionNode::Number(_) | ExpressionNode::Word(_));
         if let [(order, wanted)] = rest
             && fixed(wanted)
         {
@@ -232,21 +234,23 @@ impl<'a> Results<'a> {
     }
 
     /// The value of a part; `None` if a cell has no runs, or if the figure has no value there.
-    fn value(&self, part: &Part, scope: &mut Scope) -> Option<Value> {
+    fn value(&self, part: &Subexpression, scope: &mut Scope) -> Option<Value> {
         Some(match &*part.node {
-            Node::Number(number) => Value::Runs(vec![*number]),
-            Node::Word(word) => Value::Word(word.clone()),
-            Node::Quantity(key) => Value::Runs(self.figure(key, scope)?),
-            Node::Setting(key) => self.setting(key, scope)?,
-            Node::At(inner, cell) => {
+            ExpressionNode::Number(number) => Value::Runs(vec![*number]),
+            ExpressionNode::Word(word) => Value::Word(word.clone()),
+            ExpressionNode::Quantity(key) => Value::Runs(self.figure(key, scope)?),
+            ExpressionNode::Setting(key) => self.setting(key, scope)?,
+            ExpressionNode::At(inner, cell) => {
                 let before = scope.len();
                 scope.extend(cell.iter().cloned());
                 let value = self.value(inner, scope);
                 scope.truncate(before);
                 value?
             }
-            Node::Negative(inner) => Value::Runs(self.runs(inner, scope)?.into_iter().map(|value| -value).collect()),
-            Node::Arithmetic(a, operator, b) => {
+            ExpressionNode::Negative(inner) => {
+                Value::Runs(self.runs(inner, scope)?.into_iter().map(|value| -value).collect())
+            }
+            ExpressionNode::Arithmetic(a, operator, b) => {
                 let (a, b) = (self.runs(a, scope), self.runs(b, scope));
                 Value::Runs(paired(&a?, &b?, |a, b| match operator {
                     Operator::Plus => a + b,
@@ -255,17 +259,17 @@ impl<'a> Results<'a> {
                     Operator::Over => a / b,
                 }))
             }
-            Node::Function(function, arguments) => Value::Runs(self.function(*function, arguments, scope)?),
-            Node::Over(reduction, inner, axes) => self.over(*reduction, inner, axes, scope)?,
+            ExpressionNode::Function(function, arguments) => Value::Runs(self.function(*function, arguments, scope)?),
+            ExpressionNode::Over(reduction, inner, axes) => self.over(*reduction, inner, axes, scope)?,
             _ => Value::Truth(self.describe(part, scope).3?),
         })
     }
 
-    fn runs(&self, part: &Part, scope: &mut Scope) -> Option<Vec<f64>> {
+    fn runs(&self, part: &Subexpression, scope: &mut Scope) -> Option<Vec<f64>> {
         numbers(&self.value(part, scope)?)
     }
 
-    fn function(&self, function: Function, arguments: &[Part], scope: &mut Scope) -> Option<Vec<f64>> {
+    fn function(&self, function: Function, arguments: &[Subexpression], scope: &mut Scope) -> Option<Vec<f64>> {
         let values: Vec<Option<Vec<f64>>> = arguments.iter().map(|part| self.runs(part, scope)).collect();
         let mut values = values.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
         let first = values.next()?;
@@ -286,7 +290,13 @@ impl<'a> Results<'a> {
         }
     }
 
-    fn over(&self, reduction: Reduction, inner: &Part, axes: &[Axis], scope: &mut Scope) -> Option<Value> {
+    fn over(
+        &self,
+        reduction: Reduction,
+        inner: &Subexpression,
+        axes: &[FactorAxis],
+        scope: &mut Scope,
+    ) -> Option<Value> {
         let before = scope.len();
         let places = self.scopes(axes);
         let mut values = Vec::new();
@@ -389,22 +399,22 @@ fn paired(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     }
 }
 
-fn compare(left: &Value, order: Order, right: &Value) -> bool {
+fn compare(left: &Value, order: Relation, right: &Value) -> bool {
     match (numbers(left), numbers(right)) {
         (Some(left), Some(right)) => {
             let (left, right) = (mean(&left), mean(&right));
             match order {
-                Order::Below => left < right,
-                Order::AtMost => left <= right,
-                Order::Above => left > right,
-                Order::AtLeast => left >= right,
-                Order::Equal => left == right,
-                Order::Unequal => left != right,
+                Relation::Below => left < right,
+                Relation::AtMost => left <= right,
+                Relation::Above => left > right,
+                Relation::AtLeast => left >= right,
+                Relation::Equal => left == right,
+                Relation::Unequal => left != right,
             }
         }
         _ => match order {
-            Order::Equal => left == right,
-            Order::Unequal => left != right,
+            Relation::Equal => left == right,
+            Relation::Unequal => left != right,
             _ => false,
         },
     }

@@ -14,9 +14,9 @@ pub mod matrix;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::Kind;
+use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::profile::everyday::Otherwise;
+use seekwise_formats::profile::everyday::CaseException;
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::host::driver::DriverSpec;
@@ -25,8 +25,8 @@ use seekwise_model::stack::{Layer, Stack};
 use seekwise_run::outcome::RunError;
 use serde::Serialize;
 
-use self::arithmetic::{Expected, Figures, Law};
-use self::matrix::{Case, Op, Pattern};
+use self::arithmetic::{CaseFigures, ExpectedRate, RateLaw};
+use self::matrix::{CaseOp, CasePattern, EverydayCase};
 use crate::inputs::Inputs;
 use crate::jobs;
 use crate::run::measure;
@@ -34,7 +34,7 @@ use crate::run::measure;
 /// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CaseVerdict {
     /// Agrees with arithmetic.
     AsExpected,
     /// Disagrees, as the profile says.
@@ -46,7 +46,7 @@ pub enum Verdict {
 
 /// A comparison. Rates are in its unit.
 #[derive(Clone, Debug, Serialize)]
-pub struct Row {
+pub struct EverydayRow {
     pub case: &'static str,
     /// The least expected.
     pub low: f64,
@@ -61,12 +61,12 @@ pub struct Row {
     /// The largest such difference allowed.
     pub tolerance_percent: f64,
     /// The law behind the expectation.
-    pub law: Law,
-    pub verdict: Verdict,
+    pub law: RateLaw,
+    pub verdict: CaseVerdict,
     /// Why the drive behaves otherwise, if its profile says so.
     pub misses: Option<String>,
     /// The origin of that knowledge.
-    pub kind: Option<Kind>,
+    pub kind: Option<FigureOrigin>,
     /// Its citation or derivation.
     pub source: Option<String>,
     /// The fio job of the run.
@@ -77,91 +77,91 @@ pub struct Row {
 
 /// All comparisons of one drive.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct EverydayReport {
     pub drive: String,
     /// In the order of the cases.
-    pub rows: Vec<Row>,
+    pub rows: Vec<EverydayRow>,
 }
 
-impl Report {
+impl EverydayReport {
     /// How many rows have this verdict.
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub fn count(&self, verdict: CaseVerdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
     /// True if every row is as expected, or missed as the profile says.
     pub fn holds(&self) -> bool {
-        self.rows.iter().all(Row::holds)
+        self.rows.iter().all(EverydayRow::holds)
     }
 }
 
-impl Row {
+impl EverydayRow {
     /// True if it is as expected, or missed as the profile says.
     pub fn holds(&self) -> bool {
-        matches!(self.verdict, Verdict::AsExpected | Verdict::KnownMiss)
+        matches!(self.verdict, CaseVerdict::AsExpected | CaseVerdict::KnownMiss)
     }
 }
 
 /// A comparison to make.
 struct Todo<'a> {
     drive: &'a DriveFile,
-    case: Case,
+    case: EverydayCase,
     profile: Profile,
 }
 
 /// The comparisons to make on some drives.
-pub struct Plan<'a> {
+pub struct EverydayPlan<'a> {
     drives: &'a [DriveFile],
     todo: Vec<Todo<'a>>,
 }
 
 /// The cases of all `drives`.
-pub fn plan(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
+pub fn plan(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
     let mut todo = Vec::new();
     for drive in drives {
         let delivered = drive.profile()?;
         for case in matrix::cases(drive, &delivered) {
             let profile = match case.op {
-                Op::Read => Some(delivered.clone()),
-                op => matrix::cached(drive, op == Op::Cached),
+                CaseOp::Read => Some(delivered.clone()),
+                op => matrix::cached(drive, op == CaseOp::Cached),
             };
             todo.extend(profile.map(|profile| Todo { drive, case, profile }));
         }
     }
-    Ok(Plan { drives, todo })
+    Ok(EverydayPlan { drives, todo })
 }
 
 /// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
 /// regardless of what a profile says about those.
-pub fn streams(drives: &[DriveFile]) -> Result<Plan<'_>, Vec<Diagnostic>> {
+pub fn streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
     let mut todo = Vec::new();
     for drive in drives {
         let delivered = drive.profile()?;
         for case in matrix::streams() {
             let profile = match case.op {
-                Op::Read => Some(delivered.clone()),
+                CaseOp::Read => Some(delivered.clone()),
                 _ => matrix::cached(drive, true),
             };
             todo.extend(profile.map(|profile| Todo { drive, case, profile }));
         }
     }
-    Ok(Plan { drives, todo })
+    Ok(EverydayPlan { drives, todo })
 }
 
-impl Plan<'_> {
+impl EverydayPlan<'_> {
     /// How many comparisons there are.
     pub fn cases(&self) -> usize {
         self.todo.len()
     }
 
     /// Makes the comparisons on all cores and calls `done` after each. Returns them in the drives' order.
-    pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<Report>, RunError> {
+    pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<EverydayReport>, RunError> {
         let row = |todo: &Todo<'_>| {
             let row = todo.compare();
             done();
             row
         };
-        let rows: Vec<Row> = self.todo.par_iter().with_max_len(1).map(row).collect::<Result<_, _>>()?;
+        let rows: Vec<EverydayRow> = self.todo.par_iter().with_max_len(1).map(row).collect::<Result<_, _>>()?;
         let mut rows = self.todo.iter().zip(rows).peekable();
         let mut reports = Vec::new();
         for drive in self.drives {
@@ -169,7 +169,7 @@ impl Plan<'_> {
             while let Some((_, row)) = rows.next_if(|(todo, _)| std::ptr::eq(todo.drive, drive)) {
                 own.push(row);
             }
-            reports.push(Report { drive: drive.name.clone(), rows: own });
+            reports.push(EverydayReport { drive: drive.name.clone(), rows: own });
         }
         Ok(reports)
     }
@@ -193,10 +193,10 @@ const RUN_IN: f64 = 30.0;
 const SEED: u64 = 1;
 
 impl Todo<'_> {
-    fn compare(&self) -> Result<Row, RunError> {
-        let figures = Figures::new(&self.profile, self.case);
+    fn compare(&self) -> Result<EverydayRow, RunError> {
+        let figures = CaseFigures::new(&self.profile, self.case);
         let expected = figures.expected();
-        let random = self.case.pattern == Pattern::Random;
+        let random = self.case.pattern == CasePattern::Random;
         let requests = if random { RANDOM } else { STREAM };
         let window = (requests / expected.high.min(1000.0)).max(SHORTEST);
         // Half as much again, for a drive that destages meanwhile.
@@ -217,7 +217,7 @@ impl Todo<'_> {
 
     /// The drive alone; if a command cannot carry a request, below a driver that splits it and costs nothing.
     fn stack(&self) -> Stack {
-        let Case { bytes, depth, .. } = self.case;
+        let EverydayCase { bytes, depth, .. } = self.case;
         let Profile { link, firmware, .. } = &self.profile;
         let splits = bytes > u64::from(link.max_transfer) * SECTOR;
         let driver = DriverSpec::plain(depth, firmware.depth, Discipline::plain(Policy::Fcfs), link.max_transfer);
@@ -225,20 +225,20 @@ impl Todo<'_> {
         Stack { layers, ..Stack::bare(self.profile.clone()) }
     }
 
-    fn row(&self, expected: &Expected, found: f64, job: String) -> Row {
-        let Case { name, op, bytes, .. } = self.case;
-        let streams = self.case.pattern == Pattern::Sequential;
+    fn row(&self, expected: &ExpectedRate, found: f64, job: String) -> EverydayRow {
+        let EverydayCase { name, op, bytes, .. } = self.case;
+        let streams = self.case.pattern == CasePattern::Sequential;
         let (unit, scale) = if streams { ("MB/s", bytes as f64 / 1e6) } else { ("/s", 1.0) };
         let off = outside(expected, found);
         let met = off.abs() <= expected.law.tolerance();
-        let known: Option<&Otherwise> = self.drive.otherwise.iter().find(|known| known.case == name);
+        let known: Option<&CaseException> = self.drive.otherwise.iter().find(|known| known.case == name);
         let verdict = match (met, known) {
-            (true, None) => Verdict::AsExpected,
-            (false, Some(_)) => Verdict::KnownMiss,
-            (false, None) => Verdict::Off,
-            (true, Some(_)) => Verdict::NotOff,
+            (true, None) => CaseVerdict::AsExpected,
+            (false, Some(_)) => CaseVerdict::KnownMiss,
+            (false, None) => CaseVerdict::Off,
+            (true, Some(_)) => CaseVerdict::NotOff,
         };
-        Row {
+        EverydayRow {
             case: name,
             low: expected.low * scale,
             high: expected.high * scale,
@@ -253,16 +253,16 @@ impl Todo<'_> {
             source: known.map(|known| known.source.clone()),
             job,
             set: match op {
-                Op::Read => None,
-                Op::Cached => Some("drive.cache.write_back=true"),
-                Op::Uncached => Some("drive.cache.write_back=false"),
+                CaseOp::Read => None,
+                CaseOp::Cached => Some("drive.cache.write_back=true"),
+                CaseOp::Uncached => Some("drive.cache.write_back=false"),
             },
         }
     }
 }
 
 /// How far `found` is below the least or above the most expected, as a share of that.
-fn outside(expected: &Expected, found: f64) -> f64 {
+fn outside(expected: &ExpectedRate, found: f64) -> f64 {
     match found {
         _ if found < expected.low => found / expected.low - 1.0,
         _ if found > expected.high => found / expected.high - 1.0,
@@ -276,7 +276,7 @@ mod tests {
     use crate::catalogue::load;
 
     /// The row of one case of a drive.
-    fn row(drive: &DriveFile, case: &str) -> Row {
+    fn row(drive: &DriveFile, case: &str) -> EverydayRow {
         let drives = [drive.clone()];
         let mut plan = plan(&drives).unwrap();
         plan.todo.retain(|todo| todo.case.name == case);
@@ -286,10 +286,10 @@ mod tests {
     #[test]
     fn a_flush_that_lies_is_off() {
         let mut drive = load("caviar-wd400jb").unwrap();
-        assert_eq!(row(&drive, "overwrite and flush, 4 KiB").verdict, Verdict::AsExpected);
+        assert_eq!(row(&drive, "overwrite and flush, 4 KiB").verdict, CaseVerdict::AsExpected);
         drive.set("faults.early_flush", "true").unwrap();
         let row = row(&drive, "overwrite and flush, 4 KiB");
-        assert_eq!(row.verdict, Verdict::Off);
+        assert_eq!(row.verdict, CaseVerdict::Off);
         assert!(row.off_percent > 100.0, "{row:?}");
     }
 
@@ -298,7 +298,7 @@ mod tests {
         let mut drive = load("caviar-wd400jb").unwrap();
         drive.set("faults.caches_when_off", "true").unwrap();
         for case in ["sequential uncached writes, 4 KiB, depth 1", "random uncached writes, 4 KiB, depth 1"] {
-            assert_eq!(row(&drive, case).verdict, Verdict::Off, "{case}");
+            assert_eq!(row(&drive, case).verdict, CaseVerdict::Off, "{case}");
         }
     }
 
@@ -306,19 +306,19 @@ mod tests {
     fn a_profile_may_say_that_its_drive_does_otherwise() {
         let case = "random reads, 4 KiB, depth 1";
         let mut drive = load("caviar-wd400jb").unwrap();
-        drive.otherwise.push(Otherwise {
+        drive.otherwise.push(CaseException {
             case,
             misses: "it reads in its sleep".to_owned(),
-            kind: Kind::Measured,
+            kind: FigureOrigin::Measured,
             source: "a diary".to_owned(),
         });
         // It does not: an unexpected agreement fails.
         let found = row(&drive, case);
-        assert_eq!((found.verdict, found.holds()), (Verdict::NotOff, false));
+        assert_eq!((found.verdict, found.holds()), (CaseVerdict::NotOff, false));
         drive.otherwise[0].case = "overwrite and flush, 4 KiB";
         drive.set("faults.early_flush", "true").unwrap();
         let found = row(&drive, "overwrite and flush, 4 KiB");
-        assert_eq!((found.verdict, found.holds()), (Verdict::KnownMiss, true));
+        assert_eq!((found.verdict, found.holds()), (CaseVerdict::KnownMiss, true));
         assert_eq!(found.misses.as_deref(), Some("it reads in its sleep"));
     }
 
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn bounds_have_an_inside() {
-        let expected = Expected { low: 100.0, high: 200.0, law: Law::Queue };
+        let expected = ExpectedRate { low: 100.0, high: 200.0, law: RateLaw::Queue };
         assert_eq!(outside(&expected, 150.0), 0.0);
         assert!((outside(&expected, 90.0) + 0.1).abs() < 1e-12);
         assert!((outside(&expected, 220.0) - 0.1).abs() < 1e-12);

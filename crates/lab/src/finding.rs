@@ -16,27 +16,27 @@ mod place;
 use std::fmt;
 
 use seekwise_formats::expression::Expression;
-use seekwise_formats::metric::{Figure, Metric, Whose};
-use seekwise_formats::study::{Claim, Class, Compare, Study};
+use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::Serialize;
 
-use self::place::{Axis, Place};
-use crate::confound::{self, Side};
-use crate::evaluate::{Checked, Results, lines};
-use crate::made::MadeFrom;
+use self::place::{Axis, CellOutcome};
+use crate::confound::{self, ComparisonSide};
+use crate::evaluate::{EvaluatedCheck, StudyResults, lines};
+use crate::made::StudyProvenance;
 use crate::outcome::Outcome;
 use crate::run::RunRecord;
-use crate::stats::{Comparison, Criteria, Interval, Judgement, Paired, Verdict, judge, mean_interval};
+use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios, Verdict, judge, mean_interval};
 
-pub use self::beside::Beside;
-pub use self::cause::{Cause, Change};
-pub use self::place::{Region, Where};
+pub use self::beside::SecondaryFigure;
+pub use self::cause::{Cause, PartChange};
+pub use self::place::{CellRegion, EffectLocation};
 
 /// The records of a study, by cell.
 pub struct Evidence<'a> {
     pub study: &'a Study,
     /// What made its results.
-    pub made: &'a MadeFrom,
+    pub made: &'a StudyProvenance,
     by_cell: Vec<Vec<&'a RunRecord>>,
 }
 
@@ -60,14 +60,14 @@ pub struct Finding {
     /// Which parts of the mean response changed.
     pub cause: Option<Cause>,
     /// Figures that went the other way.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<SecondaryFigure>,
     /// The metric is a percentile, and a run has too few requests for it.
     pub thin: bool,
 }
 
 /// A comparison over all cells of the other factors together.
 #[derive(Clone, Debug)]
-pub struct Overall {
+pub struct OverallComparison {
     /// The index of the study's comparison.
     pub compare: usize,
     /// The answer on the geometric mean of the cells' ratios.
@@ -75,7 +75,7 @@ pub struct Overall {
     /// How many cells it covers.
     pub cells: usize,
     /// In which of them the effect is.
-    pub place: Option<Where>,
+    pub place: Option<EffectLocation>,
     /// What the difference is credited to, in the first of them.
     pub credit: String,
     /// Why one of them may not be credited as it is.
@@ -92,25 +92,25 @@ struct Test {
 
 /// A judged claim.
 #[derive(Clone, Debug)]
-pub struct Judged<'a> {
+pub struct ClaimJudgement<'a> {
     pub claim: &'a Claim,
     /// Its checks and the figures that it shows.
-    pub checked: Vec<Checked>,
+    pub checked: Vec<EvaluatedCheck>,
     /// Whether all checks hold, or do at more than half of the range; `None` without checks, or if a cell is missing.
     pub holds: Option<bool>,
     /// Where in the range they hold, for a claim over a range.
-    pub vote: Option<Vote>,
+    pub vote: Option<RangeVote>,
 }
 
 /// The places of a range at which all checks of a claim hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Vote {
+pub struct RangeVote {
     pub holds: Vec<String>,
     /// Where one does not.
     pub fails: Vec<String>,
 }
 
-impl Vote {
+impl RangeVote {
     /// True for more than half: as many for as against is no majority.
     pub fn carried(&self) -> bool {
         self.holds.len() > self.fails.len()
@@ -122,7 +122,7 @@ impl Vote {
     }
 }
 
-impl fmt::Display for Vote {
+impl fmt::Display for RangeVote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "all checks hold at {} places of the range", self.count())?;
         for (word, places) in [("holds at", &self.holds), ("fails at", &self.fails)] {
@@ -134,10 +134,10 @@ impl fmt::Display for Vote {
     }
 }
 
-impl Judged<'_> {
+impl ClaimJudgement<'_> {
     /// The vote of the range, and the figures, each with what was wanted, as lines.
     pub fn figures(&self) -> Vec<String> {
-        self.vote.iter().map(Vote::to_string).chain(lines(&self.checked)).collect()
+        self.vote.iter().map(RangeVote::to_string).chain(lines(&self.checked)).collect()
     }
 
     /// Its figures in one line.
@@ -149,7 +149,7 @@ impl Judged<'_> {
     /// the same bench detects a planted one, and one that holds with another only if that does; `seekwise claims` tries
     /// both.
     pub fn reproduced(&self) -> Option<bool> {
-        let alone = self.claim.class != Class::N && self.claim.with.is_none();
+        let alone = self.claim.class != ClaimClass::N && self.claim.with.is_none();
         self.holds.filter(|holds| alone || !holds)
     }
 
@@ -166,7 +166,7 @@ impl Judged<'_> {
 
 impl<'a> Evidence<'a> {
     /// Sorts `records` by cell.
-    pub fn new(study: &'a Study, made: &'a MadeFrom, records: &'a [RunRecord]) -> Evidence<'a> {
+    pub fn new(study: &'a Study, made: &'a StudyProvenance, records: &'a [RunRecord]) -> Evidence<'a> {
         let mut by_cell: Vec<Vec<&RunRecord>> = vec![Vec::new(); made.cells.len()];
         for record in records {
             if let Some(cell) = by_cell.get_mut(record.cell) {
@@ -193,7 +193,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// All comparisons in all their cells, judged together.
-    pub fn findings(&self) -> (Vec<Finding>, Vec<Overall>) {
+    pub fn findings(&self) -> (Vec<Finding>, Vec<OverallComparison>) {
         let mut findings: Vec<Finding> = Vec::new();
         for (index, compare) in self.study.compare.iter().enumerate() {
             findings.extend(self.sides(index, compare));
@@ -214,7 +214,7 @@ impl<'a> Evidence<'a> {
             let refused = of().find_map(|finding| finding.refused.clone());
             let credit = of().next().map_or(String::new(), |finding| finding.credit.clone());
             let place = if refused.is_none() { self.place(compare, &of().collect::<Vec<_>>()) } else { None };
-            Overall { compare, judgement, cells: of().count(), place, credit, refused }
+            OverallComparison { compare, judgement, cells: of().count(), place, credit, refused }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -230,14 +230,14 @@ impl<'a> Evidence<'a> {
 
     /// Judges all together. Comparisons that ask the same (over all cells, when there is one) make one test: counted
     /// twice, it would be corrected for a family that does not exist.
-    fn judge_all(&self, asked: Vec<(Option<Test>, Option<Paired>)>) -> Vec<Option<Judgement>> {
+    fn judge_all(&self, asked: Vec<(Option<Test>, Option<PairedRatios>)>) -> Vec<Option<Judgement>> {
         let mut tests: Vec<Test> = Vec::new();
-        let mut comparisons: Vec<Comparison> = Vec::new();
-        let mut place = |(test, paired): (Option<Test>, Option<Paired>)| {
+        let mut comparisons: Vec<PairedComparison> = Vec::new();
+        let mut place = |(test, paired): (Option<Test>, Option<PairedRatios>)| {
             let (test, paired) = (test?, paired?);
             let known = tests.iter().position(|known| *known == test);
             Some(known.unwrap_or_else(|| {
-                comparisons.push(Comparison { paired, better: metric::better(&test.metric) });
+                comparisons.push(PairedComparison { paired, better: metric::better(&test.metric) });
                 tests.push(test);
                 tests.len() - 1
             }))
@@ -248,7 +248,7 @@ impl<'a> Evidence<'a> {
         places.into_iter().map(|place| place.map(|place| judged[place])).collect()
     }
 
-    fn sides(&self, index: usize, compare: &Compare) -> Vec<Finding> {
+    fn sides(&self, index: usize, compare: &ComparisonSpec) -> Vec<Finding> {
         let Some(factor) = self.factor(&compare.factor) else { return Vec::new() };
         let levels = || self.made.cells.iter().map(|made| &made.cell.levels);
         let base = levels().enumerate().filter(|(_, levels)| levels.get(factor) == Some(&compare.from));
@@ -259,7 +259,7 @@ impl<'a> Evidence<'a> {
             let others = self.study.factor.iter().zip(&other).enumerate().filter(|&(place, _)| place != factor);
             let named = others.map(|(_, (factor, level))| format!("{} {level}", factor.name));
             let cell = named.collect::<Vec<_>>().join(", ");
-            let sides = [from, to].map(|cell| Side::of(self.made, cell));
+            let sides = [from, to].map(|cell| ComparisonSide::of(self.made, cell));
             let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
             let refused = refused.or_else(|| self.given(compare.metric(), [from, to]));
             let credit = confound::credit(compare, &self.study.factor[factor], &sides);
@@ -272,9 +272,9 @@ impl<'a> Evidence<'a> {
     /// Why a metric says nothing of either side: all requests came by a rate or a trace, and both sides kept up with
     /// it. If one did not, its rate is a result.
     fn given(&self, metric: &Metric, sides: [usize; 2]) -> Option<String> {
-        let of_requests = !matches!(metric.whose, Whose::Flush | Whose::Operations(_));
-        let rate = matches!(metric.figure, Figure::Iops | Figure::BytesPerS) && of_requests;
-        if !rate && metric.figure != Figure::Elapsed {
+        let of_requests = !matches!(metric.whose, MetricScope::Flush | MetricScope::Operations(_));
+        let rate = matches!(metric.figure, Statistic::Iops | Statistic::BytesPerS) && of_requests;
+        if !rate && metric.figure != Statistic::Elapsed {
             return None;
         }
         let mut runs = sides.iter().flat_map(|cell| self.runs(*cell)).peekable();
@@ -298,13 +298,13 @@ impl<'a> Evidence<'a> {
         Some(self.mean(cell, |run| metric::value(metric, run).unwrap_or(0.0)))
     }
 
-    fn paired(&self, finding: &Finding) -> Option<Paired> {
+    fn paired(&self, finding: &Finding) -> Option<PairedRatios> {
         self.pair(finding, self.study.compare[finding.compare].metric())
     }
 
-    fn pair(&self, finding: &Finding, metric: &Metric) -> Option<Paired> {
+    fn pair(&self, finding: &Finding, metric: &Metric) -> Option<PairedRatios> {
         let (from, to) = (self.values(finding.from, metric)?, self.values(finding.to, metric)?);
-        Paired::new(&from, &to).ok()
+        PairedRatios::new(&from, &to).ok()
     }
 
     /// Explains a judged finding: where its difference comes from, and what went the other way.
@@ -313,7 +313,7 @@ impl<'a> Evidence<'a> {
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
         // How long a run took follows from its responses only if both sides issue the same amount.
         let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
-        let follows = metric.figure != Figure::Elapsed || asked(from) == asked(to);
+        let follows = metric.figure != Statistic::Elapsed || asked(from) == asked(to);
         finding.cause = if follows { Cause::between(&metric.whose, from, to) } else { None };
         let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
         finding.thin = !supported(metric);
@@ -327,7 +327,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Where the effect of a comparison is, by the levels of the other factors.
-    fn place(&self, compare: usize, of: &[&Finding]) -> Option<Where> {
+    fn place(&self, compare: usize, of: &[&Finding]) -> Option<EffectLocation> {
         let compared = self.factor(&self.study.compare[compare].factor)?;
         let others = || self.study.factor.iter().enumerate().filter(|&(index, _)| index != compared);
         let axes: Vec<Axis> = others()
@@ -345,18 +345,18 @@ impl<'a> Evidence<'a> {
                 axis.levels.iter().position(|level| level == own)
             };
             let ratio = finding.judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
-            Some(Place {
+            Some(CellOutcome {
                 at: axes.iter().map(at).collect::<Option<_>>()?,
                 outcome: outcome(finding.judgement.as_ref(), None),
                 ratio,
             })
         };
-        let places: Vec<Place> = of.iter().map(place).collect::<Option<_>>()?;
+        let places: Vec<CellOutcome> = of.iter().map(place).collect::<Option<_>>()?;
         place::describe(&axes, &places, self.study.margin_percent / 100.0)
     }
 
     /// Run by run, the geometric means over all cells of both sides of a comparison.
-    fn together(&self, compare: usize, of: &[&Finding]) -> Option<Paired> {
+    fn together(&self, compare: usize, of: &[&Finding]) -> Option<PairedRatios> {
         let metric = self.study.compare[compare].metric();
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| {
@@ -369,27 +369,27 @@ impl<'a> Evidence<'a> {
         let runs = self.study.runs as usize;
         let from = (0..runs).map(|run| mean(|f| f.from, run)).collect::<Option<Vec<f64>>>()?;
         let to = (0..runs).map(|run| mean(|f| f.to, run)).collect::<Option<Vec<f64>>>()?;
-        Paired::new(&from, &to).ok()
+        PairedRatios::new(&from, &to).ok()
     }
 
     /// The claims of the study, judged.
-    pub fn claims(&self) -> Vec<Judged<'a>> {
+    pub fn claims(&self) -> Vec<ClaimJudgement<'a>> {
         self.study.claim.iter().map(|claim| self.judge_claim(claim)).collect()
     }
 
     /// One claim of the study, judged.
-    pub fn judge_claim(&self, claim: &'a Claim) -> Judged<'a> {
+    pub fn judge_claim(&self, claim: &'a Claim) -> ClaimJudgement<'a> {
         let levels = self.made.cells.iter().map(|made| &made.cell.levels[..]).collect();
-        let results = Results::new(self.study, levels, Some(self.made), &self.by_cell);
-        let all = |expressions: &[Expression]| -> Vec<Checked> {
+        let results = StudyResults::new(self.study, levels, Some(self.made), &self.by_cell);
+        let all = |expressions: &[Expression]| -> Vec<EvaluatedCheck> {
             expressions.iter().flat_map(|one| results.check(one, &claim.over)).collect()
         };
         let checks = all(&claim.check);
         let vote = vote(&checks);
-        let holds = vote.as_ref().map(Vote::carried);
-        let shown = all(&claim.show).into_iter().map(|shown| Checked { holds: None, ..shown });
+        let holds = vote.as_ref().map(RangeVote::carried);
+        let shown = all(&claim.show).into_iter().map(|shown| EvaluatedCheck { holds: None, ..shown });
         let checked = checks.into_iter().chain(shown).collect();
-        Judged { claim, checked, holds, vote: vote.filter(|_| !claim.over.is_empty()) }
+        ClaimJudgement { claim, checked, holds, vote: vote.filter(|_| !claim.over.is_empty()) }
     }
 }
 
@@ -408,7 +408,7 @@ pub fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outco
 
 /// Where in a range all checks hold; without a range there is one place. `None` without checks, or if one has no
 /// answer.
-fn vote(checks: &[Checked]) -> Option<Vote> {
+fn vote(checks: &[EvaluatedCheck]) -> Option<RangeVote> {
     let mut places: Vec<&str> = Vec::new();
     for check in checks {
         if !places.contains(&check.place.as_str()) {
@@ -419,7 +419,7 @@ fn vote(checks: &[Checked]) -> Option<Vote> {
         let here = checks.iter().filter(|check| check.place == place);
         here.map(|check| check.holds).try_fold(true, |so_far, holds| Some(so_far && holds?))
     };
-    let mut vote = Vote { holds: Vec::new(), fails: Vec::new() };
+    let mut vote = RangeVote { holds: Vec::new(), fails: Vec::new() };
     for place in &places {
         let side = if holds_at(place)? { &mut vote.holds } else { &mut vote.fails };
         side.push((*place).to_owned());
@@ -431,15 +431,15 @@ fn vote(checks: &[Checked]) -> Option<Vote> {
 mod tests {
     use super::*;
 
-    fn checked(place: &str, holds: Option<bool>) -> Checked {
+    fn checked(place: &str, holds: Option<bool>) -> EvaluatedCheck {
         let (of, at, value, wanted) = Default::default();
-        Checked { place: place.to_owned(), of, at, value, wanted, holds }
+        EvaluatedCheck { place: place.to_owned(), of, at, value, wanted, holds }
     }
 
     #[test]
     fn a_range_votes_by_its_places() {
         let of = |holds: &[(&str, bool)]| {
-            let checks: Vec<Checked> = holds.iter().map(|&(place, holds)| checked(place, Some(holds))).collect();
+            let checks: Vec<EvaluatedCheck> = holds.iter().map(|&(place, holds)| checked(place, Some(holds))).collect();
             vote(&checks).unwrap()
         };
         // A place counts once, however many checks there are, and only if all of them hold there.

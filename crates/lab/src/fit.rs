@@ -40,21 +40,21 @@ use std::collections::BTreeMap;
 
 use seekwise_formats::profile::DriveFile;
 
-use bench::{Bench, Heard, Question, share_better};
-use data::Data;
-use interval::{Asked, Intervals};
-use judge::{Left, SURE};
+use bench::{FitBench, PointListener, Question, share_better};
+use data::FitData;
+use interval::{IntervalQuery, Intervals};
+use judge::{RejectionReason, SURE};
 use parameter::Parameter;
-use search::Effort;
+use search::SearchEffort;
 
 /// The result of a fit.
 #[derive(Clone, Debug)]
-pub struct Fitted {
+pub struct FitResult {
     pub parameters: Vec<Parameter>,
     /// The fitted value of each.
     pub point: Vec<f64>,
     /// Why a parameter did not move.
-    pub left: Vec<Option<Left>>,
+    pub left: Vec<Option<RejectionReason>>,
     /// Intervals of those that moved.
     pub intervals: Intervals,
     /// The loss on the seen data, before and after.
@@ -67,16 +67,16 @@ pub struct Fitted {
 pub fn fit(
     drive: &DriveFile,
     parameters: Vec<Parameter>,
-    data: &[Data],
-    effort: Effort,
+    data: &[FitData],
+    effort: SearchEffort,
     known: BTreeMap<String, Vec<f64>>,
-    heard: &Heard<'_>,
-) -> Fitted {
-    let bench = Bench::new(drive, &parameters, data, known, heard);
+    heard: &PointListener<'_>,
+) -> FitResult {
+    let bench = FitBench::new(drive, &parameters, data, known, heard);
     let origin = parameter::origin(&parameters);
     let (found, free) = searched(&bench, &origin, effort);
     let mut point = found.clone();
-    let mut left: Vec<Option<Left>> = vec![None; point.len()];
+    let mut left: Vec<Option<RejectionReason>> = vec![None; point.len()];
     point = judge::thin(&bench, &origin, point, effort, &mut left);
     point = judge::take_back(&bench, &origin, point, &mut left);
     point = settled(&bench, &origin, point, effort);
@@ -84,19 +84,19 @@ pub fn fit(
     for (index, left) in
         left.iter_mut().enumerate().filter(|(index, left)| point[*index] == origin[*index] && left.is_none())
     {
-        *left = Some(if free[index] { Left::NotMoved } else { Left::NotFelt });
+        *left = Some(if free[index] { RejectionReason::NotMoved } else { RejectionReason::NotFelt });
     }
     let both = |question| (bench.ask(question, &origin)[0], bench.ask(question, &point)[0]);
     let seen = both(Question::Seen);
     let held = bench.holds_back().then(|| both(Question::Held));
     drop(bench);
-    Fitted { parameters, point, left, intervals, seen, held }
+    FitResult { parameters, point, left, intervals, seen, held }
 }
 
 /// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, because
 /// whichever comes first also fits what belongs to the other; it continues from the end that is better on the held-back
 /// data.
-fn searched(bench: &Bench<'_>, origin: &[f64], effort: Effort) -> (Vec<f64>, Vec<bool>) {
+fn searched(bench: &FitBench<'_>, origin: &[f64], effort: SearchEffort) -> (Vec<f64>, Vec<bool>) {
     let free = search::felt(bench, origin);
     let numbers = slope::descend(bench, origin.to_vec(), &free, &slope::WIDE);
     let [one, other] = [origin.to_vec(), numbers].map(|start| walked(bench, start, effort));
@@ -108,7 +108,7 @@ fn searched(bench: &Bench<'_>, origin: &[f64], effort: Effort) -> (Vec<f64>, Vec
 }
 
 /// Rules and numbers in turn from `point` on, wide and close.
-fn walked(bench: &Bench<'_>, mut point: Vec<f64>, effort: Effort) -> Vec<f64> {
+fn walked(bench: &FitBench<'_>, mut point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
     for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
         let free = search::felt(bench, &point);
         point = search::rules(bench, point, &free);
@@ -124,7 +124,7 @@ fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
 }
 
 /// Searches once more what stays, without what was put back, unless the held-back data then get worse.
-fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -> Vec<f64> {
+fn settled(bench: &FitBench<'_>, origin: &[f64], point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
     let moved = moved(origin, &point);
     let again = search::numbers(bench, point.clone(), &moved, 0.02, effort.generations / 4);
     let again = slope::descend(bench, again, &moved, &slope::FINE);
@@ -136,17 +136,17 @@ fn settled(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort) -
 /// The point and its intervals, without what these do not determine. If the held-back data are met no better than by
 /// the original profile, everything goes back. `found` is where the search ended, and what the data feel there.
 fn spread(
-    bench: &Bench<'_>,
+    bench: &FitBench<'_>,
     origin: &[f64],
     point: Vec<f64>,
     (found, free): (&[f64], &[bool]),
-    effort: Effort,
-    left: &mut [Option<Left>],
+    effort: SearchEffort,
+    left: &mut [Option<RejectionReason>],
 ) -> (Vec<f64>, Intervals) {
     if point == origin || judge::better(bench, origin, &point) == Some(false) {
         for (index, left) in left.iter_mut().enumerate() {
             if point[index] != origin[index] {
-                *left = Some(Left::NotBetter);
+                *left = Some(RejectionReason::NotBetter);
             }
         }
         return (origin.to_vec(), Intervals { of: vec![None; origin.len()], pairs: Vec::new() });
@@ -156,7 +156,7 @@ fn spread(
     let beside: Vec<f64> =
         (0..point.len()).map(|index| if number(index) { found[index] } else { point[index] }).collect();
     let moved = moved(origin, &point);
-    let asked = Asked { point: &point, beside: &beside, moved: &moved, free };
+    let asked = IntervalQuery { point: &point, beside: &beside, moved: &moved, free };
     let intervals = interval::intervals(bench, &asked);
     let point = judge::told(bench, origin, point, &intervals, effort, left);
     let intervals = intervals.at(bench.parameters, &point);

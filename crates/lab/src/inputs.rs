@@ -11,24 +11,24 @@ use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::drives;
-use seekwise_formats::trace::survey::Survey;
-use seekwise_formats::trace::{Part, Reading};
-use seekwise_run::place::Kind;
+use seekwise_formats::trace::survey::TraceSurvey;
+use seekwise_formats::trace::{TracePart, TraceReadOptions};
+use seekwise_run::place::PlaceKind;
 use serde::{Deserialize, Serialize};
 
 use crate::built_in;
 use crate::digest::sha256;
 
 /// Opens a trace by its name: its parts, each with a name of its own.
-pub type OpenParts = fn(&str) -> io::Result<Vec<Part>>;
+pub type OpenParts = fn(&str) -> io::Result<Vec<TracePart>>;
 
 /// Fetches the text of a file.
-pub type Read<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
+pub type TextLoader<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
 /// What a text is read as. A drive and a job may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Role {
+pub enum InputRole {
     Drive,
     Stack,
     /// A job, or a file that a job includes.
@@ -37,30 +37,30 @@ pub enum Role {
     Trace,
 }
 
-impl Role {
+impl InputRole {
     const fn word(self) -> &'static str {
         match self {
-            Role::Drive => "drive",
-            Role::Stack => "stack",
-            Role::Job => "job",
-            Role::Trace => "trace",
+            InputRole::Drive => "drive",
+            InputRole::Stack => "stack",
+            InputRole::Job => "job",
+            InputRole::Trace => "trace",
         }
     }
 
     /// The text of a built-in drive or job.
     fn built_in(self, name: &str) -> Option<&'static str> {
         match self {
-            Role::Drive => drives::text(name),
-            Role::Stack | Role::Trace => None,
-            Role::Job => built_in::text(name),
+            InputRole::Drive => drives::text(name),
+            InputRole::Stack | InputRole::Trace => None,
+            InputRole::Job => built_in::text(name),
         }
     }
 }
 
 /// A text that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
-    pub role: Role,
+pub struct InputText {
+    pub role: InputRole,
     /// The name it was asked for by.
     pub name: String,
     /// SHA-256 of the text; `None` if there was none.
@@ -71,16 +71,16 @@ pub struct Kept {
 
 /// All that was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Taken {
+pub struct InputTexts {
     /// In the order in which they were first asked for.
-    pub texts: Vec<Kept>,
+    pub texts: Vec<InputText>,
     /// Environment variables that jobs asked for; `None` for one that was not set.
     pub variables: BTreeMap<String, Option<String>>,
 }
 
 /// How today's files differ from what was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct InputChanges {
     /// Changed texts, each with its first different lines.
     pub differ: Vec<String>,
     /// Files that cannot be read any more, and why.
@@ -90,24 +90,24 @@ pub struct Changes {
 /// The source of a plan's texts and variables.
 pub struct Inputs<'a> {
     /// `None`: only what was kept is read.
-    read: Option<&'a Read<'a>>,
+    read: Option<&'a TextLoader<'a>>,
     /// `None`: no trace is opened.
     open: Option<OpenParts>,
     /// Places in real time that a plan may name.
-    places: &'static [Kind],
-    taken: RefCell<Taken>,
+    places: &'static [PlaceKind],
+    taken: RefCell<InputTexts>,
     /// By name and way of reading.
-    surveys: RefCell<Vec<(String, Arc<Survey>)>>,
+    surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
 }
 
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
-    pub fn today(read: &'a Read<'a>) -> Inputs<'a> {
+    pub fn today(read: &'a TextLoader<'a>) -> Inputs<'a> {
         Inputs { read: Some(read), open: None, places: &[], taken: RefCell::default(), surveys: RefCell::default() }
     }
 
     /// Only what was kept.
-    pub fn kept(taken: Taken) -> Inputs<'static> {
+    pub fn kept(taken: InputTexts) -> Inputs<'static> {
         Inputs { read: None, open: None, places: &[], taken: RefCell::new(taken), surveys: RefCell::default() }
     }
 
@@ -119,12 +119,12 @@ impl<'a> Inputs<'a> {
 
     /// The same, with places in real time.
     #[must_use]
-    pub fn with_places(self, places: &'static [Kind]) -> Inputs<'a> {
+    pub fn with_places(self, places: &'static [PlaceKind]) -> Inputs<'a> {
         Inputs { places, ..self }
     }
 
     /// Places in real time that a plan may name.
-    pub fn places(&self) -> &'static [Kind] {
+    pub fn places(&self) -> &'static [PlaceKind] {
         self.places
     }
 
@@ -135,7 +135,7 @@ impl<'a> Inputs<'a> {
 
     /// True if a trace of this name was read.
     pub fn keeps_trace(&self, name: &str) -> bool {
-        self.taken.borrow().find(Role::Trace, name).is_some()
+        self.taken.borrow().find(InputRole::Trace, name).is_some()
     }
 
     /// The survey of the trace called `name`, read in this way; `make` surveys it. An error if it differs from the kept
@@ -143,10 +143,10 @@ impl<'a> Inputs<'a> {
     pub fn survey(
         &self,
         name: &str,
-        reading: &Reading,
+        reading: &TraceReadOptions,
         touched: bool,
-        make: &dyn Fn() -> Result<Survey, Diagnostic>,
-    ) -> Result<Arc<Survey>, Diagnostic> {
+        make: &dyn Fn() -> Result<TraceSurvey, Diagnostic>,
+    ) -> Result<Arc<TraceSurvey>, Diagnostic> {
         let way = format!("{name} {reading:?} {touched}");
         if let Some((_, known)) = self.surveys.borrow().iter().find(|known| known.0 == way) {
             return Ok(Arc::clone(known));
@@ -154,17 +154,19 @@ impl<'a> Inputs<'a> {
         let survey = Arc::new(make()?);
         let words = survey.words();
         let mut taken = self.taken.borrow_mut();
-        let same = |kept: &&Kept| kept.role == Role::Trace && kept.name == name && kept.text.as_ref() == Some(&words);
+        let same = |kept: &&InputText| {
+            kept.role == InputRole::Trace && kept.name == name && kept.text.as_ref() == Some(&words)
+        };
         match (taken.texts.iter().find(same), self.read) {
             (Some(_), _) => {}
             (None, None) => {
-                let before = taken.find(Role::Trace, name).and_then(|kept| kept.text.clone()).unwrap_or_default();
+                let before = taken.find(InputRole::Trace, name).and_then(|kept| kept.text.clone()).unwrap_or_default();
                 let why = format!("it is another trace now: {}", words.trim());
                 return Err(Diagnostic::at(name, 0, why).expected(before.trim()));
             }
             (None, Some(_)) => {
                 let sha256 = Some(sha256(words.as_bytes()));
-                let kept = Kept { role: Role::Trace, name: name.to_owned(), sha256, text: Some(words) };
+                let kept = InputText { role: InputRole::Trace, name: name.to_owned(), sha256, text: Some(words) };
                 taken.texts.push(kept);
             }
         }
@@ -173,7 +175,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// The text of a built-in drive or job, or of a file, by name.
-    pub fn text(&self, role: Role, name: &str) -> io::Result<String> {
+    pub fn text(&self, role: InputRole, name: &str) -> io::Result<String> {
         if let Some(kept) = self.taken.borrow().find(role, name) {
             return kept.text.clone().ok_or(ErrorKind::NotFound.into());
         }
@@ -185,7 +187,7 @@ impl<'a> Inputs<'a> {
             Err(_) => return read,
         };
         let sha256 = text.as_ref().map(|text| sha256(text.as_bytes()));
-        self.taken.borrow_mut().texts.push(Kept { role, name: name.to_owned(), sha256, text });
+        self.taken.borrow_mut().texts.push(InputText { role, name: name.to_owned(), sha256, text });
         read
     }
 
@@ -200,24 +202,24 @@ impl<'a> Inputs<'a> {
     }
 
     /// All that was read so far.
-    pub fn taken(&self) -> Taken {
+    pub fn taken(&self) -> InputTexts {
         self.taken.borrow().clone()
     }
 }
 
 /// The text as it is now.
-fn now(role: Role, name: &str, read: &Read<'_>) -> io::Result<String> {
+fn now(role: InputRole, name: &str, read: &TextLoader<'_>) -> io::Result<String> {
     role.built_in(name).map_or_else(|| read(name), |text| Ok(text.to_owned()))
 }
 
-impl Taken {
-    fn find(&self, role: Role, name: &str) -> Option<&Kept> {
+impl InputTexts {
+    fn find(&self, role: InputRole, name: &str) -> Option<&InputText> {
         self.texts.iter().find(|kept| kept.role == role && kept.name == name)
     }
 
     /// Checks every text against its hash; an error is the name of one that differs.
     pub fn check(&self) -> Result<(), String> {
-        let fits = |kept: &&Kept| kept.text.as_ref().map(|text| sha256(text.as_bytes())) == kept.sha256;
+        let fits = |kept: &&InputText| kept.text.as_ref().map(|text| sha256(text.as_bytes())) == kept.sha256;
         match self.texts.iter().find(|kept| !fits(kept)) {
             Some(kept) => Err(format!("the text of {} `{}` does not fit its sha256", kept.role.word(), kept.name)),
             None => Ok(()),
@@ -225,10 +227,10 @@ impl Taken {
     }
 
     /// What has changed or is gone, compared with what `read` fetches and the environment has now.
-    pub fn changes(&self, read: &Read<'_>) -> Changes {
-        let mut changes = Changes::default();
+    pub fn changes(&self, read: &TextLoader<'_>) -> InputChanges {
+        let mut changes = InputChanges::default();
         // A survey shows later whether a trace is the same.
-        for Kept { role, name, text, .. } in self.texts.iter().filter(|kept| kept.role != Role::Trace) {
+        for InputText { role, name, text, .. } in self.texts.iter().filter(|kept| kept.role != InputRole::Trace) {
             let what = format!("{} `{name}`", role.word());
             match (text, now(*role, name, read)) {
                 (Some(before), Ok(now)) if *before != now => {
@@ -289,26 +291,26 @@ mod tests {
         };
         let inputs = Inputs::today(&read);
         for _ in 0..2 {
-            assert_eq!(inputs.text(Role::Job, "a.fio").unwrap(), "[a]");
-            assert_eq!(inputs.text(Role::Job, "b.fio").unwrap_err().kind(), ErrorKind::NotFound);
+            assert_eq!(inputs.text(InputRole::Job, "a.fio").unwrap(), "[a]");
+            assert_eq!(inputs.text(InputRole::Job, "b.fio").unwrap_err().kind(), ErrorKind::NotFound);
         }
         assert_eq!(*reads.borrow(), 1);
         // A drive of the catalogue is not a job.
-        assert!(inputs.text(Role::Drive, "exos-x18").unwrap().contains("geometry"));
-        assert!(inputs.text(Role::Job, "exos-x18").is_err());
+        assert!(inputs.text(InputRole::Drive, "exos-x18").unwrap().contains("geometry"));
+        assert!(inputs.text(InputRole::Job, "exos-x18").is_err());
         let kept = Inputs::kept(inputs.taken());
-        assert_eq!(kept.text(Role::Job, "a.fio").unwrap(), "[a]");
-        assert!(kept.text(Role::Drive, "wd140edfz").is_err(), "only what was kept");
+        assert_eq!(kept.text(InputRole::Job, "a.fio").unwrap(), "[a]");
+        assert!(kept.text(InputRole::Drive, "wd140edfz").is_err(), "only what was kept");
         assert_eq!(kept.taken(), inputs.taken());
     }
 
     #[test]
     fn what_changed_is_said_with_its_line() {
         let inputs = Inputs::today(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned()));
-        inputs.text(Role::Job, "a.fio").unwrap();
+        inputs.text(InputRole::Job, "a.fio").unwrap();
         let mut taken = inputs.taken();
         taken.check().unwrap();
-        assert_eq!(taken.changes(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned())), Changes::default());
+        assert_eq!(taken.changes(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned())), InputChanges::default());
         let changes = taken.changes(&|_| Ok("[a]\nbs=8k\nrw=read\n".to_owned()));
         let expected = "job `a.fio` is another now:\n  a.fio:2: - bs=4k\n  a.fio:2: + bs=8k";
         assert_eq!(changes.differ, [expected]);

@@ -6,22 +6,22 @@ use std::io::{self, ErrorKind};
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::recording::{self, Recording};
-use seekwise_formats::scene::Scene;
+use seekwise_formats::scene::SceneFile;
 use seekwise_formats::stack::Setting;
-use seekwise_formats::trace::keys::Asked as TraceKeys;
+use seekwise_formats::trace::keys::TraceOptions as TraceKeys;
 use seekwise_formats::{fio, iometer};
 use seekwise_model::block::Limits;
-use seekwise_model::files::buffered::{BufferedSpec, Opening};
+use seekwise_model::files::buffered::{BufferedSpec, FileOpenFlags};
 use seekwise_model::flash::FlashSpec;
-use seekwise_model::stack::Change;
+use seekwise_model::stack::SettingChange;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
 use seekwise_run::work::Work;
 
 use crate::built_in::{self, JOBS, SCENES};
-use crate::inputs::{Inputs, Role};
-use crate::trace::{self, Heeded, Traced};
+use crate::inputs::{InputRole, Inputs};
+use crate::trace::{self, LoadedTrace, TraceLimits};
 
 /// The default run time of a pattern: long enough for some thousand random requests of one drive.
 const PATTERN_RUNTIME: Span = Span::from_secs(60);
@@ -31,15 +31,15 @@ const PATTERN_RAMP: Span = Span::from_secs(5);
 
 /// A built-in pattern.
 #[derive(Clone, Debug)]
-pub struct BuiltIn {
+pub struct BuiltInPattern {
     /// On the command line.
     pub name: String,
     pub spec: AccessSpec,
 }
 
 /// All built-in patterns: the access specifications of Iometer and of its users.
-pub fn patterns() -> Vec<BuiltIn> {
-    iometer::standard::specs().into_iter().map(|spec| BuiltIn { name: slug(&spec.name), spec }).collect()
+pub fn patterns() -> Vec<BuiltInPattern> {
+    iometer::standard::specs().into_iter().map(|spec| BuiltInPattern { name: slug(&spec.name), spec }).collect()
 }
 
 /// Lower case, words joined by dashes: `File Server` is `file-server`.
@@ -57,44 +57,44 @@ fn slug(name: &str) -> String {
 
 /// What a job was read from.
 #[derive(Clone, Debug)]
-pub enum Origin {
+pub enum JobOrigin {
     Pattern,
     Iometer,
     Fio(Box<fio::JobFile>),
     /// A scene, with its settings.
     Scene(Vec<Setting>),
     /// A recorded session, with what was done to the disk in it.
-    Session(Vec<Change>),
-    Trace(Box<Traced>),
+    Session(Vec<SettingChange>),
+    Trace(Box<LoadedTrace>),
 }
 
 /// A job, what it was read from, and its reader's warnings.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedJob {
     /// The job, laid out on the drive.
     pub job: Work,
-    pub origin: Origin,
+    pub origin: JobOrigin,
     /// The figures of its page cache, if a job other than a scene has one.
     pub system: Vec<Setting>,
     /// Devices beside the drive that it also uses.
     pub beside: Vec<FlashSpec>,
     /// For a fio job on a real file: how each worker opens it.
-    pub opened: Option<Vec<fio::Opened>>,
+    pub opened: Option<Vec<fio::FioOpenFlags>>,
     /// Of a fio job: logs of its requests that it asks for.
     pub logs: Vec<fio::LogOf>,
     pub warnings: Vec<Diagnostic>,
 }
 
-impl Loaded {
+impl LoadedJob {
     /// Without a page cache, on the drive alone.
-    fn bare(job: Work, origin: Origin, warnings: Vec<Diagnostic>) -> Loaded {
-        Loaded { job, origin, system: Vec::new(), beside: Vec::new(), opened: None, logs: Vec::new(), warnings }
+    fn bare(job: Work, origin: JobOrigin, warnings: Vec<Diagnostic>) -> LoadedJob {
+        LoadedJob { job, origin, system: Vec::new(), beside: Vec::new(), opened: None, logs: Vec::new(), warnings }
     }
 }
 
 /// What is asked of a job beside its name.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct JobQuery<'a> {
     /// Variables of a fio job; they override the environment's.
     pub variables: &'a [(&'a str, &'a str)],
     /// Dotted keys of a scene and their values; for a fio job those of its page cache.
@@ -118,19 +118,24 @@ pub fn load(
     sectors: u64,
     inputs: &Inputs<'_>,
     variables: &[(&str, &str)],
-) -> Result<Loaded, Vec<Diagnostic>> {
-    load_with(name, sectors, inputs, &Asked { variables, ..Asked::default() })
+) -> Result<LoadedJob, Vec<Diagnostic>> {
+    load_with(name, sectors, inputs, &JobQuery { variables, ..JobQuery::default() })
 }
 
 /// As [`load`], with all that is asked of the job.
-pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
+pub fn load_with(
+    name: &str,
+    sectors: u64,
+    inputs: &Inputs<'_>,
+    asked: &JobQuery<'_>,
+) -> Result<LoadedJob, Vec<Diagnostic>> {
     let loaded = load_any(name, sectors, inputs, asked)?;
-    if let (false, Some((key, _))) = (matches!(loaded.origin, Origin::Trace(_)), asked.trace.first()) {
+    if let (false, Some((key, _))) = (matches!(loaded.origin, JobOrigin::Trace(_)), asked.trace.first()) {
         let fault = Diagnostic::at(name, 0, "is no trace").key(*key);
         return Err(vec![fault.expected("a trace, or a recording of `seekwise serve --record`")]);
     }
     match (&loaded.origin, asked.scene.first()) {
-        (Origin::Scene(_) | Origin::Fio(_), _) | (_, None) => Ok(loaded),
+        (JobOrigin::Scene(_) | JobOrigin::Fio(_), _) | (_, None) => Ok(loaded),
         (_, Some((key, _))) => {
             let fault = Diagnostic::at(name, 0, "is not a scene").key(*key);
             Err(vec![fault.expected("a scene or a fio job: Iometer goes past the page cache")])
@@ -139,8 +144,8 @@ pub fn load_with(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_
 }
 
 /// A job of any kind.
-fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) -> Result<Loaded, Vec<Diagnostic>> {
-    let Asked { variables, runtime, depth, limits, .. } = *asked;
+fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>) -> Result<LoadedJob, Vec<Diagnostic>> {
+    let JobQuery { variables, runtime, depth, limits, .. } = *asked;
     let keys = asked;
     let patterns = patterns();
     let unused = |variable: &str, known: &[&str]| {
@@ -152,14 +157,14 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     }
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let job = pattern_job(pattern, sectors).into();
-        return Ok(Loaded::bare(job, Origin::Pattern, Vec::new()));
+        return Ok(LoadedJob::bare(job, JobOrigin::Pattern, Vec::new()));
     }
     let asked = RefCell::new(Vec::new());
     let given = |key: &str| {
         asked.borrow_mut().push(key.to_owned());
         variables.iter().find(|(name, _)| *name == key).map(|(_, value)| (*value).to_owned())
     };
-    let all_used = |loaded: Loaded| {
+    let all_used = |loaded: LoadedJob| {
         let asked = asked.borrow();
         let known: Vec<&str> = asked.iter().map(String::as_str).collect();
         match variables.iter().find(|(name, _)| !known.contains(name)) {
@@ -170,7 +175,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
     let names = names.chain(SCENES.iter().map(|scene| scene.name));
     let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job with that name", names)];
-    let heeded = Heeded { depth, runtime, limits };
+    let heeded = TraceLimits { depth, runtime, limits };
     let traced = match built_in::text(name) {
         None => trace::load(name, sectors, inputs, keys.trace, heeded).map_err(|fault| vec![fault])?,
         Some(_) => None,
@@ -178,10 +183,10 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
     if let Some((spec, traced)) = traced {
         return match variables.first() {
             Some((variable, _)) => Err(unused(variable, &[])),
-            None => Ok(Loaded::bare(Work::Trace(spec), Origin::Trace(Box::new(traced)), Vec::new())),
+            None => Ok(LoadedJob::bare(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), Vec::new())),
         };
     }
-    let text = inputs.text(Role::Job, name).map_err(absent)?;
+    let text = inputs.text(InputRole::Job, name).map_err(absent)?;
     if let Some(job) = JOBS.iter().find(|job| job.name == name) {
         let default = |key: &str| job.variables.iter().find(|(name, _)| *name == key).map(|(_, it)| (*it).to_owned());
         let value = |key: &str| given(key).or_else(|| default(key));
@@ -192,9 +197,9 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
             return Err(unused(variable, &[]));
         }
         let Recording { session, orders } = recording::parse(name, name, &text).map_err(|fault| vec![fault])?;
-        return Ok(Loaded::bare(Work::Session(session.into()), Origin::Session(orders), Vec::new()));
+        return Ok(LoadedJob::bare(Work::Session(session.into()), JobOrigin::Session(orders), Vec::new()));
     }
-    let is_scene = name.to_ascii_lowercase().ends_with(".toml") || Scene::looks_like(&text);
+    let is_scene = name.to_ascii_lowercase().ends_with(".toml") || SceneFile::looks_like(&text);
     if let (true, Some((variable, _))) = (is_scene || looks_like_iometer(name, &text), variables.first()) {
         return Err(unused(variable, &[]));
     }
@@ -205,7 +210,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &Asked<'_>) ->
         let (config, mut warnings) = iometer::icf::parse(name, text.as_bytes())?;
         let (job, more) = config.job(sectors)?;
         warnings.extend(more);
-        return Ok(Loaded::bare(job.into(), Origin::Iometer, warnings));
+        return Ok(LoadedJob::bare(job.into(), JobOrigin::Iometer, warnings));
     }
     fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
@@ -233,12 +238,12 @@ fn scene_job(
     sectors: u64,
     asked: &[(&str, &str)],
     runtime: Option<Span>,
-) -> Result<Loaded, Vec<Diagnostic>> {
-    let mut scene = Scene::parse(name, text)?;
+) -> Result<LoadedJob, Vec<Diagnostic>> {
+    let mut scene = SceneFile::parse(name, text)?;
     asked.iter().try_for_each(|(key, value)| scene.set(key, value))?;
     let built = scene.build(sectors, runtime)?;
-    let (job, origin) = (Work::Scene(Box::new(built.spec)), Origin::Scene(built.settings));
-    Ok(Loaded { beside: built.beside, ..Loaded::bare(job, origin, Vec::new()) })
+    let (job, origin) = (Work::Scene(Box::new(built.spec)), JobOrigin::Scene(built.settings));
+    Ok(LoadedJob { beside: built.beside, ..LoadedJob::bare(job, origin, Vec::new()) })
 }
 
 fn fio_job(
@@ -246,13 +251,13 @@ fn fio_job(
     text: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &Asked<'_>,
+    asked: &JobQuery<'_>,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<Loaded, Vec<Diagnostic>> {
-    let context = fio::Context {
+) -> Result<LoadedJob, Vec<Diagnostic>> {
+    let context = fio::FioContext {
         environment,
-        include: &|path| inputs.text(Role::Job, path).map_err(|why| why.to_string()),
-        ..fio::Context::bare()
+        include: &|path| inputs.text(InputRole::Job, path).map_err(|why| why.to_string()),
+        ..fio::FioContext::bare()
     };
     let file = fio::parse(name, text, &context)?;
     if let Some(replayed) = file.replay()? {
@@ -274,25 +279,25 @@ fn replayed_log(
     name: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
-    asked: &Asked<'_>,
+    asked: &JobQuery<'_>,
     replayed: fio::Replayed,
-) -> Result<Loaded, Vec<Diagnostic>> {
+) -> Result<LoadedJob, Vec<Diagnostic>> {
     if let Some((key, _)) = asked.trace.iter().find(|(key, _)| *key != "trace.map") {
         let fault = Diagnostic::at(name, 0, "the job says how its log is read and played").key(*key);
         return Err(vec![fault.expected("trace.map alone")]);
     }
     let map = TraceKeys::of(name, asked.trace.iter().copied()).map_err(|fault| vec![fault])?.map;
-    let heeded = Heeded { depth: asked.depth, runtime: asked.runtime, limits: asked.limits };
+    let heeded = TraceLimits { depth: asked.depth, runtime: asked.runtime, limits: asked.limits };
     let (spec, traced) = trace::replay(&replayed, map, sectors, inputs, heeded).map_err(|fault| vec![fault])?;
-    let loaded = Loaded::bare(Work::Trace(spec), Origin::Trace(Box::new(traced)), replayed.warnings);
-    Ok(Loaded { opened: Some(replayed.opened), ..loaded })
+    let loaded = LoadedJob::bare(Work::Trace(spec), JobOrigin::Trace(Box::new(traced)), replayed.warnings);
+    Ok(LoadedJob { opened: Some(replayed.opened), ..loaded })
 }
 
 /// The key of warnings about logs that a job asks for.
 pub const WRITE_IOLOG: &str = "write_iolog";
 
 /// A fio job on its place, with its logs.
-fn laid_out(name: &str, sectors: u64, asked: &Asked<'_>, file: fio::JobFile) -> Result<Loaded, Vec<Diagnostic>> {
+fn laid_out(name: &str, sectors: u64, asked: &JobQuery<'_>, file: fio::JobFile) -> Result<LoadedJob, Vec<Diagnostic>> {
     if let (true, [(key, _), ..]) = (asked.real, asked.scene) {
         let fault = Diagnostic::at(name, 0, "a real file has the system's own page cache").key(*key);
         return Err(vec![fault.expected("real.direct=false, or direct=0 in the job")]);
@@ -300,24 +305,24 @@ fn laid_out(name: &str, sectors: u64, asked: &Asked<'_>, file: fio::JobFile) -> 
     if asked.real {
         let (job, opened, warnings) = file.real_job(sectors)?;
         let logs = file.logs(sectors)?;
-        let loaded = Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings);
-        return Ok(Loaded { opened: Some(opened), logs, ..loaded });
+        let loaded = LoadedJob::bare(job.into(), JobOrigin::Fio(Box::new(file)), warnings);
+        return Ok(LoadedJob { opened: Some(opened), logs, ..loaded });
     }
-    let Some((system, mut settings)) = Scene::system_of_job(name, asked.scene)? else {
+    let Some((system, mut settings)) = SceneFile::system_of_job(name, asked.scene)? else {
         let (job, warnings) = file.job(sectors)?;
         let logs = file.logs(sectors)?;
-        return Ok(Loaded { logs, ..Loaded::bare(job.into(), Origin::Fio(Box::new(file)), warnings) });
+        return Ok(LoadedJob { logs, ..LoadedJob::bare(job.into(), JobOrigin::Fio(Box::new(file)), warnings) });
     };
     let (job, workers, warnings) = file.cached_job(sectors)?;
     let logs = file.logs(sectors)?;
     settings.push(opened(&workers));
     let job = Work::Cached(Box::new((job, BufferedSpec { system, workers })));
-    Ok(Loaded { system: settings, logs, ..Loaded::bare(job, Origin::Fio(Box::new(file)), warnings) })
+    Ok(LoadedJob { system: settings, logs, ..LoadedJob::bare(job, JobOrigin::Fio(Box::new(file)), warnings) })
 }
 
 /// How the workers' files are opened, as a setting: jobs that differ in it are different.
-fn opened(workers: &[Opening]) -> Setting {
-    let word = |&Opening { direct, through, invalidate }: &Opening| match (direct, through, invalidate) {
+fn opened(workers: &[FileOpenFlags]) -> Setting {
+    let word = |&FileOpenFlags { direct, through, invalidate }: &FileOpenFlags| match (direct, through, invalidate) {
         (true, ..) => "direct",
         (false, false, true) => "cached",
         (false, false, false) => "cached, kept",
@@ -337,7 +342,7 @@ fn looks_like_iometer(name: &str, text: &str) -> bool {
 }
 
 /// One worker of the pattern over the whole drive, one request outstanding.
-fn pattern_job(pattern: &BuiltIn, sectors: u64) -> Job {
+fn pattern_job(pattern: &BuiltInPattern, sectors: u64) -> Job {
     let worker = Worker {
         name: pattern.name.clone(),
         stage: 0,

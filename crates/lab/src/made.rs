@@ -12,15 +12,15 @@ use seekwise_model::rng::Seed;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{of_settings, sha256};
-use crate::inputs::Taken;
-use crate::plan::{self, Cell, PLACE, Prepared};
+use crate::inputs::InputTexts;
+use crate::plan::{self, Cell, PLACE, PreparedCell};
 use crate::run::RunRecord;
 
 /// What made the results of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MadeFrom {
-    pub program: Program,
+pub struct StudyProvenance {
+    pub program: ProgramVersion,
     /// SHA-256 of the study's text.
     pub study_sha256: String,
     /// The seed of each run, the same in all cells.
@@ -30,30 +30,30 @@ pub struct MadeFrom {
     /// The readers' warnings.
     pub warnings: Vec<String>,
     /// All that was read.
-    pub inputs: Taken,
+    pub inputs: InputTexts,
     /// The settings that are the same in all cells.
     shared: Vec<Setting>,
     /// The other settings: each cell lists the indexes of its own.
     varied: Vec<Setting>,
-    pub cells: Vec<Made>,
+    pub cells: Vec<CellProvenance>,
 }
 
 /// Which program it was.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
+pub struct ProgramVersion {
     pub version: String,
     /// A hash of the sources that decide a result's figures.
     pub build: String,
 }
 
-impl Program {
+impl ProgramVersion {
     /// This program.
-    pub fn this() -> Program {
-        Program { version: env!("CARGO_PKG_VERSION").to_owned(), build: env!("SEEKWISE_BUILD").to_owned() }
+    pub fn this() -> ProgramVersion {
+        ProgramVersion { version: env!("CARGO_PKG_VERSION").to_owned(), build: env!("SEEKWISE_BUILD").to_owned() }
     }
 }
 
-impl std::fmt::Display for Program {
+impl std::fmt::Display for ProgramVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Seekwise {}, build {}", self.version, self.build)
     }
@@ -61,7 +61,7 @@ impl std::fmt::Display for Program {
 
 /// What made one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Made {
+pub struct CellProvenance {
     /// Its levels, and what was asked of it.
     #[serde(flatten)]
     pub cell: Cell,
@@ -71,11 +71,17 @@ pub struct Made {
     varied: Vec<usize>,
 }
 
-impl MadeFrom {
+impl StudyProvenance {
     /// What makes the results of `study`, with the text `text`.
-    pub fn new(text: &str, study: &Study, cells: &[Cell], prepared: &[Prepared], inputs: Taken) -> MadeFrom {
+    pub fn new(
+        text: &str,
+        study: &Study,
+        cells: &[Cell],
+        prepared: &[PreparedCell],
+        inputs: InputTexts,
+    ) -> StudyProvenance {
         let (shared, varied, places) = table(prepared);
-        let made = |((cell, prepared), varied): ((&Cell, &Prepared), Vec<usize>)| Made {
+        let made = |((cell, prepared), varied): ((&Cell, &PreparedCell), Vec<usize>)| CellProvenance {
             cell: cell.clone(),
             hash: prepared.hash.clone(),
             varied,
@@ -83,8 +89,8 @@ impl MadeFrom {
         let drives: BTreeSet<String> = prepared.iter().map(|cell| cell.target.name()).collect();
         let warnings: BTreeSet<String> =
             prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
-        MadeFrom {
-            program: Program::this(),
+        StudyProvenance {
+            program: ProgramVersion::this(),
             study_sha256: sha256(text.as_bytes()),
             seeds: (0..study.runs).map(|run| plan::seed(study, run)).collect(),
             drives: drives.into_iter().collect(),
@@ -192,9 +198,9 @@ impl MadeFrom {
 }
 
 /// The settings that all cells share, the others, and each cell's indexes among these.
-fn table(prepared: &[Prepared]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
+fn table(prepared: &[PreparedCell]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
     let Some(first) = prepared.first() else { return Default::default() };
-    let has = |cell: &Prepared, place: usize, setting: &Setting| {
+    let has = |cell: &PreparedCell, place: usize, setting: &Setting| {
         cell.settings.get(place) == Some(setting) || cell.settings.contains(setting)
     };
     let everywhere = |&(place, setting): &(usize, &Setting)| prepared.iter().all(|cell| has(cell, place, setting));
@@ -236,12 +242,12 @@ mod tests {
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
         [[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n";
 
-    fn made() -> MadeFrom {
+    fn made() -> StudyProvenance {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
         let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = plan::cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let made = MadeFrom::new(STUDY, &study, &cells, &prepared, inputs.taken());
+        let made = StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.taken());
         for (place, cell) in prepared.iter().enumerate() {
             let mut kept: Vec<&Setting> = made.settings(place).collect();
             kept.sort_by_key(|setting| &setting.key);
@@ -260,7 +266,7 @@ mod tests {
         assert_eq!(varied, ["drive.firmware.depth", "job.depth", "drive.firmware.depth", "job.depth"]);
         assert_eq!(made.setting(3, "job.depth").unwrap().value, "8");
         let text = serde_json::to_string(&made).unwrap();
-        let back: MadeFrom = serde_json::from_str(&text).unwrap();
+        let back: StudyProvenance = serde_json::from_str(&text).unwrap();
         assert_eq!(back, made);
         assert_eq!(back.check(STUDY), Ok(()));
     }

@@ -10,11 +10,11 @@ mod real;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
 use seekwise_formats::duration::Duration;
-use seekwise_formats::figure::Kind;
+use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::fio::LogOf;
 use seekwise_formats::keys::JOB;
-use seekwise_formats::scene::Scene;
-use seekwise_formats::stack::{Setting, Stack as StackFile};
+use seekwise_formats::scene::SceneFile;
+use seekwise_formats::stack::{Setting, StackFile};
 use seekwise_formats::study::Study;
 use seekwise_formats::trace::keys::ROOT;
 use seekwise_model::block::SECTOR;
@@ -22,17 +22,17 @@ use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_run::handle::{Engine, Handle};
-use seekwise_run::place::{self, Of, Target};
+use seekwise_run::handle::{RealEngine, RealHandle};
+use seekwise_run::place::{self, PlaceSource, Target};
 use seekwise_run::sim;
 use seekwise_run::work::Work;
 use serde::{Deserialize, Serialize};
 
-use self::real::Keys;
+use self::real::RealKeys;
 use crate::catalogue;
 use crate::digest::of_settings;
-use crate::inputs::{Inputs, Role};
-use crate::jobs::{Asked, Loaded, Origin, absent};
+use crate::inputs::{InputRole, Inputs};
+use crate::jobs::{JobOrigin, JobQuery, LoadedJob, absent};
 use crate::{trace, work};
 
 /// A combination of levels.
@@ -47,7 +47,7 @@ pub struct Cell {
 
 /// What a cell runs.
 #[derive(Clone, Debug)]
-pub struct Prepared {
+pub struct PreparedCell {
     pub target: Target,
     /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Setting>,
@@ -56,7 +56,7 @@ pub struct Prepared {
     /// The job, or the scene.
     pub job: Work,
     /// What the job was read from.
-    pub origin: Origin,
+    pub origin: JobOrigin,
     /// The readers' warnings.
     pub warnings: Vec<Diagnostic>,
     /// Of a fio job: logs of its requests that it asks for.
@@ -110,7 +110,7 @@ pub fn seed(study: &Study, run: u32) -> u64 {
 
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
 /// key `place` names a place in real time; otherwise `stack` names an initial stack file, or `drive` a drive alone.
-pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Vec<Diagnostic>> {
+pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Vec<Diagnostic>> {
     let (mut target, mut settings, below) = match cell.value(PLACE) {
         Some(name) if name != sim::NAME => in_real_time(file, name, cell, inputs)?,
         _ => {
@@ -125,16 +125,16 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     // The last one counts.
     let variables: Vec<_> =
         asked.clone().rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
-    let scene: Vec<(&str, &str)> = asked.clone().filter(|(key, _)| Scene::has_key(key)).collect();
+    let scene: Vec<(&str, &str)> = asked.clone().filter(|(key, _)| SceneFile::has_key(key)).collect();
     let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
     let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
     let (limits, depth) = (target.limits(), cell.value("job.depth"));
     let is_real = target.has_handles();
     let (limits, real) = (Some(&limits), is_real);
-    let asked = Asked { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
+    let asked = JobQuery { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
     let sectors = space(file, cell, target.sectors())?;
     let loaded = crate::jobs::load_with(name, sectors, inputs, &asked);
-    let Loaded { mut job, origin, system, beside, opened, logs, mut warnings } =
+    let LoadedJob { mut job, origin, system, beside, opened, logs, mut warnings } =
         loaded.map_err(|faults| if is_real { faults.into_iter().map(longer).collect() } else { faults })?;
     put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
@@ -147,7 +147,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     {
         let ring = || place.ring();
         let (handles, said) =
-            Keys::of(file, cell)?.handles(opened.as_deref(), &ring).map_err(|why| unfit(file, why))?;
+            RealKeys::of(file, cell)?.handles(opened.as_deref(), &ring).map_err(|why| unfit(file, why))?;
         warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
         warnings.extend(one_at_a_time(file, &mut job, &handles));
         fit(file, &mut target, &job, &handles)?;
@@ -161,9 +161,9 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
         (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
-        (Work::Trace(spec), Origin::Trace(traced)) => settings.extend(trace::settings(&spec.name, traced, spec.how)),
-        (_, Origin::Scene(own)) => settings.extend(own.iter().cloned().chain(work::of_scene(runtime, sectors))),
-        (Work::Session(session), Origin::Session(orders)) => {
+        (Work::Trace(spec), JobOrigin::Trace(traced)) => settings.extend(trace::settings(&spec.name, traced, spec.how)),
+        (_, JobOrigin::Scene(own)) => settings.extend(own.iter().cloned().chain(work::of_scene(runtime, sectors))),
+        (Work::Session(session), JobOrigin::Session(orders)) => {
             settings.extend(work::of_session(session, sectors));
             match &mut target {
                 Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
@@ -177,7 +177,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared,
         _ => {}
     }
     let hash = of_settings(settings.iter());
-    Ok(Prepared { target, settings, hash, job, origin, warnings, logs })
+    Ok(PreparedCell { target, settings, hash, job, origin, warnings, logs })
 }
 
 /// Puts the devices of a scene beside a modelled stack.
@@ -214,7 +214,7 @@ fn unfit(file: &str, why: String) -> Vec<Diagnostic> {
 }
 
 /// Prepares a real file for the job.
-fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Result<(), Vec<Diagnostic>> {
+fn fit(file: &str, target: &mut Target, job: &Work, handles: &[RealHandle]) -> Result<(), Vec<Diagnostic>> {
     let Target::Measured(place) = &*target else { return Ok(()) };
     if let Some(fitted) = place.fitted(job, handles).map_err(|why| unfit(file, why))? {
         *target = Target::Measured(fitted);
@@ -223,12 +223,12 @@ fn fit(file: &str, target: &mut Target, job: &Work, handles: &[Handle]) -> Resul
 }
 
 /// Limits workers that make one call after another to one outstanding request; returns the warning.
-fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagnostic> {
+fn one_at_a_time(file: &str, job: &mut Work, handles: &[RealHandle]) -> Option<Diagnostic> {
     let Work::Job(job) = job else { return None };
     let mut deepest = 1;
     for (index, worker) in job.workers.iter_mut().enumerate() {
         let handle = handles.get(index).or(handles.first());
-        if handle.is_some_and(|handle| handle.engine == Engine::Calls) {
+        if handle.is_some_and(|handle| handle.engine == RealEngine::Calls) {
             deepest = deepest.max(worker.depth);
             worker.depth = 1;
         }
@@ -239,23 +239,23 @@ fn one_at_a_time(file: &str, job: &mut Work, handles: &[Handle]) -> Option<Diagn
 
 /// The place in real time called `name`, with its settings; the keys of a stack apply to a place that has one.
 fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
-    let fits = |(kind, address): &(&place::Kind, Option<&str>)| {
-        address.is_some() == matches!(kind.of, Of::Address(_) | Of::File(_) | Of::Device(_))
+    let fits = |(kind, address): &(&place::PlaceKind, Option<&str>)| {
+        address.is_some() == matches!(kind.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_))
     };
     let Some((kind, address)) = place::named(inputs.places(), name).filter(fits) else {
         let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
         let known = || std::iter::once(sim::NAME).chain(inputs.places().iter().map(|kind| kind.name));
-        let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::Kind::whole));
+        let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::PlaceKind::whole));
         return Err(vec![fault.expected(expected.collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
     };
     let setting = Setting {
         key: PLACE.to_owned(),
         value: name.to_owned(),
         unit: String::new(),
-        kind: Kind::Set,
+        kind: FigureOrigin::Set,
         source: kind.about.to_owned(),
     };
-    if let Of::Stack(made) = kind.of {
+    if let PlaceSource::Stack(made) = kind.of {
         let (stack, mut settings, warnings) = modelled(file, cell, inputs)?;
         if let Some(change) = stack.changes.first() {
             let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).key("at");
@@ -264,12 +264,12 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
         settings.insert(0, setting);
         return Ok((Target::Measured(made(stack)), settings, warnings));
     }
-    let is_path = matches!(kind.of, Of::File(_) | Of::Device(_));
-    let keys = Keys::of(file, cell)?;
+    let is_path = matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_));
+    let keys = RealKeys::of(file, cell)?;
     let other = |key: &&String| {
         let of_place = match kind.of {
-            Of::File(_) | Of::Device(_) => key.starts_with(real::REAL_KEYS),
-            Of::Address(_) => *key == DESTROY,
+            PlaceSource::File(_) | PlaceSource::Device(_) => key.starts_with(real::REAL_KEYS),
+            PlaceSource::Address(_) => *key == DESTROY,
             _ => false,
         };
         !of_place && *key != PLACE && *key != "job" && !of_job(key)
@@ -281,14 +281,14 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
         return Err(vec![fault.expected(expected)]);
     }
     let place = match kind.of {
-        Of::Nothing(made) => made(),
-        Of::Address(made) => {
+        PlaceSource::Nothing(made) => made(),
+        PlaceSource::Address(made) => {
             made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).key(PLACE)])?
         }
-        Of::File(made) | Of::Device(made) => {
+        PlaceSource::File(made) | PlaceSource::Device(made) => {
             made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?
         }
-        Of::Stack(_) => unreachable!("it was returned above"),
+        PlaceSource::Stack(_) => unreachable!("it was returned above"),
     };
     Ok((Target::Measured(place), vec![setting], Vec::new()))
 }
@@ -314,14 +314,14 @@ fn modelled(
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
     let known = catalogue::names().chain(inputs.places().iter().map(|kind| kind.name));
     let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
-    inputs.text(Role::Drive, name).map_err(absent)
+    inputs.text(InputRole::Drive, name).map_err(absent)
 }
 
 fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<Diagnostic>> {
     let mut stack = match (cell.value("stack"), cell.value("drive")) {
         (Some(path), _) => {
             let unreadable = |why| vec![Diagnostic::at(path, 0, format!("cannot be read: {why}"))];
-            let text = inputs.text(Role::Stack, path).map_err(unreadable)?;
+            let text = inputs.text(InputRole::Stack, path).map_err(unreadable)?;
             StackFile::parse(path, &text)?
         }
         (None, Some(drive)) => StackFile::named_drive(drive),
@@ -344,7 +344,7 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
 
 /// True for keys of the work, beside `job` itself.
 fn of_job(key: &str) -> bool {
-    key.starts_with("job.") || key.starts_with(ROOT) || Scene::has_key(key)
+    key.starts_with("job.") || key.starts_with(ROOT) || SceneFile::has_key(key)
 }
 
 impl Cell {

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 use seekwise_model::record::Part;
 
-use crate::finding::Where;
+use crate::finding::EffectLocation;
 use crate::outcome::Outcome;
 use crate::stats::response::Response;
 
@@ -53,20 +53,20 @@ pub struct Report {
     /// What every interval on the page means, as one sentence: method, level and unit of sampling.
     pub interval: String,
     /// The verdicts, the headline one first.
-    pub verdicts: Vec<Verdict>,
+    pub verdicts: Vec<ReportVerdict>,
     /// The meaning of each verdict, for the reader.
-    pub meanings: Vec<Meaning>,
+    pub meanings: Vec<VerdictMeaning>,
     /// The layers between the program and the platter, top to bottom.
-    pub stack: Vec<Layer>,
-    /// What was varied, in the order of [`Cell::levels`]. Empty for a plain run.
-    pub factors: Vec<Factor>,
+    pub stack: Vec<ReportLayer>,
+    /// What was varied, in the order of [`ReportCell::levels`]. Empty for a plain run.
+    pub factors: Vec<ReportFactor>,
     /// One for each combination of levels that was run.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ReportCell>,
     /// The beginning of a run of each side of the headline, or of the only cell, for the moving picture. Empty if it
     /// cannot be run again.
-    pub stretches: Vec<Stretch>,
+    pub stretches: Vec<ReportStretch>,
     /// Findings of the source studies, and whether they were reproduced.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<ReportClaim>,
     /// Warnings that concern the whole report.
     pub warnings: Vec<String>,
     /// Where the figures come from.
@@ -76,14 +76,14 @@ pub struct Report {
 impl Report {
     /// The report as a chapter of a review: without the moving picture and the spread, which are most of a page.
     pub fn as_chapter(self) -> Report {
-        let cells = self.cells.into_iter().map(|cell| Cell { histogram: Vec::new(), ..cell });
+        let cells = self.cells.into_iter().map(|cell| ReportCell { histogram: Vec::new(), ..cell });
         Report { stretches: Vec::new(), cells: cells.collect(), ..self }
     }
 }
 
 /// An estimate and its interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Interval {
+pub struct ReportInterval {
     pub estimate: f64,
     pub low: f64,
     pub high: f64,
@@ -91,7 +91,7 @@ pub struct Interval {
 
 /// The answer to a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct ReportVerdict {
     /// The answer as one sentence.
     pub headline: String,
     /// The factor, or the declared bundle of settings, to which the difference is credited.
@@ -110,7 +110,7 @@ pub struct Verdict {
     /// Which direction of the metric is good: `higher` or `lower`.
     pub better: String,
     /// `side_b` over `side_a`. `None` if it was not computed.
-    pub ratio: Option<Interval>,
+    pub ratio: Option<ReportInterval>,
     /// On `side_b`.
     pub verdict: Outcome,
     /// The p value after correction for the number of comparisons.
@@ -122,16 +122,16 @@ pub struct Verdict {
     /// Anything else worth saying: the reason for a refusal, how many more runs are needed.
     pub note: Option<String>,
     /// Which parts of the mean response changed, and by how much of the difference. `None` for several cells together.
-    pub cause: Option<Cause>,
+    pub cause: Option<ReportCause>,
     /// Figures that went the other way than the verdict, in words: a better headline with a worse tail.
     pub beside: Vec<String>,
     /// For several cells together: in which of them the effect is.
-    pub place: Option<Where>,
+    pub place: Option<EffectLocation>,
 }
 
 /// Which parts of the mean response changed, in milliseconds; they add up to `to_ms` less `from_ms`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Cause {
+pub struct ReportCause {
     /// The requests, in words ("reads and writes").
     pub of: String,
     /// The mean response of `side_a`.
@@ -146,7 +146,7 @@ pub struct Cause {
 
 /// A verdict and its meaning.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Meaning {
+pub struct VerdictMeaning {
     /// The verdict in words ("no difference within ±x %").
     pub word: String,
     pub says: String,
@@ -154,18 +154,18 @@ pub struct Meaning {
 
 /// A layer of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Layer {
+pub struct ReportLayer {
     /// What it is ("program", "driver", "controller", "drive").
     pub role: String,
     /// Which one it is ("Intel ICH6R").
     pub name: String,
-    pub settings: Vec<Setting>,
+    pub settings: Vec<ReportSetting>,
 }
 
 /// A setting of a layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Setting {
-    /// Its dotted key ("controller.ncq"), as in [`Verdict::differs`].
+pub struct ReportSetting {
+    /// Its dotted key ("controller.ncq"), as in [`ReportVerdict::differs`].
     pub key: String,
     /// Its value with the unit; all values if it is varied ("off, on").
     pub value: String,
@@ -175,7 +175,7 @@ pub struct Setting {
 
 /// What was varied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Factor {
+pub struct ReportFactor {
     /// In lower case as in a sentence ("depth").
     pub name: String,
     /// The unit of its levels if they are numbers ("requests in flight").
@@ -186,7 +186,7 @@ pub struct Factor {
 
 /// The results of a combination of levels.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Cell {
+pub struct ReportCell {
     /// Unique in the report.
     pub id: String,
     /// One for each of [`Report::factors`], in their order.
@@ -195,8 +195,8 @@ pub struct Cell {
     pub runs: u32,
     /// Requests completed, over all runs.
     pub ios: u64,
-    pub iops: Interval,
-    pub bytes_per_s: Interval,
+    pub iops: ReportInterval,
+    pub bytes_per_s: ReportInterval,
     /// Response time of all requests.
     pub response_ms: Response,
     /// Response time of reads, if the mix has any and they were kept separately.
@@ -212,13 +212,13 @@ pub struct Cell {
     /// Where the mean response time went.
     pub anatomy_ms: Anatomy,
     /// From the beginning to the end of a run, in seconds.
-    pub elapsed_s: Interval,
+    pub elapsed_s: ReportInterval,
     /// What the programs of a scene did, in the order of their names; empty for a job.
-    pub operations: Vec<Operations>,
+    pub operations: Vec<ReportOperations>,
     /// Processor use, if a processor is modelled.
-    pub cpu: Option<Processor>,
+    pub cpu: Option<ReportProcessor>,
     /// What came at instants of its own: by a rate, or of a trace.
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<ReportArrivals>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
 }
@@ -248,19 +248,19 @@ impl Serialize for Anatomy {
 
 /// What a program of a scene did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Operations {
+pub struct ReportOperations {
     pub program: String,
     /// Operations that ended, over all runs.
     pub count: u64,
     /// Operations a second.
-    pub per_s: Interval,
+    pub per_s: ReportInterval,
     /// Means over the runs.
     pub response_ms: Response,
 }
 
 /// Processor use of a cell: means over its runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Processor {
+pub struct ReportProcessor {
     /// Per cent of all cores.
     pub percent: f64,
     /// Reads and writes per core-second.
@@ -273,7 +273,7 @@ pub struct Processor {
 
 /// What came at instants of its own in a cell, whatever the device did: means over its runs, and the longest of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Arrivals {
+pub struct ReportArrivals {
     /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
     pub asked_iops: Option<f64>,
     /// MB/s that it asks for, likewise.
@@ -292,8 +292,8 @@ pub struct Arrivals {
 /// with an entry in each for a request or a movement; instants count from the picture's beginning, and may lie before
 /// it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Stretch {
-    /// [`Cell::id`].
+pub struct ReportStretch {
+    /// [`ReportCell::id`].
     pub cell: String,
     /// When the picture begins, in nanoseconds of the run. Text, because it may be larger than a page's numbers.
     pub begin_ns: String,
@@ -304,18 +304,18 @@ pub struct Stretch {
     /// Sectors of 512 bytes that the job had.
     pub sectors: u64,
     /// The rotation of each drive.
-    pub platters: Vec<Platter>,
+    pub platters: Vec<ReportPlatter>,
     /// The names of the parts of a response, in the order in which a request meets them.
     pub parts: Vec<String>,
     /// In the order in which they were done.
-    pub requests: Requests,
+    pub requests: ReportRequests,
     /// In the order in which they ended.
-    pub movements: Movements,
+    pub movements: ReportMovements,
 }
 
 /// The rotation of a drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Platter {
+pub struct ReportPlatter {
     /// Nanoseconds of a revolution.
     pub revolution_ns: u64,
     /// How far it had turned when the picture begins, as a share of a revolution.
@@ -324,7 +324,7 @@ pub struct Platter {
 
 /// Requests of a stretch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Requests {
+pub struct ReportRequests {
     pub worker: Vec<u16>,
     /// "read", "write", "flush" …
     pub op: Vec<String>,
@@ -340,7 +340,7 @@ pub struct Requests {
 
 /// Movements of a stretch: the arm goes to a track, and blocks of it pass under the head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Movements {
+pub struct ReportMovements {
     pub drive: Vec<u32>,
     /// The purpose: "read", "write", "destage" (writing what the buffer had acknowledged), "home" (out of the media
     /// cache).
@@ -365,7 +365,7 @@ pub struct Movements {
 
 /// A finding of a source study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Claim {
+pub struct ReportClaim {
     pub id: String,
     /// What kind of finding it is.
     pub class: String,

@@ -10,19 +10,19 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
-use seekwise_model::engine::fingerprint::Stream;
+use seekwise_model::engine::fingerprint::StreamHash;
 use seekwise_model::files::system::Reads;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::recorded::Compared;
+use seekwise_model::workload::recorded::ReplayComparison;
 use seekwise_model::workload::{Tell, Window};
-use seekwise_run::outcome::{Cost, RunError};
+use seekwise_run::outcome::{RunCost, RunError};
 use seekwise_run::place::Target;
 use seekwise_run::receipt::Receipt;
 use seekwise_run::sim;
-use seekwise_run::work::trace::Achieved;
+use seekwise_run::work::trace::ReplayResult;
 use seekwise_run::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
@@ -30,15 +30,15 @@ use serde::{Deserialize, Serialize};
 pub use self::arrivals::Arrivals;
 use self::certificate::Certificate;
 pub use self::operations::OperationRecord;
-use self::real::Watch;
-pub use self::real::{Real, RealRecord};
+use self::real::RealRecorder;
+pub use self::real::{RealObservation, RealRecord};
 use self::troubles::troubles;
-use crate::cut::file_losses::{Count, FileLosses, OperationLosses};
-use crate::cut::{self, Losses};
+use crate::cut::file_losses::{FileLosses, LossCount, OperationLosses};
+use crate::cut::{self, ClassLosses};
 use crate::stats::histogram::Histogram;
 use crate::stats::quality::{self, Ceiling, Flag};
 pub use crate::stats::response::Response;
-use crate::stats::summary::{Kind, Recorder, Run, Summary, Tally};
+use crate::stats::summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};
 
 /// The version of the output of `--json`, of CSV and of `results.jsonl`: docs/output.md says what it promises.
 pub const SCHEMA: u32 = 1;
@@ -72,33 +72,33 @@ pub struct RunRecord {
     /// Seconds counted, in the place's time.
     pub elapsed_s: f64,
     /// Reads and writes together.
-    pub all: View,
-    pub read: View,
-    pub write: View,
+    pub all: KindRecord,
+    pub read: KindRecord,
+    pub write: KindRecord,
     /// Flushes; they move no bytes, and are not in `all`.
     #[serde(default)]
-    pub flush: View,
+    pub flush: KindRecord,
     /// Processor use, if a stack models it or the kernel reported it.
-    pub cpu: Option<Cpu>,
+    pub cpu: Option<CpuRecord>,
     /// Further observations on a real file or device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub real: Option<RealRecord>,
     /// The cost of a request on this machine, if it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost: Option<PerRequest>,
+    pub cost: Option<RequestCost>,
     /// How well the clock kept up with the model, for a modelled disk in real time: the figures of `seekwise serve
     /// --json`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub receipt: BTreeMap<String, f64>,
     /// What the drives did, from the run's beginning to its end.
     #[serde(default)]
-    pub drive: Drives,
+    pub drive: DriveCounts,
     /// What power cuts lost, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cuts: Option<Cuts>,
+    pub cuts: Option<CutRecord>,
     /// What orderly power-offs after runs of their own lost, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shutdowns: Option<Cuts>,
+    pub shutdowns: Option<CutRecord>,
     /// Open arrivals: the rate asked and reached, and the wait before the issue; `None` for a closed loop.
     #[serde(default)]
     pub arrivals: Option<Arrivals>,
@@ -129,7 +129,7 @@ pub struct RunRecord {
     pub operations: BTreeMap<String, OperationRecord>,
     /// The same between changes of settings during the run, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub phases: Vec<Phase>,
+    pub phases: Vec<PhaseRecord>,
 }
 
 /// How a recorded session ended when it was played.
@@ -158,7 +158,7 @@ fn simulated() -> String {
 }
 
 impl StreamRecord {
-    fn of(stream: &Stream) -> StreamRecord {
+    fn of(stream: &StreamHash) -> StreamRecord {
         StreamRecord { requests: stream.requests, hash: format!("{:016x}", stream.hash) }
     }
 }
@@ -172,18 +172,18 @@ impl RunRecord {
 
 /// The cost of a request on the machine that ran it, as the mean over all that were issued.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct PerRequest {
+pub struct RequestCost {
     /// Nanoseconds on the clock.
     pub wall_ns: f64,
     /// Nanoseconds of a processor, if the system reports it.
     pub processor_ns: Option<f64>,
 }
 
-impl PerRequest {
+impl RequestCost {
     /// The cost in a run of `issued` requests.
-    fn of(cost: Cost, issued: u64) -> PerRequest {
+    fn of(cost: RunCost, issued: u64) -> RequestCost {
         let each = |span: Span| span.nanos() as f64 / issued.max(1) as f64;
-        PerRequest { wall_ns: each(cost.wall), processor_ns: cost.processor.map(each) }
+        RequestCost { wall_ns: each(cost.wall), processor_ns: cost.processor.map(each) }
     }
 }
 
@@ -208,17 +208,17 @@ fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Erro
 
 /// A stretch of a run between two changes of its settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Phase {
+pub struct PhaseRecord {
     /// It begins this many seconds after the run's beginning.
     pub from_s: f64,
     /// What changed then; empty in the first.
     pub changed: String,
     /// Reads and writes that ended in it.
-    pub all: View,
-    pub read: View,
-    pub write: View,
+    pub all: KindRecord,
+    pub read: KindRecord,
+    pub write: KindRecord,
     #[serde(default)]
-    pub flush: View,
+    pub flush: KindRecord,
 }
 
 /// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
@@ -227,7 +227,7 @@ pub struct GroupRecord {
     /// The workers' name.
     pub name: String,
     /// Their reads and writes together.
-    pub all: View,
+    pub all: KindRecord,
     /// Their response times: upper edge of each bucket in ns, and how many.
     #[serde(deserialize_with = "counts")]
     pub histogram: Vec<(u64, u64)>,
@@ -253,9 +253,10 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
         for (edge, count) in groups.iter().flat_map(|group| &group.histogram) {
             histogram.record_bucket(Span::from_nanos(*edge), *count);
         }
-        let mean =
-            |value: fn(&View) -> f64| groups.iter().map(|group| value(&group.all)).sum::<f64>() / runs.len() as f64;
-        let all = View {
+        let mean = |value: fn(&KindRecord) -> f64| {
+            groups.iter().map(|group| value(&group.all)).sum::<f64>() / runs.len() as f64
+        };
+        let all = KindRecord {
             ios: groups.iter().map(|group| group.all.ios).sum(),
             iops: mean(|view| view.iops),
             bytes_per_s: mean(|view| view.bytes_per_s),
@@ -281,13 +282,13 @@ fn mean_anatomy(groups: &[&GroupRecord]) -> BTreeMap<String, f64> {
     sums
 }
 
-fn buckets(tally: &Tally) -> Vec<(u64, u64)> {
+fn buckets(tally: &RequestTally) -> Vec<(u64, u64)> {
     tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect()
 }
 
 /// Processor use of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Cpu {
+pub struct CpuRecord {
     /// Per cent of all cores.
     pub percent: f64,
     /// Reads and writes per core-second.
@@ -300,14 +301,14 @@ pub struct Cpu {
     pub mb_per_s_per_percent: f64,
 }
 
-impl Cpu {
+impl CpuRecord {
     /// The use in a run on a processor of `cores` cores.
-    fn of(run: &Run, cores: u32) -> Cpu {
+    fn of(run: &RunTally, cores: u32) -> CpuRecord {
         let (all, elapsed) = (run.all(), run.elapsed().nanos() as f64);
         let busy = run.busy() as f64;
         let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
         let percent = 100.0 * share(busy, elapsed * f64::from(cores));
-        Cpu {
+        CpuRecord {
             percent,
             ios_per_cpu_second: share(all.tally.ios() as f64, busy / 1e9),
             iops_per_percent: share(all.iops(), percent),
@@ -318,7 +319,7 @@ impl Cpu {
 
 /// What the drives of a run did, for a request, for a layer above, or by themselves.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub struct Drives {
+pub struct DriveCounts {
     /// Flush commands that reached them.
     #[serde(deserialize_with = "count")]
     pub flushes: u64,
@@ -330,16 +331,16 @@ pub struct Drives {
     pub reversals: u64,
 }
 
-impl Drives {
-    fn of(log: &DriveLog) -> Drives {
+impl DriveCounts {
+    fn of(log: &DriveLog) -> DriveCounts {
         let DriveLog { flushes, seeks, reversals } = *log;
-        Drives { flushes, seeks, reversals }
+        DriveCounts { flushes, seeks, reversals }
     }
 }
 
 /// What power cuts of a run lost. The names are those of `seekwise power-cut --json`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Cuts {
+pub struct CutRecord {
     /// Cuts judged.
     pub cuts: u32,
     /// Writes acknowledged in the run.
@@ -348,12 +349,12 @@ pub struct Cuts {
     /// Flushes completed in the run.
     #[serde(deserialize_with = "count")]
     pub flushes: u64,
-    pub acknowledged_lost: Loss,
-    pub flushed_lost: Loss,
+    pub acknowledged_lost: ClassLossRecord,
+    pub flushed_lost: ClassLossRecord,
     /// Marked FUA and lost.
-    pub fua_lost: Loss,
+    pub fua_lost: ClassLossRecord,
     /// Promised to be durable, and lost.
-    pub promised_lost: Loss,
+    pub promised_lost: ClassLossRecord,
     /// Cuts that left a sector unreadable.
     #[serde(deserialize_with = "count")]
     pub torn_cuts: u64,
@@ -362,40 +363,40 @@ pub struct Cuts {
     pub hole_cuts: u64,
     /// For a scene: what a mount would find of files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub files: Option<FileCuts>,
+    pub files: Option<FileCutRecord>,
     /// For a scene: what would be left of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<OperationCuts>,
+    pub operations: Option<OperationCutRecord>,
 }
 
 /// What cuts left of files; as [`FileLosses`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct FileCuts {
+pub struct FileCutRecord {
     /// Promised to stay, and lost.
-    pub promised_lost: Left,
+    pub promised_lost: LossRecord,
     /// Never promised, and lost.
-    pub unpromised_lost: Left,
-    pub in_neither_place: Left,
+    pub unpromised_lost: LossRecord,
+    pub in_neither_place: LossRecord,
     /// With older content.
-    pub stale: Left,
+    pub stale: LossRecord,
     /// With an unreadable sector.
-    pub unreadable: Left,
+    pub unreadable: LossRecord,
 }
 
 /// What cuts left of operations; as [`OperationLosses`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct OperationCuts {
+pub struct OperationCutRecord {
     /// Promised to stay, and lost.
-    pub promised_lost: Left,
+    pub promised_lost: LossRecord,
     /// Acknowledged, and lost in the part that was never promised.
-    pub unpromised_lost: Left,
+    pub unpromised_lost: LossRecord,
     /// On the medium in part.
-    pub in_part: Left,
+    pub in_part: LossRecord,
 }
 
 /// Counts of one kind over all cuts of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Left {
+pub struct LossRecord {
     /// Cuts that left any.
     #[serde(deserialize_with = "count")]
     pub cuts_with_loss: u64,
@@ -404,15 +405,15 @@ pub struct Left {
     pub count: u64,
 }
 
-impl From<&Count> for Left {
-    fn from(count: &Count) -> Left {
-        Left { cuts_with_loss: count.cuts_with_loss, count: count.count }
+impl From<&LossCount> for LossRecord {
+    fn from(count: &LossCount) -> LossRecord {
+        LossRecord { cuts_with_loss: count.cuts_with_loss, count: count.count }
     }
 }
 
-impl From<&FileLosses> for FileCuts {
-    fn from(losses: &FileLosses) -> FileCuts {
-        FileCuts {
+impl From<&FileLosses> for FileCutRecord {
+    fn from(losses: &FileLosses) -> FileCutRecord {
+        FileCutRecord {
             promised_lost: (&losses.promised_lost).into(),
             unpromised_lost: (&losses.unpromised_lost).into(),
             in_neither_place: (&losses.in_neither_place).into(),
@@ -422,9 +423,9 @@ impl From<&FileLosses> for FileCuts {
     }
 }
 
-impl From<&OperationLosses> for OperationCuts {
-    fn from(losses: &OperationLosses) -> OperationCuts {
-        OperationCuts {
+impl From<&OperationLosses> for OperationCutRecord {
+    fn from(losses: &OperationLosses) -> OperationCutRecord {
+        OperationCutRecord {
             promised_lost: (&losses.promised_lost).into(),
             unpromised_lost: (&losses.unpromised_lost).into(),
             in_part: (&losses.in_part).into(),
@@ -434,7 +435,7 @@ impl From<&OperationLosses> for OperationCuts {
 
 /// Losses of one class of writes over all cuts of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Loss {
+pub struct ClassLossRecord {
     /// Cuts that lost any.
     #[serde(deserialize_with = "count")]
     pub cuts_with_loss: u64,
@@ -443,11 +444,12 @@ pub struct Loss {
     pub writes: u64,
 }
 
-impl Cuts {
+impl CutRecord {
     /// The kept part of a report.
-    pub fn of(report: &cut::Report) -> Cuts {
-        let loss = |losses: &Losses| Loss { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
-        Cuts {
+    pub fn of(report: &cut::CutReport) -> CutRecord {
+        let loss =
+            |losses: &ClassLosses| ClassLossRecord { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
+        CutRecord {
             cuts: report.cuts,
             writes: report.writes,
             flushes: report.flushes,
@@ -457,15 +459,15 @@ impl Cuts {
             promised_lost: loss(&report.promised_lost),
             torn_cuts: report.torn.cuts,
             hole_cuts: report.stripes.map_or(0, |stripes| stripes.cuts),
-            files: report.files.as_ref().map(FileCuts::from),
-            operations: report.operations.as_ref().map(OperationCuts::from),
+            files: report.files.as_ref().map(FileCutRecord::from),
+            operations: report.operations.as_ref().map(OperationCutRecord::from),
         }
     }
 }
 
 /// The requests of one kind.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct View {
+pub struct KindRecord {
     /// Requests done.
     #[serde(deserialize_with = "count")]
     pub ios: u64,
@@ -482,14 +484,14 @@ pub struct View {
     pub anatomy_ms: BTreeMap<String, f64>,
 }
 
-impl View {
+impl KindRecord {
     /// The mean response in ms; 0 without requests.
     pub fn mean_ms(&self) -> f64 {
         self.response_ms.map_or(0.0, |response| response.mean)
     }
 
-    fn of(summary: &Summary) -> View {
-        View {
+    fn of(summary: &TallySummary) -> KindRecord {
+        KindRecord {
             ios: summary.tally.ios(),
             iops: summary.iops(),
             bytes_per_s: summary.bytes_per_s(),
@@ -501,19 +503,19 @@ impl View {
 }
 
 /// Mean of each part, in ms; 0 without requests.
-fn anatomy(tally: &Tally) -> BTreeMap<String, f64> {
+fn anatomy(tally: &RequestTally) -> BTreeMap<String, f64> {
     let part = |part: Part| (part.name().to_owned(), tally.mean_part(part).unwrap_or(0.0) / 1e6);
     Part::ALL.into_iter().map(part).collect()
 }
 
 /// A run with its full statistics, before it is reduced to what is kept.
-pub struct Measured {
+pub struct MeasuredRun {
     /// All counts, by group and kind.
-    pub run: Run,
+    pub run: RunTally,
     /// A hash of all requests.
     pub stream_hash: u64,
     /// By worker: a hash of its first requests.
-    pub streams: Vec<Stream>,
+    pub streams: Vec<StreamHash>,
     /// Requests that failed, counted or not.
     pub failures: u64,
     /// Requests issued, counted or not.
@@ -522,7 +524,7 @@ pub struct Measured {
     pub log: DriveLog,
     pub place: &'static str,
     /// Its cost on this machine, if it is measured.
-    pub cost: Option<Cost>,
+    pub cost: Option<RunCost>,
     /// How well the clock kept up with the model, for a modelled disk in real time.
     pub receipt: Option<Receipt>,
     /// The rate of the drive's link in bytes a second, if it is modelled.
@@ -530,7 +532,7 @@ pub struct Measured {
     /// Cores of the processor, if there is one.
     pub cores: Option<u32>,
     /// Further observations on a real file or device.
-    pub real: Option<Real>,
+    pub real: Option<RealObservation>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
     /// By worker: the time for which it is counted.
@@ -539,35 +541,35 @@ pub struct Measured {
     pub memory_percent: Option<f64>,
     pub operations: BTreeMap<String, OperationRecord>,
     /// For a recorded session: its ends compared with the recording.
-    pub compared: Option<Compared>,
+    pub compared: Option<ReplayComparison>,
     /// Open arrivals.
     pub arrivals: Option<Arrivals>,
     /// For a trace: how it was played.
-    pub achieved: Option<Achieved>,
+    pub achieved: Option<ReplayResult>,
     /// Counts between changes of settings.
-    pub phases: Vec<Stretch>,
+    pub phases: Vec<SettingPeriod>,
     /// What the reader should know of the array and of errors, in words.
     pub troubles: Vec<String>,
 }
 
 /// Counts from one change of the settings to the next.
-pub struct Stretch {
+pub struct SettingPeriod {
     from: Instant,
     /// The next change, or the end of time.
     until: Instant,
     changed: Vec<String>,
-    recorder: Recorder,
+    recorder: RunRecorder,
 }
 
-impl Stretch {
+impl SettingPeriod {
     /// One for the beginning and one for each instant of a change; none without changes.
-    fn between(target: &Target, groups: &[u16], due: &[bool]) -> Vec<Stretch> {
-        let mut stretches: Vec<Stretch> = Vec::new();
-        let start = |from, changed| Stretch {
+    fn between(target: &Target, groups: &[u16], due: &[bool]) -> Vec<SettingPeriod> {
+        let mut stretches: Vec<SettingPeriod> = Vec::new();
+        let start = |from, changed| SettingPeriod {
             from,
             until: Instant::FAR,
             changed,
-            recorder: Recorder::new(groups).with_due(due),
+            recorder: RunRecorder::new(groups).with_due(due),
         };
         for change in target.stack().map_or(&[][..], |stack| &stack.changes) {
             if stretches.is_empty() {
@@ -588,25 +590,25 @@ impl Stretch {
     }
 
     /// Its counts for workers with these windows.
-    fn view(&self, windows: &[Option<Window>]) -> Phase {
+    fn view(&self, windows: &[Option<Window>]) -> PhaseRecord {
         let within = |window: &Option<Window>| {
             let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;
             (from < until).then_some(Window { from, until })
         };
         let run = self.recorder.clone().finish(&windows.iter().map(within).collect::<Vec<_>>());
-        Phase {
+        PhaseRecord {
             from_s: self.from.nanos() as f64 / 1e9,
             changed: self.changed.join(", "),
-            all: View::of(&run.all()),
-            read: View::of(&run.kind(Kind::Read)),
-            write: View::of(&run.kind(Kind::Write)),
-            flush: View::of(&run.kind(Kind::Flush)),
+            all: KindRecord::of(&run.all()),
+            read: KindRecord::of(&run.kind(RequestKind::Read)),
+            write: KindRecord::of(&run.kind(RequestKind::Write)),
+            flush: KindRecord::of(&run.kind(RequestKind::Flush)),
         }
     }
 }
 
 /// Runs `work` on `target`; `watch` sees each counted record after the statistics have.
-pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Record)) -> Result<Measured, RunError> {
+pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Record)) -> Result<MeasuredRun, RunError> {
     measure_first(u64::MAX, target, work, seed, watch)
 }
 
@@ -617,7 +619,7 @@ pub fn measure_first(
     work: &Work,
     seed: u64,
     watch: impl FnMut(&Record),
-) -> Result<Measured, RunError> {
+) -> Result<MeasuredRun, RunError> {
     measure_telling(most, target, work, seed, None, watch)
 }
 
@@ -629,11 +631,11 @@ pub fn measure_telling(
     seed: u64,
     tell: Option<&Tell>,
     mut watch: impl FnMut(&Record),
-) -> Result<Measured, RunError> {
+) -> Result<MeasuredRun, RunError> {
     let (groups, due) = (work.groups(), work.due());
-    let mut recorder = Recorder::new(&groups).with_due(&due);
-    let mut stretches = Stretch::between(target, &groups, &due);
-    let mut look = target.has_handles().then(|| Watch::new(&groups));
+    let mut recorder = RunRecorder::new(&groups).with_due(&due);
+    let mut stretches = SettingPeriod::between(target, &groups, &due);
+    let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
     let outcome = target.run_telling(work, most, Seed(seed), tell, &mut |record| {
         recorder.take(record);
         if let Some(look) = &mut look {
@@ -661,11 +663,11 @@ pub fn measure_telling(
     troubles.extend(behind.map(|arrivals| format!("the pace was not kept: {}", arrivals.words())));
     let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, outcome.bench, &run, outcome.issued));
     if let Some(real) = &real {
-        troubles.extend(real.doubts([Kind::Read, Kind::Write].map(|kind| run.kind(kind).tally.bytes())));
+        troubles.extend(real.doubts([RequestKind::Read, RequestKind::Write].map(|kind| run.kind(kind).tally.bytes())));
     }
     let link = target.stack().map(|stack| stack.profile.link.rate);
-    let link = link.or(real.as_ref().and_then(Real::link));
-    Ok(Measured {
+    let link = link.or(real.as_ref().and_then(RealObservation::link));
+    Ok(MeasuredRun {
         run,
         arrivals,
         real,
@@ -709,7 +711,7 @@ fn memory_speed(issuer: &Issuer) -> Option<String> {
     })
 }
 
-impl Measured {
+impl MeasuredRun {
     /// When its last worker ended, the ramp included.
     pub fn end(&self) -> Instant {
         self.windows.iter().flatten().map(|window| window.until).max().unwrap_or(Instant::ZERO)
@@ -717,7 +719,7 @@ impl Measured {
 
     /// Reads and writes by the names of the workers; empty if all have one name.
     pub fn groups(&self) -> Vec<GroupRecord> {
-        let mut groups: Vec<(&str, Summary)> = Vec::new();
+        let mut groups: Vec<(&str, TallySummary)> = Vec::new();
         for (index, name) in self.names.iter().enumerate().take(self.run.groups()) {
             let summary = self.run.group_all(index);
             match groups.iter_mut().find(|known| known.0 == name) {
@@ -731,9 +733,9 @@ impl Measured {
         if groups.len() < 2 {
             return Vec::new();
         }
-        let record = |(name, of): &(&str, Summary)| GroupRecord {
+        let record = |(name, of): &(&str, TallySummary)| GroupRecord {
             name: (*name).to_owned(),
-            all: View::of(of),
+            all: KindRecord::of(of),
             histogram: buckets(&of.tally),
         };
         groups.iter().map(record).collect()
@@ -764,17 +766,17 @@ impl Measured {
             stream_hash: format!("{:016x}", self.stream_hash),
             streams: self.streams.iter().map(StreamRecord::of).collect(),
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
-            read: View::of(&self.run.kind(Kind::Read)),
-            write: View::of(&self.run.kind(Kind::Write)),
-            flush: View::of(&self.run.kind(Kind::Flush)),
+            read: KindRecord::of(&self.run.kind(RequestKind::Read)),
+            write: KindRecord::of(&self.run.kind(RequestKind::Write)),
+            flush: KindRecord::of(&self.run.kind(RequestKind::Flush)),
             cpu: match &self.real {
                 Some(real) => Some(real.cpu),
-                None => self.cores.map(|cores| Cpu::of(&self.run, cores)),
+                None => self.cores.map(|cores| CpuRecord::of(&self.run, cores)),
             },
-            real: self.real.as_ref().map(Real::record),
-            cost: self.cost.map(|cost| PerRequest::of(cost, self.issued)),
+            real: self.real.as_ref().map(RealObservation::record),
+            cost: self.cost.map(|cost| RequestCost::of(cost, self.issued)),
             receipt: self.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
-            drive: Drives::of(&self.log),
+            drive: DriveCounts::of(&self.log),
             cuts: None,
             shutdowns: None,
             arrivals: self.arrivals,
@@ -784,11 +786,11 @@ impl Measured {
             histogram: buckets(&all.tally),
             groups: self.groups(),
             memory_percent: self.memory_percent,
-            recorded: self.compared.map(|Compared { requests, same, .. }| RecordedEnds { requests, same }),
+            recorded: self.compared.map(|ReplayComparison { requests, same, .. }| RecordedEnds { requests, same }),
             trace: None,
             operations: self.operations.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
-            all: View::of(&all),
+            all: KindRecord::of(&all),
         }
     }
 }

@@ -23,7 +23,7 @@ pub mod summary;
 pub mod verdict;
 
 pub use histogram::{Histogram, Percentile};
-pub use interval::{Interval, PairError, Paired, deviation, holm, mean_interval};
+pub use interval::{Interval, PairError, PairedRatios, deviation, holm, mean_interval};
 pub use quality::{Ceiling, Flag};
-pub use summary::{Kind, Recorder, Run, Summary, Tally};
-pub use verdict::{Better, Comparison, Criteria, Judgement, Verdict, judge, meanings};
+pub use summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};
+pub use verdict::{BetterDirection, Criteria, Judgement, PairedComparison, Verdict, judge, meanings};

@@ -9,12 +9,12 @@ use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_run::sim::follow::{Followed, follow};
+use seekwise_run::sim::follow::{RunTimeline, follow};
 
 use crate::inputs::Inputs;
-use crate::made::{MadeFrom, Program};
-use crate::plan::{Prepared, prepare};
-use crate::report::{Movements, Platter, Requests, Stretch};
+use crate::made::{ProgramVersion, StudyProvenance};
+use crate::plan::{PreparedCell, prepare};
+use crate::report::{ReportMovements, ReportPlatter, ReportRequests, ReportStretch};
 
 /// Requests of a stretch: some seconds of a single drive, and at about a hundred bytes each a small part of the page.
 const REQUESTS: usize = 400;
@@ -28,8 +28,8 @@ const MOVEMENTS: usize = 1600;
 
 /// The stretches of these cells' first runs. A cell has none if its warm-up is too long, or if this program would set
 /// it differently.
-pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
-    if made.program != Program::this() {
+pub fn stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<ReportStretch> {
+    if made.program != ProgramVersion::this() {
         return Vec::new();
     }
     let inputs = Inputs::kept(made.inputs.clone());
@@ -39,7 +39,7 @@ pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
         (prepared.hash == of.hash).then_some((cell, prepared))
     };
     let seed = made.seeds.first().copied().map(Seed);
-    let stretch = |(cell, prepared): (usize, Prepared)| {
+    let stretch = |(cell, prepared): (usize, PreparedCell)| {
         let seed = seed?;
         let stack = prepared.target.stack()?;
         let followed = follow(stack, prepared.job.source(seed), seed, REQUESTS, BOUND).ok()?;
@@ -48,18 +48,18 @@ pub fn stretches(made: &MadeFrom, cells: &[usize]) -> Vec<Stretch> {
     cells.iter().filter_map(prepared).filter_map(stretch).collect()
 }
 
-fn stretch(cell: usize, stack: &Stack, seed: Seed, followed: Followed) -> Option<Stretch> {
-    let Followed { records, movements } = followed;
+fn stretch(cell: usize, stack: &Stack, seed: Seed, followed: RunTimeline) -> Option<ReportStretch> {
+    let RunTimeline { records, movements } = followed;
     let begin = begin(&records, &movements)?;
     let end = records.iter().map(|record| record.completion.finished).max()?;
     let geometry = &stack.profile.geometry;
-    let platters = stack.mechanics(seed).into_iter().map(|mechanics| Platter {
+    let platters = stack.mechanics(seed).into_iter().map(|mechanics| ReportPlatter {
         revolution_ns: mechanics.revolution().nanos(),
         turned: share(mechanics.angle(begin)),
     });
     let shown = movements.iter().filter(|movement| movement.start >= begin && movement.start < end).take(MOVEMENTS);
     let shown: Vec<&Movement> = shown.collect();
-    Some(Stretch {
+    Some(ReportStretch {
         cell: cell.to_string(),
         begin_ns: begin.nanos().to_string(),
         cylinders: geometry.cylinders(),
@@ -80,7 +80,7 @@ fn begin(records: &[Record], movements: &[Movement]) -> Option<Instant> {
     Some(moved.max().unwrap_or(first.issued).max(first.issued))
 }
 
-fn requests(records: &[Record], begin: Instant) -> Requests {
+fn requests(records: &[Record], begin: Instant) -> ReportRequests {
     let op = |record: &Record| match record.request.op {
         Op::Read => "read",
         Op::Write => "write",
@@ -89,7 +89,7 @@ fn requests(records: &[Record], begin: Instant) -> Requests {
         Op::Trim => "trim",
         Op::Compute => "compute",
     };
-    Requests {
+    ReportRequests {
         worker: records.iter().map(|record| record.worker).collect(),
         op: records.iter().map(|record| op(record).to_owned()).collect(),
         failed: (0..records.len() as u32)
@@ -102,7 +102,7 @@ fn requests(records: &[Record], begin: Instant) -> Requests {
     }
 }
 
-fn told(movements: &[&Movement], begin: Instant) -> Movements {
+fn told(movements: &[&Movement], begin: Instant) -> ReportMovements {
     let errand = |movement: &Movement| match movement.errand {
         Errand::Read => "read",
         Errand::Write => "write",
@@ -116,7 +116,7 @@ fn told(movements: &[&Movement], begin: Instant) -> Movements {
         let spans = [pass.seek, waited, passed, movement.end.since(pass.end)];
         [after(begin, movement.start)].into_iter().chain(spans.map(|span| span.nanos() as i64)).map(micros).collect()
     };
-    Movements {
+    ReportMovements {
         drive: movements.iter().map(|movement| movement.drive).collect(),
         errand: movements.iter().map(|movement| errand(movement).to_owned()).collect(),
         from: movements.iter().map(|movement| movement.from.cylinder).collect(),
@@ -153,12 +153,12 @@ mod tests {
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '5 s'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'job'\nkey = 'job'\nlevels = ['random-read', 'file-server']\n";
 
-    fn made() -> MadeFrom {
+    fn made() -> StudyProvenance {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
         let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cells = crate::plan::cells(&study);
         let prepared: Vec<_> = cells.iter().map(|cell| prepare("s.toml", cell, &inputs).unwrap()).collect();
-        MadeFrom::new(STUDY, &study, &cells, &prepared, inputs.taken())
+        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.taken())
     }
 
     #[test]
@@ -170,7 +170,7 @@ mod tests {
             let mut run: Vec<(u64, Vec<u64>)> = Vec::new();
             let watch = |record: &Record| run.push((record.request.lba, record.completion.parts.nanos().to_vec()));
             measure(&cell.target, &cell.job, made.seeds[0], watch).unwrap();
-            let Requests { lba, parts_ns, .. } = &stretch.requests;
+            let ReportRequests { lba, parts_ns, .. } = &stretch.requests;
             assert_eq!(lba.len(), REQUESTS.min(run.len()));
             assert!(lba.len() > 300);
             assert!(lba.iter().copied().zip(parts_ns.iter().cloned()).eq(run.into_iter().take(REQUESTS)));
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn the_platter_brings_what_the_arm_waits_for() {
         for stretch in stretches(&made(), &[0, 1]) {
-            let Stretch { platters, movements, .. } = stretch;
+            let ReportStretch { platters, movements, .. } = stretch;
             assert!(movements.to.len() > 100);
             for (place, course) in movements.course_us.iter().enumerate() {
                 let passed = (course[0] + course[1] + course[2] + course[3]) as f64 * 1000.0;
@@ -199,7 +199,7 @@ mod tests {
     fn a_read_by_itself_moves_the_arm_as_its_parts_say() {
         let stretch = &stretches(&made(), &[0])[0];
         let seek = stretch.parts.iter().position(|part| part == "seek").unwrap();
-        let Stretch { requests, movements, .. } = stretch;
+        let ReportStretch { requests, movements, .. } = stretch;
         for (place, lba) in requests.lba.iter().enumerate() {
             let own = |&at: &usize| (*lba..lba + u64::from(requests.sectors[place])).contains(&movements.lba[at]);
             let moved: i64 = (0..movements.lba.len()).filter(own).map(|at| movements.course_us[at][1]).sum();

@@ -6,34 +6,34 @@ use std::sync::mpsc;
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::metric::{Figure, Metric, Whose};
-use seekwise_formats::study::{Compare, Study};
+use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_run::outcome::RunError;
 
 use crate::certificate::certificate;
 use crate::cut;
-use crate::made::MadeFrom;
-use crate::plan::{self, Prepared};
-use crate::run::{Cuts, Measured, RunRecord, measure};
+use crate::made::StudyProvenance;
+use crate::plan::{self, PreparedCell};
+use crate::run::{CutRecord, MeasuredRun, RunRecord, measure};
 
 /// The result of a run.
-pub type RunResult = Result<RunRecord, RunError>;
+pub type CellRunResult = Result<RunRecord, RunError>;
 
 /// Runs of other plans, by what they ran: they need not run again.
 #[derive(Default)]
-pub struct Earlier(BTreeMap<Key, RunRecord>);
+pub struct EarlierRuns(BTreeMap<Key, RunRecord>);
 
 /// Everything that makes a record, except its place in a plan: hash, names, warnings, seed, cuts and shutdowns.
 type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
 
-fn key(study: &Study, prepared: &Prepared, seed: u64) -> Key {
+fn key(study: &Study, prepared: &PreparedCell, seed: u64) -> Key {
     let names = [prepared.target.name(), prepared.job.name().to_owned()];
     (prepared.hash.clone(), names, warnings(prepared), seed, [study.cuts, study.shutdowns])
 }
 
-impl Earlier {
+impl EarlierRuns {
     /// Adds the `records` of a plan, which need not run again.
-    pub fn add(&mut self, study: &Study, prepared: &[Prepared], records: &[RunRecord]) {
+    pub fn add(&mut self, study: &Study, prepared: &[PreparedCell], records: &[RunRecord]) {
         for record in records {
             self.0.insert(key(study, &prepared[record.cell], record.seed), record.clone());
         }
@@ -41,8 +41,8 @@ impl Earlier {
 }
 
 /// Checks, before the first run, that the cuts of `study` can be judged in every cell. `file` names it in errors.
-pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
-    for Prepared { target, job, .. } in prepared {
+pub fn check(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
+    for PreparedCell { target, job, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
             if count.is_some() {
                 let plan = cut::modelled(target).and_then(|stack| cut::judged(stack, job));
@@ -56,25 +56,25 @@ pub fn check(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec
 
 /// Sets the metric if a comparison names none: how long a scene takes; if every request comes by a rate or a trace, so
 /// that throughput is given, the response time since they were due.
-pub fn judge(study: &mut Study, made: &MadeFrom) {
+pub fn judge(study: &mut Study, made: &StudyProvenance) {
     if (0..made.cells.len()).all(|cell| is_arrival_driven(made, cell)) {
-        study.judge(&Metric::of_all(Figure::SinceDue));
+        study.judge(&Metric::of_all(Statistic::SinceDue));
     }
     if (0..made.cells.len()).all(|cell| made.setting(cell, "system.family").is_some()) {
-        study.judge(&Metric::of_all(Figure::Elapsed));
+        study.judge(&Metric::of_all(Statistic::Elapsed));
     }
 }
 
 /// True if every request of a cell is due at an instant of its own: each of its workers has a rate in every direction,
 /// or a trace is played at its recorded instants.
-fn is_arrival_driven(made: &MadeFrom, cell: usize) -> bool {
+fn is_arrival_driven(made: &StudyProvenance, cell: usize) -> bool {
     let says = |key: &str, given: fn(&str) -> bool| made.setting(cell, key).is_some_and(|it| given(&it.value));
     says("job.rate.limit", |rates| !rates.contains("none")) || says("trace.loop", |mode| mode == "open")
 }
 
 /// Checks that every program whose operations an expression names is in some cell. A part of a plan is not checked: the
 /// program may be in the rest.
-fn operations_named(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
+fn operations_named(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
     if prepared.len() < plan::cells(study).len() {
         return Ok(());
     }
@@ -113,20 +113,20 @@ fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {
 }
 
 /// The programs of a scene.
-fn programs(prepared: &Prepared) -> Vec<String> {
+fn programs(prepared: &PreparedCell) -> Vec<String> {
     let scene = prepared.job.scene();
     scene.into_iter().flat_map(|scene| &scene.programs).map(|program| program.name.clone()).collect()
 }
 
 /// Checks that every job that a metric names is in each cell.
-fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), Vec<Diagnostic>> {
-    for metric in study.compare.iter().map(Compare::metric) {
-        let (Whose::Job(name) | Whose::Operations(name)) = &metric.whose else { continue };
-        let names = |prepared: &Prepared| prepared.job.names();
+fn jobs_judged(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
+    for metric in study.compare.iter().map(ComparisonSpec::metric) {
+        let (MetricScope::Job(name) | MetricScope::Operations(name)) = &metric.whose else { continue };
+        let names = |prepared: &PreparedCell| prepared.job.names();
         if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {
             names.dedup();
             let scene = prepared.iter().any(|cell| cell.job.scene().is_some());
-            if let (Whose::Operations(_), false) = (&metric.whose, scene) {
+            if let (MetricScope::Operations(_), false) = (&metric.whose, scene) {
                 let fault =
                     Diagnostic::at(file, 0, format!("`{metric}`: operations are counted of programs")).key("metric");
                 return Err(vec![fault.expected("a scene, or a figure of requests")]);
@@ -140,22 +140,22 @@ fn jobs_judged(file: &str, study: &Study, prepared: &[Prepared]) -> Result<(), V
 }
 
 /// True if its runs are measured, so that they must go one after another.
-pub fn is_measured(prepared: &[Prepared]) -> bool {
+pub fn is_measured(prepared: &[PreparedCell]) -> bool {
     prepared.iter().any(|cell| cell.target.is_measured())
 }
 
 /// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all),
 /// the first run of each cell with the first of the seeds. In virtual time, runs in `earlier`, and runs that occur
-/// twice, do not run again. `each` gets the records in the plan's order ([`MadeFrom::order`]). It stops when `each`
+/// twice, do not run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each`
 /// returns `false`.
 pub fn execute(
     study: &Study,
-    prepared: &[Prepared],
-    made: &MadeFrom,
-    earlier: &Earlier,
+    prepared: &[PreparedCell],
+    made: &StudyProvenance,
+    earlier: &EarlierRuns,
     done: usize,
     threads: usize,
-    mut each: impl FnMut(RunResult) -> bool + Send,
+    mut each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
     let order = made.order();
     let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], earlier, cell, run);
@@ -168,7 +168,7 @@ pub fn execute(
     let repeated: BTreeSet<usize> =
         (done..first.len()).filter(|&index| first[index] != index).map(|it| first[it]).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
-    let (sender, receiver) = mpsc::channel::<(usize, RunResult)>();
+    let (sender, receiver) = mpsc::channel::<(usize, CellRunResult)>();
     let stop = std::sync::atomic::AtomicBool::new(false);
     pool.in_place_scope(|scope| {
         let (stop, one, first, order) = (&stop, &one, &first, &order);
@@ -180,7 +180,8 @@ pub fn execute(
                 }
             });
         });
-        let (mut early, mut kept): (BTreeMap<usize, RunResult>, BTreeMap<usize, RunResult>) = Default::default();
+        let (mut early, mut kept): (BTreeMap<usize, CellRunResult>, BTreeMap<usize, CellRunResult>) =
+            Default::default();
         let mut next = done;
         for (index, result) in receiver {
             early.insert(index, result);
@@ -206,7 +207,7 @@ pub fn execute(
 /// For each run of the plan the first that runs the same and is not `done`: mostly itself.
 fn first_alike(
     study: &Study,
-    prepared: &[Prepared],
+    prepared: &[PreparedCell],
     seeds: &[u64],
     order: &[(usize, usize)],
     done: usize,
@@ -219,9 +220,16 @@ fn first_alike(
     order.iter().enumerate().map(first).collect()
 }
 
-fn one(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier, cell: usize, run: usize) -> RunResult {
+fn one(
+    study: &Study,
+    prepared: &[PreparedCell],
+    seed: u64,
+    earlier: &EarlierRuns,
+    cell: usize,
+    run: usize,
+) -> CellRunResult {
     let cell_of = &prepared[cell];
-    let Prepared { target, job, .. } = cell_of;
+    let PreparedCell { target, job, .. } = cell_of;
     let known = earlier.0.get(&key(study, cell_of, seed)).filter(|_| !target.is_measured());
     if let Some(record) = known {
         return Ok(RunRecord { cell, run: run as u32, ..record.clone() });
@@ -234,18 +242,18 @@ fn one(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier, cell:
         ],
         None => [None, None],
     };
-    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(Cuts::of));
+    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::of));
     Ok(RunRecord { cell, run: run as u32, cuts, shutdowns, ..record })
 }
 
 /// The record of a run of a cell, as the first run of the first.
-pub fn record(prepared: &Prepared, measured: &Measured, seed: u64) -> RunRecord {
-    let Prepared { target, job, hash, .. } = prepared;
+pub fn record(prepared: &PreparedCell, measured: &MeasuredRun, seed: u64) -> RunRecord {
+    let PreparedCell { target, job, hash, .. } = prepared;
     let record = measured.record(&target.name(), job.name(), seed, warnings(prepared));
     RunRecord { cell_hash: hash.clone(), trace: certificate(prepared, measured), ..record }
 }
 
-fn warnings(prepared: &Prepared) -> Vec<String> {
+fn warnings(prepared: &PreparedCell) -> Vec<String> {
     prepared.warnings.iter().map(ToString::to_string).collect()
 }
 
@@ -258,8 +266,9 @@ mod tests {
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
 
-    fn runs(study: &Study, prepared: &[Prepared], seed: u64, earlier: &Earlier) -> Vec<RunRecord> {
-        let mut made = MadeFrom::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
+    fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns) -> Vec<RunRecord> {
+        let mut made =
+            StudyProvenance::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
         made.seeds = vec![seed];
         let mut records = Vec::new();
         execute(study, prepared, &made, earlier, 0, 1, |result| {
@@ -285,7 +294,7 @@ mod tests {
         let order: Vec<(usize, usize)> = (0..6).map(|index| (index / 2, index % 2)).collect();
         assert_eq!(first_alike(&study, &prepared, &[1, 2], &order, 0), [0, 1, 2, 3, 0, 1]);
         assert_eq!(first_alike(&study, &prepared, &[1, 2], &order, 1), [0, 1, 2, 3, 4, 1]);
-        let records = runs(&study, &prepared, 1, &Earlier::default());
+        let records = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(records.iter().map(|record| record.cell).collect::<Vec<_>>(), [0, 1, 2]);
         let same = |a: usize, b: usize| {
             records[a].stream_hash == records[b].stream_hash && records[a].all.ios == records[b].all.ios
@@ -300,11 +309,11 @@ mod tests {
         let prepared: Vec<_> =
             plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
         let marked = |records: &[RunRecord]| records.iter().map(|record| record.failures == 77).collect::<Vec<_>>();
-        let first = runs(&study, &prepared, 1, &Earlier::default());
+        let first = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(marked(&first), [false, false]);
 
         // The second cell, as if it had been the first of another plan.
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierRuns::default();
         let told = RunRecord { cell: 0, failures: 77, ..first[1].clone() };
         earlier.add(&study, &prepared[1..], &[told]);
         let again = runs(&study, &prepared, 1, &earlier);

@@ -13,31 +13,31 @@ use std::sync::Arc;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::fio::Replayed;
 use seekwise_formats::stack::Setting;
-use seekwise_formats::trace::keys::{Asked, Map, loop_word};
-use seekwise_formats::trace::survey::{Survey, survey};
-use seekwise_formats::trace::{self, Entry, Format, HEAD, Part, Reading, Recognised};
+use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
+use seekwise_formats::trace::survey::{TraceSurvey, survey};
+use seekwise_formats::trace::{self, FormatGuess, HEAD, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
 use seekwise_model::block::{Limits, SECTOR};
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{How, Loop, Replay, Row, Stall};
-use seekwise_run::work::trace::{Feed, TraceSpec};
+use seekwise_model::workload::trace::{LoopMode, Replay, ReplayMode, Stall, TraceRow};
+use seekwise_run::work::trace::{TraceFeed, TraceSpec};
 
-use self::ahead::Ahead;
-use self::place::Places;
+use self::ahead::TracePrefetch;
+use self::place::TracePlaces;
 use crate::inputs::{Inputs, OpenParts};
 
 /// A loaded trace.
 #[derive(Clone, Debug)]
-pub struct Traced {
-    pub survey: Arc<Survey>,
+pub struct LoadedTrace {
+    pub survey: Arc<TraceSurvey>,
     /// What was asked of it.
-    pub asked: Asked,
+    pub asked: TraceOptions,
     /// Sectors of the target that it was laid out on.
     pub sectors: u64,
 }
 
 /// The keys of a job that apply to a trace.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Heeded<'a> {
+pub struct TraceLimits<'a> {
     /// Requests outstanding in a closed loop, as in `job.depth`.
     pub depth: Option<&'a str>,
     /// When it ends.
@@ -52,10 +52,10 @@ pub fn load(
     sectors: u64,
     inputs: &Inputs<'_>,
     keys: &[(&str, &str)],
-    heeded: Heeded<'_>,
-) -> Result<Option<(TraceSpec, Traced)>, Diagnostic> {
+    heeded: TraceLimits<'_>,
+) -> Result<Option<(TraceSpec, LoadedTrace)>, Diagnostic> {
     let Some(open) = is_trace(name, inputs, keys)? else { return Ok(None) };
-    let asked = Asked::of(name, keys.iter().copied())?;
+    let asked = TraceOptions::of(name, keys.iter().copied())?;
     played(name, open, asked, sectors, inputs, heeded).map(Some)
 }
 
@@ -63,11 +63,11 @@ pub fn load(
 /// fio's is not read beyond its first lines.
 pub fn replay(
     replayed: &Replayed,
-    map: Map,
+    map: AddressMapping,
     sectors: u64,
     inputs: &Inputs<'_>,
-    heeded: Heeded<'_>,
-) -> Result<(TraceSpec, Traced), Diagnostic> {
+    heeded: TraceLimits<'_>,
+) -> Result<(TraceSpec, LoadedTrace), Diagnostic> {
     let (name, (file, line)) = (&*replayed.path, &replayed.place);
     let fault = |why: String| Diagnostic::at(file, *line, format!("`{name}` {why}")).key("read_iolog");
     let Some(open) = inputs.opener() else {
@@ -86,33 +86,40 @@ pub fn replay(
         return Err(fault("is no log that fio plays".to_owned()).expected(expected));
     }
     let runtime = heeded.runtime.or(replayed.runtime);
-    played(name, open, Asked { map, ..replayed.asked.clone() }, sectors, inputs, Heeded { runtime, ..heeded })
+    played(
+        name,
+        open,
+        TraceOptions { map, ..replayed.asked.clone() },
+        sectors,
+        inputs,
+        TraceLimits { runtime, ..heeded },
+    )
 }
 
 fn played(
     name: &str,
     open: OpenParts,
-    asked: Asked,
+    asked: TraceOptions,
     sectors: u64,
     inputs: &Inputs<'_>,
-    heeded: Heeded<'_>,
-) -> Result<(TraceSpec, Traced), Diagnostic> {
-    let touched = asked.map == Map::Compact;
+    heeded: TraceLimits<'_>,
+) -> Result<(TraceSpec, LoadedTrace), Diagnostic> {
+    let touched = asked.map == AddressMapping::Compact;
     let survey =
         inputs.survey(name, &asked.reading, touched, &|| survey(&|| parts(name, open), &asked.reading, touched))?;
     let how = how(name, &asked, &survey, heeded)?;
-    let places = Places::new(&survey, asked.map, sectors);
+    let places = TracePlaces::new(&survey, asked.map, sectors);
     fits(name, open, &asked, &survey, &places)?;
     heeded.limits.map_or(Ok(()), |limits| carries(name, &survey, limits))?;
-    let reading = Reading { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
+    let reading = TraceReadOptions { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
     let file = name.to_owned();
-    let opened = move || -> Result<Box<dyn Feed>, String> {
+    let opened = move || -> Result<Box<dyn TraceFeed>, String> {
         let reader = parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
-        Ok(Box::new(Recorded { rows: Ahead::new(reader), places: places.clone(), fault: None, moved: (0, 0) }))
+        Ok(Box::new(Recorded { rows: TracePrefetch::new(reader), places: places.clone(), fault: None, moved: (0, 0) }))
     };
     let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
     let spec = TraceSpec { name: name.to_owned(), how, requests, writes, trims, span, open: Arc::new(opened) };
-    Ok((spec, Traced { survey, asked, sectors }))
+    Ok((spec, LoadedTrace { survey, asked, sectors }))
 }
 
 /// How it is opened, if it is a trace.
@@ -137,19 +144,24 @@ fn is_trace(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Op
     match trace::recognise(&head) {
         _ if named => Ok(Some(open)),
         // Played as it is, tag by tag, unless keys of a trace are set.
-        Recognised::As(Format::Recording) if keys.is_empty() => Ok(None),
-        Recognised::As(_) => Ok(Some(open)),
-        Recognised::Refused(why) => Err(Diagnostic::at(name, 0, why)),
-        Recognised::Not => Ok(None),
+        FormatGuess::As(TraceFormat::Recording) if keys.is_empty() => Ok(None),
+        FormatGuess::As(_) => Ok(Some(open)),
+        FormatGuess::Refused(why) => Err(Diagnostic::at(name, 0, why)),
+        FormatGuess::Not => Ok(None),
     }
 }
 
-fn parts(name: &str, open: OpenParts) -> Result<Vec<Part>, Diagnostic> {
+fn parts(name: &str, open: OpenParts) -> Result<Vec<TracePart>, Diagnostic> {
     open(name).map_err(|why| Diagnostic::at(name, 0, format!("cannot be read: {why}")))
 }
 
 /// How it is played; an error if it cannot be.
-fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result<How, Diagnostic> {
+fn how(
+    name: &str,
+    asked: &TraceOptions,
+    survey: &TraceSurvey,
+    heeded: TraceLimits<'_>,
+) -> Result<ReplayMode, Diagnostic> {
     let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).key(key);
     let deep = |depth: &str| match depth.parse() {
         Ok(depth) if (1..=65_535).contains(&depth) => Ok(depth),
@@ -157,39 +169,39 @@ fn how(name: &str, asked: &Asked, survey: &Survey, heeded: Heeded<'_>) -> Result
     };
     let mode = match (asked.mode, heeded.depth) {
         (mode, None) => mode,
-        (Loop::Closed(_), Some(depth)) => Loop::Closed(deep(depth)?),
-        (Loop::Replay(replay), Some(depth)) => Loop::Replay(Replay { depth: deep(depth)?, ..replay }),
+        (LoopMode::Closed(_), Some(depth)) => LoopMode::Closed(deep(depth)?),
+        (LoopMode::Replay(replay), Some(depth)) => LoopMode::Replay(Replay { depth: deep(depth)?, ..replay }),
         (_, Some(_)) => {
             let wrong = fault("job.depth", "a trace has no depth but in a closed loop");
             return Err(wrong.expected("trace.loop=closed beside it"));
         }
     };
     match mode {
-        Loop::Closed(_) if asked.speed != seekwise_model::workload::trace::Speed::default() => {
+        LoopMode::Closed(_) if asked.speed != seekwise_model::workload::trace::ReplaySpeed::default() => {
             let wrong = fault("trace.speed", "a closed loop goes by no instants");
             return Err(wrong.expected("trace.loop=open or dependent with it"));
         }
-        Loop::Closed(_) | Loop::Replay(_) => {}
-        Loop::Dependent if survey.responses == 0 => {
+        LoopMode::Closed(_) | LoopMode::Replay(_) => {}
+        LoopMode::Dependent if survey.responses == 0 => {
             let title = survey.format.known().title;
             let why = format!("it does not say when requests were over, and has no dependencies to keep: {title}");
             return Err(fault("trace.loop", &why).expected("open or closed, or a trace with response times"));
         }
-        Loop::Open | Loop::Dependent => survey.instants_fit(name, &asked.reading)?,
+        LoopMode::Open | LoopMode::Dependent => survey.instants_fit(name, &asked.reading)?,
     }
     // A log of version 2 says until when it waits, one of version 3 for how long.
     let mode = match mode {
-        Loop::Replay(Replay { depth, stall: Stall::Recorded, calls }) if survey.met.waits > 0 => {
-            Loop::Replay(Replay { depth, stall: Stall::Instant, calls })
+        LoopMode::Replay(Replay { depth, stall: Stall::Recorded, calls }) if survey.met.waits > 0 => {
+            LoopMode::Replay(Replay { depth, stall: Stall::Instant, calls })
         }
         mode => mode,
     };
     let until = heeded.runtime.map(|runtime| Instant::ZERO + runtime);
-    Ok(How { mode, speed: asked.speed, until })
+    Ok(ReplayMode { mode, speed: asked.speed, until })
 }
 
 /// An error if the target does not accept such requests.
-fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnostic> {
+fn carries(name: &str, survey: &TraceSurvey, limits: &Limits) -> Result<(), Diagnostic> {
     if survey.largest > limits.max_transfer {
         let why = format!(
             "its longest request has {} sectors of 512 bytes, and {} are the most that the target takes at once",
@@ -206,13 +218,19 @@ fn carries(name: &str, survey: &Survey, limits: &Limits) -> Result<(), Diagnosti
 }
 
 /// An error if requests lie beyond the target.
-fn fits(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<(), Diagnostic> {
+fn fits(
+    name: &str,
+    open: OpenParts,
+    asked: &TraceOptions,
+    survey: &TraceSurvey,
+    places: &TracePlaces,
+) -> Result<(), Diagnostic> {
     let gb = |sectors: u64| (sectors as f64) * SECTOR as f64 / 1e9;
     let room = places.room();
     if places.needed() <= room {
         return Ok(());
     }
-    if asked.map != Map::Refuse {
+    if asked.map != AddressMapping::Refuse {
         let why = format!("what it touches is {:.1} GB, and the target has {:.1} GB", gb(places.needed()), gb(room));
         return Err(Diagnostic::at(name, 0, why).key("trace.map").expected("wrap or scale, or a larger target"));
     }
@@ -236,8 +254,14 @@ fn fits(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Pl
 }
 
 /// How many requests lie beyond the target's end.
-fn beyond(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &Places) -> Result<u64, Diagnostic> {
-    let reading = Reading { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
+fn beyond(
+    name: &str,
+    open: OpenParts,
+    asked: &TraceOptions,
+    survey: &TraceSurvey,
+    places: &TracePlaces,
+) -> Result<u64, Diagnostic> {
+    let reading = TraceReadOptions { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
     let mut reader = trace::open(parts(name, open)?, &reading)?;
     let mut beyond = 0;
     while let Some(entry) = reader.read()? {
@@ -247,8 +271,8 @@ fn beyond(name: &str, open: OpenParts, asked: &Asked, survey: &Survey, places: &
 }
 
 /// What the trace is and how it is played, as settings.
-pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
-    let Traced { survey, asked, sectors } = traced;
+pub fn settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Setting> {
+    let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);
     let mut told = vec![
         ("job.names", name.to_owned()),
@@ -261,8 +285,8 @@ pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
         ("trace.units", format!("{} ns, {} bytes, {} bytes", units.time, units.address, units.length)),
     ];
     match how.mode {
-        Loop::Closed(depth) => told.push(("job.depth", depth.to_string())),
-        Loop::Replay(Replay { depth, stall, calls }) => {
+        LoopMode::Closed(depth) => told.push(("job.depth", depth.to_string())),
+        LoopMode::Replay(Replay { depth, stall, calls }) => {
             let waits = match stall {
                 Stall::Recorded => "distances",
                 Stall::Instant => "instants",
@@ -284,15 +308,15 @@ pub fn settings(name: &str, traced: &Traced, how: How) -> Vec<Setting> {
 
 /// A trace being read for a run.
 struct Recorded {
-    rows: Ahead,
-    places: Places,
+    rows: TracePrefetch,
+    places: TracePlaces,
     fault: Option<String>,
     moved: (u64, u64),
 }
 
-impl Feed for Recorded {
+impl TraceFeed for Recorded {
     #[inline]
-    fn row(&mut self) -> Option<Row> {
+    fn row(&mut self) -> Option<TraceRow> {
         let entry = match self.rows.next() {
             Ok(entry) => entry?,
             Err(fault) => {
@@ -300,12 +324,12 @@ impl Feed for Recorded {
                 return None;
             }
         };
-        let Entry { at, response, op, fua, sectors, .. } = entry;
+        let TraceEntry { at, response, op, fua, sectors, .. } = entry;
         let (lba, clipped) = self.places.of(&entry);
         self.moved.0 += u64::from(sectors > 0 && lba != self.places.recorded(&entry));
         self.moved.1 += u64::from(clipped);
         let ended = response.map(|response| Span::from_nanos(at.nanos().saturating_add(response.nanos())));
-        Some(Row { at, ended, op, fua, lba, sectors })
+        Some(TraceRow { at, ended, op, fua, lba, sectors })
     }
 
     fn fault(&self) -> Option<String> {
@@ -319,5 +343,5 @@ impl Feed for Recorded {
 
 /// True if a file with these first bytes is for [`load`] and not to be read as text.
 pub fn looks_like(head: &[u8]) -> bool {
-    matches!(trace::recognise(head), Recognised::As(format) if format != Format::Recording)
+    matches!(trace::recognise(head), FormatGuess::As(format) if format != TraceFormat::Recording)
 }

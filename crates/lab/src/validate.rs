@@ -6,14 +6,14 @@
 pub mod plot;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::trace::measured::Trace;
+use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_model::block::{Op, Status};
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{Replay, Row, Timing};
+use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
 use seekwise_run::outcome::RunError;
 use seekwise_run::sim;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -24,14 +24,14 @@ use crate::stats::demerit::demerit;
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Validation {
     #[serde(flatten)]
-    pub all: Errors,
-    pub reads: Errors,
-    pub writes: Errors,
+    pub all: ResponseErrors,
+    pub reads: ResponseErrors,
+    pub writes: ResponseErrors,
 }
 
 /// The distance of simulated response times from measured ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Errors {
+pub struct ResponseErrors {
     pub n: u64,
     /// Mean of the measured response times.
     pub mean_measured_ms: f64,
@@ -44,7 +44,7 @@ pub struct Errors {
 }
 
 /// Without requests the figures are null: nothing was compared.
-impl Serialize for Errors {
+impl Serialize for ResponseErrors {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let figure = |value: f64| (self.n > 0).then_some(value);
         let mut fields = serializer.serialize_struct("Errors", 5)?;
@@ -57,7 +57,7 @@ impl Serialize for Errors {
     }
 }
 
-impl Errors {
+impl ResponseErrors {
     /// The error of the simulated mean, in per cent of the measured one.
     pub fn mean_error_percent(&self) -> f64 {
         if self.n == 0 { 0.0 } else { 100.0 * (self.mean_simulated_ms / self.mean_measured_ms - 1.0) }
@@ -66,7 +66,7 @@ impl Errors {
 
 /// Response times of the same requests, in the trace's order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Samples {
+pub struct ResponseSamples {
     /// Which of them are reads.
     pub read: Vec<bool>,
     /// On the real drive.
@@ -75,7 +75,7 @@ pub struct Samples {
     pub simulated: Vec<Span>,
 }
 
-impl Samples {
+impl ResponseSamples {
     /// The measured and the simulated times of all, or of the reads or the writes only.
     pub fn both(&self, reads: Option<bool>) -> (Vec<Span>, Vec<Span>) {
         let wanted = |index: &usize| reads.is_none_or(|reads| self.read[*index] == reads);
@@ -84,8 +84,8 @@ impl Samples {
     }
 
     /// The requests of `rows` only.
-    pub fn part(&self, rows: std::ops::Range<usize>) -> Samples {
-        Samples {
+    pub fn part(&self, rows: std::ops::Range<usize>) -> ResponseSamples {
+        ResponseSamples {
             read: self.read[rows.clone()].to_vec(),
             measured: self.measured[rows.clone()].to_vec(),
             simulated: self.simulated[rows].to_vec(),
@@ -102,9 +102,9 @@ impl Samples {
     }
 }
 
-fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
+fn errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErrors {
     if measured.is_empty() {
-        return Errors::default();
+        return ResponseErrors::default();
     }
     let n = measured.len() as u64;
     let mean = |times: &[Span]| {
@@ -113,7 +113,7 @@ fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
     };
     let demerit_ms = demerit(measured, simulated);
     let mean_measured_ms = mean(measured);
-    Errors {
+    ResponseErrors {
         n,
         mean_measured_ms,
         mean_simulated_ms: mean(simulated),
@@ -123,9 +123,9 @@ fn errors(measured: &mut [Span], simulated: &mut [Span]) -> Errors {
 }
 
 /// Checks that all of `trace` lies on the drive; the error names the first line in `file` that does not.
-pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnostic> {
+pub fn fits(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Result<(), Diagnostic> {
     let sectors = profile.geometry.sectors();
-    let end = |row: &Row| row.lba + u64::from(row.sectors);
+    let end = |row: &ReplayRow| row.lba + u64::from(row.sectors);
     let Some((index, row)) = trace.rows.iter().enumerate().find(|(_, row)| end(row) > sectors) else {
         return Ok(());
     };
@@ -137,7 +137,7 @@ pub fn fits(file: &str, trace: &Trace, profile: &Profile) -> Result<(), Diagnost
 /// Plays `rows`; a record's stamp, less 1, is the index of its row.
 pub fn replay(
     stack: &Stack,
-    rows: &[Row],
+    rows: &[ReplayRow],
     timing: Timing,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
@@ -149,12 +149,12 @@ pub fn replay(
 /// error that names its line in `file`.
 pub fn play(
     file: &str,
-    trace: &Trace,
+    trace: &MeasuredTrace,
     profile: &Profile,
     timing: Timing,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
-) -> Result<Samples, Diagnostic> {
+) -> Result<ResponseSamples, Diagnostic> {
     fits(file, trace, profile)?;
     let mut simulated = vec![Span::ZERO; trace.rows.len()];
     let mut refused: Option<(usize, Status)> = None;
@@ -173,7 +173,7 @@ pub fn play(
         return Err(Diagnostic::at(file, trace.lines[row], message));
     }
     let read = trace.rows.iter().map(|row| row.op == Op::Read).collect();
-    Ok(Samples { read, measured: trace.measured.clone(), simulated })
+    Ok(ResponseSamples { read, measured: trace.measured.clone(), simulated })
 }
 
 /// The value below which `share` of sorted times lie (nearest rank); zero for none.

@@ -9,11 +9,11 @@ use std::fmt::{Debug, Display};
 use seekwise_formats::recording;
 use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
-use seekwise_model::workload::recorded::Session;
+use seekwise_model::workload::recorded::RecordedSession;
 use seekwise_model::workload::{
-    AccessLine, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator,
-    IometerPattern, Job, Modifier, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think, VerifyBacklog,
-    Worker, Zoned,
+    AccessLine, ArrivalProcess, BlockSizes, Direction, Distribution, EngineKind, FileService, FioPattern, Flow,
+    Generator, IoEngine, IometerPattern, IssueRate, Job, Pattern, RandomRepeat, Region, RwModifier, StridedZones,
+    Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,
 };
 
 use crate::digest::sha256;
@@ -80,7 +80,7 @@ pub fn of_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
 }
 
 /// The settings of a recorded session: its requests, identified by a hash of all that is recorded of them.
-pub fn of_session(session: &Session, capacity: u64) -> Vec<Setting> {
+pub fn of_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
     let hash = sha256(session.entries.iter().map(recording::line).collect::<String>().as_bytes());
     let told = [
         ("job.names", session.name.clone()),
@@ -118,8 +118,8 @@ fn worker(worker: &Worker) -> Vec<Told> {
     let [after_read, after_write] = survives;
     let rates = pace.rate.map(|rate| match rate {
         None => "none".to_owned(),
-        Some(Rate::Bytes(rate)) => format!("{rate} bytes/s"),
-        Some(Rate::Requests(rate)) => format!("{rate} requests/s"),
+        Some(IssueRate::Bytes(rate)) => format!("{rate} bytes/s"),
+        Some(IssueRate::Requests(rate)) => format!("{rate} requests/s"),
     });
     let mut told = vec![
         ("job.names", name.clone()),
@@ -179,15 +179,15 @@ fn plain(value: &impl Debug) -> String {
     format!("{value:?}")
 }
 
-const fn process(process: Process) -> &'static str {
+const fn process(process: ArrivalProcess) -> &'static str {
     match process {
-        Process::Linear => "even",
-        Process::Poisson => "exponential",
+        ArrivalProcess::Linear => "even",
+        ArrivalProcess::Poisson => "exponential",
     }
 }
 
-fn think(think: Think) -> String {
-    let Think { time, spin, blocks, on_issue } = think;
+fn think(think: ThinkTime) -> String {
+    let ThinkTime { time, spin, blocks, on_issue } = think;
     let (time, spin) = (seconds(time), seconds(spin));
     format!("{time} after {blocks} blocks {}, {spin} of it computing", if on_issue { "issued" } else { "done" })
 }
@@ -263,20 +263,20 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
     ]
 }
 
-fn order(modifier: Option<Modifier>) -> String {
+fn order(modifier: Option<RwModifier>) -> String {
     match modifier {
         None => "each by itself".to_owned(),
-        Some(Modifier::Run(count)) => format!("{count} in sequence from each place"),
-        Some(Modifier::Same(count)) => format!("{count} at each place"),
-        Some(Modifier::Skip(bytes)) => format!("{bytes} bytes left out after each"),
+        Some(RwModifier::Run(count)) => format!("{count} in sequence from each place"),
+        Some(RwModifier::Same(count)) => format!("{count} at each place"),
+        Some(RwModifier::Skip(bytes)) => format!("{bytes} bytes left out after each"),
     }
 }
 
 /// The seed; for fio's own, the original words.
-fn seed(seed: u64, repeat: Repeat) -> String {
+fn seed(seed: u64, repeat: RandomRepeat) -> String {
     match repeat {
-        Repeat::Runs => format!("{seed}, of which passes differ"),
-        Repeat::Passes | Repeat::Never => seed.to_string(),
+        RandomRepeat::Runs => format!("{seed}, of which passes differ"),
+        RandomRepeat::Passes | RandomRepeat::Never => seed.to_string(),
     }
 }
 
@@ -307,9 +307,9 @@ fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String
 }
 
 /// With one request in flight, or if no sync depends on when fio looks, all engines are the same.
-fn engine(engine: Engine, depth: u32, hangs: bool) -> String {
-    let Engine { kind, least, most, low, batch } = engine;
-    if depth == 1 || (!hangs && engine == (Engine { kind, batch, ..Engine::default() })) {
+fn engine(engine: IoEngine, depth: u32, hangs: bool) -> String {
+    let IoEngine { kind, least, most, low, batch } = engine;
+    if depth == 1 || (!hangs && engine == (IoEngine { kind, batch, ..IoEngine::default() })) {
         return "as each completes".to_owned();
     }
     let kind = match kind {
@@ -347,19 +347,19 @@ fn distribution(distribution: &Distribution) -> String {
     }
 }
 
-fn blocks(blocks: &Blocks) -> String {
+fn blocks(blocks: &BlockSizes) -> String {
     match blocks {
-        Blocks::Fixed(bytes) => format!("{bytes} bytes"),
-        Blocks::Range { min, max, unaligned } => {
+        BlockSizes::Fixed(bytes) => format!("{bytes} bytes"),
+        BlockSizes::Range { min, max, unaligned } => {
             format!("{min} to {max} bytes{}", if *unaligned { ", any number" } else { "" })
         }
-        Blocks::Split(shares) => list(shares, |(bytes, percent)| format!("{bytes} bytes {percent} %")),
+        BlockSizes::Split(shares) => list(shares, |(bytes, percent)| format!("{bytes} bytes {percent} %")),
     }
 }
 
-fn zones(strided: Option<&Strided>, zoned: Option<&Zoned>) -> String {
+fn zones(strided: Option<&StridedZones>, zoned: Option<&Zoned>) -> String {
     match (strided, zoned) {
-        (Some(Strided { range, size, skip }), _) => format!("{size} of each {range} bytes, {skip} skipped"),
+        (Some(StridedZones { range, size, skip }), _) => format!("{size} of each {range} bytes, {skip} skipped"),
         (None, Some(zoned)) => written_zones(zoned),
         (None, None) => "none".to_owned(),
     }

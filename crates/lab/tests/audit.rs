@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_formats::stack::Stack as StackFile;
-use seekwise_lab::audit::{Certainty, Judgement, Verdict, judge};
+use seekwise_formats::stack::StackFile;
+use seekwise_lab::audit::{AuditJudgement, AuditVerdict, Certainty, judge};
 use seekwise_lab::catalogue;
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::audit::subject::Modelled;
-use seekwise_run::audit::{Act, Subject, Took, measure};
+use seekwise_run::audit::subject::ModelledStack;
+use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject, measure};
 
 const SEEDS: u64 = 10;
 
@@ -47,33 +47,34 @@ fn settings<'a>(drive: &str, set: &[(&'a str, &str)]) -> Vec<(&'a str, String)> 
     set
 }
 
-fn audit(stack: &Stack, seed: u64) -> Judgement {
-    let timings = measure(&mut Modelled::new(stack, Seed(seed)), Seed(seed), &mut |_| ()).expect("the model answers");
+fn audit(stack: &Stack, seed: u64) -> AuditJudgement {
+    let timings =
+        measure(&mut ModelledStack::new(stack, Seed(seed)), Seed(seed), &mut |_| ()).expect("the model answers");
     judge(&timings)
 }
 
 /// The right verdict: if two behaviours take the same time, that it cannot tell.
-fn expected(behaviour: &str, fua: bool) -> Verdict {
+fn expected(behaviour: &str, fua: bool) -> AuditVerdict {
     match (behaviour, fua) {
-        ("honest" | "media cache", _) => Verdict::Honest,
-        ("cache off", _) => Verdict::CacheOff,
-        ("FUA ignored", _) => Verdict::FuaIgnored,
-        ("dropped", _) | ("early flush", true) => Verdict::FlushIgnored,
-        ("protected" | "flash-backed", true) => Verdict::ProtectedOrFlash,
+        ("honest" | "media cache", _) => AuditVerdict::Honest,
+        ("cache off", _) => AuditVerdict::CacheOff,
+        ("FUA ignored", _) => AuditVerdict::FuaIgnored,
+        ("dropped", _) | ("early flush", true) => AuditVerdict::FlushIgnored,
+        ("protected" | "flash-backed", true) => AuditVerdict::ProtectedOrFlash,
         // Without forced writes nothing distinguishes a safe cache from one that lies.
-        ("early flush" | "protected" | "flash-backed", false) => Verdict::CannotTell,
+        ("early flush" | "protected" | "flash-backed", false) => AuditVerdict::CannotTell,
         (other, _) => panic!("{other}"),
     }
 }
 
 /// For each subject: how often each verdict was given, and how sure.
 type Matrix = BTreeMap<(usize, String), Told>;
-type Told = BTreeMap<(Verdict, Certainty), u32>;
+type Told = BTreeMap<(AuditVerdict, Certainty), u32>;
 
 #[test]
 fn eight_behaviours_and_three_tickers() {
     let (mut matrix, mut wrong) = (Matrix::new(), Vec::new());
-    let mut count = |at: usize, name: String, said: &Judgement| {
+    let mut count = |at: usize, name: String, said: &AuditJudgement| {
         *matrix.entry((at, name)).or_default().entry((said.verdict, said.certainty)).or_default() += 1;
     };
     for drive in catalogue::names() {
@@ -96,7 +97,8 @@ fn eight_behaviours_and_three_tickers() {
                 let said = judge(&measure(&mut ticker, Seed(seed), &mut |_| ()).expect("it answers"));
                 count(BEHAVIOURS.len() + kind, format!("{tick_ms} ms tick: {}", imitates.words()), &said);
                 // Nothing certain; a disk that rotates only if it is imitated throughout, at a commercial speed.
-                let turns = [Verdict::Honest, Verdict::CacheOff, Verdict::FuaIgnored].contains(&said.verdict);
+                let turns =
+                    [AuditVerdict::Honest, AuditVerdict::CacheOff, AuditVerdict::FuaIgnored].contains(&said.verdict);
                 let fooled = imitates == Imitates::Disk && tick_ms == 4;
                 if turns && !fooled || said.certainty == Certainty::Certain {
                     wrong.push(format!("{tick_ms} ms, {}, seed {seed}: {said:?}", imitates.words()));
@@ -114,7 +116,7 @@ fn eight_behaviours_and_three_tickers() {
 
 /// The table of the document: the verdicts, each with how sure and how often.
 fn rows(matrix: &Matrix) -> String {
-    let cell = |((verdict, certainty), times): (&(Verdict, Certainty), &u32)| match certainty {
+    let cell = |((verdict, certainty), times): (&(AuditVerdict, Certainty), &u32)| match certainty {
         Certainty::Open => format!("{} {times}", verdict.words()),
         _ => format!("{}, {} {times}", verdict.words(), certainty.words()),
     };
@@ -167,16 +169,16 @@ impl Ticker {
         (self.now / self.tick + 1 + whole) * self.tick + self.rng.below(150_000)
     }
 
-    fn answered(&mut self, act: Act, block: u64) -> u64 {
-        let waiting = matches!(act, Act::Flush | Act::Force);
+    fn answered(&mut self, act: AuditAction, block: u64) -> u64 {
+        let waiting = matches!(act, AuditAction::Flush | AuditAction::Force);
         match self.imitates {
             Imitates::All => self.ticked(0),
             Imitates::Flushes if waiting => self.ticked(0),
             Imitates::Disk if waiting => {
-                let blocks = std::mem::take(&mut self.dirty).len() as u64 + u64::from(act == Act::Force);
+                let blocks = std::mem::take(&mut self.dirty).len() as u64 + u64::from(act == AuditAction::Force);
                 if blocks == 0 { self.now + 60_000 } else { self.ticked(blocks - 1) }
             }
-            Imitates::Disk if act == Act::Read => self.now + 3_000_000 + self.rng.below(12_000_000),
+            Imitates::Disk if act == AuditAction::Read => self.now + 3_000_000 + self.rng.below(12_000_000),
             _ => {
                 self.dirty.insert(block);
                 self.now + 40_000 + self.rng.below(40_000)
@@ -185,7 +187,7 @@ impl Ticker {
     }
 }
 
-impl Subject for Ticker {
+impl AuditSubject for Ticker {
     fn blocks(&self) -> u64 {
         1 << 18
     }
@@ -203,15 +205,15 @@ impl Subject for Ticker {
         Ok(())
     }
 
-    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         let from = Instant::from_nanos(self.now);
         self.now = self.answered(act, block);
-        Ok(Took { from, to: Instant::from_nanos(self.now) })
+        Ok(AuditInterval { from, to: Instant::from_nanos(self.now) })
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
-        let flush = self.act(Act::Flush, 0)?;
-        let reads = reads.iter().map(|&block| self.act(Act::Read, block)).collect::<Result<_, _>>()?;
+    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+        let flush = self.act(AuditAction::Flush, 0)?;
+        let reads = reads.iter().map(|&block| self.act(AuditAction::Read, block)).collect::<Result<_, _>>()?;
         Ok((flush, reads))
     }
 }

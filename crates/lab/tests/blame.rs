@@ -6,16 +6,16 @@ mod really;
 use std::collections::{BTreeMap, BTreeSet};
 
 use really::{merging, pick, random_changes, random_job, random_stack, small_writes};
-use seekwise_lab::cut::blame::Blamed;
-use seekwise_lab::cut::{Report, When, judge};
+use seekwise_lab::cut::blame::BlamedLevel;
+use seekwise_lab::cut::{CutReport, CutTime, judge};
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::drive::profile::Faults;
-use seekwise_model::durability::view::Plan;
+use seekwise_model::durability::view::CutArray;
 use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::array::layout::Level;
-use seekwise_model::host::driver::{DriverSpec, FlushPolicy, PowerOff, WriteThrough};
+use seekwise_model::host::array::layout::RaidLevel;
+use seekwise_model::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, PowerOffPolicy};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::{Change, Layer, Stack};
+use seekwise_model::stack::{Layer, SettingChange, Stack};
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
 use seekwise_run::work::Work;
@@ -32,9 +32,9 @@ fn accelerators(stack: &mut Stack) -> impl Iterator<Item = &mut AcceleratorSpec>
 fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
     for spec in drivers(&mut stack) {
         spec.flush = pick(rng, &[spec.flush, spec.flush, spec.flush, FlushPolicy::Drop, FlushPolicy::Never]);
-        spec.write_through = pick(rng, &[spec.write_through, spec.write_through, WriteThrough::Ignore]);
-        let (orderly, pause) = (PowerOff::Orderly, PowerOff::Pause(Span::from_millis(1)));
-        spec.power_off = pick(rng, &[orderly, orderly, PowerOff::AtOnce, pause]);
+        spec.write_through = pick(rng, &[spec.write_through, spec.write_through, ForcedWritePolicy::Ignore]);
+        let (orderly, pause) = (PowerOffPolicy::Orderly, PowerOffPolicy::Pause(Span::from_millis(1)));
+        spec.power_off = pick(rng, &[orderly, orderly, PowerOffPolicy::AtOnce, pause]);
     }
     for spec in accelerators(&mut stack) {
         spec.write_back = rng.percent(70);
@@ -49,7 +49,7 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
         let level = key.split('.').next().unwrap();
         if rng.percent(15) && stack.names().iter().any(|name| name == level) {
             let at = Instant::ZERO + Span::from_millis(rng.below(1_000));
-            stack.changes.push(Change { at, key: key.to_owned(), value: word.to_owned() });
+            stack.changes.push(SettingChange { at, key: key.to_owned(), value: word.to_owned() });
         }
     }
     stack.changes.sort_by_key(|change| change.at);
@@ -57,10 +57,10 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
 }
 
 /// The stack with this setting made honest, all through the run.
-fn honest(mut stack: Stack, blamed: &Blamed) -> Stack {
+fn honest(mut stack: Stack, blamed: &BlamedLevel) -> Stack {
     let (level, key) = blamed.setting.split_once('.').unwrap();
     let names = stack.names();
-    let heads = |change: &Change| change.key == blamed.setting && change.key != "drive.cache.write_back";
+    let heads = |change: &SettingChange| change.key == blamed.setting && change.key != "drive.cache.write_back";
     stack.changes.retain(|change| !heads(change));
     let faults = &mut stack.profile.faults;
     match (level, key) {
@@ -73,8 +73,8 @@ fn honest(mut stack: Stack, blamed: &Blamed) -> Stack {
     for (layer, _) in stack.layers.iter_mut().zip(names).filter(|(_, name)| name == level) {
         match (layer, key) {
             (Layer::Driver(spec), "flush") => spec.flush = FlushPolicy::Forward,
-            (Layer::Driver(spec), "write_through") => spec.write_through = WriteThrough::Flush,
-            (Layer::Driver(spec), "power_off") => spec.power_off = PowerOff::Orderly,
+            (Layer::Driver(spec), "write_through") => spec.write_through = ForcedWritePolicy::Flush,
+            (Layer::Driver(spec), "power_off") => spec.power_off = PowerOffPolicy::Orderly,
             (Layer::Accelerator(spec), "flush") => spec.drops_flushes = false,
             (Layer::Array(spec), "lose") => {
                 spec.lost = 0;
@@ -87,8 +87,8 @@ fn honest(mut stack: Stack, blamed: &Blamed) -> Stack {
 }
 
 /// What cuts of a run lose, or a few orderly power-offs; `None` if the run is not judged.
-fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<Report> {
-    let when = if off { When::Off(2) } else { When::Random(20) };
+fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<CutReport> {
+    let when = if off { CutTime::Off(2) } else { CutTime::Random(20) };
     judge(stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
 }
 
@@ -139,7 +139,7 @@ fn whoever_is_blamed_did_it() {
             stack = random_changes(&mut rng, stack);
         }
         stack = corrupted(stack, &mut rng);
-        if Plan::of(&stack).is_err() {
+        if CutArray::of(&stack).is_err() {
             continue;
         }
         let mut job = random_job(&mut rng, stack.sectors());
@@ -163,7 +163,7 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
         ("accelerator.flush", false, |stack| accelerators(stack).for_each(|spec| spec.drops_flushes = true)),
         ("driver.flush", false, |stack| drivers(stack).for_each(|spec| spec.flush = FlushPolicy::Drop)),
         ("driver.flush", true, |stack| drivers(stack).for_each(|spec| spec.flush = FlushPolicy::Never)),
-        ("driver.power_off", true, |stack| drivers(stack).for_each(|spec| spec.power_off = PowerOff::AtOnce)),
+        ("driver.power_off", true, |stack| drivers(stack).for_each(|spec| spec.power_off = PowerOffPolicy::AtOnce)),
         ("drive.faults.early_flush", false, |stack| stack.profile.faults.early_flush = true),
         ("drive.faults.forgets_on_power_off", true, |stack| stack.profile.faults.forgets_on_power_off = true),
         ("array.lose", false, |stack| {
@@ -177,8 +177,11 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
         let mut caught = 0;
         for case in 0..12 {
             let mut rng = Seed(case).stream("one liar");
-            let level =
-                if setting == "array.lose" { Level::Raid5 } else { pick(&mut rng, &[Level::Raid0, Level::Raid5]) };
+            let level = if setting == "array.lose" {
+                RaidLevel::Raid5
+            } else {
+                pick(&mut rng, &[RaidLevel::Raid0, RaidLevel::Raid5])
+            };
             let mut stack = merging(&mut rng, level, 0);
             stack.profile.faults = Faults::default();
             (stack.profile.protected, stack.profile.cache.flash_sectors) = (false, 0);
@@ -214,7 +217,7 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
 #[test]
 fn what_can_do_no_harm_is_not_named() {
     let mut rng = Seed(1).stream("harmless");
-    let mut stack = merging(&mut rng, Level::Raid0, 0);
+    let mut stack = merging(&mut rng, RaidLevel::Raid0, 0);
     drivers(&mut stack).for_each(|spec| spec.flush = FlushPolicy::Drop);
     (stack.profile.protected, stack.profile.cache.flash_sectors) = (false, 0);
     let of = |stack: &Stack| stack.promise_breakers().iter().map(|it| it.breaks).collect::<Vec<_>>();
@@ -226,6 +229,6 @@ fn what_can_do_no_harm_is_not_named() {
     through.profile.cache.write_back = false;
     assert_eq!(of(&through), []);
     let at = Instant::ZERO + Span::from_millis(1);
-    through.changes = vec![Change { at, key: "drive.cache.write_back".to_owned(), value: "on".to_owned() }];
+    through.changes = vec![SettingChange { at, key: "drive.cache.write_back".to_owned(), value: "on".to_owned() }];
     assert_eq!(of(&through), [Assurance::Fua, Assurance::Flush]);
 }

@@ -3,7 +3,7 @@
 
 use seekwise_formats::study::{self, Study};
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::{self, Prepared};
+use seekwise_lab::plan::{self, PreparedCell};
 use seekwise_lab::run::{RunRecord, measure};
 use seekwise_lab::study::record;
 
@@ -17,7 +17,7 @@ fn cells(text: &str, seconds: &str) -> Vec<(Vec<String>, RunRecord)> {
     let run = |mut cell: plan::Cell| {
         cell.settings.retain(|(key, _)| key != "job.runtime");
         cell.settings.push(("job.runtime".to_owned(), seconds.to_owned()));
-        let prepared: Prepared =
+        let prepared: PreparedCell =
             plan::prepare("s.toml", &cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
         let measured = measure(&prepared.target, &prepared.job, SEED, |_| ()).expect("a job that runs");
         (cell.levels, record(&prepared, &measured, SEED))

@@ -4,31 +4,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use seekwise_lab::crash::instants::{Why, choose};
+use seekwise_lab::crash::instants::{InstantReason, choose};
 use seekwise_lab::crash::orders::draw;
-use seekwise_lab::crash::trial::{Outcome, Shrunk, Trials, Tried, shrink};
-use seekwise_lab::crash::verdict::{Checked, Verdict};
+use seekwise_lab::crash::trial::{CrashResults, CrashTrial, ShrinkResult, TrialOptions, shrink};
+use seekwise_lab::crash::verdict::{CheckOutput, CrashVerdict};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, Op, Request, SECTOR, Status};
-use seekwise_model::durability::image::{Image, Lost};
-use seekwise_model::durability::writes::Writes;
+use seekwise_model::durability::image::{LostWrite, MediumImage};
+use seekwise_model::durability::writes::SessionWrites;
 use seekwise_model::engine::Engine;
-use seekwise_model::history::{Data, Event, History, Mark};
+use seekwise_model::history::{History, HistoryEvent, HistoryMark, WriteData};
 use seekwise_model::record::{Effort, Parts, Record};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::witness::{Watched, Witness};
+use seekwise_model::witness::{WatchedDevice, Witness};
 use seekwise_model::workload::{Job, Workload};
 use seekwise_os::bytes::Bytes;
 use seekwise_run::work::Work;
 
 /// The content of a write: its number in each sector.
-fn data(request: &Request) -> Data {
+fn data(request: &Request) -> WriteData {
     let sector: Vec<u8> = request.stamp.to_le_bytes().repeat(SECTOR as usize / 8);
-    Data::from(sector.repeat(request.sectors as usize))
+    WriteData::from(sector.repeat(request.sectors as usize))
 }
 
 /// Records everything that passes, as a disk at work does.
@@ -41,10 +41,10 @@ impl Witness for Writing {
         self.0.taken(now, request, data.as_ref());
     }
     fn completed(&mut self, request: &Request, completion: &Completion) {
-        self.0.events.push(Event::Over(*request, *completion));
+        self.0.events.push(HistoryEvent::Over(*request, *completion));
     }
     fn landed(&mut self, landing: &Landing) {
-        self.0.events.push(Event::Landed(*landing));
+        self.0.events.push(HistoryEvent::Landed(*landing));
     }
     fn lingers(&mut self, _: Instant, _: Instant) -> bool {
         false
@@ -105,7 +105,7 @@ fn random_stack(rng: &mut Rng) -> Stack {
 
 /// Runs the job until `until`; then the content of the caches lands, or the power is cut.
 fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: bool, witness: &mut W) {
-    let device = Watched::new(stack.build(Seed(seed)), witness);
+    let device = WatchedDevice::new(stack.build(Seed(seed)), witness);
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
     let mut engine = Engine::new(job, device);
     engine.run(until, &mut |_: &Record| ()).unwrap();
@@ -123,7 +123,7 @@ fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: boo
 }
 
 /// What a check sees of a medium: the number in each sector, and what is unreadable.
-fn seen(image: &Image, history: &History, writes: &Writes) -> BTreeMap<u64, Option<u64>> {
+fn seen(image: &MediumImage, history: &History, writes: &SessionWrites) -> BTreeMap<u64, Option<u64>> {
     let mut seen = BTreeMap::new();
     for (lba, part) in image.pieces(history, writes) {
         let mut bytes = vec![0; part.bytes() as usize];
@@ -163,14 +163,14 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         let mut writing = Writing::default();
         run(&stack, &job, case, end, false, &mut writing);
         let mut history = writing.0;
-        history.marks = vec![(Instant::ZERO, Mark::Begin), (end, Mark::End)];
-        let trials = Trials { cuts: 12, orders: 0, seed: Seed(case), workers: 1 };
+        history.marks = vec![(Instant::ZERO, HistoryMark::Begin), (end, HistoryMark::End)];
+        let trials = TrialOptions { cuts: 12, orders: 0, seed: Seed(case), workers: 1 };
         // With one worker, media come in the order of their indexes.
-        let writes = Writes::of(&history, true);
+        let writes = SessionWrites::of(&history, true);
         let media = std::sync::Mutex::new(Vec::new());
-        let check = |_: usize, image: &Image, _: &[&str]| {
+        let check = |_: usize, image: &MediumImage, _: &[&str]| {
             media.lock().unwrap().push(seen(image, &history, &writes));
-            Ok(Checked { code: Some(0), died: None, printed: String::new(), unmountable: None, fault: None })
+            Ok(CheckOutput { code: Some(0), died: None, printed: String::new(), unmountable: None, fault: None })
         };
         let Ok(outcome) = trials.run(&history, &stack, &check, &|| ()) else { continue };
         let media = media.into_inner().unwrap();
@@ -226,7 +226,9 @@ impl Made {
     fn end(&mut self, when: u64, request: Request) {
         let (tag, status, submitted, finished) = (request.tag, Status::Done, at(0), at(when));
         let (parts, effort) = (Parts::default(), Effort::default());
-        self.history.events.push(Event::Over(request, Completion { tag, status, submitted, finished, parts, effort }));
+        self.history
+            .events
+            .push(HistoryEvent::Over(request, Completion { tag, status, submitted, finished, parts, effort }));
     }
 }
 
@@ -246,28 +248,29 @@ fn made() -> History {
     made.end(70, four);
     made.take(80, Op::Write, Flags::NONE, (48, 16));
     made.take(200, Op::Write, Flags::NONE, (64, 16));
-    made.history.marks = vec![(at(0), Mark::Begin), (at(45), Mark::Said("one".into())), (at(100), Mark::End)];
+    made.history.marks =
+        vec![(at(0), HistoryMark::Begin), (at(45), HistoryMark::Said("one".into())), (at(100), HistoryMark::End)];
     made.history
 }
 
 #[test]
 fn a_flush_covers_what_was_acknowledged_before_it_was_asked_for() {
     let history = made();
-    let writes = Writes::of(&history, true);
+    let writes = SessionWrites::of(&history, true);
     let open = |when| writes.open(at(when)).map(|write| write.run.0).collect::<Vec<_>>();
     assert_eq!(open(39), [0, 16, 32]);
     assert_eq!(open(40), [16, 32], "the flush has ended");
     assert_eq!(open(100), [16, 8, 48], "forced is forced; what comes later is not there yet");
-    let safe = Writes::of(&history, false);
+    let safe = SessionWrites::of(&history, false);
     assert_eq!(safe.open(at(100)).map(|write| write.run.0).collect::<Vec<_>>(), [48], "nothing is cached");
 }
 
 #[test]
 fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
     let history = made();
-    let writes = Writes::of(&history, true);
+    let writes = SessionWrites::of(&history, true);
     let mut chance = Seed(3).stream("test");
-    let mut draws: Vec<Vec<Lost>> = Vec::new();
+    let mut draws: Vec<Vec<LostWrite>> = Vec::new();
     for number in 0..200 {
         let lost = draw(&writes, at(100), number, 8, &mut chance);
         for it in &lost {
@@ -277,7 +280,7 @@ fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
                 assert!(part.0 % 8 == 0 && part.1 % 8 == 0, "a physical sector is whole: {it:?}");
             }
         }
-        let image = seen(&Image::without(&writes, at(100), &lost), &history, &writes);
+        let image = seen(&MediumImage::without(&writes, at(100), &lost), &history, &writes);
         assert!((0..8).all(|sector| image[&sector] == Some(1)), "covered by a flush");
         assert!((32..48).all(|sector| image[&sector] == Some(4)), "forced, the fourth request");
         assert!(!image.contains_key(&64), "nobody had written that yet");
@@ -288,21 +291,21 @@ fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
     draws.sort_by_key(|lost| format!("{lost:?}"));
     draws.dedup();
     assert!(draws.len() > 12, "{} different", draws.len());
-    let parts = |lost: &Lost| lost.parts[0] != lost.write.run;
+    let parts = |lost: &LostWrite| lost.parts[0] != lost.write.run;
     assert!(draws.iter().flatten().any(parts), "some are written in part");
 }
 
 #[test]
 fn what_is_lost_of_a_medium_is_what_it_was_made_without() {
     let history = made();
-    let writes = Writes::of(&history, true);
+    let writes = SessionWrites::of(&history, true);
     let of = |stamp: u64| *writes.get(stamp).unwrap();
-    let lost = [Lost { write: of(2), parts: vec![(24, 32)] }, Lost { write: of(6), parts: vec![(48, 64)] }];
-    let image = Image::without(&writes, at(100), &lost);
+    let lost = [LostWrite { write: of(2), parts: vec![(24, 32)] }, LostWrite { write: of(6), parts: vec![(48, 64)] }];
+    let image = MediumImage::without(&writes, at(100), &lost);
     assert_eq!(image.lost(&writes, at(100)), lost);
     // What a later write hides is not lost: the fifth request wrote the second's first half.
-    let hidden = [Lost { write: of(2), parts: vec![(16, 24)] }];
-    assert_eq!(Image::without(&writes, at(100), &hidden).lost(&writes, at(100)), []);
+    let hidden = [LostWrite { write: of(2), parts: vec![(16, 24)] }];
+    assert_eq!(MediumImage::without(&writes, at(100), &hidden).lost(&writes, at(100)), []);
 }
 
 #[test]
@@ -310,7 +313,7 @@ fn instants_are_different_in_order_and_on_both_sides_of_flushes() {
     let history = made();
     let chosen = choose(&history, (at(0), at(100)), 40, Seed(1));
     assert!(chosen.len() == 40 && chosen.windows(2).all(|pair| pair[0].0 < pair[1].0));
-    assert!(chosen.contains(&(at(40), Why::Flushed)) && chosen.contains(&(at(39), Why::Unflushed)));
+    assert!(chosen.contains(&(at(40), InstantReason::Flushed)) && chosen.contains(&(at(39), InstantReason::Unflushed)));
     assert!(chosen.iter().all(|(when, _)| *when <= at(100)));
     assert_eq!(chosen, choose(&history, (at(0), at(100)), 40, Seed(1)));
     assert_ne!(chosen, choose(&history, (at(0), at(100)), 40, Seed(2)));
@@ -319,16 +322,16 @@ fn instants_are_different_in_order_and_on_both_sides_of_flushes() {
 
 /// A record is promised when its write is acknowledged: the check says that it must be there. `lies` says what the
 /// drive does with flushes.
-fn records(lies: bool) -> (Outcome, Option<Shrunk>) {
-    let mut drive = testing::Small::default().buffered(4, 32).write_back(4);
+fn records(lies: bool) -> (CrashResults, Option<ShrinkResult>) {
+    let mut drive = testing::SmallDrive::default().buffered(4, 32).write_back(4);
     drive.cache.destage_idle = Span::from_millis(200);
     drive.faults.early_flush = lies;
     let stack = Stack::bare(drive.profile());
     let mut writing = Writing::default();
-    let mut marks = vec![(Instant::ZERO, Mark::Begin)];
+    let mut marks = vec![(Instant::ZERO, HistoryMark::Begin)];
     let mut now = Instant::ZERO;
     {
-        let mut device = Watched::new(stack.build(Seed(1)), &mut writing);
+        let mut device = WatchedDevice::new(stack.build(Seed(1)), &mut writing);
         for record in 0..20u64 {
             for (op, lba, sectors) in [(Op::Write, record * 16, 8), (Op::Flush, 0, 0)] {
                 let stamp = 1 + record * 2 + u64::from(op == Op::Flush);
@@ -336,22 +339,22 @@ fn records(lies: bool) -> (Outcome, Option<Shrunk>) {
                 device.submit(now, request).unwrap();
                 now = device.proceed(Instant::FAR).unwrap().finished;
             }
-            marks.push((now, Mark::Said(format!("record {record}"))));
+            marks.push((now, HistoryMark::Said(format!("record {record}"))));
         }
-        marks.push((now, Mark::End));
+        marks.push((now, HistoryMark::End));
         while let Some(next) = device.poll_timeout().filter(|next| *next < now + Span::from_secs(5)) {
             device.handle_timeout(next);
         }
     }
     let history = History { marks, ..writing.0 };
-    let writes = Writes::of(&history, true);
-    let check = |_: usize, image: &Image, promises: &[&str]| -> io::Result<Checked> {
+    let writes = SessionWrites::of(&history, true);
+    let check = |_: usize, image: &MediumImage, promises: &[&str]| -> io::Result<CheckOutput> {
         let there = seen(image, &history, &writes);
         let gone = (0..promises.len() as u64).filter(|record| !there.contains_key(&(record * 16))).count();
         let code = Some(if gone > 0 { 11 } else { 0 });
-        Ok(Checked { code, died: None, printed: format!("{gone} are gone"), unmountable: None, fault: None })
+        Ok(CheckOutput { code, died: None, printed: format!("{gone} are gone"), unmountable: None, fault: None })
     };
-    let trials = Trials { cuts: 100, orders: 3, seed: Seed(1), workers: 3 };
+    let trials = TrialOptions { cuts: 100, orders: 3, seed: Seed(1), workers: 3 };
     let outcome = trials.run(&history, &stack, &check, &|| ()).unwrap();
     let shrunk = outcome.first.last_key_value().map(|(_, (state, image))| {
         let tried = outcome.tried.iter().find(|tried| tried.state == *state).unwrap();
@@ -363,7 +366,7 @@ fn records(lies: bool) -> (Outcome, Option<Shrunk>) {
 #[test]
 fn a_drive_that_keeps_its_word_loses_nothing_and_one_that_lies_is_caught() {
     let (honest, shrunk) = records(false);
-    assert!(!honest.tried.iter().any(Tried::is_bad) && shrunk.is_none() && honest.disk_broke == 0);
+    assert!(!honest.tried.iter().any(CrashTrial::is_bad) && shrunk.is_none() && honest.disk_broke == 0);
     assert_eq!(honest.tried.len(), 400);
     assert!(honest.checked < 400 && honest.checked > 60, "{} different", honest.checked);
     let (liar, shrunk) = records(true);
@@ -371,20 +374,20 @@ fn a_drive_that_keeps_its_word_loses_nothing_and_one_that_lies_is_caught() {
     assert!(bad > 20 && liar.disk_broke as usize >= bad, "{bad} bad, the disk lied at {}", liar.disk_broke);
     // The standards know no liar: no order that they allow loses flushed data.
     assert!(!liar.tried.iter().any(|tried| tried.is_bad() && tried.case.order.is_some()));
-    let Some(Shrunk::To { lost, finding, .. }) = shrunk else { panic!("{shrunk:?}") };
-    assert_eq!((lost.left.len(), lost.complete, finding.verdict), (1, true, Verdict::LostPromised));
+    let Some(ShrinkResult::To { lost, finding, .. }) = shrunk else { panic!("{shrunk:?}") };
+    assert_eq!((lost.left.len(), lost.complete, finding.verdict), (1, true, CrashVerdict::LostPromised));
     assert!(lost.left[0].write.durable < Instant::FAR, "it was flushed, as far as anybody knew");
     let (again, _) = records(true);
-    let verdicts = |outcome: &Outcome| outcome.tried.iter().map(|tried| tried.finding.clone()).collect::<Vec<_>>();
+    let verdicts = |outcome: &CrashResults| outcome.tried.iter().map(|tried| tried.finding.clone()).collect::<Vec<_>>();
     assert_eq!(verdicts(&liar), verdicts(&again));
 }
 
 #[test]
 fn a_check_that_cannot_run_ends_it_and_nothing_to_lose_is_said() {
     let mut history = made();
-    let stack = Stack::bare(testing::Small::default().profile());
-    let trials = Trials { cuts: 10, orders: 0, seed: Seed(1), workers: 2 };
-    let broken = |_: usize, _: &Image, _: &[&str]| Err(io::Error::other("no disk space"));
+    let stack = Stack::bare(testing::SmallDrive::default().profile());
+    let trials = TrialOptions { cuts: 10, orders: 0, seed: Seed(1), workers: 2 };
+    let broken = |_: usize, _: &MediumImage, _: &[&str]| Err(io::Error::other("no disk space"));
     assert_eq!(trials.run(&history, &stack, &broken, &|| ()).unwrap_err(), "no disk space");
     history.marks[0].0 = at(99);
     assert!(trials.run(&history, &stack, &broken, &|| ()).unwrap_err().contains("wrote nothing"));

@@ -5,7 +5,7 @@ use seekwise_formats::study;
 use seekwise_lab::confound;
 use seekwise_lab::finding::{Evidence, Finding};
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::made::MadeFrom;
+use seekwise_lab::made::StudyProvenance;
 use seekwise_lab::plan;
 use seekwise_lab::work;
 
@@ -30,7 +30,7 @@ fn finding(factor: &str, [from, to]: [&str; 2], credit: &str) -> Finding {
     let (inputs, cells) = (Inputs::today(&read), plan::cells(&study));
     let prepare = |cell| plan::prepare("s.toml", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
-    let made = MadeFrom::new(&text, &study, &cells, &prepared, inputs.taken());
+    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
     Evidence::new(&study, &made, &[]).findings().0.remove(0)
 }
 
@@ -220,7 +220,7 @@ fn a_system_with_its_file_system_is_no_file_system() {
     let (inputs, cells) = (Inputs::today(&read), plan::cells(&study));
     let prepare = |cell| plan::prepare("d-playback", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
-    let made = MadeFrom::new(text, &study, &cells, &prepared, inputs.taken());
+    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.taken());
     let evidence = Evidence::new(&study, &made, &[]);
     let (findings, _) = evidence.findings();
     for finding in &findings {

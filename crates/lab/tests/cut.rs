@@ -6,19 +6,19 @@ mod really;
 use std::collections::{BTreeMap, BTreeSet};
 
 use really::{Found, Gone, Life, Log, cut_really, merging, random_changes, random_job, random_stack, small_writes};
-use seekwise_lab::cut::{When, judge};
+use seekwise_lab::cut::{CutTime, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::block::{Flags, LandingKind, Op, SECTOR};
-use seekwise_model::durability::loss::{Cut, Lost};
-use seekwise_model::durability::stripes::Holes;
-use seekwise_model::durability::terms::Terms;
+use seekwise_model::durability::loss::{ClassLoss, CutLoss};
+use seekwise_model::durability::stripes::WriteHoles;
+use seekwise_model::durability::terms::DriveTerms;
 use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::array::layout::Level;
-use seekwise_model::host::driver::{DriverSpec, PowerOff};
+use seekwise_model::host::array::layout::RaidLevel;
+use seekwise_model::host::driver::{DriverSpec, PowerOffPolicy};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::{Change, Stack};
+use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
@@ -26,7 +26,7 @@ use seekwise_run::sim;
 use seekwise_run::work::Work;
 
 /// Counts sector by sector.
-fn count(log: &Log, at: Instant, found: &Found) -> Cut {
+fn count(log: &Log, at: Instant, found: &Found) -> CutLoss {
     let is_write = |life: &&Life| matches!(life.request.op, Op::Write | Op::WriteZeroes) && !life.failed;
     let mut written: BTreeMap<u64, Result<Option<u64>, Gone>> = BTreeMap::new();
     // The last acknowledged write of each sector.
@@ -52,7 +52,7 @@ fn count(log: &Log, at: Instant, found: &Found) -> Cut {
             stamp < life.request.stamp && log.lives[&stamp].ended.is_some_and(|(_, number)| number < life.begun)
         }
     };
-    let mut lost = [Lost::default(); 4];
+    let mut lost = [ClassLoss::default(); 4];
     let mut bytes: [BTreeSet<u64>; 4] = Default::default();
     let (mut partial, mut in_flight, mut survived) = (0, 0, 0);
     for life in log.lives.values().filter(is_write) {
@@ -82,7 +82,7 @@ fn count(log: &Log, at: Instant, found: &Found) -> Cut {
             .map(|stamp| &log.lives[&stamp])
             .filter(|life| life.ended.is_some() && !life.failed)
     };
-    Cut {
+    CutLoss {
         at,
         lost,
         torn: torn.len() as u64,
@@ -91,13 +91,13 @@ fn count(log: &Log, at: Instant, found: &Found) -> Cut {
         partial,
         in_flight,
         survived,
-        holes: Holes::default(),
+        holes: WriteHoles::default(),
     }
 }
 
 /// What is not reported of a drive that saves its buffer: its unacknowledged writes.
-fn told(cut: Cut, terms: Terms) -> Cut {
-    if terms.saves { Cut { partial: 0, in_flight: 0, survived: 0, ..cut } } else { cut }
+fn told(cut: CutLoss, terms: DriveTerms) -> CutLoss {
+    if terms.saves { CutLoss { partial: 0, in_flight: 0, survived: 0, ..cut } } else { cut }
 }
 
 #[derive(Debug, Default)]
@@ -119,7 +119,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn count(&mut self, cut: &Cut, terms: Terms) {
+    fn count(&mut self, cut: &CutLoss, terms: DriveTerms) {
         self.judged += 1;
         self.lossy += u32::from(cut.lost[0].writes > 0);
         self.torn += u32::from(cut.torn > 0);
@@ -133,26 +133,26 @@ impl Seen {
 
 /// Compares the judgement of a run with cuts of the same device at the same instants.
 fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
-    let (terms, faults) = (Terms::of(stack), stack.profile.faults);
+    let (terms, faults) = (DriveTerms::of(stack), stack.profile.faults);
     let work = Work::from(job.clone());
     let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
     // Some of them after the end, while an idle drive destages, or a new one is filled.
     let filled = stack.changes.iter().any(|change| change.key == "array.replace");
     let last = run.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
-    let report = judge(stack, &work, case, &When::At(instants), &|_, _| ()).unwrap();
+    let report = judge(stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
     for (index, judged) in report.each.iter().enumerate() {
         let log = cut_really(stack, job, case, judged.at);
         let found = Found::of(stack, &log);
         let counted = count(&log, judged.at, &found);
         // Above a RAID 6 two parities can disagree; the checker looks at the first.
-        let rows = found.volumes.first().is_some_and(|volume| volume.level == Level::Raid5) && found.lost == 0;
+        let rows = found.volumes.first().is_some_and(|volume| volume.level == RaidLevel::Raid5) && found.lost == 0;
         if rows && index < 6 && !terms.saves {
             assert_eq!(judged.holes.sectors, found.holes(), "case {case}, at {:?}", judged.at);
             seen.holes += u32::from(judged.holes.rows > 0);
             seen.closed += u32::from(judged.holes.rows == 0);
         }
-        let judged = &Cut { holes: Holes::default(), ..*judged };
+        let judged = &CutLoss { holes: WriteHoles::default(), ..*judged };
         let context =
             || format!("case {case}, {terms:?}, {faults:?}: {job:?}\n{:?}\n{:?}", stack.layers, stack.changes);
         assert_eq!(told(*judged, terms), told(counted, terms), "{}", context());
@@ -206,7 +206,7 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
         idle: Span::from_millis(10),
         read_ahead: 0,
     };
-    let change = |at: u64, key: &str, value: &str| Change {
+    let change = |at: u64, key: &str, value: &str| SettingChange {
         at: Instant::ZERO + Span::from_millis(at),
         key: key.to_owned(),
         value: value.to_owned(),
@@ -214,22 +214,22 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
     let lose = [change(100, "array.lose", "0")];
     let replace = [change(50, "array.lose", "0"), change(60, "array.replace", "0")];
     let switch = [change(60, "drive.cache.write_back", "off"), change(150, "drive.cache.write_back", "on")];
-    type Arranged<'a> = (&'a str, Level, u64, bool, &'a [Change]);
+    type Arranged<'a> = (&'a str, RaidLevel, u64, bool, &'a [SettingChange]);
     let arranged: &[Arranged<'_>] = &[
-        ("merging above RAID 5", Level::Raid5, 0, false, &[]),
-        ("memory above RAID 5", Level::Raid5, 0, true, &[]),
-        ("memory above RAID 1", Level::Raid1, 0, true, &[]),
-        ("RAID 5 that lost a drive", Level::Raid5, 1, false, &[]),
-        ("RAID 6 that lost a drive", Level::Raid6, 2, false, &[]),
-        ("RAID 6 that lost two", Level::Raid6, 3, false, &[]),
-        ("RAID 10 that lost a drive", Level::Raid10, 4, false, &[]),
-        ("memory above a RAID 5 that lost a drive", Level::Raid5, 2, true, &[]),
-        ("RAID 5 that loses one", Level::Raid5, 0, false, &lose),
-        ("RAID 1 that loses one", Level::Raid1, 0, false, &lose),
-        ("RAID 10 with a new drive", Level::Raid10, 0, false, &replace),
-        ("RAID 5 with a new drive", Level::Raid5, 0, false, &replace),
-        ("RAID 1 with a new drive below memory", Level::Raid1, 0, true, &replace),
-        ("RAID 5 whose cache is switched", Level::Raid5, 0, false, &switch),
+        ("merging above RAID 5", RaidLevel::Raid5, 0, false, &[]),
+        ("memory above RAID 5", RaidLevel::Raid5, 0, true, &[]),
+        ("memory above RAID 1", RaidLevel::Raid1, 0, true, &[]),
+        ("RAID 5 that lost a drive", RaidLevel::Raid5, 1, false, &[]),
+        ("RAID 6 that lost a drive", RaidLevel::Raid6, 2, false, &[]),
+        ("RAID 6 that lost two", RaidLevel::Raid6, 3, false, &[]),
+        ("RAID 10 that lost a drive", RaidLevel::Raid10, 4, false, &[]),
+        ("memory above a RAID 5 that lost a drive", RaidLevel::Raid5, 2, true, &[]),
+        ("RAID 5 that loses one", RaidLevel::Raid5, 0, false, &lose),
+        ("RAID 1 that loses one", RaidLevel::Raid1, 0, false, &lose),
+        ("RAID 10 with a new drive", RaidLevel::Raid10, 0, false, &replace),
+        ("RAID 5 with a new drive", RaidLevel::Raid5, 0, false, &replace),
+        ("RAID 1 with a new drive below memory", RaidLevel::Raid1, 0, true, &replace),
+        ("RAID 5 whose cache is switched", RaidLevel::Raid5, 0, false, &switch),
     ];
     for (name, level, lost, cached, changes) in arranged {
         let mut seen = Seen::default();
@@ -247,7 +247,7 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
         }
         println!("{name}: {seen:?}");
         assert!(seen.judged == 120 && seen.lossy > 5, "{name}: too little seen");
-        let parity = matches!(level, Level::Raid5 | Level::Raid6);
+        let parity = matches!(level, RaidLevel::Raid5 | RaidLevel::Raid6);
         assert!(!(parity && loses) || seen.hidden > 5, "{name}: too little seen");
         assert!(!replaces || seen.whole > 5, "{name}: too little seen");
     }
@@ -264,34 +264,36 @@ fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
     let job = jobs::load("j.fio", drive.profile().geometry.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[])
         .unwrap()
         .job;
-    let of = |power_off, when: &When| {
+    let of = |power_off, when: &CutTime| {
         let driver = DriverSpec { power_off, ..DriverSpec::default() };
         let stack = Stack::bare(drive.profile()).under(testing::Layer::Driver(driver));
         let report = judge(&stack, &job, 1, when, &|_, _| ()).unwrap();
         let lost = report.each.iter().map(|cut| (cut.at, cut.lost[0], cut.torn, cut.partial)).collect::<Vec<_>>();
         (lost, report.promise_kept)
     };
-    let after = |ms| of(PowerOff::Orderly, &When::After { cuts: 20, pause: Span::from_millis(ms) }).0;
-    let (at_once, kept) = of(PowerOff::AtOnce, &When::Off(20));
+    let after = |ms| of(PowerOffPolicy::Orderly, &CutTime::After { cuts: 20, pause: Span::from_millis(ms) }).0;
+    let (at_once, kept) = of(PowerOffPolicy::AtOnce, &CutTime::Off(20));
     assert_eq!((at_once, kept), (after(0), false), "switching off in order promises all");
     // The drive is cut while it writes.
-    let (paused, _) = of(PowerOff::Pause(Span::from_millis(20)), &When::Off(20));
-    let lost = |cuts: &[(Instant, Lost, u64, u64)]| cuts.iter().map(|cut| cut.1.writes).sum::<u64>();
+    let (paused, _) = of(PowerOffPolicy::Pause(Span::from_millis(20)), &CutTime::Off(20));
+    let lost = |cuts: &[(Instant, ClassLoss, u64, u64)]| cuts.iter().map(|cut| cut.1.writes).sum::<u64>();
     assert_eq!(paused, after(20));
     assert!(lost(&paused) > 0 && lost(&paused) < lost(&after(0)), "{paused:?}");
-    let (orderly, kept) = of(PowerOff::Orderly, &When::Off(20));
+    let (orderly, kept) = of(PowerOffPolicy::Orderly, &CutTime::Off(20));
     assert_eq!((lost(&orderly), kept), (0, true));
 }
 
 #[test]
 fn what_cannot_be_judged_is_refused() {
     let mut rng = Seed(3).stream("array");
-    let stack = merging(&mut rng, Level::Raid5, 0);
+    let stack = merging(&mut rng, RaidLevel::Raid5, 0);
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
     let job = jobs::load("j.fio", stack.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
-    let why = |stack: &Stack| judge(stack, &job, 1, &When::Random(3), &|_, _| ()).err().map(|error| error.to_string());
+    let why =
+        |stack: &Stack| judge(stack, &job, 1, &CutTime::Random(3), &|_, _| ()).err().map(|error| error.to_string());
     assert_eq!(why(&stack), None);
-    let change = |key: &str, value: &str| Change { at: Instant::ZERO, key: key.to_owned(), value: value.to_owned() };
+    let change =
+        |key: &str, value: &str| SettingChange { at: Instant::ZERO, key: key.to_owned(), value: value.to_owned() };
     let lose = |members: &[&str]| members.iter().map(|member| change("array.lose", member)).collect::<Vec<_>>();
     assert_eq!(why(&Stack { changes: lose(&["0"]), ..stack.clone() }), None);
     let dead = why(&Stack { changes: lose(&["0", "1"]), ..stack.clone() });
@@ -320,7 +322,7 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
         .unwrap()
         .job;
     let after = |ms| {
-        let when = When::After { cuts: 5, pause: Span::from_millis(ms) };
+        let when = CutTime::After { cuts: 5, pause: Span::from_millis(ms) };
         judge(&stack, &job, 1, &when, &|_, _| ()).unwrap()
     };
     let (at_once, later) = (after(0), after(2_000));

@@ -9,8 +9,8 @@ use std::path::Path;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
 use seekwise_lab::catalogue::{load, names};
-use seekwise_lab::everyday::arithmetic::Law;
-use seekwise_lab::everyday::{Report, Row, Verdict, plan, streams};
+use seekwise_lab::everyday::arithmetic::RateLaw;
+use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow, plan, streams};
 
 /// The drive that is shown in full.
 const EXAMPLE: &str = "barracuda-7200.7-ncq";
@@ -18,12 +18,12 @@ const EXAMPLE: &str = "barracuda-7200.7-ncq";
 const BEGIN: &str = "<!-- drives -->\n";
 const END: &str = "<!-- end -->";
 
-fn said(row: &Row) -> &'static str {
+fn said(row: &EverydayRow) -> &'static str {
     match row.verdict {
-        Verdict::AsExpected => "as expected",
-        Verdict::KnownMiss => "known",
-        Verdict::Off => "**off**",
-        Verdict::NotOff => "**not off**",
+        CaseVerdict::AsExpected => "as expected",
+        CaseVerdict::KnownMiss => "known",
+        CaseVerdict::Off => "**off**",
+        CaseVerdict::NotOff => "**not off**",
     }
 }
 
@@ -31,7 +31,7 @@ fn number(value: f64) -> String {
     if value < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") }
 }
 
-fn expected(row: &Row) -> String {
+fn expected(row: &EverydayRow) -> String {
     match (number(row.low), number(row.high)) {
         (low, high) if low == high => low,
         (low, high) => format!("{low} to {high}"),
@@ -39,23 +39,24 @@ fn expected(row: &Row) -> String {
 }
 
 /// The error; rows with bounds are mostly inside them.
-fn off(row: &Row) -> String {
+fn off(row: &EverydayRow) -> String {
     if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1} %", row.off_percent) }
 }
 
 /// The part of the page that is written from data.
-fn page(reports: &[Report]) -> String {
+fn page(reports: &[EverydayReport]) -> String {
     let mut page = String::new();
-    for law in Law::ALL {
+    for law in RateLaw::ALL {
         let _ = writeln!(page, "- **{}** {}.", law.letter(), law.words());
     }
     page += "\n## All drives\n\n| drive | cases | as expected | known misses | off |\n|---|---|---|---|---|\n";
     for report in reports {
-        let [met, known, off] = [Verdict::AsExpected, Verdict::KnownMiss, Verdict::Off].map(|it| report.count(it));
+        let [met, known, off] =
+            [CaseVerdict::AsExpected, CaseVerdict::KnownMiss, CaseVerdict::Off].map(|it| report.count(it));
         let _ = writeln!(page, "| {} | {} | {met} | {known} | {off} |", report.drive, report.rows.len());
     }
     let all = reports.iter().flat_map(|report| report.rows.iter().map(move |row| (report, row)));
-    let otherwise: Vec<_> = all.filter(|(_, row)| row.verdict != Verdict::AsExpected).collect();
+    let otherwise: Vec<_> = all.filter(|(_, row)| row.verdict != CaseVerdict::AsExpected).collect();
     if !otherwise.is_empty() {
         page += "\n| drive | case | expected | found | off | law | | why |\n|---|---|---|---|---|---|---|---|\n";
     }

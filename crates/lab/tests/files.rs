@@ -1,7 +1,7 @@
 //! What cuts leave of files, over many small scenes: a stack that keeps its promises loses nothing that was promised,
 //! and one that does not is detected.
 
-use seekwise_lab::cut::{Report, When, judge};
+use seekwise_lab::cut::{CutReport, CutTime, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::CutSector;
@@ -9,7 +9,7 @@ use seekwise_model::host::driver::{DriverSpec, FlushPolicy};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
-use seekwise_model::testing::{Layer, Small};
+use seekwise_model::testing::{Layer, SmallDrive};
 use seekwise_model::time::Span;
 use seekwise_run::work::Work;
 
@@ -28,7 +28,7 @@ enum Way {
 
 /// A drive of 1.5 GB with a buffer of 8 MB, below a driver.
 fn stack(rng: &mut Rng, way: Way) -> Stack {
-    let small = Small { zones: vec![(3_000, 512)], ..Small::default() };
+    let small = SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() };
     let mut small = small.buffered(64, 256).write_back(60);
     small.cache.destage_idle = Span::from_millis(500);
     small.cache.write_back = way != Way::Off;
@@ -88,7 +88,7 @@ fn work(text: &str, stack: &Stack) -> Work {
 }
 
 /// What cuts of a random scene leave.
-fn left(case: u64, way: Way, when: impl Fn(&mut Rng) -> When) -> (String, Report) {
+fn left(case: u64, way: Way, when: impl Fn(&mut Rng) -> CutTime) -> (String, CutReport) {
     let mut rng = Seed(case).stream("files");
     let stack = stack(&mut rng, way);
     let text = scene(&mut rng, way);
@@ -96,7 +96,7 @@ fn left(case: u64, way: Way, when: impl Fn(&mut Rng) -> When) -> (String, Report
     (format!("case {case}, {way:?}\n{text}"), report.unwrap_or_else(|error| panic!("{case}: {error}\n{text}")))
 }
 
-fn promised(report: &Report) -> (u64, u64) {
+fn promised(report: &CutReport) -> (u64, u64) {
     let (files, operations) = (report.files.as_ref().unwrap(), report.operations.as_ref().unwrap());
     (files.promised_lost.count, operations.promised_lost.count)
 }
@@ -106,7 +106,7 @@ fn who_keeps_his_word_loses_nothing_that_was_promised() {
     let (mut unpromised, mut cuts) = (0, 0);
     for case in 0..60 {
         let way = if case % 3 == 0 { Way::Off } else { Way::Honest };
-        let (what, report) = left(case, way, |_| When::Random(60));
+        let (what, report) = left(case, way, |_| CutTime::Random(60));
         let files = report.files.as_ref().unwrap();
         assert_eq!(promised(&report), (0, 0), "{what}\n{files:?}\n{:?}", report.operations);
         assert!(report.promise_kept, "{what}");
@@ -122,7 +122,7 @@ fn who_drops_flushes_or_asks_for_none_is_found_out() {
     for way in [Way::Drops, Way::NoBarrier] {
         let (mut files, mut operations) = (0, 0);
         for case in 0..12 {
-            let (_, report) = left(case, way, |_| When::Random(60));
+            let (_, report) = left(case, way, |_| CutTime::Random(60));
             let (file, operation) = promised(&report);
             (files, operations) = (files + file, operations + operation);
             assert_eq!(report.promise_kept, file + operation + report.promised_lost.writes == 0);
@@ -140,14 +140,14 @@ const MOVE: &str = "[system]\nfamily = 'windows-nt'\n[pagecache]\nmib = 64\n[vol
 /// Files in neither place, on a drive that keeps data in its buffer for seconds: a page of the source's directory that
 /// is written again there is destaged at its old place in the order, before copies that came after it.
 fn moved(way: Way) -> u64 {
-    let small = Small { zones: vec![(3_000, 512)], ..Small::default() };
+    let small = SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() };
     let mut small = small.buffered(256, 64).write_back(240);
     small.cache.destage_idle = Span::from_secs(5);
     small.cache.write_back = way != Way::Off;
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 128);
     let flush = if way == Way::Drops { FlushPolicy::Never } else { FlushPolicy::Forward };
     let stack = Stack::bare(small.profile()).under(Layer::Driver(DriverSpec { flush, ..plain }));
-    let report = judge(&stack, &work(MOVE, &stack), 5, &When::Random(400), &|_, _| ()).unwrap();
+    let report = judge(&stack, &work(MOVE, &stack), 5, &CutTime::Random(400), &|_, _| ()).unwrap();
     report.files.unwrap().in_neither_place.count
 }
 
@@ -160,7 +160,7 @@ fn a_moved_file_is_in_neither_place_only_where_its_flush_is_lost() {
 #[test]
 fn switching_off_in_order_keeps_all_unless_the_power_goes_at_once() {
     for case in 0..8 {
-        let (what, report) = left(case, Way::Honest, |_| When::Off(3));
+        let (what, report) = left(case, Way::Honest, |_| CutTime::Off(3));
         let files = report.files.as_ref().unwrap();
         assert!(report.promise_kept && files.unpromised_lost.count == 0, "{what}\n{files:?}");
     }
@@ -169,7 +169,7 @@ fn switching_off_in_order_keeps_all_unless_the_power_goes_at_once() {
 #[test]
 fn the_same_cuts_give_the_same_answer() {
     let text = |case| {
-        let (_, report) = left(case, Way::Drops, |_| When::Random(40));
+        let (_, report) = left(case, Way::Drops, |_| CutTime::Random(40));
         format!("{:?} {:?}", report.files, report.operations)
     };
     assert_eq!(text(3), text(3));

@@ -5,27 +5,27 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use seekwise_formats::figure::Kind;
+use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::trace::measured::Trace;
+use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_lab::catalogue;
-use seekwise_lab::fit::bench::Bench;
-use seekwise_lab::fit::data::{Data, Traced};
+use seekwise_lab::fit::bench::FitBench;
+use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::interval::Intervals;
-use seekwise_lab::fit::judge::{self, Left};
-use seekwise_lab::fit::search::Effort;
+use seekwise_lab::fit::judge::{self, RejectionReason};
+use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::slope::{FINE, descend};
-use seekwise_lab::fit::{Fitted, fit, parameter, report, write};
+use seekwise_lab::fit::{FitResult, fit, parameter, report, write};
 use seekwise_lab::validate::play;
 use seekwise_model::block::Op;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{Row, Timing};
+use seekwise_model::workload::replay::{ReplayRow, Timing};
 
 const DRIVE: &str = "barracuda-7200.7";
 
 /// Two thirds reads, a fifth continuing the last request; pauses of 0 to 20 ms.
-fn rows(sectors: u64, n: usize) -> Vec<Row> {
+fn rows(sectors: u64, n: usize) -> Vec<ReplayRow> {
     let mut chance = Seed(7).stream("fit test");
     let mut end = 0;
     let mut row = |_| {
@@ -33,34 +33,38 @@ fn rows(sectors: u64, n: usize) -> Vec<Row> {
         let lba = if chance.percent(20) { end } else { chance.below(sectors / 8 - 8) * 8 };
         let op = if chance.percent(66) { Op::Read } else { Op::Write };
         end = lba + u64::from(length);
-        Row { op, lba, sectors: length, arrival: Span::ZERO, think: Span::from_micros(chance.below(20_000)) }
+        ReplayRow { op, lba, sectors: length, arrival: Span::ZERO, think: Span::from_micros(chance.below(20_000)) }
     };
     (0..n).map(&mut row).collect()
 }
 
 /// The stream as `truth` answers it, with noise of 0.05 ms either way.
-fn measured(truth: &DriveFile, n: usize) -> Trace {
+fn measured(truth: &DriveFile, n: usize) -> MeasuredTrace {
     let profile = truth.profile().unwrap();
     let rows = rows(profile.geometry.sectors() - 64, n);
     let lines = (1..=n).collect();
-    let mut trace = Trace { measured: vec![Span::ZERO; n], rows, lines, warnings: Vec::new() };
+    let mut trace = MeasuredTrace { measured: vec![Span::ZERO; n], rows, lines, warnings: Vec::new() };
     let times = play("t", &trace, &profile, Timing::Think, Seed(1), &mut |_| ()).unwrap().simulated;
     let mut chance = Seed(8).stream("noise");
     trace.measured = times.iter().map(|time| *time + Span::from_nanos(chance.below(100_000))).collect();
     trace
 }
 
-fn fitted(trace: Trace, only: &[&str], known: BTreeMap<String, Vec<f64>>) -> (Fitted, BTreeMap<String, Vec<f64>>) {
+fn fitted(
+    trace: MeasuredTrace,
+    only: &[&str],
+    known: BTreeMap<String, Vec<f64>>,
+) -> (FitResult, BTreeMap<String, Vec<f64>>) {
     let drive = catalogue::load(DRIVE).unwrap();
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
-    let data = [Data::Traced(Box::new(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let asked = Mutex::new(BTreeMap::new());
     let heard = |name: &str, answer: &[f64], was_known: bool| {
         if !was_known {
             asked.lock().unwrap().insert(name.to_owned(), answer.to_vec());
         }
     };
-    let found = fit(&drive, parameter::of(&drive, &only), &data, Effort { generations: 12 }, known, &heard);
+    let found = fit(&drive, parameter::of(&drive, &only), &data, SearchEffort { generations: 12 }, known, &heard);
     let asked = asked.into_inner().unwrap();
     (found, asked)
 }
@@ -85,7 +89,7 @@ fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
     assert_eq!(found.parameters[after].says(found.point[after]), "2");
     let (least, most) = found.intervals.of[after].expect("a rule that is a number has an interval");
     assert!(least == 2.0 && most <= 4.0, "the data tell it from 1, its former value: {least} … {most}");
-    assert_eq!(found.left[flush], Some(Left::NotFelt));
+    assert_eq!(found.left[flush], Some(RejectionReason::NotFelt));
     let held = found.held.unwrap();
     assert!(held.1 < 0.5 * held.0, "{held:?}");
 }
@@ -94,12 +98,12 @@ fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
 fn a_number_that_could_be_anything_goes_back() {
     let keys = [ONLY[0], "link.rate_mb_s"].map(str::to_owned);
     let (drive, trace) = (catalogue::load(DRIVE).unwrap(), measured(&truth(&[(ONLY[0], "1.4")]), 2400));
-    let data = [Data::Traced(Box::new(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let parameters = parameter::of(&drive, &keys);
     let origin = parameter::origin(&parameters);
     let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
     let (miss, rate) = (place(&keys[0]), place(&keys[1]));
-    let bench = Bench::new(&drive, &parameters, &data, BTreeMap::new(), &|_, _, _| ());
+    let bench = FitBench::new(&drive, &parameters, &data, BTreeMap::new(), &|_, _, _| ());
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
     (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
@@ -108,14 +112,14 @@ fn a_number_that_could_be_anything_goes_back() {
         let mut of = vec![None; origin.len()];
         (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
         let intervals = Intervals { of, pairs: Vec::new() };
-        judge::told(&bench, &origin, moved.clone(), &intervals, Effort { generations: 12 }, &mut left)
+        judge::told(&bench, &origin, moved.clone(), &intervals, SearchEffort { generations: 12 }, &mut left)
     };
     let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
     assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");
     let wide = told((0.5 * origin[rate], 2.0 * origin[rate]));
     assert_eq!(wide[rate], origin[rate]);
     assert!((wide[miss] - 1.4).abs() < 0.1, "what the data tell stays: {wide:?}");
-    assert_eq!(left[rate], Some(Left::NotTold));
+    assert_eq!(left[rate], Some(RejectionReason::NotTold));
 }
 
 #[test]
@@ -156,15 +160,15 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let written = write::profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
     let back = seekwise_formats::profile::parse("mine.toml", &written).unwrap();
     let figure = back.figure("overhead.read_miss_ms").unwrap();
-    assert_eq!((figure.kind, back.name.as_str()), (Kind::Fitted, "mine"));
+    assert_eq!((figure.kind, back.name.as_str()), (FigureOrigin::Fitted, "mine"));
     assert!(figure.source.starts_with("rows 1 to 800; was "), "{}", figure.source);
     assert!(figure.interval.is_some());
-    assert_eq!(back.figure("cache.read_ahead.after").unwrap().kind, Kind::Fitted);
+    assert_eq!(back.figure("cache.read_ahead.after").unwrap().kind, FigureOrigin::Fitted);
     // Everything that did not move is unchanged.
     let same = |line: &&str| written.lines().any(|other| other == *line);
     let changed: Vec<&str> = text.lines().filter(|line| !same(line)).collect();
     assert!(changed.len() <= 4, "{changed:#?}");
-    let data = [Data::Traced(Box::new(Traced::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let report = report::report(&drive, &data, &found).unwrap();
     let [before, after] = report.traces[0].held.unwrap();
     assert!(after.reads.demerit_ms < before.reads.demerit_ms);

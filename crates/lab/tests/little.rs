@@ -4,7 +4,7 @@
 
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell};
-use seekwise_lab::run::{Measured, measure};
+use seekwise_lab::run::{MeasuredRun, measure};
 use seekwise_model::record::{Part, Record};
 
 /// The error of a run's shares from requests across its ends: at most this many.
@@ -12,7 +12,7 @@ const ACROSS: f64 = 1.0;
 
 /// A run, request by request.
 struct Ran {
-    measured: Measured,
+    measured: MeasuredRun,
     records: Vec<Record>,
 }
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::run::measure;
-use seekwise_lab::stats::Kind;
+use seekwise_lab::stats::RequestKind;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -79,7 +79,7 @@ fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
     let record = measured.record(&case.drive, &case.what, 1, Vec::new());
     let reads = record.read.ios > 0;
     let view = if reads { &record.read } else { &record.write };
-    let kind = measured.run.kind(if reads { Kind::Read } else { Kind::Write });
+    let kind = measured.run.kind(if reads { RequestKind::Read } else { RequestKind::Write });
     let share = |percent: &str| {
         let percent = percent.parse::<f64>().expect("a percentile");
         kind.tally.responses().quantile(percent / 100.0).expect("requests").nanos() as f64 / 1e6
@@ -89,7 +89,7 @@ fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
         "mib_s" => view.bytes_per_s / 1_048_576.0,
         "mb_s" => view.bytes_per_s / 1e6,
         "flush_p50" => {
-            let flushes = measured.run.kind(Kind::Flush);
+            let flushes = measured.run.kind(RequestKind::Flush);
             flushes.tally.responses().quantile(0.5).expect("flushes").nanos() as f64 / 1e6
         }
         percentile => share(percentile.strip_prefix('p').expect("a figure")),

@@ -1,7 +1,7 @@
 //! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the page
 //! agree on its data.
 
-use seekwise_lab::report::review::{Chapter, Review};
+use seekwise_lab::report::review::{Chapter, ReviewReport};
 use seekwise_lab::report::{Report, html};
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ fn collect_missing(value: &Value, missing: &mut Vec<String>) {
 #[test]
 fn page_types_name_every_field_of_a_review() {
     let chapter = Chapter { why: Some(String::new()), ..Chapter::default() };
-    let review = Review { chapters: vec![chapter], ..Review::default() };
+    let review = ReviewReport { chapters: vec![chapter], ..ReviewReport::default() };
     let mut missing = Vec::new();
     collect_missing(&serde_json::to_value(&review).expect("plain data"), &mut missing);
     assert!(missing.is_empty(), "web/src/report.ts does not know {missing:?}");

@@ -8,20 +8,20 @@ mod server;
 
 use really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
-use seekwise_model::history::Data;
-use seekwise_model::host::array::layout::{Level, Share};
-use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::history::WriteData;
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::testing;
 use seekwise_model::time::Instant;
-use seekwise_model::witness::{Watched, Witness};
+use seekwise_model::witness::{WatchedDevice, Witness};
 use seekwise_model::workload::{Job, Pattern};
 use seekwise_os::bytes::Bytes;
-use seekwise_os::live::content::Content;
+use seekwise_os::live::content::DiskContent;
 #[cfg(unix)]
-use seekwise_os::live::{Disk, Plan};
+use seekwise_os::live::{CutPlan, LiveDisk};
 use seekwise_run::sim;
 use seekwise_run::work::Work;
 #[cfg(unix)]
@@ -30,7 +30,7 @@ use server::Server;
 /// A disk at work, and what it did.
 struct AtWork {
     log: Log,
-    content: Content,
+    content: DiskContent,
     last: u64,
     /// Not reported yet: all of an instant are reported at once, as a disk does.
     landings: Vec<Landing>,
@@ -55,7 +55,7 @@ impl AtWork {
     /// With a judge of cuts or, as a canary, without one: by first copies, whatever is lost.
     fn new(stack: &Stack, judged: bool) -> AtWork {
         let lost = stack.array().map_or(0, |array| array.lost);
-        let content = Content::new(Bytes::default()).without(lost);
+        let content = DiskContent::new(Bytes::default()).without(lost);
         let content = if judged { content.judged(stack) } else { content };
         AtWork { log: Log::of(stack), content, last: 0, landings: Vec::new(), begun: 0 }
     }
@@ -78,7 +78,7 @@ impl Witness for AtWork {
         self.log.submitted(now, request);
         self.last = self.last.max(request.stamp);
         let data = (request.op == Op::Write).then(|| data(request));
-        self.content.taken(now, request, data.map(Data::from));
+        self.content.taken(now, request, data.map(WriteData::from));
     }
     fn completed(&mut self, request: &Request, completion: &Completion) {
         self.tell_landings();
@@ -118,7 +118,7 @@ struct Seen {
 }
 
 /// The content of a sector as read: the number of a write, 0 for none; `None` if it is unreadable.
-fn read(content: &Content, sector: u64) -> Option<u64> {
+fn read(content: &DiskContent, sector: u64) -> Option<u64> {
     let data = content.bytes().read(sector, 1).ok()?.unwrap();
     Some(u64::from_le_bytes(data[..8].try_into().unwrap()))
 }
@@ -186,7 +186,7 @@ fn swarm(cases: u64, judged: bool) -> Seen {
         let mut rng = Seed(case).stream("served");
         let (stack, job) = match rng.percent(60) {
             true => {
-                let level = pick(&mut rng, &[Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6]);
+                let level = pick(&mut rng, &[RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6]);
                 let lost = pick(&mut rng, &[0, 0, 1, 2]);
                 let stack = merging(&mut rng, level, lost);
                 let stack = random_changes(&mut rng, stack);
@@ -236,17 +236,17 @@ fn first_copies_alone_are_wrong_where_a_drive_is_lost() {
 
 /// Three drives of a RAID 5 of small chunks, the write cache off, without the first.
 fn three() -> Stack {
-    Stack::bare(testing::Small::default().profile()).under(testing::Layer::Array(spec(Level::Raid5, 1)))
+    Stack::bare(testing::SmallDrive::default().profile()).under(testing::Layer::Array(spec(RaidLevel::Raid5, 1)))
 }
 
-fn spec(level: Level, lost: u64) -> ArraySpec {
+fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
     ArraySpec {
         members: level.least_members(),
-        shares: vec![Share { level, permille: 1000 }],
+        shares: vec![VolumeShare { level, permille: 1000 }],
         chunk: 16,
         depth: 32,
         queue: Discipline::plain(Policy::Fcfs),
-        balance: Balance::First,
+        balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
         rebuild_rate: 1 << 27,
         rebuild_run: 128,
@@ -262,7 +262,7 @@ fn row_cut(at: Option<Instant>) -> ([Option<u64>; 2], Instant) {
     let lost = (0..2).find(|column| volume.member(0, *column, 0) == 0).unwrap_or(0);
     let (there, lost) = (u64::from(1 - lost) * 16, u64::from(lost) * 16);
     let mut disk = AtWork::new(&stack, true);
-    let mut device = Watched::new(stack.build(Seed(1)), &mut disk);
+    let mut device = WatchedDevice::new(stack.build(Seed(1)), &mut disk);
     let mut now = Instant::ZERO;
     let cut = at.unwrap_or(Instant::FAR);
     for (stamp, lba, sectors) in [(1, 0, 32), (2, there, 16)] {
@@ -302,17 +302,17 @@ fn a_write_under_way_can_take_with_it_what_only_its_row_gives_back() {
 
 /// A served disk, of drives that destage only when they must, and its judge.
 #[cfg(unix)]
-fn serve(name: &str, level: Level, plan: Option<Plan>) -> Server {
+fn serve(name: &str, level: RaidLevel, plan: Option<CutPlan>) -> Server {
     let stack = Stack::bare(server::drive().profile()).under(testing::Layer::Array(spec(level, 0)));
     Server::begin(&format!("judged-{name}"), stack.sectors() * SECTOR, move || {
-        Disk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).judged(&stack)
+        LiveDisk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).judged(&stack)
     })
 }
 
 #[cfg(unix)]
 #[test]
 fn the_copy_that_is_left_says_what_a_cut_leaves_of_a_mirror() {
-    let server = serve("mirror", Level::Raid1, None);
+    let server = serve("mirror", RaidLevel::Raid1, None);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 8192), 0);
     assert_eq!(client.flush(), 0);
@@ -352,7 +352,7 @@ fn the_copy_that_is_left_says_what_a_cut_leaves_of_a_mirror() {
 #[cfg(unix)]
 #[test]
 fn what_was_flushed_is_read_back_from_parity_and_a_planned_cut_comes() {
-    let server = serve("parity", Level::Raid5, Some(Plan::Write(4)));
+    let server = serve("parity", RaidLevel::Raid5, Some(CutPlan::Write(4)));
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 65_536), 0);
     assert!(server.order("set array.lose=1").contains("from"));

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use seekwise_formats::trace::measured as trace;
 use seekwise_formats::{disksim, profile};
 use seekwise_lab::stats::demerit::demerit;
-use seekwise_lab::validate::{self, Errors, Samples, Validation, plot, quantile, replay};
+use seekwise_lab::validate::{self, ResponseErrors, ResponseSamples, Validation, plot, quantile, replay};
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{Row, Timing};
+use seekwise_model::workload::replay::{ReplayRow, Timing};
 use serde::{Deserialize, Serialize};
 
 /// Traced drives and the demerits of DiskSim 4.0 on them, in ms: all, reads, writes (measured by running it as shipped;
@@ -98,7 +98,7 @@ fn drive(name: &str) -> Profile {
     profile::parse(name, &text).and_then(|drive| drive.profile()).expect("a profile that fits")
 }
 
-fn samples(traces: &Path, name: &str, profile: &Profile) -> Samples {
+fn samples(traces: &Path, name: &str, profile: &Profile) -> ResponseSamples {
     let path = traces.join(format!("{name}.csv"));
     let text = fs::read_to_string(&path).expect("a trace");
     let trace = trace::parse(name, &text).expect("a trace that can be read");
@@ -107,7 +107,7 @@ fn samples(traces: &Path, name: &str, profile: &Profile) -> Samples {
 
 fn columns(found: &Validation) -> Columns {
     let round = |ms: f64| (ms * 1000.0).round() / 1000.0;
-    let column = |errors: &Errors| Column {
+    let column = |errors: &ResponseErrors| Column {
         measured: round(errors.mean_measured_ms),
         simulated: round(errors.mean_simulated_ms),
         demerit: round(errors.demerit_ms),
@@ -123,7 +123,7 @@ fn imported(folder: &Path, name: &str) -> Profile {
     profile::parse(name, &import.toml).and_then(|drive| drive.profile()).expect("a profile that fits")
 }
 
-fn found(traces: &Path, parameters: &Path, name: &str) -> (Row3, Samples) {
+fn found(traces: &Path, parameters: &Path, name: &str) -> (Row3, ResponseSamples) {
     let all = samples(traces, name, &drive(name));
     let half = all.read.len() / 2;
     let row = Row3 {
@@ -286,7 +286,7 @@ fn write_docs(rows: &BTreeMap<String, Row3>) {
 
 /// A stream of our own: two thirds reads, a fifth continuing the last request, a third near it, think times of 0 to 40
 /// ms.
-fn stream(sectors: u64) -> Vec<Row> {
+fn stream(sectors: u64) -> Vec<ReplayRow> {
     let mut rng = Seed(20).stream("regression");
     let (mut end, mut arrival) = (0u64, Span::ZERO);
     let mut row = |_| {
@@ -301,7 +301,7 @@ fn stream(sectors: u64) -> Vec<Row> {
         let think = Span::from_micros(rng.below(40_000));
         end = lba + u64::from(length);
         arrival += think;
-        Row { op, lba, sectors: length, arrival, think }
+        ReplayRow { op, lba, sectors: length, arrival, think }
     };
     (0..4_000).map(&mut row).collect()
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use seekwise_model::testing::{Fault, Tally, cuts};
+use seekwise_model::testing::{CutTally, DriveFault, cuts};
 
 struct Options {
     stacks: u64,
@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     };
     let (honest, _) = swarm(&options, "honest", None);
     let mut good = honest.broken() == 0;
-    for (fault, name) in Fault::ALL {
+    for (fault, name) in DriveFault::ALL {
         good &= swarm(&options, name, Some(fault)).1 > 0;
     }
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -52,7 +52,7 @@ fn options() -> Result<Options, String> {
 }
 
 /// Runs all cases with one fault, or none. Returns their sum, and in how many stacks a law was broken.
-fn swarm(options: &Options, name: &str, fault: Option<Fault>) -> (Tally, u64) {
+fn swarm(options: &Options, name: &str, fault: Option<DriveFault>) -> (CutTally, u64) {
     let begin = Instant::now();
     let each = options.cuts.div_ceil(options.stacks);
     let next = AtomicU64::new(0);
@@ -67,12 +67,12 @@ fn swarm(options: &Options, name: &str, fault: Option<Fault>) -> (Tally, u64) {
         }
     };
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut cases: Vec<(u64, Tally)> = std::thread::scope(|scope| {
+    let mut cases: Vec<(u64, CutTally)> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("a case that ends")).collect()
     });
     cases.sort_by_key(|case| case.0);
-    let mut sum = Tally::default();
+    let mut sum = CutTally::default();
     let mut caught = 0;
     for (index, tally) in &cases {
         caught += u64::from(tally.broken() > 0);
@@ -88,7 +88,7 @@ fn swarm(options: &Options, name: &str, fault: Option<Fault>) -> (Tally, u64) {
     (sum, caught)
 }
 
-fn tell(sum: &Tally, name: &str, stacks: u64, caught: u64, begin: Instant) {
+fn tell(sum: &CutTally, name: &str, stacks: u64, caught: u64, begin: Instant) {
     let [durable, tearing, stale, order] = sum.breaches;
     println!(
         "{name:21} {} power failures ({} orderly) on {stacks} stacks in {:.1} s: {} broke a law \

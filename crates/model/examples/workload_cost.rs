@@ -7,13 +7,13 @@
 use std::collections::VecDeque;
 use std::time::Instant as Clock;
 
-use seekwise_model::block::{Completion, Limits, Next, Source, Status};
+use seekwise_model::block::{Completion, Limits, Source, SourcePoll, Status};
 use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    AccessLine, AccessSpec, Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator,
-    IometerPattern, Job, Pace, Pattern, Process, Rate, Region, Repeat, Syncs, Worker, Workload,
+    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern,
+    Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region, Syncs, Worker, Workload,
 };
 
 /// The best of this many batches is reported: other load on the machine only slows a batch down.
@@ -28,7 +28,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         random: [random; 3],
         mix_read: 50,
         modifier: None,
-        blocks: [(); 3].map(|()| Blocks::Fixed(4096)),
+        blocks: [(); 3].map(|()| BlockSizes::Fixed(4096)),
         align: [0; 3],
         sizes_by_randomness: false,
         files: vec![Region { start: 0, bytes: BYTES }],
@@ -40,7 +40,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         random_map,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        repeat: Repeat::Passes,
+        repeat: RandomRepeat::Passes,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
@@ -50,7 +50,7 @@ fn fio(random: u8, random_map: bool, distribution: Distribution) -> Pattern {
         sizes_alike: false,
         verify: false,
         backlog: None,
-        engine: Engine::default(),
+        engine: IoEngine::default(),
         priority: [0; 3],
     })
 }
@@ -114,20 +114,20 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         let mut issued = 0;
         while issued < BATCH {
             match workload.next(now) {
-                Next::Request(request) => {
+                SourcePoll::Request(request) => {
                     issued += 1;
                     sum = sum.wrapping_add(request.lba);
                     in_flight.push_back(request.tag);
                 }
-                Next::At(instant) if in_flight.is_empty() => now = instant,
-                Next::At(_) | Next::Completion => {
+                SourcePoll::At(instant) if in_flight.is_empty() => now = instant,
+                SourcePoll::At(_) | SourcePoll::Completion => {
                     let tag = in_flight.pop_front().expect("something is in flight");
                     let (status, parts) = (Status::Done, Parts::default());
                     let completion =
                         Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
                     workload.complete(now, &completion);
                 }
-                Next::Served(_) | Next::Done => panic!("it goes on, on the device"),
+                SourcePoll::Served(_) | SourcePoll::Done => panic!("it goes on, on the device"),
             }
         }
         best = best.min(began.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));
@@ -145,8 +145,8 @@ fn main() {
     time("zipf 1.2", 1, fio(100, false, zipf), closed());
     let pace = Pace {
         think: None,
-        rate: [Some(Rate::Requests(1_000_000)), None, None],
-        process: Process::Poisson,
+        rate: [Some(IssueRate::Requests(1_000_000)), None, None],
+        process: ArrivalProcess::Poisson,
         flow: None,
     };
     time("random, no map, Poisson", 1, fio(100, false, Distribution::Uniform), pace);

@@ -6,7 +6,7 @@
 //! # The contract
 //! 1. After `submit`, `control` or `handle_timeout(now)` everything due by `now` is done and its completions can be
 //!    polled. After draining them, `poll_timeout` is later than `now`. Drain after `submit` too, unless the instant
-//!    that it returns ([`Reached::next`]) is later than `now`: then there is no completion, and `poll_timeout` is that
+//!    that it returns ([`DeviceProgress::next`]) is later than `now`: then there is no completion, and `poll_timeout` is that
 //!    instant. `handle_timeout(now)` comes before `submit` or `control` at the same `now`; ties go by member, then by
 //!    tag.
 //! 2. Late calls change nothing: each layer steps its children through their own instants, so any coarser stepping
@@ -193,7 +193,7 @@ impl Completion {
 
 /// How far a device has come in virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reached {
+pub struct DeviceProgress {
     /// A request has completed.
     pub answered: bool,
     /// What `poll_timeout` would return, `FAR` if nothing happens by itself. If it is not later than the present,
@@ -223,14 +223,14 @@ pub enum LandingKind {
 
 /// The role of an address on a member, as seen from above the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum MemberRole {
     /// This copy of the sectors, from 0. A single drive holds copy 0.
     Copy(u32),
     /// Parity P (0) or Q (1) of the row. The sectors are those of the row's first column, at the same offset.
     Parity(u32),
-    /// As [`Role::Copy`], but written by a rebuild: the data are those of the last writes before its number.
+    /// As [`MemberRole::Copy`], but written by a rebuild: the data are those of the last writes before its number.
     RebuiltCopy(u32),
-    /// As [`Role::Parity`], but written by a rebuild: it covers all writes before its number.
+    /// As [`MemberRole::Parity`], but written by a rebuild: it covers all writes before its number.
     RebuiltParity(u32),
     /// All copies: the data have reached no drive yet.
     Every,
@@ -255,7 +255,7 @@ pub struct TrackRun {
 pub struct Landing {
     /// The drive of an array; 0 without an array.
     pub member: u32,
-    pub role: Role,
+    pub role: MemberRole,
     pub lba: u64,
     pub sectors: u32,
     /// The stamp of the write that brought the data; for parity, that of the last write that it covers; 0 for a
@@ -344,7 +344,7 @@ pub struct Limits {
 pub trait Device {
     /// The capabilities of `unit`. They are constant while the device is on.
     fn limits(&self, unit: u8) -> Limits;
-    /// Accepts a request and returns when to call next ([`Reached::next`]), or hands the request back if, and only if,
+    /// Accepts a request and returns when to call next ([`DeviceProgress::next`]), or hands the request back if, and only if,
     /// the device is full.
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request>;
     /// Applies a control.
@@ -368,15 +368,15 @@ pub trait Device {
         self.proceed_into(until, &mut answer).answered.then_some(answer)
     }
     /// As [`Device::proceed`], but writes the completion over one that is no longer needed: it is too large to move.
-    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if let Some(completion) = self.poll_completion() {
                 *answer = completion;
-                return Reached { answered: true, next: completion.finished };
+                return DeviceProgress { answered: true, next: completion.finished };
             }
             let next = self.poll_timeout().unwrap_or(Instant::FAR);
             if next > until || next == Instant::FAR {
-                return Reached { answered: false, next };
+                return DeviceProgress { answered: false, next };
             }
             self.handle_timeout(next);
         }
@@ -411,18 +411,18 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn log(&self) -> DriveLog {
         (**self).log()
     }
-    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         (**self).proceed_into(until, answer)
     }
 }
 
 /// What a source has for the engine at this instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum SourcePoll {
     /// Issue this request now. The engine fills in `stamp`.
     Request(Request),
     /// The source did this without the device. The engine records it and issues nothing.
-    Served(Served),
+    Served(ServedRequest),
     /// Nothing before this instant.
     At(Instant),
     /// Nothing before one of the source's requests completes.
@@ -432,7 +432,7 @@ pub enum Next {
 
 /// A request that a source served itself, from memory or through other requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedRequest {
     /// The worker in whose statistics it counts.
     pub worker: u16,
     pub op: Op,
@@ -450,22 +450,22 @@ pub struct Served {
 /// A source of requests: a workload, a file system, a recorded trace.
 ///
 /// The engine calls `next` until it returns something other than a request, and again after every completion, at the
-/// instant named by [`Next::At`], and after somebody outside had access to the source.
+/// instant named by [`SourcePoll::At`], and after somebody outside had access to the source.
 pub trait Source {
     /// The next action at `now`.
-    fn next(&mut self, now: Instant) -> Next;
+    fn next(&mut self, now: Instant) -> SourcePoll;
     /// Handles the completion of one of its requests. Returns how to count it.
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted;
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting;
     /// The device was full and refused the last request. The engine offers it again until the device accepts it, and
     /// asks for nothing else before. Only a source that accounts for its own lateness needs to know.
     fn refused(&mut self, _now: Instant) {}
 }
 
 impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         (**self).next(now)
     }
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         (**self).complete(now, completion)
     }
     fn refused(&mut self, now: Instant) {
@@ -475,7 +475,7 @@ impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
 
 /// How to count a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum Accounting {
     /// In the statistics of this worker. The response time runs from the issue, when the request was first offered to
     /// the device. The time since it was due by its arrival process is a separate figure.
     In {
@@ -484,7 +484,7 @@ pub enum Counted {
         intended: Instant,
         /// The write that this flush made durable, if it followed a write of its own: the flush is counted as that
         /// write.
-        served: Option<Forced>,
+        served: Option<ForcedWrite>,
     },
     /// Not at all: ramp time, or after the end of recording.
     Out,
@@ -492,7 +492,7 @@ pub enum Counted {
 
 /// A write made durable by a flush of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Forced {
+pub struct ForcedWrite {
     pub op: Op,
     pub sectors: u32,
     /// When the write was issued, before its flush.
@@ -501,7 +501,7 @@ pub struct Forced {
 
 /// How long a queue can postpone a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub enum PostponementBound {
     /// There is no bound: a steady supply of better placed requests starves it.
     None,
     /// At most this many later requests are served first.

@@ -66,13 +66,13 @@ use self::link::Link;
 use self::mechanics::Mechanics;
 use self::media_cache::MediaCache;
 use self::medium::Medium;
-use self::movement::{Listener, Movements};
+use self::movement::{MovementListener, MovementLog};
 use self::profile::Profile;
 use self::promises::Promises;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
 use self::write_back::WriteBack;
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Reached, Request};
+use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request};
 use crate::record::DriveLog;
 use crate::time::Instant;
 
@@ -145,8 +145,8 @@ impl Drive {
     }
 
     /// From now on it tells `movements` what its arm does, as drive number `drive`.
-    pub fn tell(&mut self, drive: u32, movements: Movements) {
-        self.medium.tell(Listener { drive, movements });
+    pub fn tell(&mut self, drive: u32, movements: MovementLog) {
+        self.medium.tell(MovementListener { drive, movements });
     }
 
     /// Does all that is due by `now`, each thing at its own instant.
@@ -247,20 +247,20 @@ impl Device for Drive {
         self.tell_unsettled(tell);
     }
 
-    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         if !self.electronics.has_ready()
             && let Some((slot, finished)) = self.lone_read(until)
         {
             self.electronics[slot].answer(finished, answer);
-            return Reached { answered: true, next: self.next };
+            return DeviceProgress { answered: true, next: self.next };
         }
         loop {
             if let Some(completion) = self.electronics.pop_ready() {
                 *answer = completion;
-                return Reached { answered: true, next: self.call_at(completion.finished) };
+                return DeviceProgress { answered: true, next: self.call_at(completion.finished) };
             }
             if self.next > until || self.next == Instant::FAR {
-                return Reached { answered: false, next: self.next };
+                return DeviceProgress { answered: false, next: self.next };
             }
             self.advance(self.next);
         }

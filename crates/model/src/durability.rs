@@ -45,29 +45,29 @@ pub mod terms;
 pub mod view;
 pub mod writes;
 
-use self::files::Overlay;
-use self::loss::Class;
-use self::risk::Level;
-use self::runs::Runs;
+use self::files::CutOverlay;
+use self::loss::WriteClass;
+use self::risk::RiskLevel;
+use self::runs::SectorRuns;
 use crate::time::{Instant, Span};
 
-/// What a [`judge::Judge`] tells as it goes: what is too much to keep, each caller sums up in its own way. `()` keeps
+/// What a [`judge::CutJudge`] tells as it goes: what is too much to keep, each caller sums up in its own way. `()` keeps
 /// nothing of it.
 pub trait Tally {
     /// A cut lost `count` writes of the class, acknowledged so long before it. The age of one write is exact; of
     /// several that share an entry it is that of some of them.
-    fn lost(&mut self, class: Class, age: Span, count: u64) {
+    fn lost(&mut self, class: WriteClass, age: Span, count: u64) {
         let _ = (class, age, count);
     }
 
     /// Since the last call the data at risk fell evenly from `before` to `after`, or stayed; until `until`.
-    fn at_risk(&mut self, until: Instant, before: Level, after: Level) {
+    fn at_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
         let _ = (until, before, after);
     }
 
     /// A cut, in order: the write that each sector of the medium holds, and the fate of the sectors that this does not
-    /// settle. Only of a judge that follows every sector ([`judge::Judge::leaving`], [`judge::Judge::watching`]).
-    fn left(&mut self, at: Instant, surface: &Runs<u64>, overlay: &Overlay) {
+    /// settle. Only of a judge that follows every sector ([`judge::CutJudge::leaving`], [`judge::CutJudge::watching`]).
+    fn left(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
         let _ = (at, surface, overlay);
     }
 }

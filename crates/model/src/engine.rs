@@ -14,7 +14,7 @@ pub mod joined;
 
 use alloc::vec::Vec;
 
-use crate::block::{Control, Counted, Device, Forced, Next, Request, Source, Status};
+use crate::block::{Accounting, Control, Device, ForcedWrite, Request, Source, SourcePoll, Status};
 use crate::record::{Part, Record};
 use crate::time::Instant;
 
@@ -44,7 +44,7 @@ pub struct Engine<S, D> {
 
 /// Why a run stopped short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stuck {
+pub enum EngineError {
     /// Time no longer advances.
     Instant(Instant),
     /// The device holds requests but will never complete them.
@@ -123,7 +123,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Issues and counts everything there is at `now`.
-    pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
+    pub fn step(&mut self, now: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.now = now;
         self.device.handle_timeout(now);
         self.poll = true;
@@ -131,7 +131,7 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     /// Runs in virtual time until the source is done and all requests have completed, or until `end`.
-    pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
+    pub fn run(&mut self, end: Instant, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.step(self.now, recorder)?;
         let (mut standing, mut record) = (0u32, Record::NONE);
         while !self.is_over() {
@@ -152,15 +152,15 @@ impl<S: Source, D: Device> Engine<S, D> {
             self.settle(recorder)?;
             standing = if self.now > before { 0 } else { standing + 1 };
             if standing > EVENTS_AT_ONE_INSTANT {
-                return Err(Stuck::Instant(self.now));
+                return Err(EngineError::Instant(self.now));
             }
         }
-        if self.in_flight > 0 || self.waiting.is_some() { Err(Stuck::Silent(self.now)) } else { Ok(()) }
+        if self.in_flight > 0 || self.waiting.is_some() { Err(EngineError::Silent(self.now)) } else { Ok(()) }
     }
 
     /// Counts completions and issues requests until neither has more at this instant.
     #[inline(always)]
-    fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), Stuck> {
+    fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
         loop {
@@ -178,7 +178,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
             events += 1;
             if events > EVENTS_AT_ONE_INSTANT {
-                return Err(Stuck::Instant(self.now));
+                return Err(EngineError::Instant(self.now));
             }
         }
     }
@@ -190,20 +190,20 @@ impl<S: Source, D: Device> Engine<S, D> {
             return self.offer(request, offered);
         }
         match self.source.next(self.now) {
-            Next::Request(mut request) => {
+            SourcePoll::Request(mut request) => {
                 self.stamp += 1;
                 request.stamp = self.stamp;
                 self.offer(request, self.now)
             }
-            Next::Served(served) => {
+            SourcePoll::Served(served) => {
                 self.failures += u64::from(served.failed);
                 recorder(&Record::of_served(&served));
                 true
             }
             next => {
                 self.ask = false;
-                self.wake = if let Next::At(at) = next { at } else { Instant::FAR };
-                self.done = next == Next::Done;
+                self.wake = if let SourcePoll::At(at) = next { at } else { Instant::FAR };
+                self.done = next == SourcePoll::Done;
                 false
             }
         }
@@ -239,12 +239,12 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.in_flight -= 1;
         self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
-        if let Counted::In { worker, intended, served } = self.source.complete(self.now, completion) {
+        if let Accounting::In { worker, intended, served } = self.source.complete(self.now, completion) {
             let issued = served.map_or(offered, |write| write.issued);
             completion.extend_back(Part::Driver, issued);
             (record.worker, record.request) = (worker, request);
             (record.intended, record.issued) = (intended.min(issued), issued);
-            if let Some(Forced { op, sectors, .. }) = served {
+            if let Some(ForcedWrite { op, sectors, .. }) = served {
                 (record.request.op, record.request.sectors) = (op, sectors);
             }
             recorder(record);
@@ -256,7 +256,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 mod tests {
     use super::*;
     use crate::block::{Completion, Flags, Op};
-    use crate::testing::Small;
+    use crate::testing::SmallDrive;
     use crate::time::Span;
 
     const READ: Request =
@@ -276,22 +276,22 @@ mod tests {
     }
 
     impl Source for Reads {
-        fn next(&mut self, _: Instant) -> Next {
+        fn next(&mut self, _: Instant) -> SourcePoll {
             let Some(tag) = (0..self.depth).find(|&tag| !self.flying[tag as usize]) else {
-                return Next::Completion;
+                return SourcePoll::Completion;
             };
             if self.left == 0 {
-                return Next::Done;
+                return SourcePoll::Done;
             }
             self.left -= 1;
             self.flying[tag as usize] = true;
-            Next::Request(Request { tag, lba: u64::from(self.left) * 97 % 5_000, ..READ })
+            SourcePoll::Request(Request { tag, lba: u64::from(self.left) * 97 % 5_000, ..READ })
         }
 
-        fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+        fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
             assert!(completion.finished == now, "in virtual time each completion is met at its instant");
             self.flying[completion.tag as usize] = false;
-            Counted::In { worker: 0, intended: completion.submitted, served: None }
+            Accounting::In { worker: 0, intended: completion.submitted, served: None }
         }
     }
 
@@ -299,18 +299,18 @@ mod tests {
     struct Restless;
 
     impl Source for Restless {
-        fn next(&mut self, now: Instant) -> Next {
-            Next::At(now)
+        fn next(&mut self, now: Instant) -> SourcePoll {
+            SourcePoll::At(now)
         }
-        fn complete(&mut self, _: Instant, _: &Completion) -> Counted {
-            Counted::Out
+        fn complete(&mut self, _: Instant, _: &Completion) -> Accounting {
+            Accounting::Out
         }
     }
 
     #[test]
     fn a_request_without_room_waits_and_its_wait_is_counted() {
         let mut records: Vec<Record> = Vec::new();
-        let mut engine = Engine::new(Reads::new(50, 3), Small::default().drive());
+        let mut engine = Engine::new(Reads::new(50, 3), SmallDrive::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("all complete");
         assert_eq!(records.len(), 50);
         let waited = records.iter().filter(|r| r.completion.parts.get(Part::Driver) > Span::ZERO).count();
@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_run_stops_at_its_end_and_goes_on() {
         let mut count = 0;
-        let mut engine = Engine::new(Reads::new(50, 1), Small::default().drive());
+        let mut engine = Engine::new(Reads::new(50, 1), SmallDrive::default().drive());
         let end = Instant::from_nanos(100_000_000);
         engine.run(end, &mut |_: &Record| count += 1).expect("runs");
         assert!(engine.now() <= end && count > 0 && count < 50);
@@ -334,8 +334,8 @@ mod tests {
 
     #[test]
     fn a_source_that_lets_no_time_pass_is_found_out() {
-        let mut engine = Engine::new(Restless, Small::default().drive());
+        let mut engine = Engine::new(Restless, SmallDrive::default().drive());
         let stuck = engine.run(Instant::FAR, &mut |_: &Record| {});
-        assert_eq!(stuck, Err(Stuck::Instant(Instant::ZERO)));
+        assert_eq!(stuck, Err(EngineError::Instant(Instant::ZERO)));
     }
 }

@@ -1,5 +1,5 @@
 //! Files: what a file system on a partition does for programs' operations on files. It does no I/O and reads no clock:
-//! an operation becomes an ordered list of block requests ([`volume::Plan`]), which the caller issues.
+//! an operation becomes an ordered list of block requests ([`volume::IoPlan`]), which the caller issues.
 //!
 //! | part | what it is |
 //! |---|---|

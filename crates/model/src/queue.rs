@@ -19,7 +19,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::Bound;
+use crate::block::PostponementBound;
 use crate::time::{Instant, Span};
 
 /// The order of service.
@@ -59,24 +59,24 @@ impl Discipline {
     }
 
     /// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
-    /// costs of at most `max_cost`. [`Bound::Wait`] means that no request that came later by more than this is served
+    /// costs of at most `max_cost`. [`PostponementBound::Wait`] means that no request that came later by more than this is served
     /// before it.
-    pub fn bound(&self, positions: u64, waiting: u64, max_cost: Span) -> Bound {
+    pub fn bound(&self, positions: u64, waiting: u64, max_cost: Span) -> PostponementBound {
         let sweep = positions * waiting.saturating_sub(1);
         let own = match self.policy {
-            Policy::Fcfs => Bound::Passes(0),
-            Policy::Look => Bound::Passes(2 * sweep),
-            Policy::CLook => Bound::Passes(sweep),
+            Policy::Fcfs => PostponementBound::Passes(0),
+            Policy::Look => PostponementBound::Passes(2 * sweep),
+            Policy::CLook => PostponementBound::Passes(sweep),
             // Waits count in whole microseconds: two roundings.
             Policy::Sptf if self.ageing > 0 && self.nearest == 0 => {
-                Bound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000))
+                PostponementBound::Wait(Span::from_nanos(max_cost.nanos() * 1000 / u64::from(self.ageing) + 2000))
             }
-            Policy::Sstf | Policy::Sptf => Bound::None,
+            Policy::Sstf | Policy::Sptf => PostponementBound::None,
         };
         match (own, self.max_wait) {
-            (Bound::Passes(0), _) | (_, None) => own,
-            (Bound::Wait(span), Some(limit)) => Bound::Wait(span.min(limit)),
-            (_, Some(limit)) => Bound::Wait(limit),
+            (PostponementBound::Passes(0), _) | (_, None) => own,
+            (PostponementBound::Wait(span), Some(limit)) => PostponementBound::Wait(span.min(limit)),
+            (_, Some(limit)) => PostponementBound::Wait(limit),
         }
     }
 }
@@ -90,9 +90,9 @@ pub trait Costs<T> {
 }
 
 /// No costs: for policies that go by order or position alone.
-pub struct Costless;
+pub struct NoCosts;
 
-impl<T> Costs<T> for Costless {
+impl<T> Costs<T> for NoCosts {
     fn of(&self, _: &T) -> u64 {
         0
     }

@@ -4,19 +4,19 @@ use alloc::vec::Vec;
 
 /// Items numbered from 0, in the order of their last use.
 #[derive(Clone, Debug)]
-pub struct Recency {
+pub struct LruList {
     /// Neighbours towards the newer and the older end. Index `n` is the list's own end.
     newer: Vec<u32>,
     older: Vec<u32>,
 }
 
-impl Recency {
+impl LruList {
     /// A list of `n` items; item 0 counts as the least recently used.
-    pub fn new(n: usize) -> Recency {
+    pub fn new(n: usize) -> LruList {
         let ends = n as u32 + 1;
         let newer = (0..ends).map(|i| (i + 1) % ends).collect();
         let older = (0..ends).map(|i| (i + ends - 1) % ends).collect();
-        Recency { newer, older }
+        LruList { newer, older }
     }
 
     /// Adds an item as the most recently used.
@@ -133,8 +133,8 @@ mod tests {
 
     #[test]
     fn keeps_the_order_of_use() {
-        let mut recency = Recency::new(4);
-        let order = |recency: &Recency| recency.oldest_first().collect::<Vec<_>>();
+        let mut recency = LruList::new(4);
+        let order = |recency: &LruList| recency.oldest_first().collect::<Vec<_>>();
         assert_eq!(order(&recency), [0, 1, 2, 3]);
         recency.touch(1);
         assert_eq!(order(&recency), [0, 2, 3, 1]);
@@ -153,10 +153,10 @@ mod tests {
         recency.follow(1, 2);
         recency.demote(0);
         assert_eq!(order(&recency), [0, 3, 2, 1]);
-        assert_eq!(order(&Recency::new(0)), []);
+        assert_eq!(order(&LruList::new(0)), []);
         recency.add();
         assert_eq!(order(&recency), [0, 3, 2, 1, 4]);
-        let mut grown = Recency::new(0);
+        let mut grown = LruList::new(0);
         (0..3).for_each(|_| grown.add());
         grown.retire(1);
         grown.add();

@@ -4,7 +4,7 @@
 //! stretch as it passes; who hands it on as one command adds a stretch of its own to what comes back. No part is computed
 //! as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
 
-use crate::block::{Completion, Flags, Request, Served, Status};
+use crate::block::{Completion, Flags, Request, ServedRequest, Status};
 pub use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
@@ -125,8 +125,8 @@ impl Record {
 
     /// The record of a request that its source served: all its time except computing counts as waiting in the operating
     /// system.
-    pub fn of_served(served: &Served) -> Record {
-        let Served { worker, op, lba, sectors, intended, issued, finished, computed, failed } = *served;
+    pub fn of_served(served: &ServedRequest) -> Record {
+        let ServedRequest { worker, op, lba, sectors, intended, issued, finished, computed, failed } = *served;
         let (flags, status) = (Flags::NONE, if failed { Status::MediumError } else { Status::Done });
         let request = Request { tag: 0, unit: 0, origin: worker, op, flags, lba, sectors, stamp: 0 };
         let mut parts = Parts::default();

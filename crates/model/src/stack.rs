@@ -27,20 +27,20 @@ use alloc::vec::Vec;
 use crate::block::Device;
 use crate::drive::Drive;
 use crate::drive::mechanics::Mechanics;
-use crate::drive::movement::Movements;
+use crate::drive::movement::MovementLog;
 use crate::drive::profile::Profile;
 use crate::flash::{Flash, FlashSpec};
 use crate::host::accelerator::{Accelerator, AcceleratorSpec};
-use crate::host::array::layout::Volume;
+use crate::host::array::layout::ArrayVolume;
 use crate::host::array::{Array, ArraySpec};
-use crate::host::beside::Beside;
+use crate::host::beside::MixedDevices;
 use crate::host::channel::Channel;
 use crate::host::controller::{Controller, ControllerSpec};
 use crate::host::driver::{Driver, DriverSpec};
-use crate::host::identity::Identity;
+use crate::host::identity::IdentityLayer;
 use crate::host::ports::Ports;
 use crate::host::processor::{Processor, ProcessorSpec};
-use crate::host::scsi::{MOST_DRIVES, Scsi, ScsiSpec};
+use crate::host::scsi::{MOST_DRIVES, ScsiBus, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
 
@@ -57,7 +57,7 @@ pub struct Stack {
     /// The layers above the drive, the lowest first.
     pub layers: Vec<Layer>,
     /// What changes during a run, in order of time.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SettingChange>,
     /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`beside`](crate::host::beside)). Of the layers,
     /// only the processor also serves them.
     pub beside: Vec<FlashSpec>,
@@ -66,7 +66,7 @@ pub struct Stack {
 /// A layer above a drive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
-    /// Passes everything on ([`Identity`]).
+    /// Passes everything on ([`IdentityLayer`]).
     Identity,
     /// A host bus adapter.
     Controller(ControllerSpec),
@@ -89,7 +89,7 @@ pub const POWER: &str = "power";
 
 /// A setting of a layer that changes during a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct SettingChange {
     /// Since the run's beginning.
     pub at: Instant,
     /// The dotted key in the stack.
@@ -100,7 +100,7 @@ pub struct Change {
 
 /// A layer that makes no sense at its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Misplaced {
+pub struct MisplacedLayer {
     /// The layer's name in the stack.
     pub layer: String,
     /// The reason, and where the layer may stand.
@@ -131,11 +131,11 @@ impl Layer {
     /// Builds the layer, called `name`, above `below`, which has `units` units.
     fn above(&self, name: &str, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
         match self {
-            Layer::Identity => Box::new(Identity::above(below).called(name)),
+            Layer::Identity => Box::new(IdentityLayer::above(below).called(name)),
             Layer::Controller(spec) => Box::new(Controller::above(*spec, below).called(name)),
             Layer::Bus(rate) => Box::new(Controller::bus(*rate, below, units).called(name)),
             Layer::Channel(drives) => Box::new(Channel::above(*drives, below, units).called(name)),
-            Layer::Scsi(spec) => Box::new(Scsi::above(*spec, below, units).called(name)),
+            Layer::Scsi(spec) => Box::new(ScsiBus::above(*spec, below, units).called(name)),
             Layer::Array(spec) => Box::new(Array::above(spec.clone(), below).called(name)),
             Layer::Driver(spec) => Box::new(Driver::above(*spec, below).called(name)),
             Layer::Accelerator(spec) => Box::new(Accelerator::above(*spec, below).called(name)),
@@ -163,7 +163,7 @@ impl Stack {
     }
 
     /// As [`Stack::build`], with drives that report their arm movements to `told`.
-    pub fn build_told(&self, seed: Seed, told: &Movements) -> Box<dyn Device> {
+    pub fn build_told(&self, seed: Seed, told: &MovementLog) -> Box<dyn Device> {
         self.build_on(&mut |number| {
             let mut drive = self.drive(seed, number);
             drive.tell(number, told.clone());
@@ -180,7 +180,7 @@ impl Stack {
         let names = self.names();
         let own = (one(below, &names[..below.len()], 0, drive), self.drives());
         let stick = |spec: &FlashSpec| -> (Box<dyn Device>, u32) { (Box::new(Flash::new(*spec)), 1) };
-        let all = Beside::above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
+        let all = MixedDevices::above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
         match processor.first() {
             Some(layer) => layer.above(layer.kind(), Box::new(all), 1),
             None => Box::new(all),
@@ -234,7 +234,7 @@ impl Stack {
     }
 
     /// The volumes of its array, one after another; none without an array.
-    pub fn volumes(&self) -> Vec<Volume> {
+    pub fn volumes(&self) -> Vec<ArrayVolume> {
         let laid = |spec: &ArraySpec| spec.volumes(self.profile.geometry.sectors());
         self.array().map(laid).unwrap_or_default()
     }
@@ -242,7 +242,7 @@ impl Stack {
     /// The sectors that a job sees. Those of devices beside the stack are for scenes only.
     pub fn sectors(&self) -> u64 {
         match self.array() {
-            Some(_) => self.volumes().iter().map(Volume::capacity).sum(),
+            Some(_) => self.volumes().iter().map(ArrayVolume::capacity).sum(),
             None => self.profile.geometry.sectors(),
         }
     }
@@ -254,7 +254,7 @@ impl Stack {
     }
 
     /// Checks that each layer makes sense at its place; returns the first that does not, from the top.
-    pub fn check(&self) -> Result<(), Misplaced> {
+    pub fn check(&self) -> Result<(), MisplacedLayer> {
         let arrays = self.layers.iter().filter(|layer| matches!(layer, Layer::Array(_))).count();
         let array = self.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
         let top = self.layers.len().saturating_sub(1);
@@ -272,7 +272,7 @@ impl Stack {
                 },
                 _ => continue,
             };
-            return Err(Misplaced { layer: name, why });
+            return Err(MisplacedLayer { layer: name, why });
         }
         Ok(())
     }
@@ -324,14 +324,14 @@ fn several(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::array::layout::{Level, Share};
-    use crate::host::array::{Balance, ParityWrite};
+    use crate::host::array::layout::{RaidLevel, VolumeShare};
+    use crate::host::array::{ParityWrite, ReadBalance};
     use crate::queue::{Discipline, Policy};
-    use crate::testing::Small;
+    use crate::testing::SmallDrive;
     use crate::time::Span;
 
     fn stack(layers: Vec<Layer>) -> Stack {
-        Stack { layers, ..Stack::bare(Small::default().profile()) }
+        Stack { layers, ..Stack::bare(SmallDrive::default().profile()) }
     }
 
     const CONTROLLER: Layer = Layer::Controller(ControllerSpec::plain(4, Span::ZERO, 100_000_000));
@@ -345,14 +345,14 @@ mod tests {
         Layer::Processor(ProcessorSpec { cores: 1, issue, finish, interrupt, copy: 1 << 30, parity: 1 << 30 })
     }
 
-    fn array(level: Level, members: u32) -> Layer {
+    fn array(level: RaidLevel, members: u32) -> Layer {
         Layer::Array(ArraySpec {
             members,
-            shares: alloc::vec![Share { level, permille: 1000 }],
+            shares: alloc::vec![VolumeShare { level, permille: 1000 }],
             chunk: 16,
             depth: 32,
             queue: Discipline::plain(Policy::Fcfs),
-            balance: Balance::Nearest,
+            balance: ReadBalance::Nearest,
             parity: ParityWrite::Fewest,
             rebuild_rate: 1 << 27,
             rebuild_run: 128,
@@ -362,9 +362,13 @@ mod tests {
 
     #[test]
     fn facts_are_those_of_the_device() {
-        for (level, members) in
-            [(Level::Linear, 3), (Level::Raid0, 3), (Level::Raid1, 2), (Level::Raid10, 4), (Level::Raid5, 4)]
-        {
+        for (level, members) in [
+            (RaidLevel::Linear, 3),
+            (RaidLevel::Raid0, 3),
+            (RaidLevel::Raid1, 2),
+            (RaidLevel::Raid10, 4),
+            (RaidLevel::Raid5, 4),
+        ] {
             let stack = stack(alloc::vec![CONTROLLER, Layer::Bus(1 << 27), array(level, members), driver()]);
             assert_eq!(stack.sectors(), stack.build(Seed(1)).limits(0).sectors);
             assert_eq!(stack.drives(), members);
@@ -375,7 +379,7 @@ mod tests {
 
     #[test]
     fn a_layer_that_stands_twice_is_numbered_from_the_top() {
-        let names = stack(alloc::vec![CONTROLLER, driver(), array(Level::Raid0, 2), CONTROLLER, driver()]).names();
+        let names = stack(alloc::vec![CONTROLLER, driver(), array(RaidLevel::Raid0, 2), CONTROLLER, driver()]).names();
         assert_eq!(names, ["controller-2", "driver-2", "array", "controller", "driver"]);
     }
 
@@ -386,7 +390,7 @@ mod tests {
     #[test]
     fn an_order_that_makes_no_sense_is_refused() {
         let bus = Layer::Bus(1 << 27);
-        let raid = || array(Level::Raid0, 2);
+        let raid = || array(RaidLevel::Raid0, 2);
         assert_eq!(refused(alloc::vec![CONTROLLER, bus.clone(), bus.clone(), raid(), driver(), processor()]), None);
         assert_eq!(refused(alloc::vec![driver(), raid(), CONTROLLER]), None);
         assert_eq!(refused(alloc::vec![CONTROLLER, bus.clone(), driver()]), None, "one drive");
@@ -396,8 +400,8 @@ mod tests {
         assert_eq!(refused(alloc::vec![raid(), bus]).as_deref(), Some("bus"));
         assert_eq!(refused(alloc::vec![raid(), raid()]).as_deref(), Some("array"));
         let scsi = || Layer::Scsi(ScsiSpec { rate: 1 << 27, command: Span::ZERO, reconnect: Span::ZERO, fair: false });
-        assert_eq!(refused(alloc::vec![Layer::Channel(2), scsi(), array(Level::Raid0, 15)]), None);
-        assert_eq!(refused(alloc::vec![scsi(), array(Level::Raid0, 16)]).as_deref(), Some("scsi"));
+        assert_eq!(refused(alloc::vec![Layer::Channel(2), scsi(), array(RaidLevel::Raid0, 15)]), None);
+        assert_eq!(refused(alloc::vec![scsi(), array(RaidLevel::Raid0, 16)]).as_deref(), Some("scsi"));
         assert_eq!(refused(alloc::vec![raid(), Layer::Channel(2)]).as_deref(), Some("channel"));
     }
 }

@@ -4,7 +4,9 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, ControlError, Device, Flags, Landing, Limits, Reached, Request, Status};
+use crate::block::{
+    Completion, Control, ControlError, Device, DeviceProgress, Flags, Landing, Limits, Request, Status,
+};
 use crate::record::DriveLog;
 use crate::time::Instant;
 
@@ -49,7 +51,7 @@ impl<W: Witness> Witness for &mut W {
 }
 
 /// A device and its witness.
-pub struct Watched<D, W> {
+pub struct WatchedDevice<D, W> {
     device: D,
     witness: W,
     /// By tag: what is in flight, and whether a flush of its own follows.
@@ -58,12 +60,12 @@ pub struct Watched<D, W> {
     unflushed: BTreeMap<u32, Request>,
 }
 
-impl<D: Device, W: Witness> Watched<D, W> {
+impl<D: Device, W: Witness> WatchedDevice<D, W> {
     /// Asks `device`, which has done nothing yet, for its landings. Panics if it has none to give.
-    pub fn new(mut device: D, witness: W) -> Watched<D, W> {
+    pub fn new(mut device: D, witness: W) -> WatchedDevice<D, W> {
         let wanted = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
-        Watched { device, witness, flying: Vec::new(), unflushed: BTreeMap::new() }
+        WatchedDevice { device, witness, flying: Vec::new(), unflushed: BTreeMap::new() }
     }
 
     /// Lets the device go on by itself for as long as the witness wants.
@@ -107,7 +109,7 @@ impl<D: Device, W: Witness> Watched<D, W> {
     }
 }
 
-impl<D: Device, W: Witness> Device for Watched<D, W> {
+impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
     fn limits(&self, unit: u8) -> Limits {
         self.device.limits(unit)
     }
@@ -164,7 +166,7 @@ impl<D: Device, W: Witness> Device for Watched<D, W> {
         self.device.unsettled(tell);
     }
 
-    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         let reached = self.device.proceed_into(until, answer);
         self.tell_landings();
         if reached.answered {

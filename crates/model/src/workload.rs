@@ -29,11 +29,11 @@ mod worker;
 mod written;
 mod zoned;
 
-pub use self::check::{Fault, WorkloadError};
+pub use self::check::{WorkloadError, WorkloadFault};
 pub use self::job::{
-    AccessLine, AccessSpec, Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow,
-    Generator, IometerPattern, Job, Modifier, Pace, Pattern, Process, Rate, Region, Repeat, Strided, Syncs, Think,
-    VerifyBacklog, Window, Worker, Zoned,
+    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, Direction, Distribution, EngineKind, FileService, FioPattern,
+    Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region, RwModifier,
+    StridedZones, Syncs, ThinkTime, VerifyBacklog, Window, Worker, Zoned,
 };
 pub use self::source::Workload;
 pub use self::tausworthe::DEFAULT_SEED;

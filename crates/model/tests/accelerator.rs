@@ -8,10 +8,10 @@ use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
 };
 use seekwise_model::host::accelerator::{Accelerator, AcceleratorSpec, TRIES};
-use seekwise_model::host::layer::Layered;
+use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::queue::Policy;
 use seekwise_model::record::{DriveLog, Effort, Parts};
-use seekwise_model::testing::{Held, Image, Small};
+use seekwise_model::testing::{ImageSector, SectorImage, SmallDrive};
 use seekwise_model::time::{Instant, Span};
 
 const HIT: Span = Span::from_micros(5);
@@ -28,24 +28,24 @@ const LAZY: AcceleratorSpec = AcceleratorSpec {
     read_ahead: 0,
 };
 
-fn drive() -> Small {
-    Small::default().buffered(4, 64)
+fn drive() -> SmallDrive {
+    SmallDrive::default().buffered(4, 64)
 }
 
 /// The cache, the time, and what the medium holds.
 struct Scene {
-    device: Layered<Accelerator>,
+    device: LayeredDevice<Accelerator>,
     now: Instant,
-    image: Image,
+    image: SectorImage,
     landed: Vec<(u64, u64)>,
     stamp: u64,
 }
 
 impl Scene {
-    fn new(spec: AcceleratorSpec, small: &Small) -> Scene {
+    fn new(spec: AcceleratorSpec, small: &SmallDrive) -> Scene {
         let mut device = Accelerator::above(spec, Box::new(small.drive()));
         device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
-        Scene { device, now: Instant::ZERO, image: Image::new(), landed: Vec::new(), stamp: 0 }
+        Scene { device, now: Instant::ZERO, image: SectorImage::new(), landed: Vec::new(), stamp: 0 }
     }
 
     fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
@@ -108,7 +108,7 @@ impl Scene {
 
     fn holds(&self, lba: u64) -> Option<u64> {
         match self.image.get(0, lba) {
-            Some(Held::Stamp(stamp)) => Some(stamp),
+            Some(ImageSector::Stamp(stamp)) => Some(stamp),
             _ => None,
         }
     }
@@ -245,7 +245,7 @@ fn a_forced_write_is_on_the_medium_behind_older_data_of_its_place() {
 #[test]
 fn a_sequential_reader_finds_what_was_read_ahead() {
     let hits = |read_ahead| {
-        let mut scene = Scene::new(AcceleratorSpec { read_ahead, ..LAZY }, &Small::default());
+        let mut scene = Scene::new(AcceleratorSpec { read_ahead, ..LAZY }, &SmallDrive::default());
         let step = |index: u64| {
             scene.rest(Span::from_millis(30));
             scene.read(index * 8) == HIT

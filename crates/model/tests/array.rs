@@ -1,25 +1,26 @@
 //! Arrays by hand and by swarm: the cost of each level, a member lost at any instant, the rebuild, the write hole.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
-use seekwise_model::host::array::layout::{Level, Share};
-use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
-use seekwise_model::host::layer::Layered;
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
+use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::host::ports::Ports;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
-    Checker, Client, Failure, Gone, Habits, Held, Image, Law, Layer, Members, Promise, Small, Stack, random_profile,
+    ClientHabits, DurabilityChecker, DurabilityLaw, ImageSector, Layer, PowerFailure, Promise, SectorImage, SmallDrive,
+    SmallStack, TestClient, UnrecoverableBlock, VolumeMembers, random_profile,
 };
 use seekwise_model::time::{Instant, Span};
 
-fn spec(level: Level, members: u32) -> ArraySpec {
+fn spec(level: RaidLevel, members: u32) -> ArraySpec {
     ArraySpec {
         members,
-        shares: vec![Share { level, permille: 1000 }],
+        shares: vec![VolumeShare { level, permille: 1000 }],
         chunk: 16,
         depth: 64,
         queue: Discipline::plain(Policy::Fcfs),
-        balance: Balance::Nearest,
+        balance: ReadBalance::Nearest,
         parity: ParityWrite::Fewest,
         rebuild_rate: 1_000_000_000,
         rebuild_run: 256,
@@ -27,8 +28,8 @@ fn spec(level: Level, members: u32) -> ArraySpec {
     }
 }
 
-fn array(spec: &ArraySpec, drive: &Small) -> Layered<Array> {
-    let member = |index: u32| Small { phase: u64::from(index) << 61, ..drive.clone() }.drive();
+fn array(spec: &ArraySpec, drive: &SmallDrive) -> LayeredDevice<Array> {
+    let member = |index: u32| SmallDrive { phase: u64::from(index) << 61, ..drive.clone() }.drive();
     let members = (0..spec.members).map(|index| Box::new(member(index)) as Box<dyn Device>);
     Array::above(spec.clone(), Box::new(Ports::new(members.collect())))
 }
@@ -49,23 +50,23 @@ fn set(device: &mut dyn Device, now: Instant, key: &str, value: &str) {
 
 /// How many commands a request became.
 fn commands(spec: &ArraySpec, request: Request) -> u32 {
-    serve(&mut array(spec, &Small::default()), Instant::ZERO, request).effort.commands.into()
+    serve(&mut array(spec, &SmallDrive::default()), Instant::ZERO, request).effort.commands.into()
 }
 
 #[test]
 fn each_level_sends_the_commands_it_must() {
     let (read, write) = (|lba, sectors| request(0, Op::Read, lba, sectors), |lba, n| request(0, Op::Write, lba, n));
     let of = |level, members, what| commands(&spec(level, members), what);
-    assert_eq!(of(Level::Raid0, 2, read(0, 128)), 2, "chunks that follow one another on a member go as one");
-    assert_eq!(of(Level::Raid0, 3, write(8, 16)), 2);
-    assert_eq!((of(Level::Raid1, 2, read(0, 64)), of(Level::Raid1, 2, write(0, 64))), (1, 2));
-    assert_eq!((of(Level::Raid10, 4, read(0, 32)), of(Level::Raid10, 4, write(0, 32))), (2, 4));
-    assert_eq!(of(Level::Raid5, 5, write(0, 8)), 4, "two reads, two writes");
-    assert_eq!(of(Level::Raid5, 3, write(0, 8)), 3, "one read to reconstruct, two writes");
-    assert_eq!(of(Level::Raid5, 5, write(0, 64)), 5, "a whole row: no read");
-    assert_eq!(of(Level::Raid5, 5, write(0, 640)), 5, "whole rows: one command a member");
-    assert_eq!(of(Level::Raid6, 6, write(0, 8)), 6, "three reads either way, three writes");
-    let degraded = ArraySpec { lost: 1, ..spec(Level::Raid5, 4) };
+    assert_eq!(of(RaidLevel::Raid0, 2, read(0, 128)), 2, "chunks that follow one another on a member go as one");
+    assert_eq!(of(RaidLevel::Raid0, 3, write(8, 16)), 2);
+    assert_eq!((of(RaidLevel::Raid1, 2, read(0, 64)), of(RaidLevel::Raid1, 2, write(0, 64))), (1, 2));
+    assert_eq!((of(RaidLevel::Raid10, 4, read(0, 32)), of(RaidLevel::Raid10, 4, write(0, 32))), (2, 4));
+    assert_eq!(of(RaidLevel::Raid5, 5, write(0, 8)), 4, "two reads, two writes");
+    assert_eq!(of(RaidLevel::Raid5, 3, write(0, 8)), 3, "one read to reconstruct, two writes");
+    assert_eq!(of(RaidLevel::Raid5, 5, write(0, 64)), 5, "a whole row: no read");
+    assert_eq!(of(RaidLevel::Raid5, 5, write(0, 640)), 5, "whole rows: one command a member");
+    assert_eq!(of(RaidLevel::Raid6, 6, write(0, 8)), 6, "three reads either way, three writes");
+    let degraded = ArraySpec { lost: 1, ..spec(RaidLevel::Raid5, 4) };
     assert_eq!(commands(&degraded, read(0, 16)), 3, "a lost chunk: all others of its row");
     assert_eq!(commands(&degraded, read(16, 16)), 1);
     assert_eq!(commands(&degraded, write(0, 8)), 3, "to a lost chunk: two reads, and parity");
@@ -74,41 +75,41 @@ fn each_level_sends_the_commands_it_must() {
 #[test]
 fn two_drives_stripe_twice_as_fast() {
     let rate = |spec: &ArraySpec| {
-        let mut device = array(spec, &Small::default().buffered(4, 256));
+        let mut device = array(spec, &SmallDrive::default().buffered(4, 256));
         let mut now = Instant::ZERO;
         for index in 0..40 {
             now = serve(&mut device, now, request(0, Op::Read, index * 128, 128)).finished;
         }
         40.0 * 128.0 / now.nanos() as f64
     };
-    let one = ArraySpec { members: 1, ..spec(Level::Raid0, 1) };
-    let gain = rate(&spec(Level::Raid0, 2)) / rate(&one);
+    let one = ArraySpec { members: 1, ..spec(RaidLevel::Raid0, 1) };
+    let gain = rate(&spec(RaidLevel::Raid0, 2)) / rate(&one);
     assert!((1.8..2.1).contains(&gain), "{gain}");
 }
 
 /// A small array of any drive, directly below its client.
-fn any(level: Level, rng: &mut Rng) -> Stack {
+fn any(level: RaidLevel, rng: &mut Rng) -> SmallStack {
     let mut drive = random_profile(rng);
     (drive.weak, drive.firmware.recovery_limit) = (Vec::new(), None);
-    let members = level.least_members() + if level == Level::Raid10 { 0 } else { rng.below(2) as u32 };
+    let members = level.least_members() + if level == RaidLevel::Raid10 { 0 } else { rng.below(2) as u32 };
     let chunk = [8, 16, 64][rng.below(3) as usize];
-    Stack { drive, layers: vec![Layer::Array(ArraySpec { chunk, ..spec(level, members) })] }
+    SmallStack { drive, layers: vec![Layer::Array(ArraySpec { chunk, ..spec(level, members) })] }
 }
 
 struct Case {
-    client: Client,
-    stack: Stack,
+    client: TestClient,
+    stack: SmallStack,
 }
 
 impl Case {
-    fn new(level: Level, seed: u64) -> Case {
+    fn new(level: RaidLevel, seed: u64) -> Case {
         let rng = &mut Seed(seed).stream("lost");
         let stack = any(level, rng);
         let device = stack.build();
         let limits = device.limits(0);
-        let habits = Habits::random(&limits, rng);
+        let habits = ClientHabits::random(&limits, rng);
         let promise = Promise { heads: 5, ..Promise::of(&limits, stack.drive.cut_sector) };
-        let client = Client::new(device, Checker::new(promise), habits, Seed(seed).stream("client"));
+        let client = TestClient::new(device, DurabilityChecker::new(promise), habits, Seed(seed).stream("client"));
         Case { client, stack }
     }
 
@@ -120,20 +121,20 @@ impl Case {
     }
 
     /// The members, less `lost`.
-    fn members<'a>(&self, image: &'a Image, written: &'a [Request], lost: u64) -> Members<'a> {
+    fn members<'a>(&self, image: &'a SectorImage, written: &'a [Request], lost: u64) -> VolumeMembers<'a> {
         let sectors = self.stack.drive.geometry().expect("a layout").sectors();
         let spec = self.spec();
         let volumes =
             seekwise_model::host::array::layout::volumes(&spec.shares, spec.members, sectors, u64::from(spec.chunk));
-        Members { image, volume: volumes[0], lost, writes: written }
+        VolumeMembers { image, volume: volumes[0], lost, writes: written }
     }
 
     /// What a client finds of its durable writes without the `lost` members.
-    fn verdict(&mut self, lost: u64) -> Option<Law> {
+    fn verdict(&mut self, lost: u64) -> Option<DurabilityLaw> {
         let image = self.client.image.clone();
         let written = self.client.written.clone();
         let blocks = self.members(&image, &written, lost).blocks();
-        self.client.checker.judge(&blocks, Failure::Cut).err().map(|breach| breach.law)
+        self.client.checker.judge(&blocks, PowerFailure::Cut).err().map(|breach| breach.law)
     }
 
     fn lose(&mut self, member: u32) {
@@ -143,7 +144,7 @@ impl Case {
 }
 
 /// Works, loses members at any instant, goes on, flushes. Returns the broken law, if any.
-fn lose_at_any_instant(level: Level, count: u32, seed: u64) -> Option<Law> {
+fn lose_at_any_instant(level: RaidLevel, count: u32, seed: u64) -> Option<DurabilityLaw> {
     let mut case = Case::new(level, seed);
     let rng = &mut Seed(seed).stream("instants");
     let mut lost = 0;
@@ -161,13 +162,18 @@ fn lose_at_any_instant(level: Level, count: u32, seed: u64) -> Option<Law> {
 #[test]
 fn a_lost_member_costs_redundant_levels_nothing_and_raid_0_its_data() {
     for seed in 0..60 {
-        for (level, count) in
-            [(Level::Raid1, 1), (Level::Raid10, 1), (Level::Raid5, 1), (Level::Raid6, 1), (Level::Raid6, 2)]
-        {
+        for (level, count) in [
+            (RaidLevel::Raid1, 1),
+            (RaidLevel::Raid10, 1),
+            (RaidLevel::Raid5, 1),
+            (RaidLevel::Raid6, 1),
+            (RaidLevel::Raid6, 2),
+        ] {
             assert_eq!(lose_at_any_instant(level, count, seed), None, "{level:?}, {count} lost, seed {seed}");
         }
     }
-    let lost = (0..60).filter(|&seed| lose_at_any_instant(Level::Raid0, 1, seed) == Some(Law::Durable)).count();
+    let lost =
+        (0..60).filter(|&seed| lose_at_any_instant(RaidLevel::Raid0, 1, seed) == Some(DurabilityLaw::Durable)).count();
     // What no flush had covered before the loss was not promised, and no flush succeeds after it.
     assert!(lost > 30, "RAID 0 lost data in {lost} of 60");
 }
@@ -175,7 +181,7 @@ fn a_lost_member_costs_redundant_levels_nothing_and_raid_0_its_data() {
 #[test]
 fn a_rebuilt_member_holds_all_that_was_written() {
     for seed in 0..20 {
-        for level in [Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6] {
+        for level in [RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6] {
             let mut case = Case::new(level, seed);
             case.client.keep();
             case.client.work(Instant::ZERO + Span::from_millis(50));
@@ -200,8 +206,8 @@ fn a_rebuilt_member_holds_all_that_was_written() {
                 assert_eq!(copies, 1, "{level:?}, seed {seed}: sector {sector} of the new drive: {stamps:?}");
                 let after = stamps.iter().skip_while(|&&stamp| stamp > 0).skip(1);
                 let twin = case.client.image.get(0, sector as u64);
-                if let (Level::Raid1 | Level::Raid10, Some(&last)) = (level, after.last()) {
-                    assert_eq!(Some(Held::Stamp(last)), twin, "seed {seed}: sector {sector} and its copy");
+                if let (RaidLevel::Raid1 | RaidLevel::Raid10, Some(&last)) = (level, after.last()) {
+                    assert_eq!(Some(ImageSector::Stamp(last)), twin, "seed {seed}: sector {sector} and its copy");
                 }
             }
         }
@@ -210,7 +216,7 @@ fn a_rebuilt_member_holds_all_that_was_written() {
 
 impl Case {
     fn members_end(&self) -> u64 {
-        let (image, written) = (Image::new(), Vec::new());
+        let (image, written) = (SectorImage::new(), Vec::new());
         self.members(&image, &written, 0).volume.end()
     }
 }
@@ -220,9 +226,9 @@ impl Case {
 fn a_cut_between_data_and_parity_leaves_a_hole() {
     let (mut holes, mut whole) = (0, 0);
     for cut in 0..120 {
-        let stack = Stack { drive: Small::default(), layers: vec![Layer::Array(spec(Level::Raid5, 4))] };
+        let stack = SmallStack { drive: SmallDrive::default(), layers: vec![Layer::Array(spec(RaidLevel::Raid5, 4))] };
         let mut device = stack.build();
-        let mut image = Image::new();
+        let mut image = SectorImage::new();
         set(&mut *device, Instant::ZERO, "landings", "on");
         let first = request(0, Op::Write, 0, 48);
         let second = request(1, Op::Write, 0, 8);
@@ -235,22 +241,22 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
             image.apply(&landing);
         }
         let written = [first, second];
-        let sectors = Small::default().geometry().expect("a layout").sectors();
+        let sectors = SmallDrive::default().geometry().expect("a layout").sectors();
         let volume = seekwise_model::host::array::layout::volumes(
-            &[Share { level: Level::Raid5, permille: 1000 }],
+            &[VolumeShare { level: RaidLevel::Raid5, permille: 1000 }],
             4,
             sectors,
             16,
         )[0];
-        let all = Members { image: &image, volume, lost: 0, writes: &written };
+        let all = VolumeMembers { image: &image, volume, lost: 0, writes: &written };
         // Read directly, each block holds the old or the new data: no law is broken.
         let read = |lba| all.read(lba).expect("nothing is lost");
-        assert!((0..8).all(|lba| read(lba) == Some(Held::Stamp(1)) || read(lba) == Some(Held::Stamp(2))));
-        assert!((8..48).all(|lba| read(lba) == Some(Held::Stamp(1))));
+        assert!((0..8).all(|lba| read(lba) == Some(ImageSector::Stamp(1)) || read(lba) == Some(ImageSector::Stamp(2))));
+        assert!((8..48).all(|lba| read(lba) == Some(ImageSector::Stamp(1))));
         // Blocks 16 to 24 lie beside what was written, on another drive.
         let lost = 1 << volume.member(0, 1, 0);
-        let without = Members { lost, ..all };
-        let gone = (16..24).filter(|&lba| without.read(lba) == Err(Gone)).count();
+        let without = VolumeMembers { lost, ..all };
+        let gone = (16..24).filter(|&lba| without.read(lba) == Err(UnrecoverableBlock)).count();
         let agree = without.volume.capacity() > 0 && all_holes(&image, volume, &written).is_empty();
         match gone {
             0 => whole += u32::from(agree),
@@ -260,14 +266,21 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
     assert!(holes > 0 && whole > 0, "{holes} cuts with a hole, {whole} without");
 }
 
-fn all_holes(image: &Image, volume: seekwise_model::host::array::layout::Volume, written: &[Request]) -> Vec<u64> {
-    Members { image, volume, lost: 0, writes: written }.holes().collect()
+fn all_holes(
+    image: &SectorImage,
+    volume: seekwise_model::host::array::layout::ArrayVolume,
+    written: &[Request],
+) -> Vec<u64> {
+    VolumeMembers { image, volume, lost: 0, writes: written }.holes().collect()
 }
 
 #[test]
 fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
-    let shares = vec![Share { level: Level::Raid0, permille: 500 }, Share { level: Level::Raid1, permille: 500 }];
-    let mut device = array(&ArraySpec { shares, ..spec(Level::Raid0, 2) }, &Small::default());
+    let shares = vec![
+        VolumeShare { level: RaidLevel::Raid0, permille: 500 },
+        VolumeShare { level: RaidLevel::Raid1, permille: 500 },
+    ];
+    let mut device = array(&ArraySpec { shares, ..spec(RaidLevel::Raid0, 2) }, &SmallDrive::default());
     let (fast, safe) = (device.layer().volumes()[0].capacity(), device.layer().volumes()[1].capacity());
     assert_eq!(device.limits(0).sectors, fast + safe);
     let mut now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
@@ -284,7 +297,7 @@ fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
 #[test]
 fn a_flush_of_a_lost_volume_fails() {
     let of = |level, members, lost: &[&str]| {
-        let mut device = array(&spec(level, members), &Small::default().buffered(4, 256).write_back(4));
+        let mut device = array(&spec(level, members), &SmallDrive::default().buffered(4, 256).write_back(4));
         let now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
         device.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
         lost.iter().for_each(|member| set(&mut device, now, "array.lose", member));
@@ -294,21 +307,22 @@ fn a_flush_of_a_lost_volume_fails() {
         (flush.status, after.status)
     };
     let (fails, works) = (Status::MediumError, Status::Done);
-    assert_eq!(of(Level::Raid0, 2, &["1"]), (fails, fails), "under way, and afterwards");
-    assert_eq!(of(Level::Raid5, 3, &["0", "2"]), (fails, fails));
-    assert_eq!(of(Level::Raid5, 3, &["0"]), (works, works), "one lost can be borne");
-    assert_eq!(of(Level::Raid1, 2, &["0"]), (works, works));
+    assert_eq!(of(RaidLevel::Raid0, 2, &["1"]), (fails, fails), "under way, and afterwards");
+    assert_eq!(of(RaidLevel::Raid5, 3, &["0", "2"]), (fails, fails));
+    assert_eq!(of(RaidLevel::Raid5, 3, &["0"]), (works, works), "one lost can be borne");
+    assert_eq!(of(RaidLevel::Raid1, 2, &["0"]), (works, works));
 }
 
 #[test]
 fn parity_is_counted_for_the_processor() {
-    let of = |spec: &ArraySpec, what| serve(&mut array(spec, &Small::default()), Instant::ZERO, what).effort.parity;
+    let of =
+        |spec: &ArraySpec, what| serve(&mut array(spec, &SmallDrive::default()), Instant::ZERO, what).effort.parity;
     let (write, read) = (|n| request(0, Op::Write, 0, n), request(0, Op::Read, 0, 8));
-    assert_eq!((of(&spec(Level::Raid0, 2), write(64)), of(&spec(Level::Raid1, 2), write(64))), (0, 0));
-    assert_eq!(of(&spec(Level::Raid5, 5), write(8)), 24, "the old data, the new, the old parity");
-    assert_eq!(of(&spec(Level::Raid5, 3), write(8)), 16, "reconstructed from both");
-    assert_eq!(of(&spec(Level::Raid5, 5), write(640)), 640, "whole rows");
-    let five = spec(Level::Raid5, 5);
+    assert_eq!((of(&spec(RaidLevel::Raid0, 2), write(64)), of(&spec(RaidLevel::Raid1, 2), write(64))), (0, 0));
+    assert_eq!(of(&spec(RaidLevel::Raid5, 5), write(8)), 24, "the old data, the new, the old parity");
+    assert_eq!(of(&spec(RaidLevel::Raid5, 3), write(8)), 16, "reconstructed from both");
+    assert_eq!(of(&spec(RaidLevel::Raid5, 5), write(640)), 640, "whole rows");
+    let five = spec(RaidLevel::Raid5, 5);
     assert_eq!((of(&five, read), of(&ArraySpec { lost: 1, ..five.clone() }, read)), (0, 32), "read from the others");
     assert_eq!(of(&ArraySpec { lost: 1 << 4, ..five }, write(8)), 0, "no parity to keep up");
 }
@@ -317,7 +331,7 @@ fn parity_is_counted_for_the_processor() {
 fn copies_are_read_as_the_balance_says() {
     // Two far places read by turns: nearest keeps one drive at each.
     let total = |balance| {
-        let mut device = array(&ArraySpec { balance, ..spec(Level::Raid1, 2) }, &Small::default());
+        let mut device = array(&ArraySpec { balance, ..spec(RaidLevel::Raid1, 2) }, &SmallDrive::default());
         let mut now = Instant::ZERO;
         for turn in 0..20 {
             let lba = if turn % 2 == 0 { 0 } else { 7000 };
@@ -325,14 +339,14 @@ fn copies_are_read_as_the_balance_says() {
         }
         now
     };
-    let (nearest, first) = (total(Balance::Nearest), total(Balance::First));
+    let (nearest, first) = (total(ReadBalance::Nearest), total(ReadBalance::First));
     assert!(nearest < first, "{nearest:?} against {first:?}");
 }
 
 #[test]
 fn a_rebuild_keeps_to_its_rate_and_ends() {
-    let drive = Small::default().buffered(4, 256);
-    let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(Level::Raid5, 3) };
+    let drive = SmallDrive::default().buffered(4, 256);
+    let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
     let mut device = array(&spec, &drive);
     let bytes = device.layer().volumes()[0].sectors * 512;
     set(&mut device, Instant::ZERO, "array.lose", "2");

@@ -4,10 +4,10 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::{Adaptive, Hold};
+use seekwise_model::drive::profile::{AdaptiveDivision, ReadAheadHold};
 use seekwise_model::queue::Policy;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Small, conformance};
+use seekwise_model::testing::{SmallDrive, conformance};
 use seekwise_model::time::{Instant, Span};
 
 const REVOLUTION: u64 = 8_333_333;
@@ -49,8 +49,8 @@ fn at(nanos: u64) -> Instant {
     Instant::from_nanos(nanos)
 }
 
-fn round_writing() -> Small {
-    let mut small = Small::default().buffered(4, 16).write_back(3);
+fn round_writing() -> SmallDrive {
+    let mut small = SmallDrive::default().buffered(4, 16).write_back(3);
     small.cache.wraps = true;
     small.cache.destage_idle = Span::from_millis(1000);
     small
@@ -96,8 +96,8 @@ fn a_cut_loses_what_of_it_has_not_passed() {
 
 /// A read that continues where a segment ends, then at once one elsewhere: when the second begins its seek.
 fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
-    let mut small = Small::default().buffered(4, 32).queued(4, Policy::Fcfs);
-    small.cache.read_ahead.hold = if holds { Hold::Segment } else { Hold::Never };
+    let mut small = SmallDrive::default().buffered(4, 32).queued(4, Policy::Fcfs);
+    small.cache.read_ahead.hold = if holds { ReadAheadHold::Segment } else { ReadAheadHold::Never };
     small.cache.read_ahead.over_requested = true;
     small.cache.read_ahead.after = 2;
     small.firmware.queue.max_wait = max_wait;
@@ -127,7 +127,7 @@ fn a_streams_read_ahead_fills_its_segment_before_it_gives_way() {
 #[test]
 fn dirty_data_of_age_compete_with_commands() {
     let landed_at = |age: Option<Span>| {
-        let mut small = Small::default().buffered(4, 16).write_back(2).queued(8, Policy::Fcfs);
+        let mut small = SmallDrive::default().buffered(4, 16).write_back(2).queued(8, Policy::Fcfs);
         small.cache.destage_idle = Span::from_millis(1);
         small.cache.destage_age = age;
         small.cache.read_ahead.max = 0;
@@ -157,7 +157,7 @@ fn dirty_data_of_age_compete_with_commands() {
 #[test]
 fn what_has_been_read_to_its_end_is_given_up_first() {
     let hit_again = |discards: bool| {
-        let mut small = Small::default().buffered(2, 16);
+        let mut small = SmallDrive::default().buffered(2, 16);
         small.cache.read_ahead.max = 0;
         small.cache.read_ahead.discards = discards;
         let mut drive = small.drive();
@@ -176,8 +176,8 @@ fn what_has_been_read_to_its_end_is_given_up_first() {
 
 #[test]
 fn an_adaptive_buffer_keeps_the_contract() {
-    let mut small = Small::default().buffered(3, 85).write_back(2).queued(8, Policy::Sptf);
-    small.cache.adaptive = Some(Adaptive { sectors: 256, most: 16, dirty_percent: 75 });
+    let mut small = SmallDrive::default().buffered(3, 85).write_back(2).queued(8, Policy::Sptf);
+    small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75 });
     for seed in 0..40 {
         if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
             panic!("seed {seed}: {violation:?}");
@@ -187,8 +187,8 @@ fn an_adaptive_buffer_keeps_the_contract() {
 
 #[test]
 fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds() {
-    let mut small = Small::default().buffered(3, 341).write_back(2).queued(1, Policy::Sptf);
-    small.cache.adaptive = Some(Adaptive { sectors: 1024, most: 64, dirty_percent: 75 });
+    let mut small = SmallDrive::default().buffered(3, 341).write_back(2).queued(1, Policy::Sptf);
+    small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75 });
     small.cache.destage_idle = Span::from_millis(1);
     let mut drive = small.drive();
     let mut rng = Seed(1).stream("writes");
@@ -216,7 +216,7 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
 
 /// How long a program takes for `writes` sequential writes of four sectors, starting again after `area`.
 fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
-    let mut small = Small::default().buffered(6, 64).write_back(5);
+    let mut small = SmallDrive::default().buffered(6, 64).write_back(5);
     small.firmware.destage.policy = policy;
     let mut drive = small.drive();
     let mut now = Instant::ZERO;
@@ -241,7 +241,7 @@ fn a_stream_that_begins_anew_is_not_written_out_block_by_block() {
 /// The remainder of a stream is no longer spared after as many other writes as there are segments.
 #[test]
 fn the_end_of_a_stream_is_written_out_among_others() {
-    let mut small = Small::default().buffered(6, 64).write_back(5).queued(1, Policy::Fcfs);
+    let mut small = SmallDrive::default().buffered(6, 64).write_back(5).queued(1, Policy::Fcfs);
     small.firmware.destage.policy = Policy::Fcfs;
     small.cache.destage_idle = Span::from_millis(1000);
     let mut drive = small.drive();

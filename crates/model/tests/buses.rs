@@ -1,15 +1,15 @@
 //! What several drives on one cable cost one another, by hand: an IDE channel, a SCSI bus. And the contract on both.
 
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Op, Queuing, Request, Status};
-use seekwise_model::host::array::layout::{Level, Share, volumes};
-use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare, volumes};
+use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::channel::Channel;
 use seekwise_model::host::ports::Ports;
-use seekwise_model::host::scsi::{Scsi, ScsiSpec};
+use seekwise_model::host::scsi::{ScsiBus, ScsiSpec};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::Part;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Sight, Small, conformance, conformance_through, random_profile};
+use seekwise_model::testing::{SmallDrive, VolumeSight, conformance, conformance_through, random_profile};
 use seekwise_model::time::{Instant, Rate, Span};
 
 const BLANK: Request =
@@ -19,7 +19,7 @@ fn read(tag: u32, unit: u8, lba: u64) -> Request {
     Request { tag, unit, lba, stamp: u64::from(tag) + 1, ..BLANK }
 }
 
-fn ports(small: &Small, units: u32) -> Box<dyn Device> {
+fn ports(small: &SmallDrive, units: u32) -> Box<dyn Device> {
     Box::new(Ports::new((0..units).map(|_| Box::new(small.drive()) as Box<dyn Device>).collect()))
 }
 
@@ -36,7 +36,7 @@ fn of(done: &[Completion], tag: u32) -> Completion {
 }
 
 /// When a drive alone completes `request`, which arrives at `now`.
-fn alone(small: &Small, now: Instant, request: Request) -> Completion {
+fn alone(small: &SmallDrive, now: Instant, request: Request) -> Completion {
     let mut drive = small.drive();
     submit(&mut drive, now, Request { unit: 0, ..request });
     drive.proceed(Instant::FAR).expect("an answer")
@@ -46,7 +46,7 @@ fn alone(small: &Small, now: Instant, request: Request) -> Completion {
 
 #[test]
 fn the_slave_waits_for_the_master_seek_and_all() {
-    let small = Small::default();
+    let small = SmallDrive::default();
     let mut device = Channel::above(2, ports(&small, 2), 2);
     let (first, second) = (read(0, 0, 4_000), read(1, 1, 100));
     submit(&mut device, Instant::ZERO, first);
@@ -62,7 +62,7 @@ fn the_slave_waits_for_the_master_seek_and_all() {
 
 #[test]
 fn drives_on_channels_of_their_own_do_not_meet() {
-    let small = Small::default();
+    let small = SmallDrive::default();
     let four = [read(0, 0, 4_000), read(1, 1, 100), read(2, 2, 900), read(3, 3, 2_500)];
     let run = |drives| {
         let mut device = Channel::above(drives, ports(&small, 4), 4);
@@ -83,7 +83,7 @@ fn drives_on_channels_of_their_own_do_not_meet() {
 
 #[test]
 fn both_that_are_wanted_take_turns() {
-    let small = Small::default();
+    let small = SmallDrive::default();
     let mut device = Channel::above(2, ports(&small, 2), 2);
     let (mut order, mut tag) = (Vec::new(), 1);
     submit(&mut device, Instant::ZERO, read(0, 0, 0));
@@ -101,7 +101,7 @@ fn both_that_are_wanted_take_turns() {
 
 #[test]
 fn a_flush_has_the_channel_as_long_as_it_takes() {
-    let small = Small::default().buffered(8, 64).write_back(6);
+    let small = SmallDrive::default().buffered(8, 64).write_back(6);
     let mut device = Channel::above(2, ports(&small, 2), 2);
     submit(&mut device, Instant::ZERO, Request { op: Op::Write, lba: 4_000, ..BLANK });
     let written = device.proceed(Instant::FAR).expect("an answer").finished;
@@ -115,14 +115,14 @@ fn a_flush_has_the_channel_as_long_as_it_takes() {
 
 #[test]
 fn of_two_on_a_channel_neither_queues_and_one_alone_does() {
-    let small = Small::default().queued(8, Policy::Sptf);
+    let small = SmallDrive::default().queued(8, Policy::Sptf);
     let depth = |drives| Channel::above(drives, ports(&small, 2), 2).limits(1).depth;
     assert_eq!((depth(1), depth(2)), (8, 1));
 }
 
 #[test]
 fn what_waits_for_the_channel_can_be_taken_back() {
-    let small = Small::default();
+    let small = SmallDrive::default();
     let mut device = Channel::above(2, ports(&small, 2), 2);
     submit(&mut device, Instant::ZERO, read(0, 0, 4_000));
     submit(&mut device, Instant::ZERO, read(1, 1, 0));
@@ -139,8 +139,8 @@ const BUS: ScsiSpec =
     ScsiSpec { rate: 100_000_000, command: Span::from_micros(10), reconnect: Span::from_micros(8), fair: false };
 
 /// A drive whose own figures include the bus phases.
-fn scsi_drive() -> Small {
-    let mut small = Small::default().queued(8, Policy::Fcfs);
+fn scsi_drive() -> SmallDrive {
+    let mut small = SmallDrive::default().queued(8, Policy::Fcfs);
     small.link.rate = BUS.rate;
     small.link.write_rate = BUS.rate;
     small.link.command = Span::from_micros(20);
@@ -157,7 +157,7 @@ fn a_drive_alone_on_the_bus_loses_nothing() {
     for seed in 0..200 {
         let rng = &mut Seed(seed).stream("alone");
         let small = if rng.percent(50) { scsi_drive() } else { scsi_drive().buffered(8, 64).write_back(4) };
-        let mut device = Scsi::above(BUS, ports(&small, 1), 1);
+        let mut device = ScsiBus::above(BUS, ports(&small, 1), 1);
         let op = if rng.percent(50) { Op::Read } else { Op::Write };
         let request = Request { op, lba: rng.below(5_000), sectors: 1 + rng.below(120) as u32, ..BLANK };
         let now = Instant::from_nanos(rng.below(20_000_000));
@@ -180,14 +180,14 @@ fn a_stream_alone_on_the_bus_loses_nothing() {
             }
             done
         };
-        assert_eq!(run(&mut Scsi::above(BUS, ports(&small, 1), 1)), run(&mut small.drive()), "{op:?}");
+        assert_eq!(run(&mut ScsiBus::above(BUS, ports(&small, 1), 1)), run(&mut small.drive()), "{op:?}");
     }
 }
 
 #[test]
 fn the_host_hands_over_one_command_at_a_time() {
     let small = scsi_drive();
-    let mut device = Scsi::above(BUS, ports(&small, 3), 3);
+    let mut device = ScsiBus::above(BUS, ports(&small, 3), 3);
     (0..3).for_each(|unit| submit(&mut device, Instant::ZERO, read(u32::from(unit), unit, 1_000 * u64::from(unit))));
     let done = answers(&mut device);
     for unit in 0..3u8 {
@@ -205,7 +205,7 @@ fn the_host_hands_over_one_command_at_a_time() {
 fn data_cross_one_after_another_by_number() {
     let slow = ScsiSpec { rate: 1_000_000, ..BUS };
     let small = scsi_drive();
-    let mut device = Scsi::above(slow, ports(&small, 3), 3);
+    let mut device = ScsiBus::above(slow, ports(&small, 3), 3);
     (0..3).for_each(|unit| submit(&mut device, Instant::ZERO, read(u32::from(unit), unit, 1_000)));
     let done = answers(&mut device);
     let own = alone(&small, Instant::ZERO, read(0, 0, 1_000));
@@ -226,7 +226,7 @@ fn data_cross_one_after_another_by_number() {
 fn a_bus_that_is_wanted_all_the_time_gives_all_it_has() {
     let mut small = scsi_drive().buffered(4, 64);
     small.link.rate = 1_000_000_000;
-    let mut device = Scsi::above(BUS, ports(&small, 3), 3);
+    let mut device = ScsiBus::above(BUS, ports(&small, 3), 3);
     // Into the buffers, one after another.
     let mut now = Instant::ZERO;
     for unit in 0..3 {
@@ -256,7 +256,7 @@ fn a_lower_number_waits_for_ever_unless_arbitration_is_fair() {
     let small = scsi_drive().buffered(4, 64);
     let served = |fair| {
         let slow = ScsiSpec { rate: 1_000_000, fair, ..BUS };
-        let mut device = Scsi::above(slow, ports(&small, 3), 3);
+        let mut device = ScsiBus::above(slow, ports(&small, 3), 3);
         let mut counts = [0; 3];
         let ask = |device: &mut dyn Device, now, unit: u8, tag| submit(device, now, read(tag, unit, 0));
         (0..6u8).for_each(|index| ask(&mut device, Instant::ZERO, index % 3, u32::from(index)));
@@ -276,17 +276,17 @@ fn a_lower_number_waits_for_ever_unless_arbitration_is_fair() {
 // ---- the contract
 
 /// An array of two drives over `share`.
-fn arrayed(level: Level, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> Box<dyn Device>) {
+fn arrayed(level: RaidLevel, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> Box<dyn Device>) {
     let mut drive = random_profile(&mut Seed(seed).stream("buses"));
     drive.firmware.recovery_limit = None;
     let (count, chunk) = (level.least_members().max(3), 16);
     let spec = ArraySpec {
         members: count,
-        shares: vec![Share { level, permille: 1000 }],
+        shares: vec![VolumeShare { level, permille: 1000 }],
         chunk,
         depth: 8,
         queue: Discipline::plain(Policy::Fcfs),
-        balance: Balance::Nearest,
+        balance: ReadBalance::Nearest,
         parity: ParityWrite::Fewest,
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
@@ -294,7 +294,7 @@ fn arrayed(level: Level, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> Box<
     };
     let laid = volumes(&spec.shares, count, drive.drive().limits(0).sectors, u64::from(chunk));
     let make = || -> Box<dyn Device> { Box::new(Array::above(spec.clone(), share(ports(&drive, count), count))) };
-    if let Err(violation) = conformance_through(&make, drive.cut_sector, &Sight::of(&laid, 0), seed) {
+    if let Err(violation) = conformance_through(&make, drive.cut_sector, &VolumeSight::of(&laid, 0), seed) {
         panic!("{level:?}, seed {seed}: {violation:?}\n{drive:?}");
     }
 }
@@ -304,21 +304,21 @@ fn a_channel_and_a_bus_keep_the_contract() {
     let slow = ScsiSpec { rate: 2_000_000, command: Span::from_micros(300), fair: true, ..BUS };
     for kind in [Queuing::None, Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let depth = if kind == Queuing::None { 1 } else { 8 };
-        let mut small = Small::default().buffered(4, 64).write_back(2).queued(depth, Policy::Sptf);
+        let mut small = SmallDrive::default().buffered(4, 64).write_back(2).queued(depth, Policy::Sptf);
         small.link.queuing = kind;
         for seed in 0..10 {
             let one =
                 |drives| conformance(&|| Box::new(Channel::above(drives, ports(&small, 2), 2)), CutSector::Old, seed);
             assert_eq!((one(1).err(), one(2).err()), (None, None), "{kind:?}, seed {seed}");
-            let bus = |spec| conformance(&|| Box::new(Scsi::above(spec, ports(&small, 2), 2)), CutSector::Old, seed);
+            let bus = |spec| conformance(&|| Box::new(ScsiBus::above(spec, ports(&small, 2), 2)), CutSector::Old, seed);
             assert_eq!((bus(BUS).err(), bus(slow).err()), (None, None), "{kind:?}, seed {seed}");
         }
     }
     for seed in 0..15 {
-        for level in [Level::Linear, Level::Raid0, Level::Raid1, Level::Raid5] {
+        for level in [RaidLevel::Linear, RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid5] {
             arrayed(level, seed, &|below, units| Box::new(Channel::above(2, below, units)));
-            arrayed(level, seed, &|below, units| Box::new(Scsi::above(BUS, below, units)));
-            arrayed(level, seed, &|below, units| Box::new(Scsi::above(slow, below, units)));
+            arrayed(level, seed, &|below, units| Box::new(ScsiBus::above(BUS, below, units)));
+            arrayed(level, seed, &|below, units| Box::new(ScsiBus::above(slow, below, units)));
         }
     }
 }

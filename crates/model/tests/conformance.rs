@@ -7,20 +7,22 @@ use seekwise_model::block::{
     Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Queuing, Request,
     Status,
 };
-use seekwise_model::drive::recovery::Weak;
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::flash::{Flash, FlashSpec};
 use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::beside::Beside;
+use seekwise_model::host::beside::MixedDevices;
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::DriverSpec;
-use seekwise_model::host::identity::Identity;
+use seekwise_model::host::identity::IdentityLayer;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Layer, Small, Stack, conformance, conformance_through, random_array, random_stack};
+use seekwise_model::testing::{
+    Layer, SmallDrive, SmallStack, conformance, conformance_through, random_array, random_stack,
+};
 use seekwise_model::time::{Instant, Span};
 
-fn check(what: &str, stack: &Stack, seeds: std::ops::Range<u64>) {
+fn check(what: &str, stack: &SmallStack, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
             panic!("{what}, seed {seed}: {violation:?}\n{stack:?}");
@@ -28,15 +30,15 @@ fn check(what: &str, stack: &Stack, seeds: std::ops::Range<u64>) {
     }
 }
 
-fn bare(drive: Small) -> Stack {
-    Stack { drive, layers: vec![] }
+fn bare(drive: SmallDrive) -> SmallStack {
+    SmallStack { drive, layers: vec![] }
 }
 
-fn cached() -> Small {
-    Small::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
+fn cached() -> SmallDrive {
+    SmallDrive::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
 }
 
-fn of_kind(kind: Queuing) -> Small {
+fn of_kind(kind: Queuing) -> SmallDrive {
     let mut small = cached();
     small.link.queuing = kind;
     small
@@ -57,13 +59,13 @@ const DRIVER: Layer = Layer::Driver(DriverSpec::plain(64, 4, Discipline::plain(P
 
 #[test]
 fn a_plain_drive_keeps_the_contract() {
-    check("plain", &bare(Small::default()), 0..10);
+    check("plain", &bare(SmallDrive::default()), 0..10);
 }
 
 #[test]
 fn a_queueing_drive_keeps_the_contract() {
     for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
-        check("queue", &bare(Small::default().buffered(2, 32).queued(32, policy)), 0..5);
+        check("queue", &bare(SmallDrive::default().buffered(2, 32).queued(32, policy)), 0..5);
     }
 }
 
@@ -74,7 +76,7 @@ fn a_write_back_drive_keeps_the_contract() {
 
 #[test]
 fn layers_keep_the_contract() {
-    let layered = |layers| Stack { drive: cached(), layers };
+    let layered = |layers| SmallStack { drive: cached(), layers };
     check("identity", &layered(vec![Layer::Identity]), 0..5);
     check("controller", &layered(vec![CONTROLLER]), 0..10);
     check("driver", &layered(vec![DRIVER]), 0..10);
@@ -87,10 +89,10 @@ fn an_accelerator_keeps_the_contract() {
     for size in [4096, 64 * 1024, 16 << 20] {
         for write_back in [true, false] {
             let layer = || Layer::Accelerator(AcceleratorSpec { size, write_back, ..ACCELERATOR });
-            check("plain", &Stack { drive: Small::default(), layers: vec![layer()] }, 0..10);
-            check("cached", &Stack { drive: cached(), layers: vec![layer()] }, 0..10);
-            check("driven", &Stack { drive: of_kind(Queuing::Ncq), layers: vec![DRIVER, layer()] }, 0..10);
-            check("twice", &Stack { drive: cached(), layers: vec![layer(), DRIVER, layer()] }, 0..5);
+            check("plain", &SmallStack { drive: SmallDrive::default(), layers: vec![layer()] }, 0..10);
+            check("cached", &SmallStack { drive: cached(), layers: vec![layer()] }, 0..10);
+            check("driven", &SmallStack { drive: of_kind(Queuing::Ncq), layers: vec![DRIVER, layer()] }, 0..10);
+            check("twice", &SmallStack { drive: cached(), layers: vec![layer(), DRIVER, layer()] }, 0..5);
         }
     }
 }
@@ -99,11 +101,11 @@ fn an_accelerator_keeps_the_contract() {
 fn each_kind_of_queue_keeps_the_contract_with_weak_places() {
     for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let mut drive = of_kind(kind);
-        drive.weak = (0..40).map(|i| Weak { lba: i * 200 + 7, sectors: 3, retries: 1 + i as u32 % 4 }).collect();
+        drive.weak = (0..40).map(|i| WeakBlocks { lba: i * 200 + 7, sectors: 3, retries: 1 + i as u32 % 4 }).collect();
         drive.firmware.recovery_limit = Some(Span::from_millis(20));
         check("bare", &bare(drive.clone()), 0..10);
-        check("driven", &Stack { drive: drive.clone(), layers: vec![DRIVER] }, 0..10);
-        check("in company", &Stack { drive, layers: vec![CONTROLLER, DRIVER, DRIVER] }, 0..10);
+        check("driven", &SmallStack { drive: drive.clone(), layers: vec![DRIVER] }, 0..10);
+        check("in company", &SmallStack { drive, layers: vec![CONTROLLER, DRIVER, DRIVER] }, 0..10);
     }
 }
 
@@ -173,12 +175,13 @@ fn devices_beside_one_another_keep_the_contract() {
     for (unit, first, cut_sector) in
         [(0, 0, cached().cut_sector), (1, sectors, CutSector::Old), (2, sectors + STICK.sectors, cached().cut_sector)]
     {
-        let of = || Beside::above(vec![drive(), stick(), drive()]);
+        let of = || MixedDevices::above(vec![drive(), stick(), drive()]);
         for seed in 0..15 {
             let alone = || -> Box<dyn Device> { Box::new(Unit { of: Box::new(of()), unit, first }) };
             conformance(&alone, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}: {wrong:?}"));
-            let below =
-                || -> Box<dyn Device> { Box::new(Unit { of: Box::new(Identity::above(Box::new(of()))), unit, first }) };
+            let below = || -> Box<dyn Device> {
+                Box::new(Unit { of: Box::new(IdentityLayer::above(Box::new(of()))), unit, first })
+            };
             conformance(&below, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}, below: {wrong:?}"));
         }
     }
@@ -387,12 +390,12 @@ fn a_canary_that_differs_from_run_to_run_is_caught() {
     let made = Cell::new(0u64);
     let make = || -> Box<dyn Device> {
         made.set(made.get() + 1);
-        Box::new(Small { phase: made.get() << 60, ..cached() }.drive())
+        Box::new(SmallDrive { phase: made.get() << 60, ..cached() }.drive())
     };
     assert_eq!(verdict(&make), Some(8));
 }
 
-fn through_sight(stack: &Stack, seed: u64) {
+fn through_sight(stack: &SmallStack, seed: u64) {
     let sight = stack.sight();
     if let Err(violation) = conformance_through(&|| stack.build(), stack.drive.cut_sector, &sight, seed) {
         panic!("seed {seed}: {violation:?}\n{stack:?}");

@@ -3,24 +3,25 @@
 
 use std::collections::HashMap;
 
-use seekwise_model::block::{Control, Landing, LandingKind, Role, cut};
+use seekwise_model::block::{Control, Landing, LandingKind, MemberRole, cut};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
-    Checker, Client, Copies, Failure, Fault, Habits, Image, Promise, Stack, Tally, Toll, cuts, stack_to_cut,
+    ClientHabits, CutTally, DriveFault, DurabilityChecker, MemberImages, PowerFailure, Promise, SectorImage,
+    SmallStack, TestClient, Toll, cuts, stack_to_cut,
 };
 use seekwise_model::time::{Instant, Span};
 
-fn client(stack: &Stack, seed: u64) -> Client {
+fn client(stack: &SmallStack, seed: u64) -> TestClient {
     let mut rng = Seed(seed).stream("client");
     let device = stack.build();
     let limits = device.limits(0);
-    let habits = Habits::random(&limits, &mut rng);
-    let checker = Checker::new(Promise::of(&limits, stack.drive.cut_sector)).seeing(&stack.sight(), 0);
-    Client::new(device, checker, habits, rng)
+    let habits = ClientHabits::random(&limits, &mut rng);
+    let checker = DurabilityChecker::new(Promise::of(&limits, stack.drive.cut_sector)).seeing(&stack.sight(), 0);
+    TestClient::new(device, checker, habits, rng)
 }
 
 /// Instants of a run for cuts: random ones, and at, before and after events.
-fn instants(whole: &Client, end: Instant, rng: &mut Rng) -> Vec<Instant> {
+fn instants(whole: &TestClient, end: Instant, rng: &mut Rng) -> Vec<Instant> {
     let mut instants: Vec<Instant> = (0..6).map(|_| Instant::from_nanos(rng.below(end.nanos()))).collect();
     for _ in 0..6 {
         let Some(landing) = whole.landings.get(rng.below(whole.landings.len().max(1) as u64) as usize) else { break };
@@ -34,7 +35,7 @@ fn instants(whole: &Client, end: Instant, rng: &mut Rng) -> Vec<Instant> {
 }
 
 /// What each place holds for the caller: by role and block, the stamp, the number, and whether it can be read.
-fn places(landings: &[Landing]) -> HashMap<(Role, u64), (u64, u64, LandingKind)> {
+fn places(landings: &[Landing]) -> HashMap<(MemberRole, u64), (u64, u64, LandingKind)> {
     let on_medium = landings.iter().filter(|it| matches!(it.kind, LandingKind::Landed | LandingKind::Torn));
     let sectors = on_medium.flat_map(|it| (it.lba..it.end()).map(move |lba| ((it.role, lba), it)));
     sectors.map(|(place, it)| (place, (it.stamp, it.number, it.kind))).collect()
@@ -56,14 +57,14 @@ fn offline_is_real(seed: u64) {
         cut_off.keep();
         cut_off.work(at);
         cut_off.control(&Control::PowerCut);
-        let (mut told, mut left) = (Image::new(), Vec::new());
+        let (mut told, mut left) = (SectorImage::new(), Vec::new());
         cut::at(&whole.landings, at, unit, stack.drive.cut_sector, |part| left.push(part));
         left.iter().for_each(|part| told.apply(part));
         assert_eq!(told, cut_off.image, "seed {seed}, cut at {at:?}\n{stack:?}");
         assert_eq!(places(&left), places(&cut_off.landings), "seed {seed}, cut at {at:?}\n{stack:?}");
-        let mut copies = Copies::of(&stack);
+        let mut copies = MemberImages::of(&stack);
         copies.take(&left);
-        if let Err(breach) = copies.judge(&mut cut_off, Failure::Cut) {
+        if let Err(breach) = copies.judge(&mut cut_off, PowerFailure::Cut) {
             panic!("seed {seed}, cut at {at:?}: {breach:?}\n{stack:?}");
         }
     }
@@ -97,7 +98,7 @@ const EACH: u64 = 250;
 
 #[test]
 fn honest_drives_lose_nothing_durable() {
-    let mut sum = Tally::default();
+    let mut sum = CutTally::default();
     for seed in 0..STACKS {
         sum.add(&cuts(seed, EACH, None));
     }
@@ -108,7 +109,7 @@ fn honest_drives_lose_nothing_durable() {
 
 #[test]
 fn every_fault_is_caught() {
-    for (fault, name) in Fault::ALL {
+    for (fault, name) in DriveFault::ALL {
         let caught = (0..STACKS).filter(|&seed| cuts(seed, EACH, Some(fault)).broken() > 0).count() as u64;
         assert!(caught >= STACKS * 9 / 10, "{name} in {caught} of {STACKS} stacks");
     }

@@ -1,15 +1,17 @@
 //! What a driver's policies do, by hand: merging, the schedulers' orders, flushes, write-through, power-off, time-outs.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
-use seekwise_model::drive::profile::Cache;
-use seekwise_model::drive::recovery::Weak;
+use seekwise_model::drive::profile::CacheSpec;
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
-use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
-use seekwise_model::host::layer::Layered;
+use seekwise_model::host::driver::{
+    Driver, DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec,
+};
+use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::Part;
-use seekwise_model::testing::{Small, conformance};
+use seekwise_model::testing::{SmallDrive, conformance};
 use seekwise_model::time::{Instant, Span};
 
 const PLAIN: DriverSpec = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 64);
@@ -27,11 +29,11 @@ fn write(tag: u32, lba: u64) -> Request {
     request(tag, Op::Write, lba, 8)
 }
 
-fn cached() -> Small {
-    Small::default().buffered(8, 64).write_back(6)
+fn cached() -> SmallDrive {
+    SmallDrive::default().buffered(8, 64).write_back(6)
 }
 
-fn driver(spec: DriverSpec, small: &Small) -> Layered<Driver> {
+fn driver(spec: DriverSpec, small: &SmallDrive) -> LayeredDevice<Driver> {
     let mut driver = Driver::above(spec, Box::new(small.drive()));
     driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
     driver
@@ -53,7 +55,7 @@ fn tags(done: &[Completion]) -> Vec<u32> {
 
 #[test]
 fn neighbours_that_wait_become_one_command() {
-    let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &Small::default());
+    let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &SmallDrive::default());
     // The first is below at once; 2 joins behind 1, 3 before it; 4 overlaps, 5 is a write, 6 wants the medium.
     let forced = Request { flags: Flags::FUA, ..write(6, 2_008) };
     submit(&mut device, &[read(0, 0), read(1, 1_008), read(2, 1_016), read(3, 1_000), read(4, 1_004)]);
@@ -67,7 +69,7 @@ fn neighbours_that_wait_become_one_command() {
 
 #[test]
 fn a_command_grows_to_the_largest_transfer() {
-    let mut device = driver(DriverSpec { merge: true, max_transfer: 16, ..PLAIN }, &Small::default());
+    let mut device = driver(DriverSpec { merge: true, max_transfer: 16, ..PLAIN }, &SmallDrive::default());
     submit(&mut device, &[read(0, 4_000), read(1, 0), read(2, 8), read(3, 16), read(4, 24)]);
     let commands: u16 = answers(&mut device).iter().map(|completion| completion.effort.commands).sum();
     assert_eq!(commands, 3);
@@ -75,7 +77,7 @@ fn a_command_grows_to_the_largest_transfer() {
 
 #[test]
 fn landings_of_merged_writes_keep_their_stamps() {
-    let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &Small::default());
+    let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &SmallDrive::default());
     submit(&mut device, &[write(0, 4_000), write(1, 108), write(2, 100), write(3, 116)]);
     answers(&mut device);
     let landed = std::iter::from_fn(|| device.poll_landing()).filter(|landing| landing.kind == LandingKind::Landed);
@@ -111,7 +113,7 @@ fn flushes_go_to_a_drive_that_caches_writes() {
 #[test]
 fn a_drive_counts_its_seeks_and_their_turns() {
     let log = |places: &[u64]| {
-        let mut device = driver(PLAIN, &Small::default());
+        let mut device = driver(PLAIN, &SmallDrive::default());
         for (tag, &lba) in (0..).zip(places) {
             submit(&mut device, &[read(tag, lba)]);
         }
@@ -128,23 +130,23 @@ fn a_drive_counts_its_seeks_and_their_turns() {
 fn a_plug_waits_for_company_or_for_its_time() {
     let wait = Span::from_millis(3);
     let spec = DriverSpec { plug: Some(Plug { commands: 3, wait }), ..PLAIN };
-    let alone = driver(spec, &Small::default());
-    let first = |mut device: Layered<Driver>, requests: &[Request]| {
+    let alone = driver(spec, &SmallDrive::default());
+    let first = |mut device: LayeredDevice<Driver>, requests: &[Request]| {
         submit(&mut device, requests);
         answers(&mut device)[0].finished
     };
-    let plain = first(driver(PLAIN, &Small::default()), &[read(0, 0)]);
+    let plain = first(driver(PLAIN, &SmallDrive::default()), &[read(0, 0)]);
     let held = first(alone, &[read(0, 0)]);
     assert!(held >= Instant::ZERO + wait && held > plain);
     let three = [read(0, 0), read(1, 400), read(2, 800)];
-    assert_eq!(first(driver(spec, &Small::default()), &three), plain, "the third pulls the plug");
+    assert_eq!(first(driver(spec, &SmallDrive::default()), &three), plain, "the third pulls the plug");
 }
 
 #[test]
 fn deadline_prefers_reads_and_lets_writes_in_after_two_batches() {
     let spec = DeadlineSpec { fifo_batch: 2, ..DeadlineSpec::LINUX };
     let spec = DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN };
-    let mut device = driver(spec, &Small::default());
+    let mut device = driver(spec, &SmallDrive::default());
     let writes: Vec<Request> = (0..2).map(|i| write(100 + i, 3_000 + 100 * u64::from(i))).collect();
     let reads: Vec<Request> = (0..8).map(|i| read(i, 200 * u64::from(i))).collect();
     submit(&mut device, &[&reads[..1], &writes[..], &reads[1..]].concat());
@@ -157,7 +159,8 @@ fn deadline_prefers_reads_and_lets_writes_in_after_two_batches() {
 fn deadline_serves_what_has_expired() {
     let stuck = |read_expire| {
         let spec = DeadlineSpec { fifo_batch: 1, read_expire, ..DeadlineSpec::LINUX };
-        let mut device = driver(DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN }, &Small::default());
+        let mut device =
+            driver(DriverSpec { scheduler: SchedulerSpec::Deadline(spec), ..PLAIN }, &SmallDrive::default());
         // The oldest lies behind the sweep, the others ahead of it.
         let others: Vec<Request> = (2..40).map(|i| read(i, 1_000 + 100 * u64::from(i))).collect();
         submit(&mut device, &[&[read(0, 1_100), read(1, 0)], &others[..]].concat());
@@ -169,7 +172,7 @@ fn deadline_serves_what_has_expired() {
 
 /// Tags in order of completion: one program with many reads far up, one that reads block after block at the beginning.
 fn two_programs(scheduler: SchedulerSpec) -> usize {
-    let mut device = driver(DriverSpec { scheduler, ..PLAIN }, &Small::default());
+    let mut device = driver(DriverSpec { scheduler, ..PLAIN }, &SmallDrive::default());
     let many: Vec<Request> = (0..60).map(|i| read(100 + i, 2_000 + 40 * u64::from(i))).collect();
     submit(&mut device, &many);
     device.submit(Instant::ZERO, Request { origin: 1, ..read(0, 0) }).expect("room");
@@ -240,21 +243,21 @@ fn what_comes_after_a_barrier_waits_behind_it() {
 #[test]
 fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
     let spec = DriverSpec { flush: FlushPolicy::Drop, ..PLAIN };
-    let broken = |small: &Small| {
+    let broken = |small: &SmallDrive| {
         let make = || -> Box<dyn Device> { Box::new(Driver::above(spec, Box::new(small.drive()))) };
         (0..10).find_map(|seed| conformance(&make, small.cut_sector, seed).err()).map(|violation| violation.rule)
     };
     let mut cached = cached();
     cached.link.fua = false;
     assert_eq!(broken(&cached), Some(4));
-    assert_eq!(broken(&Small { cache: Cache::NONE, ..cached }), None);
+    assert_eq!(broken(&SmallDrive { cache: CacheSpec::NONE, ..cached }), None);
 }
 
 #[test]
 fn a_flush_stands_in_for_forced_unit_access() {
     let mut small = cached();
     small.link.fua = false;
-    let spec = DriverSpec { write_through: WriteThrough::Flush, ..PLAIN };
+    let spec = DriverSpec { write_through: ForcedWritePolicy::Flush, ..PLAIN };
     let mut device = driver(spec, &small);
     assert!(device.limits(0).fua && !small.drive().limits(0).fua);
     submit(&mut device, &[Request { flags: Flags::FUA, ..write(0, 2_000) }]);
@@ -277,19 +280,19 @@ fn what_a_power_off_loses_goes_by_the_driver() {
         }
         std::iter::from_fn(|| device.poll_landing()).filter(|landing| landing.kind != LandingKind::Landed).count()
     };
-    assert_eq!(lost(PowerOff::Orderly), 0);
-    assert!(lost(PowerOff::AtOnce) > 0, "via-ide's fault");
-    assert_eq!(lost(PowerOff::Pause(Span::from_secs(2))), 0, "the pause of the patched Windows 98");
-    assert!(lost(PowerOff::Pause(Span::from_nanos(1))) > 0, "too short a pause");
+    assert_eq!(lost(PowerOffPolicy::Orderly), 0);
+    assert!(lost(PowerOffPolicy::AtOnce) > 0, "via-ide's fault");
+    assert_eq!(lost(PowerOffPolicy::Pause(Span::from_secs(2))), 0, "the pause of the patched Windows 98");
+    assert!(lost(PowerOffPolicy::Pause(Span::from_nanos(1))) > 0, "too short a pause");
 }
 
 #[test]
 fn a_command_that_takes_too_long_is_sent_again_and_fails_at_last() {
     for kind in [Queuing::Ncq, Queuing::Scsi] {
-        let mut small = Small::default().queued(4, Policy::Fcfs);
+        let mut small = SmallDrive::default().queued(4, Policy::Fcfs);
         small.link.queuing = kind;
         // 30 revolutions, 250 ms; then as long as the time-out is short of that, in vain.
-        small.weak = vec![Weak { lba: 0, sectors: 1, retries: 30 }];
+        small.weak = vec![WeakBlocks { lba: 0, sectors: 1, retries: 30 }];
         let spec = |ms| DriverSpec { depth: 4, timeout: Some(Span::from_millis(ms)), retries: 2, ..PLAIN };
         let outcome = |ms: u64| {
             let mut device = driver(spec(ms), &small);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use seekwise_model::block::{Completion, Control, ControlError, Device, Flags, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::geometry::{Extent, Geometry, LayoutError, Order, Run, Zone};
+use seekwise_model::drive::geometry::{Extent, Geometry, LayoutError, SurfaceRun, TrackOrder, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
-use seekwise_model::drive::profile::After;
+use seekwise_model::drive::profile::OverheadAfter;
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Part;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Small, random_profile};
+use seekwise_model::testing::{SmallDrive, random_profile};
 use seekwise_model::time::{Instant, Span};
 
 /// A link that takes no time.
@@ -66,8 +66,8 @@ fn consecutive(count: u64, sectors: u32) -> Vec<(u64, u32)> {
     (0..count).map(|i| (i * u64::from(sectors), sectors)).collect()
 }
 
-fn swift() -> Small {
-    let mut small = Small::default();
+fn swift() -> SmallDrive {
+    let mut small = SmallDrive::default();
     (small.link.rate, small.link.write_rate) = (AT_ONCE, AT_ONCE);
     small
 }
@@ -78,23 +78,31 @@ fn near(found: u64, expected: u64, within: u64, what: &str) {
 
 // Places
 
-fn layouts() -> Vec<Small> {
-    let orders = [Order::Cylinder, Order::Switchback, Order::Serpentine(1), Order::Serpentine(5), Order::Serpentine(7)];
-    let plain = orders.map(|order| Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() });
+fn layouts() -> Vec<SmallDrive> {
+    let orders = [
+        TrackOrder::Cylinder,
+        TrackOrder::Switchback,
+        TrackOrder::Serpentine(1),
+        TrackOrder::Serpentine(5),
+        TrackOrder::Serpentine(7),
+    ];
+    let plain =
+        orders.map(|order| SmallDrive { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..SmallDrive::default() });
     let holes = [(0, 3), (17, 1), (20, 20), (60, 1), (61, 2), (400, 17), (700, 30)];
-    let holes = |small: Small| Small { holes: holes.to_vec(), ..small };
+    let holes = |small: SmallDrive| SmallDrive { holes: holes.to_vec(), ..small };
     let remaps = [(5, 1), (6, 729), (59, 60), (120, 700), (500, 0), (699, 18 + 4)];
-    let remaps = |small: Small| Small { remaps: remaps.to_vec(), ..holes(small) };
+    let remaps = |small: SmallDrive| SmallDrive { remaps: remaps.to_vec(), ..holes(small) };
     let [bare, behind] = [plain.clone(), plain.clone()];
     plain.into_iter().chain(bare.map(holes)).chain(behind.map(remaps)).collect()
 }
 
 #[test]
 fn blocks_go_on_behind_holes_and_no_block_lies_in_one() {
-    for order in [Order::Cylinder, Order::Switchback, Order::Serpentine(5)] {
-        let whole = Small { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..Small::default() };
+    for order in [TrackOrder::Cylinder, TrackOrder::Switchback, TrackOrder::Serpentine(5)] {
+        let whole = SmallDrive { order, heads: 3, zones: vec![(23, 17), (11, 8)], ..SmallDrive::default() };
         let holes = vec![(0, 3), (17, 1), (20, 20), (61, 2), (400, 17)];
-        let (slots, geometry) = (whole.geometry().expect("fits"), Small { holes: holes.clone(), ..whole }.geometry());
+        let (slots, geometry) =
+            (whole.geometry().expect("fits"), SmallDrive { holes: holes.clone(), ..whole }.geometry());
         let geometry = geometry.expect("fits");
         let is_used = |slot: &u64| !holes.iter().any(|hole| (hole.0..hole.0 + hole.1).contains(slot));
         let used: Vec<u64> = (0..slots.sectors()).filter(is_used).collect();
@@ -111,7 +119,7 @@ fn blocks_go_on_behind_holes_and_no_block_lies_in_one() {
 
 #[test]
 fn every_other_cylinder_runs_its_heads_backwards() {
-    let small = Small { order: Order::Switchback, heads: 3, zones: vec![(5, 8)], ..Small::default() };
+    let small = SmallDrive { order: TrackOrder::Switchback, heads: 3, zones: vec![(5, 8)], ..SmallDrive::default() };
     let geometry = small.geometry().expect("fits");
     let heads: Vec<u8> = (0..15).map(|track| geometry.extent(track * 8, 1).head).collect();
     assert_eq!(heads, [0, 1, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 0, 1, 2]);
@@ -163,7 +171,7 @@ fn an_extent_is_what_its_blocks_are() {
 #[test]
 fn slips_shift_and_remaps_move() {
     // Cylinders of two tracks of 64 slots; slot 3 slipped, five spares at the end of the first cylinder.
-    let small = Small { holes: vec![(3, 1), (123, 5)], remaps: vec![(10, 124)], ..Small::default() };
+    let small = SmallDrive { holes: vec![(3, 1), (123, 5)], remaps: vec![(10, 124)], ..SmallDrive::default() };
     let geometry = small.geometry().expect("fits");
     let (before, behind) = (geometry.extent(0, u32::MAX), geometry.extent(3, u32::MAX));
     assert_eq!(before.sectors, 3);
@@ -182,8 +190,8 @@ fn slips_shift_and_remaps_move() {
 
 #[test]
 fn a_layout_that_contradicts_itself_is_refused_by_name() {
-    let sound = Small { holes: vec![(10, 2), (20, 4)], remaps: vec![(5, 10), (30, 20)], ..Small::default() };
-    let geometry = |change: fn(&mut Small)| {
+    let sound = SmallDrive { holes: vec![(10, 2), (20, 4)], remaps: vec![(5, 10), (30, 20)], ..SmallDrive::default() };
+    let geometry = |change: fn(&mut SmallDrive)| {
         let mut small = sound.clone();
         change(&mut small);
         small.geometry().map(|_| ())
@@ -203,7 +211,7 @@ fn a_layout_that_contradicts_itself_is_refused_by_name() {
 
 #[test]
 fn each_zone_is_checked_field_by_field() {
-    let run = Run { head: 0, first: 1, backwards: true, tracks: 2, sectors_per_track: 9, angle: 0, skew: 0 };
+    let run = SurfaceRun { head: 0, first: 1, backwards: true, tracks: 2, sectors_per_track: 9, angle: 0, skew: 0 };
     let sound = Zone {
         first_cylinder: 3,
         cylinders: 4,
@@ -242,14 +250,14 @@ fn each_zone_is_checked_field_by_field() {
 
 #[test]
 fn neighbouring_tracks_are_turned_by_the_skew() {
-    for order in [Order::Cylinder, Order::Switchback, Order::Serpentine(4)] {
-        let small = Small { order, heads: 2, zones: vec![(8, 64)], ..Small::default() };
+    for order in [TrackOrder::Cylinder, TrackOrder::Switchback, TrackOrder::Serpentine(4)] {
+        let small = SmallDrive { order, heads: 2, zones: vec![(8, 64)], ..SmallDrive::default() };
         let (geometry, skews) = (small.geometry().expect("fits"), small.skews());
         for track in 0..15u64 {
             let (one, next) = (geometry.extent(track * 64, 1), geometry.extent(track * 64 + 64, 1));
             let surface_ends = match order {
-                Order::Cylinder | Order::Switchback => track % 2 == 0,
-                Order::Serpentine(tracks) => (track + 1) % u64::from(tracks) == 0,
+                TrackOrder::Cylinder | TrackOrder::Switchback => track % 2 == 0,
+                TrackOrder::Serpentine(tracks) => (track + 1) % u64::from(tracks) == 0,
             };
             let skew = if surface_ends { skews.head } else { skews.cylinder };
             assert_eq!(next.angle.wrapping_sub(one.angle), skew, "{order:?}, track {track}");
@@ -312,7 +320,7 @@ fn back_to_back_requests_lose_no_revolution_without_overhead() {
 #[test]
 fn back_to_back_requests_lose_a_revolution_with_overhead() {
     let mut small = swift();
-    small.overhead.read_miss = After::both(Span::from_micros(1));
+    small.overhead.read_miss = OverheadAfter::both(Span::from_micros(1));
     let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Read, &consecutive(10, 1));
     for pair in done.windows(2) {
         let took = pair[1].finished.since(pair[0].finished).nanos();
@@ -389,11 +397,11 @@ fn a_whole_track_without_latency_takes_one_revolution() {
 
 // The buffer
 
-fn streaming() -> Small {
-    let mut small = Small { zones: vec![(60, 500)], ..Small::default() };
+fn streaming() -> SmallDrive {
+    let mut small = SmallDrive { zones: vec![(60, 500)], ..SmallDrive::default() };
     small.link.rate = 150_000_000;
-    small.overhead.read_miss = After::both(Span::from_micros(300));
-    small.overhead.read_hit = After::both(Span::from_micros(100));
+    small.overhead.read_miss = OverheadAfter::both(Span::from_micros(300));
+    small.overhead.read_hit = OverheadAfter::both(Span::from_micros(100));
     small
 }
 
@@ -434,9 +442,9 @@ fn scattered(count: u64) -> Vec<(u64, u32)> {
 
 #[test]
 fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
-    let mut small = Small { zones: vec![(80, 64)], ..Small::default() }.buffered(8, 64).write_back(5);
+    let mut small = SmallDrive { zones: vec![(80, 64)], ..SmallDrive::default() }.buffered(8, 64).write_back(5);
     small.cache.destage_idle = Span::from_secs(1);
-    small.overhead.write_hit = After::both(Span::from_micros(50));
+    small.overhead.write_hit = OverheadAfter::both(Span::from_micros(50));
     let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
     for completion in &done[..5] {
         let took = completion.finished.since(completion.submitted);
@@ -456,9 +464,9 @@ fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
 
 #[test]
 fn a_write_longer_than_a_segment_is_cached_in_several() {
-    let mut small = Small::default().buffered(8, 64).write_back(5);
+    let mut small = SmallDrive::default().buffered(8, 64).write_back(5);
     small.cache.destage_idle = Span::from_secs(1);
-    small.overhead.write_hit = After::both(Span::from_micros(50));
+    small.overhead.write_hit = OverheadAfter::both(Span::from_micros(50));
     for (sectors, fits) in [(64, true), (65, true), (5 * 64, true), (5 * 64 + 1, false), (1_000, false)] {
         let mut drive = small.drive();
         drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
@@ -488,7 +496,7 @@ fn writes_longer_than_the_buffer_run_at_media_rate() {
 
 #[test]
 fn a_flush_waits_for_what_is_dirty() {
-    let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
+    let mut small = SmallDrive::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
@@ -507,7 +515,7 @@ fn a_flush_waits_for_what_is_dirty() {
 
 #[test]
 fn an_empty_flush_costs_its_command() {
-    let mut small = Small::default().buffered(8, 64).write_back(5);
+    let mut small = SmallDrive::default().buffered(8, 64).write_back(5);
     small.overhead.flush = Span::from_micros(40);
     small.overhead.completion = Span::from_micros(5);
     small.link.command = Span::from_micros(3);
@@ -517,7 +525,7 @@ fn an_empty_flush_costs_its_command() {
 
 #[test]
 fn a_flush_does_not_hurry_what_came_after_it() {
-    let mut small = Small::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
+    let mut small = SmallDrive::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
@@ -535,7 +543,7 @@ fn a_flush_does_not_hurry_what_came_after_it() {
 
 #[test]
 fn a_read_broken_off_leaves_nothing_in_the_buffer() {
-    let mut drive = Small::default().buffered(4, 64).write_back(2).queued(4, Policy::Fcfs).drive();
+    let mut drive = SmallDrive::default().buffered(4, 64).write_back(2).queued(4, Policy::Fcfs).drive();
     let at = |us: u64| Instant::from_nanos(us * 1_000);
     drive.submit(at(0), request(0, Op::Read, 3_000, 8)).expect("room");
     drive.submit(at(10), request(1, Op::Write, 3_000, 8)).expect("room");
@@ -549,11 +557,11 @@ fn a_read_broken_off_leaves_nothing_in_the_buffer() {
 #[test]
 fn write_back_needs_a_buffer() {
     let on = Control::Set { key: "cache.write_back", value: "on" };
-    let mut bare = Small::default();
+    let mut bare = SmallDrive::default();
     assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
     bare.cache.dirty_segments = 3;
     assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
-    let mut drive = Small { cache: bare.cache, ..Small::default() }.buffered(4, 64).drive();
+    let mut drive = SmallDrive { cache: bare.cache, ..SmallDrive::default() }.buffered(4, 64).drive();
     assert_eq!(drive.control(Instant::ZERO, &on), Ok(()));
     assert!(drive.limits(0).volatile_cache);
 }

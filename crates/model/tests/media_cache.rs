@@ -3,23 +3,23 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::MediaCache;
+use seekwise_model::drive::profile::MediaCacheSpec;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Promise, Small, conformance_to, stack_to_cut};
+use seekwise_model::testing::{Promise, SmallDrive, conformance_to, stack_to_cut};
 use seekwise_model::time::{Instant, Span};
 
 /// Sixteen segments of 16 sectors, all of which may be dirty; a media cache of `slots`; idle after 100 ms.
-fn with(slots: u64) -> Small {
-    let mut small = Small::default().buffered(16, 16).write_back(16);
+fn with(slots: u64) -> SmallDrive {
+    let mut small = SmallDrive::default().buffered(16, 16).write_back(16);
     small.cache.read_ahead.max = 0;
     small.cache.destage_idle = Span::from_millis(100);
     small.holes = vec![(4096, 512)];
     small.cache.media_cache =
-        (slots > 0).then_some(MediaCache { stretches: 1, slots, first_slot: 4096, stride: 0, largest: 8 });
+        (slots > 0).then_some(MediaCacheSpec { stretches: 1, slots, first_slot: 4096, stride: 0, largest: 8 });
     small
 }
 
-fn drive(small: &Small) -> Drive {
+fn drive(small: &SmallDrive) -> Drive {
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
     drive

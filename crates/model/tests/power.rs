@@ -6,19 +6,19 @@ use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::{Faults, Profile};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Promise, Sight, Small, conformance_to, random_stack};
+use seekwise_model::testing::{Promise, SmallDrive, VolumeSight, conformance_to, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 const REVOLUTION: Span = Span::from_nanos(8_333_333);
 
 /// Four segments of a track, all of which may be dirty; destaged after a second without commands.
-fn cached() -> Small {
-    let mut small = Small::default().buffered(4, 64).write_back(4);
+fn cached() -> SmallDrive {
+    let mut small = SmallDrive::default().buffered(4, 64).write_back(4);
     small.cache.destage_idle = Span::from_secs(1);
     small
 }
 
-fn drive(small: &Small) -> Drive {
+fn drive(small: &SmallDrive) -> Drive {
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
     drive
@@ -60,7 +60,7 @@ fn sectors(landings: &[Landing], kind: LandingKind) -> u32 {
 #[test]
 fn fua_goes_to_the_medium_unless_it_is_ignored() {
     for ignores_fua in [false, true] {
-        let mut drive = drive(&Small { faults: Faults { ignores_fua, ..Faults::default() }, ..cached() });
+        let mut drive = drive(&SmallDrive { faults: Faults { ignores_fua, ..Faults::default() }, ..cached() });
         assert!(drive.limits(0).fua);
         let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::FUA, 32, 8);
         assert_eq!(response(&written) < Span::from_micros(10), ignores_fua, "{written:?}");
@@ -73,7 +73,7 @@ fn fua_goes_to_the_medium_unless_it_is_ignored() {
 #[test]
 fn a_flush_waits_unless_it_is_acknowledged_early() {
     for early_flush in [false, true] {
-        let mut drive = drive(&Small { faults: Faults { early_flush, ..Faults::default() }, ..cached() });
+        let mut drive = drive(&SmallDrive { faults: Faults { early_flush, ..Faults::default() }, ..cached() });
         let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
         let flushed = answer(&mut drive, written.finished, Op::Flush, Flags::NONE, 0, 0);
         assert_eq!(response(&flushed) == Span::ZERO, early_flush, "{flushed:?}");
@@ -88,7 +88,7 @@ fn a_flush_waits_unless_it_is_acknowledged_early() {
 fn an_early_flush_leaves_the_destaging_as_it_was() {
     let landed = |flush: bool| {
         let faults = Faults { early_flush: true, ..Faults::default() };
-        let mut drive = drive(&Small { faults, ..cached() });
+        let mut drive = drive(&SmallDrive { faults, ..cached() });
         let mut last = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
         if flush {
             last = answer(&mut drive, last.finished, Op::Flush, Flags::NONE, 0, 0);
@@ -104,7 +104,7 @@ fn an_early_flush_leaves_the_destaging_as_it_was() {
 fn a_power_off_waits_for_destaging_unless_it_is_forgotten() {
     for forgets_on_power_off in [false, true] {
         let faults = Faults { forgets_on_power_off, ..Faults::default() };
-        let mut drive = drive(&Small { faults, ..cached() });
+        let mut drive = drive(&SmallDrive { faults, ..cached() });
         let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
         drive.control(written.finished, &Control::PowerOff).expect("an orderly end");
         assert_eq!(drive.poll_timeout().is_none(), forgets_on_power_off, "off at once");
@@ -129,7 +129,7 @@ fn a_power_off_that_is_not_waited_for_loses_the_buffer() {
 #[test]
 fn a_write_cache_that_is_off_holds_nothing_unless_it_lies() {
     for caches_when_off in [false, true] {
-        let mut small = Small { faults: Faults { caches_when_off, ..Faults::default() }, ..cached() };
+        let mut small = SmallDrive { faults: Faults { caches_when_off, ..Faults::default() }, ..cached() };
         small.cache.write_back = false;
         let mut drive = drive(&small);
         assert!(!drive.limits(0).volatile_cache);
@@ -142,7 +142,7 @@ fn a_write_cache_that_is_off_holds_nothing_unless_it_lies() {
 
 #[test]
 fn a_protected_buffer_outlives_a_cut() {
-    let mut drive = drive(&Small { protected: true, ..cached() });
+    let mut drive = drive(&SmallDrive { protected: true, ..cached() });
     let written = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
     let forced = answer(&mut drive, written.finished, Op::Write, Flags::FUA, 320, 8);
     let flushed = answer(&mut drive, forced.finished, Op::Flush, Flags::NONE, 0, 0);
@@ -151,7 +151,7 @@ fn a_protected_buffer_outlives_a_cut() {
     let left = cut(&mut drive, flushed.finished);
     assert_eq!(sectors(&left, LandingKind::Landed), 16, "{left:?}");
     // With the write cache off it writes through like any drive.
-    let mut off = Small { protected: true, ..cached() };
+    let mut off = SmallDrive { protected: true, ..cached() };
     off.cache.write_back = false;
     let written = answer(&mut off.drive(), Instant::ZERO, Op::Write, Flags::NONE, 32, 8);
     assert!(response(&written) > Span::from_millis(1), "{written:?}");
@@ -218,7 +218,7 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
         let device = || stack.build();
         let plain = Promise::of(&device().limits(0), stack.drive.cut_sector);
         let promise = Promise { saves_buffer: true, ..plain };
-        if let Err(violation) = conformance_to(&device, promise, &Sight::default(), seed) {
+        if let Err(violation) = conformance_to(&device, promise, &VolumeSight::default(), seed) {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
         }
     }
@@ -226,7 +226,7 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
 
 /// Cached writes at these blocks, then a cut at a given time after destaging began: the blocks that are there.
 fn survivors(policy: Policy, blocks: &[u64], after: Span) -> Vec<u64> {
-    let mut small = Small::default().buffered(16, 64).write_back(16);
+    let mut small = SmallDrive::default().buffered(16, 64).write_back(16);
     small.firmware.destage = Discipline::plain(policy);
     small.cache.destage_idle = Span::from_millis(100);
     let mut drive = drive(&small);
@@ -261,7 +261,7 @@ fn survivors_are_the_first_of_the_destage_order() {
 #[test]
 fn half_a_physical_sector_costs_a_revolution() {
     let gap = |middle: u32| {
-        let mut small = Small { physical_sector: 4096, cut_sector: CutSector::Old, ..cached() }.buffered(4, 32);
+        let mut small = SmallDrive { physical_sector: 4096, cut_sector: CutSector::Old, ..cached() }.buffered(4, 32);
         small.cache.destage_idle = Span::from_millis(10);
         let mut drive = drive(&small);
         let first = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 0, middle);

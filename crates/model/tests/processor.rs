@@ -1,14 +1,14 @@
 //! The processor by hand: what a request costs, which request waits for a core, what programmed I/O takes.
 
 use seekwise_model::block::{Completion, Device, Flags, Op, Request, Status};
-use seekwise_model::host::array::layout::{Level, Share};
-use seekwise_model::host::array::{Array, ArraySpec, Balance, ParityWrite};
-use seekwise_model::host::controller::{Coalesce, Controller, ControllerSpec, Programmed};
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
+use seekwise_model::host::controller::{Controller, ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use seekwise_model::host::ports::Ports;
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::{Effort, Part};
-use seekwise_model::testing::Small;
+use seekwise_model::testing::SmallDrive;
 use seekwise_model::time::{Instant, Span};
 
 const SPEC: ProcessorSpec = ProcessorSpec {
@@ -24,7 +24,7 @@ const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 1 };
 
 fn drive() -> Box<dyn Device> {
-    Box::new(Small::default().queued(8, Policy::Fcfs).drive())
+    Box::new(SmallDrive::default().queued(8, Policy::Fcfs).drive())
 }
 
 fn ask(device: &mut dyn Device, now: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
@@ -41,20 +41,20 @@ fn of(done: &[Completion], tag: u32) -> Completion {
 
 #[test]
 fn parity_is_paid_for_when_the_request_comes_back() {
-    let share = Share { level: Level::Raid5, permille: 1000 };
+    let share = VolumeShare { level: RaidLevel::Raid5, permille: 1000 };
     let spec = ArraySpec {
         members: 3,
         shares: vec![share],
         chunk: 16,
         depth: 8,
         queue: Discipline::plain(Policy::Fcfs),
-        balance: Balance::First,
+        balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
         rebuild_rate: 1_000_000,
         rebuild_run: 16,
         lost: 0,
     };
-    let members = (0..3).map(|_| Box::new(Small::default().drive()) as Box<dyn Device>).collect();
+    let members = (0..3).map(|_| Box::new(SmallDrive::default().drive()) as Box<dyn Device>).collect();
     let mut device = Processor::above(SPEC, Box::new(Array::above(spec, Box::new(Ports::new(members)))));
     // A whole row: 32 sectors of data make the parity, and three commands go down.
     device.submit(Instant::ZERO, Request { op: Op::Write, sectors: 32, ..BLANK }).expect("room");
@@ -103,7 +103,7 @@ fn the_systems_work_goes_before_a_programs() {
 }
 
 fn programmed(mode: u64) -> Box<dyn Device> {
-    let programmed = Some(Programmed { rate: mode, block: 16 });
+    let programmed = Some(ProgrammedIo { rate: mode, block: 16 });
     let spec = ControllerSpec { programmed, ..ControllerSpec::plain(1, Span::ZERO, 1_000_000_000) };
     Box::new(Controller::above(spec, drive()))
 }
@@ -130,7 +130,7 @@ fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
 
 #[test]
 fn commands_that_are_done_together_share_an_interrupt() {
-    let coalesce = Some(Coalesce { count: 3, wait: Span::from_millis(500) });
+    let coalesce = Some(InterruptCoalescing { count: 3, wait: Span::from_millis(500) });
     let spec = ControllerSpec { coalesce, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
     let mut device = Controller::above(spec, drive());
     for tag in 0..4 {

@@ -3,12 +3,12 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::recovery::Weak;
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::host::driver::{Driver, DriverSpec};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::Part;
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Small, random_profile};
+use seekwise_model::testing::{SmallDrive, random_profile};
 use seekwise_model::time::{Instant, Span};
 
 /// 7,200 rpm: 60 s / 7,200 = 8.333333 ms, rounded down.
@@ -68,8 +68,8 @@ fn of(done: &[Completion], tag: u32) -> Completion {
     *done.iter().find(|completion| completion.tag == tag).expect("answered")
 }
 
-fn queued(kind: Queuing, depth: u32, policy: Policy) -> Small {
-    let mut small = Small::default().queued(depth, policy);
+fn queued(kind: Queuing, depth: u32, policy: Policy) -> SmallDrive {
+    let mut small = SmallDrive::default().queued(depth, policy);
     small.link.queuing = kind;
     small
 }
@@ -390,17 +390,17 @@ fn a_command_waits_for_data_on_the_same_bus() {
 
 // Weak places
 
-fn weak(lba: u64, sectors: u32, retries: u32) -> Weak {
-    Weak { lba, sectors, retries }
+fn weak(lba: u64, sectors: u32, retries: u32) -> WeakBlocks {
+    WeakBlocks { lba, sectors, retries }
 }
 
 #[test]
 fn a_weak_place_costs_a_revolution_a_try() {
     for (limit, retries) in [(None, 0), (None, 7), (Some(100), 12)] {
-        let sound = Small::default();
-        let mut small = Small { weak: vec![weak(12, 2, retries)], ..sound.clone() };
+        let sound = SmallDrive::default();
+        let mut small = SmallDrive { weak: vec![weak(12, 2, retries)], ..sound.clone() };
         small.firmware.recovery_limit = limit.map(Span::from_millis);
-        let ask = |small: &Small, lba: u64| {
+        let ask = |small: &SmallDrive, lba: u64| {
             let mut drive = small.drive();
             submit(&mut drive, Instant::ZERO, &[read(0, lba)]);
             answers(&mut drive)[0]
@@ -419,9 +419,9 @@ fn a_weak_place_costs_a_revolution_a_try() {
 
 #[test]
 fn recovery_ends_at_its_limit() {
-    let mut small = Small { weak: vec![weak(10, 1, 3), weak(20, 1, 4)], ..Small::default() };
-    let sound = Small::default();
-    let ask = |small: &Small| {
+    let mut small = SmallDrive { weak: vec![weak(10, 1, 3), weak(20, 1, 4)], ..SmallDrive::default() };
+    let sound = SmallDrive::default();
+    let ask = |small: &SmallDrive| {
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 30)]);
         answers(&mut drive)[0]
@@ -441,7 +441,7 @@ fn recovery_ends_at_its_limit() {
 
 #[test]
 fn what_was_not_read_is_not_in_the_buffer_and_a_write_makes_it_sound() {
-    let mut small = Small { weak: vec![weak(100, 4, 9)], ..Small::default() }.buffered(4, 512);
+    let mut small = SmallDrive { weak: vec![weak(100, 4, 9)], ..SmallDrive::default() }.buffered(4, 512);
     small.firmware.recovery_limit = Some(Span::from_millis(20));
     let mut drive = small.drive();
     let mut now = Instant::ZERO;
@@ -472,7 +472,7 @@ fn what_was_not_read_is_not_in_the_buffer_and_a_write_makes_it_sound() {
 
 // Errors
 
-fn failing(kind: Queuing) -> Small {
+fn failing(kind: Queuing) -> SmallDrive {
     let mut small = queued(kind, 8, Policy::Fcfs);
     small.weak = vec![weak(100, 1, 9)];
     small.firmware.recovery_limit = Some(Span::from_millis(20));
@@ -527,7 +527,7 @@ fn the_driver_sends_again_what_went_down_with_another() {
 // The tail
 
 /// An endless stream of sequential reads, and one read elsewhere: how long that waits, up to `end`.
-fn beside_a_stream(small: &Small, depth: u32, end: Span) -> Span {
+fn beside_a_stream(small: &SmallDrive, depth: u32, end: Span) -> Span {
     let mut drive = small.drive();
     let mut next = 0u64;
     let mut ahead = |tag: u32| {
@@ -551,7 +551,7 @@ fn beside_a_stream(small: &Small, depth: u32, end: Span) -> Span {
     end
 }
 
-fn prefetching(queue: Discipline) -> Small {
+fn prefetching(queue: Discipline) -> SmallDrive {
     let mut small = queued(Queuing::Ncq, 32, Policy::Sptf).buffered(8, 256);
     (small.cache.read_ahead.over_requested, small.zones) = (true, vec![(400, 64)]);
     small.firmware.queue = queue;
@@ -580,7 +580,7 @@ fn a_reader_beside_a_stream_starves_without_ageing() {
 
 /// The longest time of an access to the medium on a small drive: a seek over all cylinders and a revolution on every
 /// track, with all the retries of weak places.
-fn longest_access(small: &Small) -> Span {
+fn longest_access(small: &SmallDrive) -> Span {
     let turn = Span::from_nanos(60_000_000_000_000 / small.millirpm + 1);
     let tracks = 2 + 300 / u64::from(small.zones.iter().map(|zone| zone.1).min().unwrap_or(1));
     let tries: u64 = small.weak.iter().map(|weak| u64::from(weak.retries)).sum();
@@ -589,7 +589,7 @@ fn longest_access(small: &Small) -> Span {
 }
 
 /// Endless random loads of reads that hit and miss, cached and uncached writes, and flushes.
-fn longest_queue_wait(small: &Small, seed: u64) -> (Span, Span) {
+fn longest_queue_wait(small: &SmallDrive, seed: u64) -> (Span, Span) {
     let (mut drive, mut rng): (Drive, Rng) = (small.drive(), Seed(seed).stream("load"));
     let sectors = drive.limits(0).sectors;
     let stream_share = [0, 50, 90][rng.below(3) as usize];

@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, Status};
 use seekwise_model::engine::Engine;
-use seekwise_model::engine::computing::Computing;
-use seekwise_model::files::call::Handle;
+use seekwise_model::engine::computing::ComputeSource;
+use seekwise_model::files::call::OpenMode;
 use seekwise_model::files::pagecache::PageCacheSpec;
 use seekwise_model::files::program::{
-    BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, Doing, FileSet, PlaybackSpec, RecordsSpec,
+    BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, FileSet, PlaybackSpec, ProgramSpec, RecordsSpec,
     RegistrySpec, ScanSpec, ScratchSpec, UnpackSpec,
 };
 use seekwise_model::files::scene::{Operation, ProgramPlan, Scene, SceneSpec, VolumePlan};
-use seekwise_model::files::system::{Family, SystemSpec};
-use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, Format, Host, NtfsSpec};
+use seekwise_model::files::system::{SystemFamily, SystemSpec};
+use seekwise_model::files::volume::{Aging, Alignment, Ext4Spec, Fat32Spec, FatDriver, NtfsSpec, VolumeFormat};
 use seekwise_model::record::{DriveLog, Effort, Part, Parts, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
@@ -76,19 +76,19 @@ impl Device for Steady {
     }
 }
 
-const FAT32: Format = Format::Fat32(Fat32Spec { cluster: None, host: Host::Nt });
-const NTFS: Format = Format::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
+const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
 
 fn set(files: u32, bytes: u64) -> FileSet {
     FileSet { files, bytes, spread: 0, directory: 50 }
 }
 
-fn volume(format: Format) -> VolumePlan {
+fn volume(format: VolumeFormat) -> VolumePlan {
     VolumePlan { unit: 0, bytes: 8 << 30, format, aging: Aging::NONE, files: set(0, 0) }
 }
 
-fn scene(family: Family, format: Format, doing: impl IntoIterator<Item = Doing>) -> SceneSpec {
-    let plan = |(at, doing): (usize, Doing)| ProgramPlan {
+fn scene(family: SystemFamily, format: VolumeFormat, doing: impl IntoIterator<Item = ProgramSpec>) -> SceneSpec {
+    let plan = |(at, doing): (usize, ProgramSpec)| ProgramPlan {
         name: format!("program {at}"),
         doing,
         after: Vec::new(),
@@ -128,7 +128,7 @@ impl Ran {
 fn run_on(spec: &SceneSpec, limits: Limits) -> Ran {
     let mut records = Vec::new();
     let scene = Scene::new(spec, &limits, Seed(7)).expect("fits");
-    let mut engine = Engine::new(Computing::new(scene, &limits), Steady::default());
+    let mut engine = Engine::new(ComputeSource::new(scene, &limits), Steady::default());
     engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("comes to its end");
     let end = engine.now();
     let scene = engine.into_parts().0.into_source();
@@ -149,7 +149,7 @@ fn copy(files: FileSet) -> CopySpec {
         set: files,
         block: 32 << 10,
         buffers: 0,
-        handle: Handle::Cached,
+        handle: OpenMode::Cached,
         moves: false,
         sync: false,
         file_time: Span::ZERO,
@@ -173,27 +173,27 @@ fn database() -> DatabaseSpec {
         group: true,
         checkpoint: Some(Span::from_millis(500)),
         spread: 90,
-        data_handle: Handle::Cached,
-        log_handle: Handle::Cached,
+        data_handle: OpenMode::Cached,
+        log_handle: OpenMode::Cached,
         time: MS,
         pause: Span::ZERO,
     }
 }
 
 /// One of each kind of program, with its number of operations.
-fn all() -> Vec<(Doing, usize)> {
+fn all() -> Vec<(ProgramSpec, usize)> {
     [of_many_files(), of_few_files()].concat()
 }
 
 /// Programs that copy, read and write sets of files.
-fn of_many_files() -> Vec<(Doing, usize)> {
-    let (handle, file_time) = (Handle::Cached, MS);
+fn of_many_files() -> Vec<(ProgramSpec, usize)> {
+    let (handle, file_time) = (OpenMode::Cached, MS);
     let pair = CopySpec { buffers: 4, moves: true, sync: true, ..copy(set(20, 5 << 20)) };
     vec![
-        (Doing::Copy(copy(set(20, 5 << 20))), 20),
-        (Doing::Copy(pair), 20),
+        (ProgramSpec::Copy(copy(set(20, 5 << 20))), 20),
+        (ProgramSpec::Copy(pair), 20),
         (
-            Doing::Scan(ScanSpec {
+            ProgramSpec::Scan(ScanSpec {
                 volume: 0,
                 set: set(30, 3 << 20),
                 block: 64 << 10,
@@ -206,7 +206,7 @@ fn of_many_files() -> Vec<(Doing, usize)> {
             30,
         ),
         (
-            Doing::Unpack(UnpackSpec {
+            ProgramSpec::Unpack(UnpackSpec {
                 volume: 0,
                 set: set(30, 3 << 20),
                 packed: 30,
@@ -222,30 +222,30 @@ fn of_many_files() -> Vec<(Doing, usize)> {
 }
 
 /// Programs that use a few files again and again, or start a system.
-fn of_few_files() -> Vec<(Doing, usize)> {
-    let (handle, time) = (Handle::Cached, MS);
+fn of_few_files() -> Vec<(ProgramSpec, usize)> {
+    let (handle, time) = (OpenMode::Cached, MS);
     let files = set(50, 20 << 20);
     let boot = |ahead| {
         let spec = BootSpec { volume: 0, set: files, phases: 3, reads: 40, most: 32 << 10, ahead, time };
-        (Doing::Boot(spec), 3)
+        (ProgramSpec::Boot(spec), 3)
     };
     vec![
         boot(0),
         boot(8),
         (
-            Doing::Registry(RegistrySpec {
+            ProgramSpec::Registry(RegistrySpec {
                 volume: 0,
                 hives: 3,
                 hive: 1 << 20,
                 flushes: 20,
                 pages: 4,
-                handle: Handle::Direct,
+                handle: OpenMode::Direct,
                 time,
             }),
             20,
         ),
         (
-            Doing::Document(DocumentSpec {
+            ProgramSpec::Document(DocumentSpec {
                 volume: 0,
                 bytes: 100_000,
                 block: 4096,
@@ -257,10 +257,10 @@ fn of_few_files() -> Vec<(Doing, usize)> {
             }),
             5,
         ),
-        (Doing::Records(records(1)), 50),
-        (Doing::Records(records(10)), 5),
+        (ProgramSpec::Records(records(1)), 50),
+        (ProgramSpec::Records(records(10)), 5),
         (
-            Doing::Scratch(ScratchSpec {
+            ProgramSpec::Scratch(ScratchSpec {
                 volume: 0,
                 bytes: 64 << 20,
                 strokes: 5,
@@ -268,12 +268,12 @@ fn of_few_files() -> Vec<(Doing, usize)> {
                 block: 128 << 10,
                 tiles: 10,
                 tile: 128 << 10,
-                handle: Handle::Direct,
+                handle: OpenMode::Direct,
                 time,
             }),
             5,
         ),
-        (Doing::Database(database()), 200),
+        (ProgramSpec::Database(database()), 200),
     ]
 }
 
@@ -289,7 +289,7 @@ fn records(transaction: u32) -> RecordsSpec {
         writes: 5,
         flushes: 5,
         bytes: 512,
-        handle: Handle::Cached,
+        handle: OpenMode::Cached,
         time: MS,
     }
 }
@@ -297,14 +297,14 @@ fn records(transaction: u32) -> RecordsSpec {
 #[test]
 fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
     let systems = [
-        (Family::WindowsNt, FAT32, PageCacheSpec::windows_nt(4 << 20)),
-        (Family::WindowsNt, NTFS, PageCacheSpec::windows_nt(4 << 20)),
+        (SystemFamily::WindowsNt, FAT32, PageCacheSpec::windows_nt(4 << 20)),
+        (SystemFamily::WindowsNt, NTFS, PageCacheSpec::windows_nt(4 << 20)),
         (
-            Family::Windows98,
-            Format::Fat32(Fat32Spec { cluster: None, host: Host::Windows98 }),
+            SystemFamily::Windows98,
+            VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Windows98 }),
             PageCacheSpec::windows_98(4 << 20),
         ),
-        (Family::Linux, Format::Ext4(Ext4Spec::default()), PageCacheSpec::linux(4 << 20)),
+        (SystemFamily::Linux, VolumeFormat::Ext4(Ext4Spec::default()), PageCacheSpec::linux(4 << 20)),
     ];
     for (family, format, cache) in systems {
         for (doing, count) in all() {
@@ -325,7 +325,7 @@ fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
 
 #[test]
 fn a_copy_reads_and_writes_by_turns() {
-    let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Copy(copy(set(1, 128 << 10)))]));
+    let ran = run(&scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Copy(copy(set(1, 128 << 10)))]));
     let blocks = ran.records.iter().filter(|record| record.request.sectors == 64);
     let ops: Vec<Op> = blocks.map(|record| record.request.op).collect();
     assert_eq!(ops, [Op::Read, Op::Write].repeat(4));
@@ -338,7 +338,11 @@ fn a_copy_reads_and_writes_by_turns() {
 #[test]
 fn a_reader_is_ahead_of_its_writer_by_no_more_than_its_buffers() {
     let ahead = |buffers| {
-        let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Copy(CopySpec { buffers, ..copy(set(1, 1 << 20)) })]));
+        let ran = run(&scene(
+            SystemFamily::WindowsNt,
+            NTFS,
+            [ProgramSpec::Copy(CopySpec { buffers, ..copy(set(1, 1 << 20)) })],
+        ));
         let (mut ahead, mut most) = (0i32, 0);
         for record in ran.records.iter().filter(|record| record.request.sectors == 64) {
             ahead += if record.request.op == Op::Read { 1 } else { -1 };
@@ -355,7 +359,11 @@ fn a_reader_is_ahead_of_its_writer_by_no_more_than_its_buffers() {
 #[test]
 fn a_move_leaves_nothing_behind() {
     let count = |moves: bool| {
-        let ran = run(&scene(Family::WindowsNt, FAT32, [Doing::Copy(CopySpec { moves, ..copy(set(10, 1 << 20)) })]));
+        let ran = run(&scene(
+            SystemFamily::WindowsNt,
+            FAT32,
+            [ProgramSpec::Copy(CopySpec { moves, ..copy(set(10, 1 << 20)) })],
+        ));
         (ran.scene.system().volume(0).count(), ran.scene.system().volume(1).count())
     };
     // The root and a directory on each.
@@ -365,7 +373,7 @@ fn a_move_leaves_nothing_behind() {
 #[test]
 fn one_program_waits_for_another() {
     let scan = all()[2].0;
-    let mut spec = scene(Family::WindowsNt, NTFS, [scan, scan]);
+    let mut spec = scene(SystemFamily::WindowsNt, NTFS, [scan, scan]);
     spec.programs[0].after = vec![1];
     spec.programs[0].cold = true;
     let ran = run(&spec);
@@ -379,35 +387,37 @@ fn one_program_waits_for_another() {
 /// A document that is saved is another file each time, and the one before is gone.
 #[test]
 fn a_walk_over_a_volume_finds_what_is_there_when_it_comes_by() {
-    let document = of_few_files().into_iter().find(|one| matches!(one.0, Doing::Document(_))).expect("one of each").0;
+    let document =
+        of_few_files().into_iter().find(|one| matches!(one.0, ProgramSpec::Document(_))).expect("one of each").0;
     let walk = ScanSpec {
         volume: 0,
         set: set(0, 0),
         block: 64 << 10,
         head: 4096,
         whole: 100,
-        handle: Handle::Cached,
+        handle: OpenMode::Cached,
         file_time: MS,
         mebibyte_time: Span::ZERO,
     };
     let shifts = DefragmentSpec { volume: 0, set: set(0, 0), file_time: MS, chunk_time: MS };
-    let walked = |walk: Doing, after: Vec<usize>| {
-        let mut spec = scene(Family::WindowsNt, FAT32, [document, walk]);
+    let walked = |walk: ProgramSpec, after: Vec<usize>| {
+        let mut spec = scene(SystemFamily::WindowsNt, FAT32, [document, walk]);
         spec.volumes[0].files = set(20, 4 << 20);
         spec.volumes[0].aging = Aging { fragments: 400, gap_kib: 64 };
         spec.programs[1].after = after;
         run(&spec).operations().iter().filter(|one| one.program == 1).count()
     };
     let of_twenty = |count: usize| (15..=22).contains(&count);
-    assert!(of_twenty(walked(Doing::Scan(walk), vec![])) && of_twenty(walked(Doing::Scan(walk), vec![0])));
-    assert!(of_twenty(walked(Doing::Defragment(shifts), vec![0])));
+    assert!(of_twenty(walked(ProgramSpec::Scan(walk), vec![])) && of_twenty(walked(ProgramSpec::Scan(walk), vec![0])));
+    assert!(of_twenty(walked(ProgramSpec::Defragment(shifts), vec![0])));
 }
 
 #[test]
 fn whoever_writes_pauses_before_each_save_but_the_first() {
-    let one = of_few_files().into_iter().find_map(|one| if let Doing::Document(it) = one.0 { Some(it) } else { None });
+    let one =
+        of_few_files().into_iter().find_map(|one| if let ProgramSpec::Document(it) = one.0 { Some(it) } else { None });
     let spec = DocumentSpec { saves: 5, pause: Span::from_secs(7), ..one.expect("one of each") };
-    let ran = run(&scene(Family::WindowsNt, NTFS, [Doing::Document(spec)]));
+    let ran = run(&scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Document(spec)]));
     let saves = ran.operations();
     let pauses: Vec<Span> = saves.windows(2).map(|pair| pair[1].began.since(pair[0].ended)).collect();
     assert_eq!((saves.len(), pauses), (5, vec![Span::from_secs(7); 4]));
@@ -415,7 +425,7 @@ fn whoever_writes_pauses_before_each_save_but_the_first() {
 
 #[test]
 fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
-    let mut spec = scene(Family::WindowsNt, NTFS, [Doing::Database(database()), all()[2].0]);
+    let mut spec = scene(SystemFamily::WindowsNt, NTFS, [ProgramSpec::Database(database()), all()[2].0]);
     spec.runtime = Some(Span::from_millis(100));
     let ran = run(&spec);
     assert!(ran.end < Instant::ZERO + Span::from_millis(120), "what was on its way ends: {:?}", ran.end);
@@ -431,8 +441,8 @@ fn a_scene_ends_when_it_is_to_and_with_the_last_that_it_waits_for() {
 fn a_group_commits_with_fewer_flushes_and_each_alone_with_as_many() {
     let flushes = |group: bool| {
         let spec = DatabaseSpec { group, checkpoint: None, ..database() };
-        let format = Format::Ext4(Ext4Spec::default());
-        run(&scene(Family::Linux, format, [Doing::Database(spec)])).count(Op::Flush)
+        let format = VolumeFormat::Ext4(Ext4Spec::default());
+        run(&scene(SystemFamily::Linux, format, [ProgramSpec::Database(spec)])).count(Op::Flush)
     };
     let (together, alone) = (flushes(true), flushes(false));
     assert!(alone >= 200, "{alone}");
@@ -441,15 +451,16 @@ fn a_group_commits_with_fewer_flushes_and_each_alone_with_as_many() {
 
 #[test]
 fn records_in_a_transaction_are_flushed_together() {
-    let flushes =
-        |transaction| run(&scene(Family::WindowsNt, FAT32, [Doing::Records(records(transaction))])).count(Op::Flush);
+    let flushes = |transaction| {
+        run(&scene(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Records(records(transaction))])).count(Op::Flush)
+    };
     // Five writes of each of 50, each followed by one; of each of 5 transactions, five files.
     assert_eq!((flushes(1), flushes(10)), (250, 25));
 }
 
 #[test]
 fn a_forced_write_is_followed_by_a_flush_where_there_is_no_fua() {
-    let spec = scene(Family::WindowsNt, FAT32, [Doing::Records(records(1))]);
+    let spec = scene(SystemFamily::WindowsNt, FAT32, [ProgramSpec::Records(records(1))]);
     let issued = |fua, volatile_cache| run_on(&spec, Limits { fua, volatile_cache, ..LIMITS }).end;
     let (with, without, uncached) = (issued(true, true), issued(false, true), issued(false, false));
     assert!(without > with, "a flush for each");
@@ -458,10 +469,14 @@ fn a_forced_write_is_followed_by_a_flush_where_there_is_no_fua() {
 
 #[test]
 fn a_defragmenter_leaves_files_in_one_piece() {
-    let doing =
-        Doing::Defragment(DefragmentSpec { volume: 0, set: set(0, 0), file_time: Span::ZERO, chunk_time: Span::ZERO });
+    let doing = ProgramSpec::Defragment(DefragmentSpec {
+        volume: 0,
+        set: set(0, 0),
+        file_time: Span::ZERO,
+        chunk_time: Span::ZERO,
+    });
     for format in [FAT32, NTFS] {
-        let mut spec = scene(Family::WindowsNt, format, [doing]);
+        let mut spec = scene(SystemFamily::WindowsNt, format, [doing]);
         spec.volumes[0].aging = Aging { fragments: 400, gap_kib: 1024 };
         spec.volumes[0].files = set(40, 40 << 20);
         let pieces = |scene: &Scene| {
@@ -477,16 +492,16 @@ fn a_defragmenter_leaves_files_in_one_piece() {
 
 #[test]
 fn a_playback_has_the_counts_that_were_published() {
-    let doing = Doing::Playback(PlaybackSpec {
+    let doing = ProgramSpec::Playback(PlaybackSpec {
         volume: 0,
         span: 1 << 30,
         counts: [152, 430, 74, 20],
         bytes: [10_700_000, 9_500_000],
         run: 8,
-        handle: Handle::Direct,
+        handle: OpenMode::Direct,
         time: Span::ZERO,
     });
-    let ran = run(&scene(Family::WindowsNt, NTFS, [doing]));
+    let ran = run(&scene(SystemFamily::WindowsNt, NTFS, [doing]));
     let data = |op: Op| {
         let own = ran.records.iter().filter(|record| record.request.op == op && record.request.sectors > 16);
         let sizes: Vec<u64> = own.map(|record| u64::from(record.request.sectors) * 512).collect();

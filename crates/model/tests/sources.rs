@@ -2,26 +2,26 @@
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{Completion, Counted, Device, Flags, Next, Op, Request, Source};
+use seekwise_model::block::{Accounting, Completion, Device, Flags, Op, Request, Source, SourcePoll};
 use seekwise_model::engine::Engine;
-use seekwise_model::engine::computing::Computing;
+use seekwise_model::engine::computing::ComputeSource;
 use seekwise_model::engine::fingerprint::Fingerprint;
-use seekwise_model::engine::joined::Joined;
-use seekwise_model::files::buffered::{Buffered, BufferedSpec, Opening};
+use seekwise_model::engine::joined::JoinedSources;
+use seekwise_model::files::buffered::{BufferedSource, BufferedSpec, FileOpenFlags};
 use seekwise_model::files::pagecache::PageCacheSpec;
-use seekwise_model::files::system::{Family, SystemSpec};
+use seekwise_model::files::system::{SystemFamily, SystemSpec};
 use seekwise_model::host::processor::{Processor, ProcessorSpec};
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Record;
-use seekwise_model::testing::Small;
+use seekwise_model::testing::SmallDrive;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::replay::{Replay, Row, Timing};
+use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
 
 const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
 
-fn rows(count: u64, op: Op) -> Vec<Row> {
-    let row = |i: u64| Row {
+fn rows(count: u64, op: Op) -> Vec<ReplayRow> {
+    let row = |i: u64| ReplayRow {
         op,
         lba: i * 517 % 5_000,
         sectors: 8,
@@ -40,7 +40,7 @@ fn records<S: Source>(source: S, device: impl Device) -> (Vec<Record>, S) {
 }
 
 fn drive() -> impl Device {
-    Small::default().queued(8, Policy::Fcfs).drive()
+    SmallDrive::default().queued(8, Policy::Fcfs).drive()
 }
 
 /// The part of a record that does not depend on other sources.
@@ -52,7 +52,7 @@ fn asked(record: &Record) -> (Op, u64) {
 fn joined_sources_share_a_device_and_are_told_apart() {
     let (reads, writes) = (rows(40, Op::Read), rows(25, Op::Write));
     let boxed = |rows, timing| Box::new(Replay::new(rows, timing)) as Box<dyn Source + '_>;
-    let joined = Joined::new().with(boxed(&reads, Timing::Think), 3).with(boxed(&writes, Timing::Arrival), 1);
+    let joined = JoinedSources::new().with(boxed(&reads, Timing::Think), 3).with(boxed(&writes, Timing::Arrival), 1);
     assert_eq!(joined.sources().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
     let (all, _) = records(joined, drive());
     for (origin, rows) in [(0, &reads), (3, &writes)] {
@@ -70,7 +70,7 @@ fn a_source_joined_to_none_is_as_it_was() {
     let rows = rows(60, Op::Read);
     for timing in [Timing::Think, Timing::Arrival] {
         let (alone, _) = records(Replay::new(&rows, timing), drive());
-        let (joined, _) = records(Joined::new().with(Replay::new(&rows, timing), 1), drive());
+        let (joined, _) = records(JoinedSources::new().with(Replay::new(&rows, timing), 1), drive());
         assert_eq!(format!("{alone:?}"), format!("{joined:?}"));
     }
 }
@@ -79,13 +79,17 @@ fn a_source_joined_to_none_is_as_it_was() {
 struct Forced(u32);
 
 impl Source for Forced {
-    fn next(&mut self, _: Instant) -> Next {
+    fn next(&mut self, _: Instant) -> SourcePoll {
         self.0 += 1;
         let write = Request { op: Op::Write, flags: Flags::PRIORITY.with(Flags::FLUSH_FOLLOWS), ..BLANK };
-        Next::Request(if self.0.is_multiple_of(2) { Request { op: Op::Flush, sectors: 0, ..BLANK } } else { write })
+        SourcePoll::Request(if self.0.is_multiple_of(2) {
+            Request { op: Op::Flush, sectors: 0, ..BLANK }
+        } else {
+            write
+        })
     }
-    fn complete(&mut self, _: Instant, _: &Completion) -> Counted {
-        Counted::Out
+    fn complete(&mut self, _: Instant, _: &Completion) -> Accounting {
+        Accounting::Out
     }
 }
 
@@ -97,7 +101,7 @@ fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches(
             source.watch();
         }
         let mut flags = Vec::new();
-        while let Next::Request(request) = source.next(Instant::ZERO) {
+        while let SourcePoll::Request(request) = source.next(Instant::ZERO) {
             flags.push(request.flags);
         }
         assert_eq!(source.issued(), most);
@@ -112,22 +116,22 @@ fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches(
 }
 
 /// A job whose reads and writes go through a page cache of a megabyte.
-fn buffered(rows: &[Row], through: bool) -> Buffered<Replay<'_>> {
+fn buffered(rows: &[ReplayRow], through: bool) -> BufferedSource<Replay<'_>> {
     let cache = PageCacheSpec::linux(1 << 20);
-    let system = SystemSpec { family: Family::Linux, largest: 256, cache: Some(cache) };
-    let opening = Opening { direct: false, through, invalidate: true };
-    let limits = Small::default().buffered(4, 64).write_back(2).drive().limits(0);
-    Buffered::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, &limits)
+    let system = SystemSpec { family: SystemFamily::Linux, largest: 256, cache: Some(cache) };
+    let opening = FileOpenFlags { direct: false, through, invalidate: true };
+    let limits = SmallDrive::default().buffered(4, 64).write_back(2).drive().limits(0);
+    BufferedSource::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, &limits)
 }
 
-fn row(op: Op, lba: u64, sectors: u32) -> Row {
-    Row { op, lba, sectors, arrival: Span::ZERO, think: Span::ZERO }
+fn row(op: Op, lba: u64, sectors: u32) -> ReplayRow {
+    ReplayRow { op, lba, sectors, arrival: Span::ZERO, think: Span::ZERO }
 }
 
 #[test]
 fn what_is_in_memory_is_read_from_there() {
     let rows = [row(Op::Read, 1000, 8); 50];
-    let source = Computing::new(buffered(&rows, false), &drive().limits(0));
+    let source = ComputeSource::new(buffered(&rows, false), &drive().limits(0));
     let (records, source) = records(source, drive());
     assert_eq!(records.len(), 50, "each is recorded, though the device had one");
     assert!(records[0].response() > Span::from_millis(1), "the first is the drive's: {:?}", records[0].response());
@@ -145,9 +149,9 @@ fn what_is_in_memory_is_read_from_there() {
 #[test]
 fn a_flush_writes_out_what_is_dirty_and_a_handle_that_writes_through_each_write() {
     let writes = |count: u64| (0..count).map(|i| row(Op::Write, i * 400, 8)).collect::<Vec<_>>();
-    let run = |rows: &[Row], through| {
-        let source = Fingerprint::new(Computing::new(buffered(rows, through), &drive().limits(0)), u64::MAX);
-        let (records, source) = records(source, Small::default().buffered(4, 64).write_back(2).drive());
+    let run = |rows: &[ReplayRow], through| {
+        let source = Fingerprint::new(ComputeSource::new(buffered(rows, through), &drive().limits(0)), u64::MAX);
+        let (records, source) = records(source, SmallDrive::default().buffered(4, 64).write_back(2).drive());
         (records, source.issued())
     };
     let quick = |record: &Record| record.response() < Span::from_micros(20);
@@ -168,11 +172,11 @@ struct Door {
 }
 
 impl Source for Door {
-    fn next(&mut self, _: Instant) -> Next {
-        self.brought.pop_front().map_or(Next::Completion, Next::Request)
+    fn next(&mut self, _: Instant) -> SourcePoll {
+        self.brought.pop_front().map_or(SourcePoll::Completion, SourcePoll::Request)
     }
-    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
-        Counted::In { worker: 0, intended: completion.submitted, served: None }
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
+        Accounting::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
 
@@ -212,21 +216,21 @@ struct Program {
 }
 
 impl Source for Program {
-    fn next(&mut self, _: Instant) -> Next {
+    fn next(&mut self, _: Instant) -> SourcePoll {
         match (self.in_flight, self.steps) {
-            (true, _) => return Next::Completion,
-            (false, 6) => return Next::Done,
+            (true, _) => return SourcePoll::Completion,
+            (false, 6) => return SourcePoll::Done,
             _ => {}
         }
         self.in_flight = true;
         self.steps += 1;
-        Next::Request(match self.steps % 2 {
+        SourcePoll::Request(match self.steps % 2 {
             0 => Request { op: Op::Compute, sectors: 300, ..BLANK },
             _ => Request { lba: u64::from(self.steps) * 700, ..BLANK },
         })
     }
 
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         assert_eq!(completion.finished, now);
         assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
         self.in_flight = false;
@@ -234,14 +238,14 @@ impl Source for Program {
             assert_eq!(completion.finished.since(completion.submitted), Span::from_micros(300));
             self.computed.push(now);
         }
-        Counted::In { worker: 0, intended: completion.submitted, served: None }
+        Accounting::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
 
 #[test]
 fn computing_passes_as_time_where_there_is_no_processor() {
     let run = |device: Box<dyn Device>| {
-        let source = Computing::new(Program::default(), &device.limits(0));
+        let source = ComputeSource::new(Program::default(), &device.limits(0));
         let (records, source) = records(source, device);
         (records.len(), source.into_source().computed)
     };

@@ -3,11 +3,11 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::Hold;
+use seekwise_model::drive::profile::ReadAheadHold;
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Part;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::{Small, random_profile};
+use seekwise_model::testing::{SmallDrive, random_profile};
 use seekwise_model::time::{Instant, Span};
 
 const REVOLUTION: u64 = 8_333_333;
@@ -46,7 +46,7 @@ fn one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u3
 /// is never slower than without it.
 #[test]
 fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
-    let mut drive = Small::default().buffered(4, 128).drive();
+    let mut drive = SmallDrive::default().buffered(4, 128).drive();
     let mut now = Instant::ZERO;
     for tag in 0..400 {
         submit(&mut drive, now, request(tag, Op::Read, u64::from(tag) * 4, 4));
@@ -64,7 +64,7 @@ fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
 #[test]
 fn requests_longer_than_a_segment_stream() {
     for sectors in [31, 32, 33, 48, 64, 100] {
-        let mut drive = Small::default().buffered(4, 32).drive();
+        let mut drive = SmallDrive::default().buffered(4, 32).drive();
         let count = 6_400 / u64::from(sectors);
         let took = one_by_one(&mut drive, Op::Read, (0..count).map(|n| (n * u64::from(sectors), sectors)));
         let passing = count * u64::from(sectors) * SECTOR;
@@ -78,7 +78,7 @@ fn requests_longer_than_a_segment_stream() {
 #[test]
 fn a_read_ahead_begins_behind_the_read_that_the_profile_says() {
     for after in 1..4 {
-        let mut small = Small::default().buffered(4, 32);
+        let mut small = SmallDrive::default().buffered(4, 32);
         small.cache.read_ahead.after = after;
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
@@ -107,7 +107,9 @@ fn no_stream_keeps_a_command_beyond_its_limit() {
         small.firmware.queue.max_wait = Some(limit);
         small.cache.read_ahead.max = small.cache.read_ahead.max.max(256);
         small.cache.read_ahead.min = 128;
-        small.cache.read_ahead.hold = [Hold::Never, Hold::Track, Hold::Segment, Hold::Stream][rng.below(4) as usize];
+        small.cache.read_ahead.hold =
+            [ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream]
+                [rng.below(4) as usize];
         let mut drive = small.drive();
         let far = drive.limits(0).sectors - 1;
         submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 4));
@@ -150,7 +152,9 @@ fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
         small.firmware.queue.max_wait = Some(limit);
         small.firmware.destage.max_wait = None;
         small.cache.read_ahead.max = small.cache.read_ahead.max.max(256);
-        small.cache.read_ahead.hold = [Hold::Never, Hold::Track, Hold::Segment, Hold::Stream][rng.below(4) as usize];
+        small.cache.read_ahead.hold =
+            [ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream]
+                [rng.below(4) as usize];
         let mut drive = small.drive();
         let half = drive.limits(0).sectors / 2;
         let (mut place, mut begun) = (0, [Instant::ZERO; 3]);
@@ -202,11 +206,11 @@ fn files(mut drive: Drive, places: &[u64], (reads, sectors): (u32, u32), depth: 
 #[test]
 fn more_outstanding_is_no_slower() {
     const FILES: u32 = 8;
-    for hold in [Hold::Never, Hold::Track, Hold::Segment, Hold::Stream] {
+    for hold in [ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream] {
         let mut lost = Vec::new();
         for seed in 0..100 {
             let mut rng = Seed(seed).stream("files");
-            let mut small = Small::default().buffered(4, [64, 128, 256][rng.below(3) as usize]);
+            let mut small = SmallDrive::default().buffered(4, [64, 128, 256][rng.below(3) as usize]);
             small.zones = vec![(200, [64, 100, 128][rng.below(3) as usize])];
             small.phase = rng.next_u64();
             small.firmware.zero_latency = rng.percent(50);
@@ -237,8 +241,8 @@ fn more_outstanding_is_no_slower() {
 
 // Cached writes
 
-fn cached(segments: u32, sectors: u32) -> Small {
-    let mut small = Small::default().buffered(segments, sectors).write_back(segments);
+fn cached(segments: u32, sectors: u32) -> SmallDrive {
+    let mut small = SmallDrive::default().buffered(segments, sectors).write_back(segments);
     small.cache.read_ahead.max = 0;
     small.cache.destage_idle = Span::from_secs(10);
     small
@@ -344,7 +348,7 @@ fn a_run_fills_while_it_drains() {
 
 /// How long a write takes from its submission, on a drive of 4096-byte sectors that has read nothing.
 fn write(lba: u64, sectors: u32) -> Completion {
-    let small = Small { physical_sector: 4096, ..Small::default() };
+    let small = SmallDrive { physical_sector: 4096, ..SmallDrive::default() };
     let mut drive = small.drive();
     submit(&mut drive, Instant::ZERO, request(0, Op::Write, lba, sectors));
     next(&mut drive)
@@ -360,7 +364,7 @@ fn part_of_a_physical_sector_costs_a_revolution() {
         // The platter decides where the block passes, counted from the start of the run: only whole revolutions are
         // additional.
         let base = {
-            let mut drive = Small::default().drive();
+            let mut drive = SmallDrive::default().drive();
             submit(&mut drive, Instant::ZERO, request(0, Op::Write, whole_lba, sectors));
             next(&mut drive).parts.get(Part::Rotation).nanos()
         };
@@ -369,7 +373,7 @@ fn part_of_a_physical_sector_costs_a_revolution() {
     }
     // Whole sectors add no cost.
     let base = {
-        let mut drive = Small::default().drive();
+        let mut drive = SmallDrive::default().drive();
         submit(&mut drive, Instant::ZERO, request(0, Op::Write, 16, 16));
         next(&mut drive).parts.get(Part::Rotation).nanos()
     };
@@ -380,7 +384,7 @@ fn part_of_a_physical_sector_costs_a_revolution() {
 #[test]
 fn the_cache_gathers_parts_of_a_sector() {
     let landed = |parts: u32| {
-        let mut small = Small { physical_sector: 4096, ..cached(4, 32) };
+        let mut small = SmallDrive { physical_sector: 4096, ..cached(4, 32) };
         small.cache.destage_idle = Span::from_millis(50);
         let mut drive = small.drive();
         drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();

@@ -4,14 +4,14 @@
 //! The anatomy check does not know how long a part should take, only that the parts leave no gap; the laws do.
 
 use seekwise_model::block::{
-    Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source, Status,
+    Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll, Status,
 };
-use seekwise_model::drive::recovery::Weak;
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::engine::Engine;
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Layer, Stack, conformance, random_array, random_stack};
+use seekwise_model::testing::{Layer, SmallStack, conformance, random_array, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 /// What a closed loop issues.
@@ -56,20 +56,20 @@ struct Loop {
 }
 
 impl Source for Loop {
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         if self.issued == self.options.requests {
-            return Next::Done;
+            return SourcePoll::Done;
         }
         if now < self.not_before {
-            return Next::At(self.not_before);
+            return SourcePoll::At(self.not_before);
         }
         let Some(tag) = self.free.pop() else {
-            return Next::Completion;
+            return SourcePoll::Completion;
         };
         self.issued += 1;
         let Options { read_percent, flush_percent, fua_percent, max_sectors, .. } = self.options;
         if self.rng.percent(flush_percent) {
-            return Next::Request(blank(tag, Op::Flush));
+            return SourcePoll::Request(blank(tag, Op::Flush));
         }
         let op = if self.rng.percent(read_percent) { Op::Read } else { Op::Write };
         let sectors = 1 + self.rng.below(u64::from(max_sectors));
@@ -78,14 +78,14 @@ impl Source for Loop {
         self.next = lba + sectors;
         let forced = self.fua && op == Op::Write && self.rng.percent(fua_percent);
         let flags = if forced { Flags::FUA } else { Flags::NONE };
-        Next::Request(Request { lba, sectors: sectors as u32, flags, ..blank(tag, op) })
+        SourcePoll::Request(Request { lba, sectors: sectors as u32, flags, ..blank(tag, op) })
     }
 
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.free.push(completion.tag);
         self.done += u32::from(completion.status == Status::Done);
         self.not_before = now + self.options.think;
-        Counted::In { worker: 0, intended: completion.submitted, served: None }
+        Accounting::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
 
@@ -95,7 +95,7 @@ fn blank(tag: u32, op: Op) -> Request {
 
 /// The parts add up, nothing ends before it begins, and a request that moved no data has no transfer. A read of a weak
 /// place may fail; if no driver sends it again, an ATA queue fails with it.
-fn check_anatomy(record: &Record, last_finished: Instant, stack: &Stack) {
+fn check_anatomy(record: &Record, last_finished: Instant, stack: &SmallStack) {
     let Completion { submitted, finished, parts, status, .. } = record.completion;
     let weak = !stack.drive.weak.is_empty() && stack.drive.firmware.recovery_limit.is_some();
     let driven = stack.layers.iter().any(|layer| matches!(layer, Layer::Driver(_)));
@@ -114,7 +114,7 @@ fn check_anatomy(record: &Record, last_finished: Instant, stack: &Stack) {
     }
 }
 
-fn run(seed: u64, draw: fn(&mut Rng) -> Stack) {
+fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     let mut rng = Seed(seed).stream("swarm");
     let stack = draw(&mut rng);
     let options = Options::random(&mut rng);
@@ -157,7 +157,7 @@ fn run(seed: u64, draw: fn(&mut Rng) -> Stack) {
 
 /// After a last flush every written sector was reported: on the medium, or overwritten in the buffer; once, if no layer
 /// sent it again.
-fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &Stack, written: u64, once: bool) {
+fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &SmallStack, written: u64, once: bool) {
     let mut now = engine.now();
     let device = engine.device_mut();
     let mut reported = 0u64;
@@ -197,14 +197,14 @@ fn seed_11613_what_a_cache_sends_again_is_reported_again() {
 }
 
 /// The drive chooses some commands before their turn.
-fn random_planner(rng: &mut Rng) -> Stack {
+fn random_planner(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     stack.drive.firmware.ahead = 1 + rng.below(8) as u32;
     stack
 }
 
-fn bare_planner(rng: &mut Rng) -> Stack {
-    Stack { layers: Vec::new(), ..random_planner(rng) }
+fn bare_planner(rng: &mut Rng) -> SmallStack {
+    SmallStack { layers: Vec::new(), ..random_planner(rng) }
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
     records_of(stack, seed, by_steps)
 }
 
-fn records_of(stack: Stack, seed: u64, by_steps: bool) -> (Vec<String>, Instant) {
+fn records_of(stack: SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Instant) {
     let mut rng = Seed(seed).stream("loop");
     let options = Options::random(&mut rng);
     let device = stack.build();
@@ -285,7 +285,7 @@ fn running_is_stepping() {
 }
 
 /// Random stacks under the whole contract; a case is named for the seed that found it.
-fn contract(seed: u64, draw: fn(&mut Rng) -> Stack) {
+fn contract(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     let stack = draw(&mut Seed(seed).stream("stack"));
     if let Err(violation) = conformance(&|| stack.build(), stack.drive.cut_sector, seed) {
         panic!("seed {seed}: {violation:?}\n{stack:?}");
@@ -326,7 +326,7 @@ fn comes_to_an_end(seed: u64) {
         stack.layers.insert(0, Layer::Accelerator(write_back));
     }
     // Reads of a weak place fail within the limit, and an ATA queue fails with them.
-    stack.drive.weak = (0..rng.below(4)).map(|at| Weak { lba: at * 700, sectors: 64, retries: 9 }).collect();
+    stack.drive.weak = (0..rng.below(4)).map(|at| WeakBlocks { lba: at * 700, sectors: 64, retries: 9 }).collect();
     stack.drive.firmware.recovery_limit = rng.percent(70).then(|| Span::from_millis(40));
     let mut options = Options::random(&mut rng);
     options.read_percent = options.read_percent.min(70);

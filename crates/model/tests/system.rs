@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use seekwise_model::block::{Completion, Flags, Op, Request, Status};
-use seekwise_model::files::call::{Call, File, Handle, Returned};
+use seekwise_model::files::call::{Call, CallResult, File, OpenMode};
 use seekwise_model::files::pagecache::PageCacheSpec;
-use seekwise_model::files::system::{Family, System, SystemSpec};
+use seekwise_model::files::system::{System, SystemFamily, SystemSpec};
 use seekwise_model::files::volume::{
-    Aging, Ext4Spec, Fat32Spec, Format, Host, Name, NtfsSpec, Partition, Plan, ROOT, Refused, Role, Sync, Volume,
-    VolumeSpec,
+    Aging, Ext4Spec, Fat32Spec, FatDriver, FileName, IoPlan, NtfsSpec, Partition, ROOT, SectorRole, SyncScope, Volume,
+    VolumeError, VolumeFormat, VolumeSpec,
 };
 use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
@@ -18,32 +18,32 @@ const PARTITION: Partition = Partition { first: 2048, sectors: 8 << 21 };
 const KIB: u64 = 1024;
 const MIB: u64 = 1 << 20;
 
-fn format(family: Family) -> Format {
+fn format(family: SystemFamily) -> VolumeFormat {
     match family {
-        Family::Windows98 => Format::Fat32(Fat32Spec { cluster: None, host: Host::Windows98 }),
-        Family::WindowsNt => Format::Ntfs(NtfsSpec { cluster: 4096, mft_at: None }),
-        Family::Linux => Format::Ext4(Ext4Spec::default()),
+        SystemFamily::Windows98 => VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Windows98 }),
+        SystemFamily::WindowsNt => VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None }),
+        SystemFamily::Linux => VolumeFormat::Ext4(Ext4Spec::default()),
     }
 }
 
-const FAT_ON_NT: Format = Format::Fat32(Fat32Spec { cluster: None, host: Host::Nt });
+const FAT_ON_NT: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
 
-fn spec(family: Family) -> SystemSpec {
+fn spec(family: SystemFamily) -> SystemSpec {
     SystemSpec { family, largest: 1024, cache: None }
 }
 
 /// With a page cache of 64 MiB that costs the processor nothing.
-fn cached(family: Family) -> SystemSpec {
+fn cached(family: SystemFamily) -> SystemSpec {
     let cache = match family {
-        Family::Windows98 => PageCacheSpec::windows_98(64 * MIB),
-        Family::WindowsNt => PageCacheSpec::windows_nt(64 * MIB),
-        Family::Linux => PageCacheSpec::linux(64 * MIB),
+        SystemFamily::Windows98 => PageCacheSpec::windows_98(64 * MIB),
+        SystemFamily::WindowsNt => PageCacheSpec::windows_nt(64 * MIB),
+        SystemFamily::Linux => PageCacheSpec::linux(64 * MIB),
     };
     SystemSpec { cache: Some(PageCacheSpec { call: Span::ZERO, copy: 1 << 50, ..cache }), ..spec(family) }
 }
 
 /// A request: when it was issued, and its role.
-type Issued = (Instant, Request, Option<Role>);
+type Issued = (Instant, Request, Option<SectorRole>);
 
 /// A system on a device that accepts everything and serves one request after another, a millisecond each; computing
 /// goes on beside it.
@@ -54,7 +54,7 @@ struct Rig {
     flying: Vec<(Instant, Request)>,
     free: Instant,
     log: Vec<Issued>,
-    returned: VecDeque<Returned>,
+    returned: VecDeque<CallResult>,
     fails: bool,
     /// The origin that is served at once, beside the others.
     preferred: Option<u16>,
@@ -62,29 +62,29 @@ struct Rig {
 
 impl Rig {
     /// One mounted volume with files of these sizes.
-    fn new(format: Format, spec: SystemSpec, sizes: &[u64]) -> (Rig, Vec<File>) {
+    fn new(format: VolumeFormat, spec: SystemSpec, sizes: &[u64]) -> (Rig, Vec<File>) {
         let made = VolumeSpec { partition: PARTITION, format, aging: Aging::NONE, history: false, seed: Seed(1) };
         let mut volume = Volume::format(&made).expect("fits");
-        let place = |&bytes: &u64| volume.place(ROOT, Name::SHORT, bytes).expect("room");
+        let place = |&bytes: &u64| volume.place(ROOT, FileName::SHORT, bytes).expect("room");
         let files = sizes.iter().map(place).map(|id| File { volume: 0, id }).collect();
         volume.settle();
-        volume.mount(&mut Plan::new());
+        volume.mount(&mut IoPlan::new());
         let system = System::new(vec![volume], spec, 4);
         let (log, returned, flying, now) = (Vec::new(), VecDeque::new(), Vec::new(), Instant::ZERO);
         (Rig { system, now, flying, free: now, log, returned, fails: false, preferred: None }, files)
     }
 
-    fn of(family: Family, sizes: &[u64]) -> (Rig, Vec<File>) {
+    fn of(family: SystemFamily, sizes: &[u64]) -> (Rig, Vec<File>) {
         Rig::new(format(family), spec(family), sizes)
     }
 
-    fn cached(family: Family, sizes: &[u64]) -> (Rig, Vec<File>) {
+    fn cached(family: SystemFamily, sizes: &[u64]) -> (Rig, Vec<File>) {
         Rig::new(format(family), cached(family), sizes)
     }
 
     /// KiB of the requests for file data since the last call.
     fn data(&mut self, op: Op) -> Vec<u64> {
-        let is_data = |role: &Option<Role>| matches!(role, Some(Role::Data { .. }));
+        let is_data = |role: &Option<SectorRole>| matches!(role, Some(SectorRole::Data { .. }));
         let all = self.log.drain(..).filter(|(_, request, role)| request.op == op && is_data(role));
         all.map(|(_, request, _)| u64::from(request.sectors) / 2).collect()
     }
@@ -139,7 +139,7 @@ impl Rig {
     }
 
     /// Runs a call until it has returned.
-    fn wait(&mut self, call: Call) -> Returned {
+    fn wait(&mut self, call: Call) -> CallResult {
         self.call(0, call);
         loop {
             if let Some(returned) = self.returned.pop_front() {
@@ -164,14 +164,14 @@ impl Rig {
 }
 
 fn read(file: File, from: u64, bytes: u64) -> Call {
-    Call::Read { file, from, bytes, handle: Handle::Cached }
+    Call::Read { file, from, bytes, handle: OpenMode::Cached }
 }
 
-fn write(file: File, from: u64, bytes: u64, handle: Handle) -> Call {
+fn write(file: File, from: u64, bytes: u64, handle: OpenMode) -> Call {
     Call::Write { file, from, bytes, handle }
 }
 
-const ALL: [Family; 3] = [Family::Windows98, Family::WindowsNt, Family::Linux];
+const ALL: [SystemFamily; 3] = [SystemFamily::Windows98, SystemFamily::WindowsNt, SystemFamily::Linux];
 
 #[test]
 fn without_a_cache_calls_reach_the_drive_at_once() {
@@ -179,7 +179,7 @@ fn without_a_cache_calls_reach_the_drive_at_once() {
         let (mut rig, files) = Rig::of(family, &[MIB, 2 * MIB]);
         for at in 0..32 {
             assert_eq!(rig.wait(read(files[0], at * 32 * KIB, 32 * KIB)).bytes, 32 * KIB);
-            rig.wait(write(files[1], at * 32 * KIB, 32 * KIB, Handle::Cached));
+            rig.wait(write(files[1], at * 32 * KIB, 32 * KIB, OpenMode::Cached));
         }
         let issued = rig.issued();
         let count = |what: Op| issued.iter().filter(|one| **one == (what, 32, false)).count();
@@ -191,7 +191,7 @@ fn without_a_cache_calls_reach_the_drive_at_once() {
 
 #[test]
 fn a_read_ends_with_the_file() {
-    let (mut rig, files) = Rig::of(Family::Linux, &[100 * KIB]);
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[100 * KIB]);
     assert_eq!(rig.wait(read(files[0], 96 * KIB, 32 * KIB)).bytes, 4 * KIB);
     assert_eq!(rig.wait(read(files[0], 100 * KIB, 32 * KIB)).bytes, 0);
     assert_eq!(rig.issued(), [(Op::Read, 4, false)]);
@@ -199,8 +199,8 @@ fn a_read_ends_with_the_file() {
 
 #[test]
 fn a_step_longer_than_a_request_is_several() {
-    let (mut rig, files) = Rig::of(Family::Linux, &[2 * MIB]);
-    rig.call(0, Call::Read { file: files[0], from: 0, bytes: 1300 * KIB, handle: Handle::Direct });
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[2 * MIB]);
+    rig.call(0, Call::Read { file: files[0], from: 0, bytes: 1300 * KIB, handle: OpenMode::Direct });
     assert_eq!(rig.issued(), [(Op::Read, 512, false), (Op::Read, 512, false), (Op::Read, 276, false)]);
     assert!(rig.returned.is_empty());
     while rig.step(Instant::FAR) {}
@@ -209,45 +209,45 @@ fn a_step_longer_than_a_request_is_several() {
 
 #[test]
 fn writing_through_forces_the_medium_as_each_system_does() {
-    let (mut rig, files) = Rig::of(Family::Windows98, &[MIB]);
-    rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
+    let (mut rig, files) = Rig::of(SystemFamily::Windows98, &[MIB]);
+    rig.wait(write(files[0], 0, 4 * KIB, OpenMode::WriteThrough));
     assert!(rig.issued().iter().all(|one| !one.2 && one.0 != Op::Flush));
 
     // In place: the data alone. If the file grows: its entry and tables too, all by FUA, no flush.
-    let (mut rig, files) = Rig::new(FAT_ON_NT, spec(Family::WindowsNt), &[MIB]);
-    rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
+    let (mut rig, files) = Rig::new(FAT_ON_NT, spec(SystemFamily::WindowsNt), &[MIB]);
+    rig.wait(write(files[0], 0, 4 * KIB, OpenMode::WriteThrough));
     assert_eq!(rig.issued(), [(Op::Write, 4, true)]);
-    rig.wait(write(files[0], MIB, 4 * KIB, Handle::WriteThrough));
+    rig.wait(write(files[0], MIB, 4 * KIB, OpenMode::WriteThrough));
     let issued = rig.issued();
     assert!(issued.iter().all(|one| one.0 == Op::Read || one.2), "{issued:?}");
     assert!(issued.iter().filter(|one| one.0 == Op::Write).count() >= 4, "data, entry, two tables: {issued:?}");
 
     // Linux in place: data, then a flush, because there is nothing to commit but times.
-    let (mut rig, files) = Rig::of(Family::Linux, &[MIB]);
-    rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[MIB]);
+    rig.wait(write(files[0], 0, 4 * KIB, OpenMode::WriteThrough));
     assert_eq!(rig.issued(), [(Op::Write, 4, false), (Op::Flush, 0, false)]);
 }
 
 #[test]
 fn phases_follow_one_another() {
-    let (mut rig, files) = Rig::of(Family::Linux, &[MIB]);
-    rig.wait(write(files[0], MIB, 4 * KIB, Handle::Cached));
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[MIB]);
+    rig.wait(write(files[0], MIB, 4 * KIB, OpenMode::Cached));
     rig.issued();
-    rig.wait(Call::Sync(files[0], Sync::All));
+    rig.wait(Call::Sync(files[0], SyncScope::All));
     // Descriptor and blocks; when they are there, the flush; when that is over, the commit block.
     let all: Vec<_> = rig.log.iter().filter(|one| one.1.op != Op::Read).map(|one| (one.2, one.0)).collect();
     let roles: Vec<_> = all.iter().map(|one| one.0).collect();
-    assert_eq!(roles, [Some(Role::JournalBlocks), Some(Role::Barrier), Some(Role::JournalCommit)]);
+    assert_eq!(roles, [Some(SectorRole::JournalBlocks), Some(SectorRole::Barrier), Some(SectorRole::JournalCommit)]);
     assert!(all.windows(2).all(|pair| pair[1].1 == pair[0].1 + Span::from_millis(1)));
 }
 
 #[test]
 fn a_step_waits_for_one_that_it_overlaps() {
-    let (mut rig, files) = Rig::of(Family::Linux, &[MIB]);
-    rig.call(0, write(files[0], 0, 64 * KIB, Handle::Direct));
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[MIB]);
+    rig.call(0, write(files[0], 0, 64 * KIB, OpenMode::Direct));
     rig.call(1, read(files[0], 32 * KIB, 4 * KIB));
     rig.call(2, read(files[0], 64 * KIB, 4 * KIB));
-    rig.call(3, write(files[0], 68 * KIB, 4 * KIB, Handle::Direct));
+    rig.call(3, write(files[0], 68 * KIB, 4 * KIB, OpenMode::Direct));
     assert_eq!(rig.issued().len(), 3, "the read inside the write waits");
     rig.step(Instant::FAR);
     assert_eq!(rig.issued(), [(Op::Read, 4, false)]);
@@ -258,20 +258,20 @@ fn a_step_waits_for_one_that_it_overlaps() {
 
 #[test]
 fn a_log_goes_out_after_the_writes_before_it() {
-    let (mut rig, files) = Rig::of(Family::Linux, &[MIB, MIB]);
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[MIB, MIB]);
     rig.wait(Call::Close(files[0]));
-    rig.call(0, write(files[0], MIB, 64 * KIB, Handle::Direct));
-    rig.call(1, Call::Sync(files[0], Sync::All));
+    rig.call(0, write(files[0], MIB, 64 * KIB, OpenMode::Direct));
+    rig.call(1, Call::Sync(files[0], SyncScope::All));
     while rig.step(Instant::FAR) {}
-    let data = rig.log.iter().position(|one| matches!(one.2, Some(Role::Data { .. }))).expect("data");
-    let journal = rig.log.iter().position(|one| one.2 == Some(Role::JournalBlocks)).expect("journal");
+    let data = rig.log.iter().position(|one| matches!(one.2, Some(SectorRole::Data { .. }))).expect("data");
+    let journal = rig.log.iter().position(|one| one.2 == Some(SectorRole::JournalBlocks)).expect("journal");
     let done = rig.log[data].0 + Span::from_millis(1);
     assert!(rig.log[journal].0 >= done, "the journal waits for data");
 }
 
 #[test]
 fn computing_is_whole_microseconds_and_loses_nothing() {
-    let (mut rig, _) = Rig::of(Family::Linux, &[]);
+    let (mut rig, _) = Rig::of(SystemFamily::Linux, &[]);
     for _ in 0..10 {
         rig.wait(Call::Compute(Span::from_nanos(1_700)));
     }
@@ -283,10 +283,10 @@ fn computing_is_whole_microseconds_and_loses_nothing() {
 
 #[test]
 fn what_is_refused_or_fails_is_told() {
-    let (mut rig, files) = Rig::of(Family::Linux, &[MIB]);
-    assert_eq!(rig.wait(write(files[0], 0, 9 << 30, Handle::Direct)).refused, Some(Refused::Full));
+    let (mut rig, files) = Rig::of(SystemFamily::Linux, &[MIB]);
+    assert_eq!(rig.wait(write(files[0], 0, 9 << 30, OpenMode::Direct)).refused, Some(VolumeError::Full));
     rig.fails = true;
-    let returned = rig.wait(write(files[0], 0, 4 * KIB, Handle::Direct));
+    let returned = rig.wait(write(files[0], 0, 4 * KIB, OpenMode::Direct));
     assert!(returned.failed && returned.refused.is_none());
 }
 
@@ -294,7 +294,7 @@ fn what_is_refused_or_fails_is_told() {
 fn volumes_write_back_by_themselves() {
     for family in ALL {
         let (mut rig, _) = Rig::of(family, &[]);
-        let returned = rig.wait(Call::Create { directory: File { volume: 0, id: ROOT }, name: Name::SHORT });
+        let returned = rig.wait(Call::Create { directory: File { volume: 0, id: ROOT }, name: FileName::SHORT });
         assert!(returned.file.is_some());
         rig.until(60);
         let origin = rig.system.origin();
@@ -304,12 +304,12 @@ fn volumes_write_back_by_themselves() {
 }
 
 /// Copies a file in calls of 32 KiB.
-fn copy(rig: &mut Rig, from: File, bytes: u64, handle: Handle) -> File {
-    let create = Call::Create { directory: File { volume: 0, id: ROOT }, name: Name::SHORT };
+fn copy(rig: &mut Rig, from: File, bytes: u64, handle: OpenMode) -> File {
+    let create = Call::Create { directory: File { volume: 0, id: ROOT }, name: FileName::SHORT };
     let to = rig.wait(create).file.expect("room");
     for at in (0..bytes).step_by(32 << 10) {
         let got = rig.wait(Call::Read { file: from, from: at, bytes: 32 * KIB, handle }).bytes;
-        rig.wait(write(to, at, got, Handle::Cached));
+        rig.wait(write(to, at, got, OpenMode::Cached));
     }
     rig.wait(Call::Close(to));
     to
@@ -319,13 +319,13 @@ fn copy(rig: &mut Rig, from: File, bytes: u64, handle: Handle) -> File {
 fn a_copy_reads_as_each_system_reads_ahead() {
     for (family, handle, expected) in [
         // Two reads start it, three under NT; from then on 64 KiB a granule.
-        (Family::Windows98, Handle::Cached, [[32; 2].as_slice(), &[64; 15]].concat()),
-        (Family::WindowsNt, Handle::Cached, [[32; 3].as_slice(), &[64], &[32], &[64; 13]].concat()),
+        (SystemFamily::Windows98, OpenMode::Cached, [[32; 2].as_slice(), &[64; 15]].concat()),
+        (SystemFamily::WindowsNt, OpenMode::Cached, [[32; 3].as_slice(), &[64], &[32], &[64; 13]].concat()),
         // With the sequential hint: from the first read on, 128 KiB ahead.
-        (Family::WindowsNt, Handle::Sequential, [[32].as_slice(), &[64; 3], &[32], &[64; 12]].concat()),
+        (SystemFamily::WindowsNt, OpenMode::Sequential, [[32].as_slice(), &[64; 3], &[32], &[64; 12]].concat()),
         // Eight pages are needed: 16 at first, then 32 each.
-        (Family::Linux, Handle::Cached, [[64].as_slice(), &[128; 7], &[64]].concat()),
-        (Family::Linux, Handle::Sequential, [[64].as_slice(), &[128], &[256; 3], &[64]].concat()),
+        (SystemFamily::Linux, OpenMode::Cached, [[64].as_slice(), &[128; 7], &[64]].concat()),
+        (SystemFamily::Linux, OpenMode::Sequential, [[64].as_slice(), &[128], &[256; 3], &[64]].concat()),
     ] {
         let (mut rig, files) = Rig::cached(family, &[MIB]);
         copy(&mut rig, files[0], MIB, handle);
@@ -338,7 +338,7 @@ fn a_copy_reads_as_each_system_reads_ahead() {
 #[test]
 fn a_file_is_read_in_order_whatever_the_block() {
     for family in ALL {
-        for handle in [Handle::Cached, Handle::Sequential] {
+        for handle in [OpenMode::Cached, OpenMode::Sequential] {
             for block in [4, 32, 64, 96, 128, 256, 320, 1024, 3000].map(|kib| kib * KIB) {
                 let (mut rig, files) = Rig::cached(family, &[8 * MIB]);
                 for from in (0..8 * MIB).step_by(block as usize) {
@@ -346,7 +346,7 @@ fn a_file_is_read_in_order_whatever_the_block() {
                 }
                 let mut at = 0;
                 for (_, request, role) in rig.log.iter().filter(|one| one.1.op == Op::Read) {
-                    if let Some(Role::Data { from, .. }) = *role {
+                    if let Some(SectorRole::Data { from, .. }) = *role {
                         assert_eq!(from, at, "{family:?} {handle:?} {block}");
                         at += u64::from(request.sectors) * 512;
                     }
@@ -360,9 +360,11 @@ fn a_file_is_read_in_order_whatever_the_block() {
 #[test]
 fn dirty_pages_go_out_as_each_system_writes_back() {
     // Windows 98: everything after 2 s. Windows NT: an eighth a second after 3 s. Linux: at 30 s, in one piece.
-    for (family, first, writes) in [(Family::Windows98, 2, 16), (Family::WindowsNt, 3, 2), (Family::Linux, 30, 2)] {
+    for (family, first, writes) in
+        [(SystemFamily::Windows98, 2, 16), (SystemFamily::WindowsNt, 3, 2), (SystemFamily::Linux, 30, 2)]
+    {
         let (mut rig, files) = Rig::cached(family, &[MIB]);
-        copy(&mut rig, files[0], MIB, Handle::Cached);
+        copy(&mut rig, files[0], MIB, OpenMode::Cached);
         rig.until(first);
         assert_eq!(rig.data(Op::Write), [], "{family:?}");
         rig.until(first + 1);
@@ -397,7 +399,7 @@ fn what_is_in_memory_is_not_read() {
 #[test]
 fn what_does_not_fit_is_read_again() {
     let small = |bytes| {
-        let spec = cached(Family::WindowsNt);
+        let spec = cached(SystemFamily::WindowsNt);
         SystemSpec { cache: spec.cache.map(|cache| PageCacheSpec { bytes, ..cache }), ..spec }
     };
     for (mib, again) in [(8, 0), (3, 4096)] {
@@ -419,23 +421,23 @@ fn a_cache_with_less_room_than_a_read_still_serves_it() {
         let cache = spec.cache.map(|cache| PageCacheSpec { bytes: 16 * KIB, ..cache });
         let (mut rig, files) = Rig::new(format(family), SystemSpec { cache, ..spec }, &[MIB]);
         assert_eq!(rig.wait(read(files[0], 0, MIB)).bytes, MIB, "{family:?}");
-        assert_eq!(rig.wait(write(files[0], 0, MIB, Handle::Cached)).bytes, MIB, "{family:?}");
+        assert_eq!(rig.wait(write(files[0], 0, MIB, OpenMode::Cached)).bytes, MIB, "{family:?}");
     }
 }
 
 #[test]
 fn fsync_writes_the_pages_then_what_finds_them() {
-    let roles = |rig: &mut Rig| -> Vec<(Option<Role>, bool)> {
+    let roles = |rig: &mut Rig| -> Vec<(Option<SectorRole>, bool)> {
         rig.log.drain(..).filter(|one| one.1.op != Op::Read).map(|one| (one.2, one.1.flags.has(Flags::FUA))).collect()
     };
-    let data = |file: File, from| Some(Role::Data { file: file.id, from });
+    let data = |file: File, from| Some(SectorRole::Data { file: file.id, from });
 
-    let (mut rig, files) = Rig::cached(Family::Linux, &[MIB, MIB]);
-    rig.wait(write(files[0], 512 * KIB, 4 * KIB, Handle::Cached));
-    rig.wait(write(files[0], 0, 8 * KIB, Handle::Cached));
-    rig.wait(write(files[1], 0, 8 * KIB, Handle::Cached));
+    let (mut rig, files) = Rig::cached(SystemFamily::Linux, &[MIB, MIB]);
+    rig.wait(write(files[0], 512 * KIB, 4 * KIB, OpenMode::Cached));
+    rig.wait(write(files[0], 0, 8 * KIB, OpenMode::Cached));
+    rig.wait(write(files[1], 0, 8 * KIB, OpenMode::Cached));
     assert_eq!(roles(&mut rig), [], "nothing before it is asked for");
-    rig.wait(Call::Sync(files[0], Sync::All));
+    rig.wait(Call::Sync(files[0], SyncScope::All));
     let order = roles(&mut rig);
     assert_eq!(
         order[..2],
@@ -443,57 +445,57 @@ fn fsync_writes_the_pages_then_what_finds_them() {
         "ascending, this file alone"
     );
     let rest: Vec<_> = order[2..].iter().map(|one| one.0.expect("a step")).collect();
-    assert_eq!(rest, [Role::JournalBlocks, Role::Barrier, Role::JournalCommit]);
+    assert_eq!(rest, [SectorRole::JournalBlocks, SectorRole::Barrier, SectorRole::JournalCommit]);
 
-    let (mut rig, files) = Rig::new(FAT_ON_NT, cached(Family::WindowsNt), &[MIB]);
-    rig.wait(write(files[0], 0, 100 * KIB, Handle::Cached));
+    let (mut rig, files) = Rig::new(FAT_ON_NT, cached(SystemFamily::WindowsNt), &[MIB]);
+    rig.wait(write(files[0], 0, 100 * KIB, OpenMode::Cached));
     rig.issued();
-    rig.wait(Call::Sync(files[0], Sync::All));
+    rig.wait(Call::Sync(files[0], SyncScope::All));
     let order = roles(&mut rig);
     assert_eq!(order[..2], [(data(files[0], 0), true), (data(files[0], 64 * KIB), true)], "64 KiB a write, by FUA");
-    assert_eq!(order.last(), Some(&(Some(Role::Barrier), false)));
+    assert_eq!(order.last(), Some(&(Some(SectorRole::Barrier), false)));
 }
 
 #[test]
 fn a_commit_follows_the_data_of_all_files() {
-    let (mut rig, files) = Rig::cached(Family::Linux, &[4 * MIB, MIB]);
-    rig.wait(write(files[0], 0, 4 * MIB, Handle::Cached));
+    let (mut rig, files) = Rig::cached(SystemFamily::Linux, &[4 * MIB, MIB]);
+    rig.wait(write(files[0], 0, 4 * MIB, OpenMode::Cached));
     rig.until(29);
-    rig.wait(write(files[1], 0, 4 * KIB, Handle::Cached));
-    while rig.log.iter().all(|one| !matches!(one.2, Some(Role::Data { .. }))) {
+    rig.wait(write(files[1], 0, 4 * KIB, OpenMode::Cached));
+    while rig.log.iter().all(|one| !matches!(one.2, Some(SectorRole::Data { .. }))) {
         assert!(rig.step(Instant::FAR));
     }
     rig.log.clear();
     let last = rig.free;
     rig.preferred = Some(0);
-    rig.wait(Call::Sync(files[1], Sync::All));
-    let journal = rig.log.iter().find(|one| one.2 == Some(Role::JournalBlocks)).expect("a commit");
+    rig.wait(Call::Sync(files[1], SyncScope::All));
+    let journal = rig.log.iter().find(|one| one.2 == Some(SectorRole::JournalBlocks)).expect("a commit");
     assert!(journal.0 >= last, "{journal:?}");
 }
 
 #[test]
 fn fsync_waits_for_pages_that_are_on_their_way() {
-    let (mut rig, files) = Rig::cached(Family::Linux, &[4 * MIB]);
-    rig.wait(write(files[0], 0, 4 * MIB, Handle::Cached));
+    let (mut rig, files) = Rig::cached(SystemFamily::Linux, &[4 * MIB]);
+    rig.wait(write(files[0], 0, 4 * MIB, OpenMode::Cached));
     rig.until(29);
-    while rig.log.iter().all(|one| !matches!(one.2, Some(Role::Data { .. }))) {
+    while rig.log.iter().all(|one| !matches!(one.2, Some(SectorRole::Data { .. }))) {
         assert!(rig.step(Instant::FAR));
     }
     assert_eq!(rig.data(Op::Write).iter().sum::<u64>(), 4096);
     let last = rig.free;
     assert!(rig.now < last);
-    assert!(rig.wait(Call::Sync(files[0], Sync::All)).at >= last);
+    assert!(rig.wait(Call::Sync(files[0], SyncScope::All)).at >= last);
 }
 
 #[test]
 fn writing_through_the_cache_forces_the_medium() {
-    let (mut rig, files) = Rig::new(FAT_ON_NT, cached(Family::WindowsNt), &[MIB]);
-    rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
+    let (mut rig, files) = Rig::new(FAT_ON_NT, cached(SystemFamily::WindowsNt), &[MIB]);
+    rig.wait(write(files[0], 0, 4 * KIB, OpenMode::WriteThrough));
     assert_eq!(rig.issued(), [(Op::Write, 4, true)]);
     rig.wait(read(files[0], 0, 4 * KIB));
     assert_eq!(rig.issued(), [], "it is in the cache too");
-    let (mut rig, files) = Rig::cached(Family::Linux, &[MIB]);
-    rig.wait(write(files[0], 0, 4 * KIB, Handle::WriteThrough));
+    let (mut rig, files) = Rig::cached(SystemFamily::Linux, &[MIB]);
+    rig.wait(write(files[0], 0, 4 * KIB, OpenMode::WriteThrough));
     assert_eq!(rig.issued(), [(Op::Write, 4, false), (Op::Flush, 0, false)]);
 }
 
@@ -501,24 +503,24 @@ fn writing_through_the_cache_forces_the_medium() {
 fn a_page_that_is_changed_in_part_is_read_first() {
     for family in ALL {
         let (mut rig, files) = Rig::cached(family, &[MIB]);
-        rig.wait(write(files[0], 6 * KIB, 12 * KIB, Handle::Cached));
+        rig.wait(write(files[0], 6 * KIB, 12 * KIB, OpenMode::Cached));
         assert_eq!(rig.data(Op::Read), [4, 4], "{family:?}: the first and the last");
-        rig.wait(write(files[0], 100 * KIB, 8 * KIB, Handle::Cached));
-        rig.wait(write(files[0], 7 * KIB, KIB, Handle::Cached));
+        rig.wait(write(files[0], 100 * KIB, 8 * KIB, OpenMode::Cached));
+        rig.wait(write(files[0], 7 * KIB, KIB, OpenMode::Cached));
         // Beyond the end there is nothing to read.
-        rig.wait(write(files[0], MIB, KIB, Handle::Cached));
+        rig.wait(write(files[0], MIB, KIB, OpenMode::Cached));
         assert_eq!(rig.data(Op::Read), [], "{family:?}");
     }
 }
 
 #[test]
 fn writers_are_held_up_while_too_much_is_dirty() {
-    for (family, limit) in [(Family::Windows98, 32), (Family::WindowsNt, 16), (Family::Linux, 12)] {
+    for (family, limit) in [(SystemFamily::Windows98, 32), (SystemFamily::WindowsNt, 16), (SystemFamily::Linux, 12)] {
         let (mut rig, files) = Rig::cached(family, &[64 * MIB]);
         // A hundredth of 64 MiB is no whole number of pages; a piece of 256 KiB may be added.
         let most = (limit + 1) * MIB / 4096;
         for at in 0..256 {
-            rig.wait(write(files[0], at * 256 * KIB, 256 * KIB, Handle::Cached));
+            rig.wait(write(files[0], at * 256 * KIB, 256 * KIB, OpenMode::Cached));
             let (dirty, writing) = rig.system.page_cache().expect("one").dirty();
             assert!(dirty + writing <= most, "{family:?}: {dirty} + {writing}");
             if at * 256 * KIB < limit * MIB / 2 {
@@ -552,7 +554,7 @@ fn two_threads_read_a_page_once() {
 fn a_deleted_file_is_not_written_back() {
     for family in ALL {
         let (mut rig, files) = Rig::cached(family, &[MIB]);
-        rig.wait(write(files[0], 0, MIB, Handle::Cached));
+        rig.wait(write(files[0], 0, MIB, OpenMode::Cached));
         rig.wait(Call::Delete(files[0]));
         rig.until(100);
         assert_eq!(rig.data(Op::Write), [], "{family:?}");
@@ -565,7 +567,7 @@ fn a_volume_is_synced_whole() {
     for family in ALL {
         let (mut rig, files) = Rig::cached(family, &[MIB, MIB]);
         for &file in &files {
-            rig.wait(write(file, 0, 256 * KIB, Handle::Cached));
+            rig.wait(write(file, 0, 256 * KIB, OpenMode::Cached));
         }
         rig.wait(Call::SyncVolume(0));
         assert_eq!(rig.data(Op::Write).iter().sum::<u64>(), 512, "{family:?}");
@@ -575,22 +577,22 @@ fn a_volume_is_synced_whole() {
 
 #[test]
 fn a_write_back_that_failed_is_told_once() {
-    let (mut rig, files) = Rig::cached(Family::Linux, &[MIB]);
-    rig.wait(write(files[0], 0, 64 * KIB, Handle::Cached));
+    let (mut rig, files) = Rig::cached(SystemFamily::Linux, &[MIB]);
+    rig.wait(write(files[0], 0, 64 * KIB, OpenMode::Cached));
     rig.fails = true;
     rig.until(50);
     rig.fails = false;
-    assert!(rig.wait(Call::Sync(files[0], Sync::All)).failed);
-    assert!(!rig.wait(Call::Sync(files[0], Sync::All)).failed);
+    assert!(rig.wait(Call::Sync(files[0], SyncScope::All)).failed);
+    assert!(!rig.wait(Call::Sync(files[0], SyncScope::All)).failed);
 }
 
 #[test]
 fn past_the_cache_is_after_it() {
-    let (mut rig, files) = Rig::cached(Family::WindowsNt, &[MIB]);
-    rig.wait(write(files[0], 0, 64 * KIB, Handle::Cached));
-    rig.wait(Call::Read { file: files[0], from: 0, bytes: 4 * KIB, handle: Handle::Direct });
+    let (mut rig, files) = Rig::cached(SystemFamily::WindowsNt, &[MIB]);
+    rig.wait(write(files[0], 0, 64 * KIB, OpenMode::Cached));
+    rig.wait(Call::Read { file: files[0], from: 0, bytes: 4 * KIB, handle: OpenMode::Direct });
     assert_eq!(rig.issued().iter().map(|one| (one.0, one.1)).collect::<Vec<_>>(), [(Op::Write, 64), (Op::Read, 4)]);
-    rig.wait(write(files[0], 0, 4 * KIB, Handle::Direct));
+    rig.wait(write(files[0], 0, 4 * KIB, OpenMode::Direct));
     rig.issued();
     rig.wait(read(files[0], 0, 8 * KIB));
     assert_eq!(rig.data(Op::Read), [4], "what was written past it is not in it");
@@ -598,20 +600,20 @@ fn past_the_cache_is_after_it() {
 
 #[test]
 fn copying_costs_the_processor_once() {
-    let mut spec = cached(Family::Linux);
+    let mut spec = cached(SystemFamily::Linux);
     let cache = spec.cache.as_mut().expect("one");
     (cache.call, cache.copy) = (Span::from_micros(2), 512_000_000);
-    let (mut rig, files) = Rig::new(format(Family::Linux), spec, &[MIB]);
+    let (mut rig, files) = Rig::new(format(SystemFamily::Linux), spec, &[MIB]);
     rig.system.warm(files[0], 0, MIB);
     rig.wait(read(files[0], 0, 64 * KIB));
     // 65,536 bytes at 512 MB/s are 128 µs; two for the call.
     assert_eq!(rig.now, Instant::from_nanos(130_000));
-    rig.wait(Call::Read { file: files[0], from: 0, bytes: 64 * KIB, handle: Handle::Direct });
+    rig.wait(Call::Read { file: files[0], from: 0, bytes: 64 * KIB, handle: OpenMode::Direct });
     assert_eq!(rig.now, Instant::from_nanos(1_132_000), "past the cache nothing is copied");
 }
 
 /// Four threads read, write, sync and delete at random.
-fn at_random(family: Family, seed: u64) -> (Vec<Issued>, Vec<Returned>) {
+fn at_random(family: SystemFamily, seed: u64) -> (Vec<Issued>, Vec<CallResult>) {
     let mut spec = cached(family);
     spec.cache = spec.cache.map(|cache| PageCacheSpec { bytes: 2 * MIB, call: Span::from_micros(1), ..cache });
     let (mut rig, files) = Rig::new(format(family), spec, &[MIB; 6]);
@@ -620,13 +622,13 @@ fn at_random(family: Family, seed: u64) -> (Vec<Issued>, Vec<Returned>) {
     for _ in 0..1_500 {
         let thread: u16 = idle.remove(0);
         let (file, from, bytes) = (files[chance.below(6) as usize], chance.below(MIB), 1 + chance.below(200 * KIB));
-        let handle =
-            [Handle::Cached, Handle::Sequential, Handle::WriteThrough, Handle::Direct][chance.below(4) as usize];
-        let (from, bytes) = if handle == Handle::Direct { (from / 4096 * 4096, 8192) } else { (from, bytes) };
+        let handle = [OpenMode::Cached, OpenMode::Sequential, OpenMode::WriteThrough, OpenMode::Direct]
+            [chance.below(4) as usize];
+        let (from, bytes) = if handle == OpenMode::Direct { (from / 4096 * 4096, 8192) } else { (from, bytes) };
         let call = match chance.below(12) {
             0..5 => Call::Read { file, from, bytes, handle },
             5..9 => write(file, from, bytes, handle),
-            9 => Call::Sync(file, Sync::All),
+            9 => Call::Sync(file, SyncScope::All),
             10 => Call::DropCaches,
             _ => Call::Wait(rig.now + Span::from_millis(chance.below(900))),
         };
@@ -662,7 +664,7 @@ fn any_calls_return_and_the_same_calls_do_the_same() {
 #[test]
 fn a_file_deleted_in_the_middle_of_a_call_ends_it() {
     for family in ALL {
-        for handle in [Handle::Cached, Handle::Sequential, Handle::WriteThrough] {
+        for handle in [OpenMode::Cached, OpenMode::Sequential, OpenMode::WriteThrough] {
             for steps in 0..24 {
                 let (mut rig, files) = Rig::cached(family, &[4 * MIB]);
                 rig.call(0, Call::Read { file: files[0], from: 0, bytes: 4 * MIB, handle });

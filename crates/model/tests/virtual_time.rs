@@ -2,9 +2,9 @@
 //! the same completions at the same instants as one that calls at every timeout and always polls. Random stacks, with
 //! and without landings, because layers do different work with them.
 
-use seekwise_model::block::{Completion, Control, Device, Flags, Op, Reached, Request};
+use seekwise_model::block::{Completion, Control, Device, DeviceProgress, Flags, Op, Request};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Stack, random_array, random_stack};
+use seekwise_model::testing::{SmallStack, random_array, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 /// How time passes for a device.
@@ -45,7 +45,7 @@ impl Client {
     fn pass(&mut self, until: Instant) {
         let mut answer = Completion::NONE;
         while self.passing == Passing::Proceeding {
-            let Reached { answered, next } = self.device.proceed_into(until, &mut answer);
+            let DeviceProgress { answered, next } = self.device.proceed_into(until, &mut answer);
             if !answered {
                 return self.told(until, next);
             }
@@ -67,7 +67,7 @@ impl Client {
 }
 
 /// Requests in bursts and one by one, some at the instants of other completions; then waits for all.
-fn heard(stack: &Stack, seed: u64, passing: Passing, landings: bool) -> Heard {
+fn heard(stack: &SmallStack, seed: u64, passing: Passing, landings: bool) -> Heard {
     let mut client = Client { device: stack.build(), passing, heard: Heard::default() };
     if landings {
         let wanted = Control::Set { key: "landings", value: "on" };
@@ -98,7 +98,7 @@ fn draw(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
     Request { tag, unit: 0, origin: (tag % 3) as u16, op, flags, lba, sectors: length, stamp }
 }
 
-fn compare(stack: &Stack, seed: u64) -> usize {
+fn compare(stack: &SmallStack, seed: u64) -> usize {
     let all = [true, false].map(|landings| {
         let [proceeding, stepping] =
             [Passing::Proceeding, Passing::Stepping].map(|passing| heard(stack, seed, passing, landings));

@@ -12,8 +12,8 @@ mod volume {
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{
-    Aging, Ext4Spec, Fat32Spec, FileId, Format, Host, Misfit, Name, NtfsSpec, Partition, Plan, ROOT, Refused, Role,
-    Step, Volume, VolumeSpec,
+    Aging, Ext4Spec, Fat32Spec, FatDriver, FileId, FileName, IoPlan, NtfsSpec, Partition, PlanStep, ROOT, SectorRole,
+    Volume, VolumeError, VolumeFormat, VolumeMisfit, VolumeSpec,
 };
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
@@ -21,21 +21,21 @@ use seekwise_model::time::{Instant, Span};
 /// 8 GiB at 1 MiB.
 const PARTITION: Partition = Partition { first: 2048, sectors: 8 << 21 };
 
-const FAT32: Format = Format::Fat32(Fat32Spec { cluster: None, host: Host::Nt });
-const NTFS: Format = Format::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
+const FAT32: VolumeFormat = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Nt });
+const NTFS: VolumeFormat = VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None });
 
-fn ext4() -> Format {
-    Format::Ext4(Ext4Spec::default())
+fn ext4() -> VolumeFormat {
+    VolumeFormat::Ext4(Ext4Spec::default())
 }
 
-fn spec(format: Format) -> VolumeSpec {
+fn spec(format: VolumeFormat) -> VolumeSpec {
     VolumeSpec { partition: PARTITION, format, aging: Aging::NONE, history: false, seed: Seed(1) }
 }
 
 /// An empty volume, mounted.
-fn mounted(format: Format) -> Volume {
+fn mounted(format: VolumeFormat) -> Volume {
     let mut volume = Volume::format(&spec(format)).expect("fits");
-    volume.mount(&mut Plan::new());
+    volume.mount(&mut IoPlan::new());
     volume
 }
 
@@ -44,10 +44,10 @@ fn at(seconds: u64) -> Instant {
 }
 
 /// The steps of one operation, as text.
-fn steps(work: impl FnOnce(&mut Plan)) -> Vec<String> {
-    let mut plan = Plan::new();
+fn steps(work: impl FnOnce(&mut IoPlan)) -> Vec<String> {
+    let mut plan = IoPlan::new();
     work(&mut plan);
-    plan.steps().iter().map(Step::to_string).collect()
+    plan.steps().iter().map(PlanStep::to_string).collect()
 }
 
 /// Everything that falls due until nothing does, each step after its second.
@@ -61,17 +61,17 @@ fn rest(volume: &mut Volume) -> Vec<String> {
 }
 
 /// A file of 64 KiB: created, written, closed.
-fn create_64k(volume: &mut Volume, plan: &mut Plan) -> FileId {
-    let file = volume.create(at(0), ROOT, Name::SHORT, plan).expect("room");
+fn create_64k(volume: &mut Volume, plan: &mut IoPlan) -> FileId {
+    let file = volume.create(at(0), ROOT, FileName::SHORT, plan).expect("room");
     volume.write(at(0), file, 0, 64 << 10, Flags::NONE, plan).expect("room");
     volume.close(at(0), file, plan);
     file
 }
 
 /// The same, with nothing left to do on the volume.
-fn settled_64k(format: Format) -> (Volume, FileId) {
+fn settled_64k(format: VolumeFormat) -> (Volume, FileId) {
     let mut volume = mounted(format);
-    let file = create_64k(&mut volume, &mut Plan::new());
+    let file = create_64k(&mut volume, &mut IoPlan::new());
     rest(&mut volume);
     (volume, file)
 }
@@ -82,15 +82,15 @@ fn settled_64k(format: Format) -> (Volume, FileId) {
 fn a_rename_within_a_volume_moves_no_data() {
     for format in [FAT32, NTFS, ext4()] {
         let (mut volume, file) = settled_64k(format);
-        let mut plan = Plan::new();
-        let folder = volume.create_directory(at(100), ROOT, Name::SHORT, &mut plan).expect("room");
-        volume.rename(at(100), file, folder, Name::long(30), &mut plan).expect("room");
+        let mut plan = IoPlan::new();
+        let folder = volume.create_directory(at(100), ROOT, FileName::SHORT, &mut plan).expect("room");
+        volume.rename(at(100), file, folder, FileName::long(30), &mut plan).expect("room");
         volume.sync(at(100), &mut plan);
-        let roles: Vec<Role> = plan.steps().iter().map(|step| step.role).collect();
-        assert!(!roles.iter().any(|role| matches!(role, Role::Data { .. })));
-        assert!(roles.contains(&Role::Directory(ROOT)), "{format:?}: where it was");
+        let roles: Vec<SectorRole> = plan.steps().iter().map(|step| step.role).collect();
+        assert!(!roles.iter().any(|role| matches!(role, SectorRole::Data { .. })));
+        assert!(roles.contains(&SectorRole::Directory(ROOT)), "{format:?}: where it was");
         // The new directory of NTFS has room for its entries in its record.
-        let there = if format == NTFS { Role::MftRecords } else { Role::Directory(folder) };
+        let there = if format == NTFS { SectorRole::MftRecords } else { SectorRole::Directory(folder) };
         assert!(roles.contains(&there), "{format:?}: where it is");
     }
 }
@@ -100,17 +100,17 @@ fn files_lie_one_behind_another_and_deleting_frees_them() {
     for format in [FAT32, NTFS, ext4()] {
         let mut volume = mounted(format);
         let empty = volume.free().0;
-        let files: Vec<FileId> = (0..10).map(|_| create_64k(&mut volume, &mut Plan::new())).collect();
+        let files: Vec<FileId> = (0..10).map(|_| create_64k(&mut volume, &mut IoPlan::new())).collect();
         let starts: Vec<u64> = files.iter().map(|&file| volume.runs(file)[0].start).collect();
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == 16), "{format:?}: {starts:?}");
         assert!(volume.free().0 + 10 * 65_536 <= empty);
         for &file in &files {
-            volume.delete(at(1), file, &mut Plan::new());
+            volume.delete(at(1), file, &mut IoPlan::new());
             assert!(!volume.has(file));
         }
         assert_eq!(volume.free().0, empty, "{format:?}");
-        let large = volume.create(at(2), ROOT, Name::SHORT, &mut Plan::new()).expect("room");
-        volume.write(at(2), large, 0, 500 << 20, Flags::NONE, &mut Plan::new()).expect("room");
+        let large = volume.create(at(2), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+        volume.write(at(2), large, 0, 500 << 20, Flags::NONE, &mut IoPlan::new()).expect("room");
         assert!(volume.runs(large).len() <= 2, "{format:?}: {:?}", volume.runs(large));
     }
 }
@@ -123,8 +123,9 @@ fn files_are_as_fragmented_as_is_asked() {
             let mut volume = Volume::format(&VolumeSpec { aging, ..spec(format) }).expect("fits");
             let mut rng = Seed(5).stream("sizes");
             // 8 to 200 KiB: some of them have too few clusters, and others make up for them.
-            let files: Vec<FileId> =
-                (0..400).map(|_| volume.place(ROOT, Name::SHORT, 8192 + rng.below(196_608)).expect("room")).collect();
+            let files: Vec<FileId> = (0..400)
+                .map(|_| volume.place(ROOT, FileName::SHORT, 8192 + rng.below(196_608)).expect("room"))
+                .collect();
             let pieces: usize = files.iter().map(|&file| volume.runs(file).len()).sum();
             assert!((fragments as usize * 4).abs_diff(pieces) <= 4, "{format:?}, {fragments}: {pieces}");
             // Each piece except a file's last has a gap after it; later files fill some.
@@ -136,35 +137,38 @@ fn files_are_as_fragmented_as_is_asked() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let mut fat = mounted(FAT32);
-    let file = fat.create(at(0), ROOT, Name::SHORT, &mut Plan::new()).expect("room");
+    let file = fat.create(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let most = u64::from(u32::MAX);
-    assert_eq!(fat.extend(at(0), file, most + 1, &mut Plan::new()), Err(Refused::TooLarge { most }));
-    assert_eq!(fat.place(ROOT, Name::SHORT, 1 << 32), Err(Refused::TooLarge { most }));
+    assert_eq!(fat.extend(at(0), file, most + 1, &mut IoPlan::new()), Err(VolumeError::TooLarge { most }));
+    assert_eq!(fat.place(ROOT, FileName::SHORT, 1 << 32), Err(VolumeError::TooLarge { most }));
     for format in [NTFS, ext4()] {
         let mut volume = mounted(format);
-        let file = volume.create(at(0), ROOT, Name::SHORT, &mut Plan::new()).expect("room");
-        assert_eq!(volume.extend(at(0), file, 9 << 30, &mut Plan::new()), Err(Refused::Full));
-        assert_eq!((volume.bytes(file), volume.place(ROOT, Name::SHORT, 9 << 30)), (0, Err(Refused::Full)));
+        let file = volume.create(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+        assert_eq!(volume.extend(at(0), file, 9 << 30, &mut IoPlan::new()), Err(VolumeError::Full));
+        assert_eq!((volume.bytes(file), volume.place(ROOT, FileName::SHORT, 9 << 30)), (0, Err(VolumeError::Full)));
     }
     let made = |partition, format| Volume::format(&VolumeSpec { partition, ..spec(format) }).map(|_| ()).unwrap_err();
-    let odd = |cluster| Format::Fat32(Fat32Spec { cluster: Some(cluster), host: Host::Nt });
-    assert_eq!(made(PARTITION, odd(3000)), Misfit::Cluster { least: 512, most: 65_536 });
-    assert!(matches!(made(Partition { first: 63, sectors: 60_000 }, FAT32), Misfit::TooSmall { .. }));
-    assert_eq!(made(Partition { first: 63, sectors: (1 << 20) - 1 }, ext4()), Misfit::TooSmall { least: 1 << 20 });
+    let odd = |cluster| VolumeFormat::Fat32(Fat32Spec { cluster: Some(cluster), host: FatDriver::Nt });
+    assert_eq!(made(PARTITION, odd(3000)), VolumeMisfit::Cluster { least: 512, most: 65_536 });
+    assert!(matches!(made(Partition { first: 63, sectors: 60_000 }, FAT32), VolumeMisfit::TooSmall { .. }));
+    assert_eq!(
+        made(Partition { first: 63, sectors: (1 << 20) - 1 }, ext4()),
+        VolumeMisfit::TooSmall { least: 1 << 20 }
+    );
 }
 
 #[test]
 fn a_directory_of_fat32_holds_65536_entries() {
     let mut volume = mounted(FAT32);
-    let long = Name::long(26);
-    let folder = volume.place_directory(ROOT, Name::SHORT).expect("room");
+    let long = FileName::long(26);
+    let folder = volume.place_directory(ROOT, FileName::SHORT).expect("room");
     // Three entries a name; two are the directory's own and its parent's.
     let mut count = 0;
     while volume.place(folder, long, 0).is_ok() {
         count += 1;
     }
     assert_eq!(count, (65_536 - 2) / 3);
-    assert_eq!(volume.place(folder, long, 0), Err(Refused::DirectoryFull));
+    assert_eq!(volume.place(folder, long, 0), Err(VolumeError::DirectoryFull));
 }
 
 #[test]
@@ -173,7 +177,7 @@ fn a_volume_of_14_tb_costs_what_is_used() {
     for format in [NTFS, ext4()] {
         let mut volume = Volume::format(&VolumeSpec { partition, ..spec(format) }).expect("fits");
         for _ in 0..100 {
-            volume.place(ROOT, Name::long(20), 1 << 30).expect("room");
+            volume.place(ROOT, FileName::long(20), 1 << 30).expect("room");
         }
         let (bytes, runs) = volume.free();
         assert!(bytes > 12_000_000_000_000 && runs < 10_000, "{format:?}: {runs} free runs");
@@ -187,9 +191,9 @@ fn two_hundred_thousand_files_are_placed() {
         let aging = Aging { fragments: 120, gap_kib: 64 };
         let mut volume = Volume::format(&VolumeSpec { partition, aging, ..spec(format) }).expect("fits");
         for _ in 0..1000 {
-            let folder = volume.place_directory(ROOT, Name::SHORT).expect("room");
+            let folder = volume.place_directory(ROOT, FileName::SHORT).expect("room");
             for file in 0..200 {
-                volume.place(folder, Name::long(20), 4096 + file * 500).expect("room");
+                volume.place(folder, FileName::long(20), 4096 + file * 500).expect("room");
             }
         }
         volume.settle();
@@ -201,10 +205,10 @@ fn two_hundred_thousand_files_are_placed() {
 fn reading_passes_over_what_is_in_memory() {
     for format in [FAT32, NTFS, ext4()] {
         let mut volume = Volume::format(&spec(format)).expect("fits");
-        let file = volume.place(ROOT, Name::long(20), 100_000).expect("room");
+        let file = volume.place(ROOT, FileName::long(20), 100_000).expect("room");
         volume.settle();
-        volume.mount(&mut Plan::new());
-        let mut plan = Plan::new();
+        volume.mount(&mut IoPlan::new());
+        let mut plan = IoPlan::new();
         volume.open(file, &mut plan);
         let cold = plan.steps().len();
         volume.open(file, &mut plan);

@@ -8,13 +8,13 @@ mod iometer;
 use device::{fio, limits, one, run, run_on, worker};
 use std::collections::VecDeque;
 
-use seekwise_model::block::{Completion, Flags, Next, Op, Source, Status};
+use seekwise_model::block::{Completion, Flags, Op, Source, SourcePoll, Status};
 use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, Direction, Engine, EngineKind, Fault, FileService, FioPattern, Flow, Job, Modifier, Pace, Pattern, Process,
-    Rate, Region, Syncs, Think, Worker, Workload, Zoned,
+    ArrivalProcess, BlockSizes, Direction, EngineKind, FileService, FioPattern, Flow, IoEngine, IssueRate, Job, Pace,
+    Pattern, Region, RwModifier, Syncs, ThinkTime, Worker, Workload, WorkloadFault, Zoned,
 };
 
 #[test]
@@ -38,13 +38,13 @@ fn issued_around_an_error(pattern: FioPattern, survives: [bool; 2]) -> usize {
     while ended < 40 {
         let now = Instant::from_nanos(1000 * ended);
         match (workload.next(now), flying.pop_front()) {
-            (Next::Request(request), back) => {
+            (SourcePoll::Request(request), back) => {
                 assert_eq!(request.op, if direction == Direction::Read { Op::Read } else { Op::Write });
                 flying.extend(back);
                 flying.push_back(request.tag);
                 issued += 1;
             }
-            (Next::Done, None) => return issued,
+            (SourcePoll::Done, None) => return issued,
             (_, Some(tag)) => {
                 ended += 1;
                 let status = if ended == 3 { Status::MediumError } else { Status::Done };
@@ -162,7 +162,7 @@ fn loops_sizes_and_numbers_end_a_job() {
 fn think_time_pauses_after_its_blocks_with_nothing_in_flight() {
     let mut job = one(fio(Direction::Read, 0, 81_920));
     job.workers[0].pace.think =
-        Some(Think { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: false });
+        Some(ThinkTime { time: Span::from_millis(1), spin: Span::ZERO, blocks: 4, on_issue: false });
     let run = run(&job, Span::from_micros(10));
     let at: Vec<u64> = run.issued.iter().map(|i| i.at.nanos() / 10_000).collect();
     assert_eq!(at[..6], [0, 1, 2, 3, 104, 105]);
@@ -172,7 +172,7 @@ fn think_time_pauses_after_its_blocks_with_nothing_in_flight() {
 #[test]
 fn a_linear_rate_is_kept_without_drift_and_catches_up() {
     let mut job = one(fio(Direction::Read, 0, 4096 * 3000));
-    job.workers[0].pace.rate[0] = Some(Rate::Requests(3_000));
+    job.workers[0].pace.rate[0] = Some(IssueRate::Requests(3_000));
     let due = |i: u64| i * 1_000_000_000 / 3_000;
     let run1 = run(&job, Span::from_micros(10));
     assert!(run1.issued.iter().enumerate().all(|(i, issue)| issue.at.nanos() == due(i as u64)));
@@ -181,18 +181,18 @@ fn a_linear_rate_is_kept_without_drift_and_catches_up() {
     let last = run2.counted().last().expect("some");
     assert_eq!(last.1.nanos(), due(2999));
     assert_eq!(last.0.nanos(), 3000 * 500_000);
-    job.workers[0].pace.rate[0] = Some(Rate::Bytes(4096 * 1000));
+    job.workers[0].pace.rate[0] = Some(IssueRate::Bytes(4096 * 1000));
     let run3 = run(&job, Span::from_micros(10));
     assert!(run3.issued.iter().enumerate().all(|(i, issue)| issue.at.nanos() == i as u64 * 1_000_000));
 }
 
 #[test]
 fn poisson_has_the_rate_it_was_asked_for_and_exponential_gaps() {
-    for (rate, bytes) in [(Rate::Requests(2_000), false), (Rate::Bytes(2_000 * 4096), true)] {
+    for (rate, bytes) in [(IssueRate::Requests(2_000), false), (IssueRate::Bytes(2_000 * 4096), true)] {
         let mut job = one(FioPattern { requests: Some(50_000), ..fio(Direction::Read, 100, 1 << 30) });
         job.workers[0].depth = 64;
         job.workers[0].pace =
-            Pace { think: None, rate: [Some(rate), None, None], process: Process::Poisson, flow: None };
+            Pace { think: None, rate: [Some(rate), None, None], process: ArrivalProcess::Poisson, flow: None };
         let run = run(&job, Span::from_micros(1));
         let at: Vec<u64> = run.issued.iter().map(|i| i.at.nanos()).collect();
         assert!(run.issued.iter().zip(run.counted()).all(|(issue, (_, intended))| issue.at == intended));
@@ -215,7 +215,7 @@ fn poisson_has_the_rate_it_was_asked_for_and_exponential_gaps() {
 #[test]
 fn mixed_rates_each_keep_their_own() {
     let mut job = one(FioPattern { requests: Some(3_000), ..fio(Direction::Mixed, 100, 1 << 30) });
-    job.workers[0].pace.rate = [Some(Rate::Requests(2_000)), Some(Rate::Requests(1_000)), None];
+    job.workers[0].pace.rate = [Some(IssueRate::Requests(2_000)), Some(IssueRate::Requests(1_000)), None];
     let run = run(&job, Span::from_micros(10));
     let end = run.issued.last().expect("some").at.nanos();
     let reads = run.issued.iter().filter(|i| i.op == Op::Read).count();
@@ -308,7 +308,7 @@ fn sizes_go_by_randomness_and_places_by_alignment() {
         random: [50; 3],
         sizes_by_randomness: true,
         random_map: false,
-        blocks: [Blocks::Fixed(65_536), Blocks::Fixed(4096), Blocks::Fixed(4096)],
+        blocks: [BlockSizes::Fixed(65_536), BlockSizes::Fixed(4096), BlockSizes::Fixed(4096)],
         ..fio(Direction::Read, 100, 64 << 20)
     };
     let issued = run(&one(sized), Span::ZERO).issued;
@@ -325,7 +325,7 @@ fn sizes_go_by_randomness_and_places_by_alignment() {
 #[test]
 fn identical_runs_stay_where_they_are() {
     let pattern =
-        FioPattern { modifier: Some(Modifier::Same(4)), random_map: false, ..fio(Direction::Read, 100, 4 << 20) };
+        FioPattern { modifier: Some(RwModifier::Same(4)), random_map: false, ..fio(Direction::Read, 100, 4 << 20) };
     let issued = run(&one(pattern), Span::ZERO).issued;
     assert!(issued.chunks(4).all(|four| four.iter().all(|i| i.lba == four[0].lba)));
     assert!(issued.chunks(4).zip(issued.chunks(4).skip(1)).any(|(a, b)| a[0].lba != b[0].lba));
@@ -367,7 +367,7 @@ fn the_same_seed_gives_the_same_stream_and_another_another() {
     let job = one(fio(Direction::Mixed, 100, 4 << 20));
     let stream = |seed| {
         let mut workload = Workload::new(&job, &limits(false), Seed(seed)).expect("a sound job");
-        let Next::Request(request) = workload.next(Instant::ZERO) else { panic!("no request") };
+        let SourcePoll::Request(request) = workload.next(Instant::ZERO) else { panic!("no request") };
         (request.lba, request.op)
     };
     assert_eq!(stream(0), stream(0));
@@ -379,23 +379,23 @@ fn what_cannot_run_is_told_before() {
     let fault = |job: &Job| Workload::new(job, &limits(false), Seed(0)).err().map(|error| error.fault);
     let of = |pattern| fault(&one(pattern));
     let base = || fio(Direction::Read, 0, 1 << 20);
-    assert_eq!(fault(&Job::default()), Some(Fault::Workers));
-    let odd = FioPattern { blocks: [(); 3].map(|()| Blocks::Fixed(1000)), ..base() };
-    assert_eq!(of(odd), Some(Fault::Sector { what: "a block", bytes: 1000, sector: 512 }));
+    assert_eq!(fault(&Job::default()), Some(WorkloadFault::Workers));
+    let odd = FioPattern { blocks: [(); 3].map(|()| BlockSizes::Fixed(1000)), ..base() };
+    assert_eq!(of(odd), Some(WorkloadFault::Sector { what: "a block", bytes: 1000, sector: 512 }));
     let far = FioPattern { files: vec![Region { start: 0, bytes: 1 << 50 }], ..base() };
-    assert!(matches!(of(far), Some(Fault::OutOfRange { .. })));
-    let large = FioPattern { blocks: [(); 3].map(|()| Blocks::Fixed(1 << 26)), ..base() };
-    assert!(matches!(of(large), Some(Fault::TooLarge { .. })));
+    assert!(matches!(of(far), Some(WorkloadFault::OutOfRange { .. })));
+    let large = FioPattern { blocks: [(); 3].map(|()| BlockSizes::Fixed(1 << 26)), ..base() };
+    assert!(matches!(of(large), Some(WorkloadFault::TooLarge { .. })));
     let small = FioPattern { files: vec![Region { start: 0, bytes: 2048 }], ..base() };
-    assert_eq!(of(small), Some(Fault::NothingFits));
+    assert_eq!(of(small), Some(WorkloadFault::NothingFits));
     let mut endless = one(base());
     endless.workers[0].time_based = true;
-    assert_eq!(fault(&endless), Some(Fault::Endless));
+    assert_eq!(fault(&endless), Some(WorkloadFault::Endless));
     let mut idle = one(base());
     idle.workers[0].depth = 0;
-    assert_eq!(fault(&idle), Some(Fault::Depth));
-    let run = FioPattern { modifier: Some(Modifier::Run(8)), ..base() };
-    assert!(matches!(of(run), Some(Fault::Conflict(_))));
+    assert_eq!(fault(&idle), Some(WorkloadFault::Depth));
+    let run = FioPattern { modifier: Some(RwModifier::Run(8)), ..base() };
+    assert!(matches!(of(run), Some(WorkloadFault::Conflict(_))));
 }
 
 /// fio 3.33 does the same: two jobs of one flow issue in the proportion of their weights, whatever each alone could do.
@@ -418,7 +418,7 @@ fn workers_of_a_flow_keep_their_shares() {
 /// By hand, of depth 4 with batches of two down to two: four are issued, then as soon as two are done two follow.
 #[test]
 fn what_is_done_is_taken_back_in_batches() {
-    let engine = Engine { kind: EngineKind::SyncsHold, least: 2, most: 2, low: 2, batch: 1 };
+    let engine = IoEngine { kind: EngineKind::SyncsHold, least: 2, most: 2, low: 2, batch: 1 };
     let mut job = one(FioPattern { engine, ..fio(Direction::Read, 0, 8 * 4096) });
     job.workers[0].depth = 4;
     let at: Vec<u64> = run(&job, Span::from_micros(10)).issued.iter().map(|issued| issued.at.nanos() / 1000).collect();
@@ -464,7 +464,7 @@ fn workers_write_the_zones_that_they_have_in_common_at_their_pointers() {
         let pattern = FioPattern {
             zoned: Some(zoned(most_open)),
             random_map: false,
-            engine: Engine { kind: EngineKind::SyncsHold, ..Engine::default() },
+            engine: IoEngine { kind: EngineKind::SyncsHold, ..IoEngine::default() },
             ..fio(Direction::Write, 100, 8 << 16)
         };
         let mut job = one(FioPattern { bytes: 3 << 18, ..pattern });
@@ -507,9 +507,9 @@ fn zones_that_do_not_fit_are_told() {
         Workload::new(&one(pattern), &limits(false), Seed(0)).err().map(|error| error.fault)
     };
     assert_eq!(fault(zoned(0), Direction::Write), None);
-    assert_eq!(fault(Zoned { size: 0, ..zoned(0) }, Direction::Write), Some(Fault::Number("a zone")));
-    assert_eq!(fault(Zoned { capacity: 1 << 17, ..zoned(0) }, Direction::Write), Some(Fault::Number("a zone")));
-    assert!(matches!(fault(zoned(0), Direction::Trim), Some(Fault::Conflict(_))));
+    assert_eq!(fault(Zoned { size: 0, ..zoned(0) }, Direction::Write), Some(WorkloadFault::Number("a zone")));
+    assert_eq!(fault(Zoned { capacity: 1 << 17, ..zoned(0) }, Direction::Write), Some(WorkloadFault::Number("a zone")));
+    assert!(matches!(fault(zoned(0), Direction::Trim), Some(WorkloadFault::Conflict(_))));
     let short = Zoned { files: vec![Region { start: 0, bytes: 1 << 16 }], ..zoned(0) };
-    assert_eq!(fault(short, Direction::Write), Some(Fault::Number("a part of a file in zones")));
+    assert_eq!(fault(short, Direction::Write), Some(WorkloadFault::Number("a part of a file in zones")));
 }

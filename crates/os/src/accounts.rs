@@ -8,23 +8,23 @@ use std::fs;
 #[cfg(target_os = "linux")]
 use nix::sys::resource::{UsageWho, getrusage};
 use seekwise_model::time::Span;
-use seekwise_run::usage::{Disk, Thread, Whole};
+use seekwise_run::usage::{DiskUsage, SystemUsage, ThreadUsage};
 
 /// Not told.
 #[cfg(not(target_os = "linux"))]
-pub fn of_this_thread() -> Thread {
-    Thread::default()
+pub fn of_this_thread() -> ThreadUsage {
+    ThreadUsage::default()
 }
 
 /// Of the calling thread until now; its `wall` is nothing.
 #[cfg(target_os = "linux")]
-pub fn of_this_thread() -> Thread {
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Thread::default() };
+pub fn of_this_thread() -> ThreadUsage {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return ThreadUsage::default() };
     let span = |time: nix::sys::time::TimeVal| {
         Span::from_micros(time.tv_sec().max(0) as u64 * 1_000_000 + time.tv_usec().max(0) as u64)
     };
     let count = |count: i64| count.max(0) as u64;
-    Thread {
+    ThreadUsage {
         user: span(usage.user_time()),
         system: span(usage.system_time()),
         switches: count(usage.voluntary_context_switches()) + count(usage.involuntary_context_switches()),
@@ -36,7 +36,7 @@ pub fn of_this_thread() -> Thread {
 
 /// Accounts of the whole system until now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct System {
+pub struct SystemCounters {
     /// Ticks that processors worked, and all ticks.
     ticks: [u64; 2],
     /// Processors.
@@ -44,15 +44,15 @@ pub struct System {
     disks: Vec<(String, [u64; 11])>,
 }
 
-impl System {
+impl SystemCounters {
     /// Until now; where the kernel does not tell, nothing.
-    pub fn now() -> System {
+    pub fn now() -> SystemCounters {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
-        System::of(&text("/proc/stat"), &text("/proc/diskstats"))
+        SystemCounters::of(&text("/proc/stat"), &text("/proc/diskstats"))
     }
 
-    fn of(stat: &str, disks: &str) -> System {
-        let mut system = System::default();
+    fn of(stat: &str, disks: &str) -> SystemCounters {
+        let mut system = SystemCounters::default();
         for line in stat.lines() {
             let mut words = line.split_ascii_whitespace();
             let Some(name) = words.next().filter(|name| name.starts_with("cpu")) else { continue };
@@ -77,17 +77,17 @@ impl System {
     }
 
     /// What came between `from` and this.
-    pub fn since(&self, from: &System) -> Whole {
+    pub fn since(&self, from: &SystemCounters) -> SystemUsage {
         let [busy, all] = [0, 1].map(|at| self.ticks[at].saturating_sub(from.ticks[at]));
         let disk = |(name, counts): &(String, [u64; 11])| {
             let before = from.disks.iter().find(|disk| disk.0 == *name).map_or([0; 11], |disk| disk.1);
             let of = |at: usize| counts[at].saturating_sub(before[at]);
             let pair = |read: usize, write: usize| [of(read), of(write)];
             let (ios, merges, sectors, ticks) = (pair(0, 4), pair(1, 5), pair(2, 6), pair(3, 7));
-            let disk = Disk { name: name.clone(), ios, merges, sectors, ticks, busy_ms: of(9), queue_ms: of(10) };
+            let disk = DiskUsage { name: name.clone(), ios, merges, sectors, ticks, busy_ms: of(9), queue_ms: of(10) };
             (disk.ios != [0, 0]).then_some(disk)
         };
-        Whole {
+        SystemUsage {
             busy: if all == 0 { 0.0 } else { busy as f64 / all as f64 },
             cores: self.cores,
             disks: self.disks.iter().filter_map(disk).collect(),
@@ -104,13 +104,13 @@ mod tests {
         let stat = |user: u64, idle: u64| format!("cpu  {user} 0 10 {idle} 5 0 0 0 7 0\ncpu0 1 2\ncpu1 1 2\nintr 5\n");
         let disk =
             |reads: u64| format!(" 254 0 vda {reads} 1 {} 30 2 0 16 4 0 25 34 0 0\n 7 0 loop0 0 0 0\n", reads * 8);
-        let from = System::of(&stat(100, 900), &disk(10));
-        let whole = System::of(&stat(130, 990), &disk(15)).since(&from);
+        let from = SystemCounters::of(&stat(100, 900), &disk(10));
+        let whole = SystemCounters::of(&stat(130, 990), &disk(15)).since(&from);
         // 30 of 120 ticks.
         assert_eq!((whole.busy, whole.cores, whole.disks.len()), (0.25, 2, 1));
         let vda = &whole.disks[0];
         assert_eq!((vda.name.as_str(), vda.ios, vda.sectors), ("vda", [5, 0], [40, 0]));
-        assert_eq!(System::default().since(&System::default()), Whole::default());
+        assert_eq!(SystemCounters::default().since(&SystemCounters::default()), SystemUsage::default());
     }
 
     #[test]

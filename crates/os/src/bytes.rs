@@ -15,12 +15,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io;
 
-use seekwise_model::block::{Landing, LandingKind, Request, Role, SECTOR};
+use seekwise_model::block::{Landing, LandingKind, MemberRole, Request, SECTOR};
 
-use self::platters::{PIECE, PIECE_COST, Surface};
-pub use self::platters::{Platters, zero_at};
-use self::runs::{RUN_COST, Runs};
-use seekwise_model::history::{Data, History, Left, Part};
+pub use self::platters::{BlankPattern, zero_at};
+use self::platters::{PIECE, PIECE_COST, PlatterBytes};
+use self::runs::{RUN_COST, RunMap};
+use seekwise_model::history::{CutRemains, DataPart, History, WriteData};
 
 /// What a write that is not on the platters takes beside its data: a [`Written`] and what it is found by.
 const WRITE_COST: u64 = 192;
@@ -29,7 +29,7 @@ const WRITE_COST: u64 = 192;
 #[derive(Debug)]
 struct Written {
     lba: u64,
-    data: Data,
+    data: WriteData,
     /// Sectors of which something has been heard, one bit each, and how many they are not: a drive whose cache is switched off meanwhile
     /// may write some of them twice.
     heard: Vec<u64>,
@@ -41,7 +41,7 @@ struct Written {
 }
 
 impl Written {
-    fn of(lba: u64, data: Data) -> Written {
+    fn of(lba: u64, data: WriteData) -> Written {
         let sectors = data.bytes() / SECTOR;
         Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
     }
@@ -71,7 +71,7 @@ impl Written {
     }
 
     /// What it brings to these sectors of it.
-    fn part(&self, from: u64, end: u64) -> Part<'_> {
+    fn part(&self, from: u64, end: u64) -> DataPart<'_> {
         self.data.part((from - self.lba) * SECTOR, (end - from) * SECTOR)
     }
 
@@ -90,25 +90,25 @@ impl Written {
 }
 
 /// Pieces of memory that data may lie in.
-fn pieces_of(data: &Data, lba: u64) -> u64 {
+fn pieces_of(data: &WriteData, lba: u64) -> u64 {
     match data {
-        Data::Zeroes { .. } => 0,
-        Data::Bytes(bytes) => (lba + bytes.len() as u64 / SECTOR).div_ceil(PIECE) - lba / PIECE,
+        WriteData::Zeroes { .. } => 0,
+        WriteData::Bytes(bytes) => (lba + bytes.len() as u64 / SECTOR).div_ceil(PIECE) - lba / PIECE,
     }
 }
 
 /// The bytes.
 #[derive(Debug, Default)]
 pub struct Bytes {
-    surface: Surface,
+    surface: PlatterBytes,
     /// By stamp.
     written: BTreeMap<u64, Written>,
     /// What `written` takes of memory, and will.
     writing: u64,
     /// By sectors: the stamp of what a read finds there, where that is not on the platters.
-    above: Runs<u64>,
+    above: RunMap<u64>,
     /// Sectors that a cut left unreadable.
-    torn: Runs<()>,
+    torn: RunMap<()>,
     /// What the platters held at an instant.
     former: Option<Former>,
 }
@@ -119,9 +119,9 @@ struct Former {
     /// By piece: which of its sectors are kept, one bit each, and what they held.
     pieces: HashMap<u64, (u8, Box<[u8]>)>,
     /// Sectors where nothing lay.
-    empty: Runs<()>,
+    empty: RunMap<()>,
     /// All that could not be read then.
-    torn: Runs<()>,
+    torn: RunMap<()>,
 }
 
 impl Former {
@@ -145,12 +145,12 @@ impl Former {
 
 /// A sector that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unreadable(pub u64);
+pub struct UnreadableSector(pub u64);
 
 impl Bytes {
     /// On these platters.
-    pub fn on(platters: Platters) -> Bytes {
-        Bytes { surface: Surface::of(platters), ..Bytes::default() }
+    pub fn on(platters: BlankPattern) -> Bytes {
+        Bytes { surface: PlatterBytes::of(platters), ..Bytes::default() }
     }
 
     /// Which begin with what is in `base`, that is not written to. Platters in memory read there what was not written since;
@@ -184,7 +184,7 @@ impl Bytes {
     }
 
     /// A write with these data was accepted.
-    pub fn accept(&mut self, write: &Request, data: Data) {
+    pub fn accept(&mut self, write: &Request, data: WriteData) {
         self.above.set(write.lba, write.end(), write.stamp);
         self.torn.clear(write.lba, write.end());
         let mut written = Written::of(write.lba, data);
@@ -197,7 +197,7 @@ impl Bytes {
     /// is lost, see [`Bytes::settle`].
     pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
         let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
-        if told || !matches!(landing.role, Role::Copy(0) | Role::Every) {
+        if told || !matches!(landing.role, MemberRole::Copy(0) | MemberRole::Every) {
             return Ok(());
         }
         let (from, end) = (landing.lba, landing.lba + u64::from(landing.sectors));
@@ -263,7 +263,7 @@ impl Bytes {
     pub fn cut(&mut self) {
         self.written.clear();
         self.writing = 0;
-        self.above = Runs::default();
+        self.above = RunMap::default();
     }
 
     /// From now on what lies where something is put is kept, until this is said again; or nothing is kept.
@@ -277,21 +277,21 @@ impl Bytes {
     }
 
     /// The power failed, and this is what it leaves of `history`, which began when [`Bytes::keep_former`] was said.
-    pub fn leave(&mut self, left: &Left, history: &History) -> io::Result<()> {
+    pub fn leave(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
         self.cut();
         let former = self.former.take().unwrap_or_default();
         for (number, (kept, data)) in &former.pieces {
             if *kept == u8::MAX {
-                self.put(number * PIECE, &Part::Bytes(data))?;
+                self.put(number * PIECE, &DataPart::Bytes(data))?;
                 continue;
             }
             let sectors = (number * PIECE..).zip(data.chunks_exact(SECTOR as usize));
             for (sector, data) in sectors.filter(|(sector, _)| kept >> (sector % PIECE) & 1 == 1) {
-                self.put(sector, &Part::Bytes(data))?;
+                self.put(sector, &DataPart::Bytes(data))?;
             }
         }
         for (from, end, ()) in former.empty.iter() {
-            self.put(from, &Part::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
+            self.put(from, &DataPart::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
         }
         self.torn = former.torn;
         let begins: BTreeMap<u64, u64> = history.writes().map(|(_, write)| (write.stamp, write.lba)).collect();
@@ -304,11 +304,11 @@ impl Bytes {
         Ok(())
     }
 
-    fn put(&mut self, lba: u64, part: &Part<'_>) -> io::Result<()> {
+    fn put(&mut self, lba: u64, part: &DataPart<'_>) -> io::Result<()> {
         self.remember(lba, part.bytes() / SECTOR)?;
         match *part {
-            Part::Bytes(data) => self.surface.put(lba, data),
-            Part::Zeroes { bytes, allocated } => self.surface.put_zeroes(lba, bytes / SECTOR, allocated),
+            DataPart::Bytes(data) => self.surface.put(lba, data),
+            DataPart::Zeroes { bytes, allocated } => self.surface.put_zeroes(lba, bytes / SECTOR, allocated),
         }
     }
 
@@ -372,16 +372,16 @@ impl Bytes {
     }
 
     /// What a read finds.
-    pub fn read(&self, lba: u64, sectors: u64) -> Result<io::Result<Vec<u8>>, Unreadable> {
+    pub fn read(&self, lba: u64, sectors: u64) -> Result<io::Result<Vec<u8>>, UnreadableSector> {
         let mut data = vec![0; (sectors * SECTOR) as usize];
         Ok(self.read_into(lba, &mut data)?.map(|()| data))
     }
 
     /// The same, into zeroes.
-    pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, Unreadable> {
+    pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, UnreadableSector> {
         let end = lba + data.len() as u64 / SECTOR;
         if let Some((sector, ..)) = self.torn.within(lba, end).next() {
-            return Err(Unreadable(sector));
+            return Err(UnreadableSector(sector));
         }
         if let Err(error) = self.surface.get(lba, data) {
             return Ok(Err(error));
@@ -472,7 +472,7 @@ mod tests {
         land(&mut bytes, 2, 103, 1, LandingKind::Torn);
         land(&mut bytes, 2, 104, 2, LandingKind::Discarded);
         assert_eq!((bytes.at_risk(), bytes.torn()), (0, 1));
-        assert_eq!(bytes.read(103, 1).unwrap_err(), Unreadable(103));
+        assert_eq!(bytes.read(103, 1).unwrap_err(), UnreadableSector(103));
         assert_eq!(seen(&bytes, 100, 3), [1, 1, 2]);
         assert_eq!(seen(&bytes, 104, 2), [0, 0]);
         // Written again it can be read.
@@ -561,7 +561,7 @@ mod tests {
                 let image = options.read(true).write(true).create(true).truncate(true).open(&file).unwrap();
                 // It ends within a piece.
                 image.set_len(31 * SECTOR).unwrap();
-                bytes = Bytes::on(Platters::File(image));
+                bytes = Bytes::on(BlankPattern::File(image));
             }
             write(&mut bytes, 1, 4, 16);
             land(&mut bytes, 1, 4, 16, LandingKind::Landed);
@@ -571,7 +571,7 @@ mod tests {
             for (stamp, lba, sectors) in [(2, 0, 16), (3, 2, 4), (4, 18, 1), (5, 29, 2)] {
                 let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
                 let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
-                let data = Data::from(vec![stamp as u8; sectors as usize * SECTOR as usize]);
+                let data = WriteData::from(vec![stamp as u8; sectors as usize * SECTOR as usize]);
                 history.taken(Instant::ZERO, &request, Some(&data));
                 bytes.accept(&request, data);
                 land(&mut bytes, stamp, lba, sectors, LandingKind::Landed);
@@ -580,18 +580,18 @@ mod tests {
             assert_eq!(seen(&bytes, 0, 18), [[2, 6, 3, 3, 3, 3].as_slice(), &[2; 10], &[1; 2]].concat());
             // The second sector of the second write cannot be read, its third and last are there, and of the fifth one.
             let held = vec![((2, 3), 2), ((15, 16), 2), ((30, 31), 5)];
-            bytes.leave(&Left { held, unreadable: vec![(1, 2)] }, &history).unwrap();
+            bytes.leave(&CutRemains { held, unreadable: vec![(1, 2)] }, &history).unwrap();
             assert_eq!((bytes.at_risk(), bytes.torn(), bytes.keeps_former()), (0, 3, false));
             assert_eq!(seen(&bytes, 2, 16), [[2, 0].as_slice(), &[1; 11], &[2, 1, 1]].concat());
             assert_eq!((seen(&bytes, 0, 1), seen(&bytes, 29, 2)), (vec![0], vec![0, 5]));
             for sector in [1, 18, 19] {
-                assert_eq!(bytes.read(sector, 1).unwrap_err(), Unreadable(sector), "{on_file}");
+                assert_eq!(bytes.read(sector, 1).unwrap_err(), UnreadableSector(sector), "{on_file}");
             }
             // Forgotten, and begun again: the first is what lies there now.
             bytes.keep_former(true);
             write(&mut bytes, 7, 2, 2);
             land(&mut bytes, 7, 2, 2, LandingKind::Landed);
-            bytes.leave(&Left::default(), &history).unwrap();
+            bytes.leave(&CutRemains::default(), &history).unwrap();
             assert_eq!(seen(&bytes, 2, 2), [2, 0]);
         }
         std::fs::remove_file(&file).unwrap();
@@ -608,7 +608,7 @@ mod tests {
         for on_file in [false, true] {
             let file = File::options().read(true).write(true).create(true).truncate(true).open(&image).unwrap();
             file.set_len(1 << 20).unwrap();
-            let platters = if on_file { Platters::File(file) } else { Platters::Memory };
+            let platters = if on_file { BlankPattern::File(file) } else { BlankPattern::Memory };
             let mut bytes = Bytes::on(platters).begun_with(File::open(&base).unwrap()).unwrap();
             assert_eq!(seen(&bytes, 0, 3), [1, 2, 3]);
             write(&mut bytes, 200, 1, 1);
@@ -627,7 +627,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("seekwise-bytes-{}", std::process::id()));
         let image = File::options().read(true).write(true).create_new(true).open(&file).unwrap();
         image.set_len(1 << 20).unwrap();
-        let mut bytes = Bytes::on(Platters::File(image));
+        let mut bytes = Bytes::on(BlankPattern::File(image));
         write(&mut bytes, 7, 0, 3);
         land(&mut bytes, 7, 0, 1, LandingKind::Landed);
         assert_eq!(seen(&bytes, 0, 4), [7, 7, 7, 0]);

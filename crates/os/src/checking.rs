@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::zero_at;
-use crate::kernel::pages::{Pages, Unflushed};
-use crate::kernel::{Bounds, Ended, FileSystem, Mounted, Program};
-use seekwise_model::history::Part;
+use crate::kernel::pages::{FilePages, UnflushedPages};
+use crate::kernel::{MountSpec, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
+use seekwise_model::history::DataPart;
 
 /// Bytes of the base that are told apart: what is zero stays a hole.
 const PIECE: usize = 64 << 10;
@@ -20,21 +20,21 @@ const PIECE: usize = 64 << 10;
 const UNREADABLE: [u8; 512] = [0xBD; 512];
 
 /// A check.
-pub struct Checker<'a> {
+pub struct ImageChecker<'a> {
     /// Bytes of the disk.
     length: u64,
     /// What it began with, but for zeroes.
     base: Vec<(u64, Vec<u8>)>,
-    system: Option<&'a FileSystem>,
-    program: Program<'a>,
+    system: Option<&'a MountSpec>,
+    program: ShellProgram<'a>,
     folder: &'a Path,
 }
 
 /// What a check was told, and what came of it.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct CheckResult {
     /// How the command ended; nothing where the disk could not be mounted.
-    pub ended: Option<Ended>,
+    pub ended: Option<ProgramExit>,
     /// Why it could not be mounted.
     pub unmountable: Option<String>,
     /// What the file system's checker found.
@@ -43,23 +43,23 @@ pub struct Seen {
 
 /// What lies on a disk beside what it began with.
 #[derive(Clone, Debug, Default)]
-pub struct Content<'a> {
+pub struct ImageContent<'a> {
     /// First sectors, and what lies from there on.
-    pub pieces: Vec<(u64, Part<'a>)>,
+    pub pieces: Vec<(u64, DataPart<'a>)>,
     /// Sectors that cannot be read: from, and up to.
     pub torn: Vec<(u64, u64)>,
 }
 
-impl<'a> Checker<'a> {
+impl<'a> ImageChecker<'a> {
     /// Of disks of `length` bytes, or as long as what they begin with, with a file system. `program` finds what it is told in its
     /// environment; `folder` is for scratch.
     pub fn new(
         length: u64,
-        base: Option<(&'a Path, &'a FileSystem)>,
-        program: Program<'a>,
+        base: Option<(&'a Path, &'a MountSpec)>,
+        program: ShellProgram<'a>,
         folder: &'a Path,
-    ) -> io::Result<Checker<'a>> {
-        let mut checker = Checker { length, base: Vec::new(), system: None, program, folder };
+    ) -> io::Result<ImageChecker<'a>> {
+        let mut checker = ImageChecker { length, base: Vec::new(), system: None, program, folder };
         if let Some((path, system)) = base {
             let file = File::open(path)?;
             checker.length = file.metadata()?.len();
@@ -76,7 +76,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Writes the disk to a file that there was not.
-    pub fn write(&self, path: &Path, content: &Content<'_>) -> io::Result<()> {
+    pub fn write(&self, path: &Path, content: &ImageContent<'_>) -> io::Result<()> {
         let file = File::create_new(path)?;
         file.set_len(self.length)?;
         for (at, bytes) in &self.base {
@@ -86,8 +86,8 @@ impl<'a> Checker<'a> {
             // What a program wrote behind its file system, if it had the whole device.
             let within = self.length.saturating_sub(lba * 512).min(part.bytes());
             match part {
-                Part::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
-                Part::Zeroes { .. } => zero_at(&file, lba * 512, within, false)?,
+                DataPart::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
+                DataPart::Zeroes { .. } => zero_at(&file, lba * 512, within, false)?,
             }
         }
         for sector in content.torn.iter().flat_map(|&(from, end)| from..end) {
@@ -97,7 +97,7 @@ impl<'a> Checker<'a> {
     }
 
     /// What files lack on this disk of what they held; nothing where there is no file system, or none that can be mounted.
-    pub fn missing(&self, content: &Content<'_>, pages: &Pages) -> io::Result<Option<Vec<Unflushed>>> {
+    pub fn missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<Vec<UnflushedPages>>> {
         let Some(system) = self.system else { return Ok(None) };
         let folder = self.folder.join("given");
         let (image, mount) = (folder.join("image"), folder.join("mount"));
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Looks at a disk after a cut at so many seconds, with these promises made before it.
-    pub fn look(&self, worker: usize, content: &Content<'_>, promises: &[&str]) -> io::Result<Seen> {
+    pub fn look(&self, worker: usize, content: &ImageContent<'_>, promises: &[&str]) -> io::Result<CheckResult> {
         let folder = self.folder.join(format!("check-{worker}"));
         let seen = self.look_in(&folder, content, promises);
         let gone = std::fs::remove_dir_all(&folder);
@@ -124,7 +124,7 @@ impl<'a> Checker<'a> {
         gone.map(|()| seen)
     }
 
-    fn look_in(&self, folder: &Path, content: &Content<'_>, promises: &[&str]) -> io::Result<Seen> {
+    fn look_in(&self, folder: &Path, content: &ImageContent<'_>, promises: &[&str]) -> io::Result<CheckResult> {
         let place = |name: &str| folder.join(name);
         let (image, mount, scratch, told) = (place("image"), place("mount"), place("scratch"), place("promises"));
         for new in [folder, &mount, &scratch] {
@@ -139,28 +139,28 @@ impl<'a> Checker<'a> {
         }
         let Some(system) = self.system else {
             let ended = program.run()?;
-            return Ok(Seen { ended: Some(ended), unmountable: None, fault: None });
+            return Ok(CheckResult { ended: Some(ended), unmountable: None, fault: None });
         };
         let bounds = self.program.bounds;
         let mounted = match mounted(system, &image, &mount, bounds)? {
             Ok(mounted) => mounted,
-            Err(why) => return Ok(Seen { ended: None, unmountable: Some(why), fault: None }),
+            Err(why) => return Ok(CheckResult { ended: None, unmountable: Some(why), fault: None }),
         };
         program.environment.push(("SEEKWISE_MOUNT".to_owned(), shown(&mount)));
         let ended = program.run()?;
         mounted.end()?;
         let fault = system.faults(&image, bounds)?;
-        Ok(Seen { ended: Some(ended), unmountable: None, fault })
+        Ok(CheckResult { ended: Some(ended), unmountable: None, fault })
     }
 }
 
 /// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
 fn mounted(
-    system: &FileSystem,
+    system: &MountSpec,
     image: &Path,
     folder: &Path,
-    bounds: Bounds<'_>,
-) -> io::Result<Result<Mounted, String>> {
+    bounds: ProgramBounds<'_>,
+) -> io::Result<Result<MountedFileSystem, String>> {
     match system.mount(image, folder, bounds) {
         Ok(mounted) => Ok(Ok(mounted)),
         Err(error) if error.to_string().contains("loop device") => Err(error),

@@ -29,8 +29,8 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-pub use filesystem::{FILE_SYSTEMS, FileSystem, Mounted, leave};
-pub use program::{Bounds, Ended, How, Program};
+pub use filesystem::{FILE_SYSTEMS, MountSpec, MountedFileSystem, leave};
+pub use program::{ExitCause, ProgramBounds, ProgramExit, ShellProgram};
 
 /// Whether this program may mount.
 pub fn is_root() -> bool {
@@ -55,7 +55,7 @@ fn named(program: &str) -> Command {
 pub fn tool<S: AsRef<OsStr>>(
     program: &str,
     arguments: impl IntoIterator<Item = S>,
-    bounds: Bounds<'_>,
+    bounds: ProgramBounds<'_>,
 ) -> io::Result<String> {
     let ended = program::run_tool(named(program).args(arguments), bounds);
     let (how, printed, said) = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
@@ -65,7 +65,7 @@ pub fn tool<S: AsRef<OsStr>>(
     // What follows the first line says where more may be found.
     let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let said = match how {
-        How::Exited(_) if !first.is_empty() => first.to_owned(),
+        ExitCause::Exited(_) if !first.is_empty() => first.to_owned(),
         how => how.to_string(),
     };
     Err(io::Error::other(format!("{program}: {said}")))
@@ -76,17 +76,17 @@ const DETACHING: usize = 100;
 
 /// A loop device on a file; it is detached when this goes.
 #[derive(Debug)]
-pub struct Loop(PathBuf);
+pub struct LoopDevice(PathBuf);
 
-impl Loop {
+impl LoopDevice {
     /// Attaches a free one, of the file's first `bytes`, that goes past the system's cache.
-    pub fn attach(file: &Path, bytes: u64, bounds: Bounds<'_>) -> io::Result<Loop> {
+    pub fn attach(file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<LoopDevice> {
         let limit = format!("--sizelimit={bytes}");
         let words = ["--find", "--show", "--direct-io=on", &limit].map(OsStr::new);
         let attached = tool("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
         // One that was ended in time to say nothing may have attached one all the same.
-        let unknown = |_: &io::Error| debris::loops(file).into_iter().for_each(|path| drop(Loop(path)));
-        attached.inspect_err(unknown).map(|path| Loop(PathBuf::from(path)))
+        let unknown = |_: &io::Error| debris::loops(file).into_iter().for_each(|path| drop(LoopDevice(path)));
+        attached.inspect_err(unknown).map(|path| LoopDevice(PathBuf::from(path)))
     }
 
     /// Its name.
@@ -95,7 +95,7 @@ impl Loop {
     }
 }
 
-impl Drop for Loop {
+impl Drop for LoopDevice {
     fn drop(&mut self) {
         // Whoever looks at it at this moment keeps it: it is asked again until it has no file any more, or somebody else's.
         let file = |path: &Path| {
@@ -103,7 +103,7 @@ impl Drop for Loop {
         };
         let own = file(&self.0);
         for _ in 0..DETACHING {
-            let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], Bounds::fixed());
+            let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], ProgramBounds::fixed());
             if file(&self.0) != own {
                 return;
             }
@@ -118,12 +118,12 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_says_why() {
-        let run = |program: &str, arguments: [&str; 2]| tool(program, arguments, Bounds::fixed());
+        let run = |program: &str, arguments: [&str; 2]| tool(program, arguments, ProgramBounds::fixed());
         let said = run("sh", ["-c", "echo broken >&2; exit 1"]).unwrap_err().to_string();
         assert_eq!(said, "sh: broken");
         assert!(run("no-such-tool", ["x", "y"]).unwrap_err().to_string().starts_with("no-such-tool: "));
         assert_eq!(run("sh", ["-c", "kill -TERM $$"]).unwrap_err().to_string(), "sh: died of SIGTERM");
-        let short = Bounds { limit: Duration::from_millis(50), ..Bounds::fixed() };
+        let short = ProgramBounds { limit: Duration::from_millis(50), ..ProgramBounds::fixed() };
         let late = tool("sh", ["-c", "sleep 1000"], short).unwrap_err().to_string();
         assert_eq!(late, "sh: had not ended after 0.05 s of the clock");
     }

@@ -1,7 +1,7 @@
 //! A modelled disk at work in real time: the same layers as in [`seekwise_run::sim`], stepped by the clock, with bytes.
 //!
 //! One thread has the disk and its clients' connections: it reads their requests and writes their answers itself, so that nobody
-//! has to be woken between. What else comes to it ([`Message`]) are new clients and what is done to the power; between
+//! has to be woken between. What else comes to it ([`DiskMessage`]) are new clients and what is done to the power; between
 //! them it waits for the device's next instant. A request that comes at an instant of the clock is submitted at that
 //! instant of the model, and is answered when the model's completion has come. So a session that is recorded and played in
 //! virtual time gives the same instants: late calls change nothing (rule 2 of the contract). What the clock adds is told
@@ -22,39 +22,39 @@ use std::io;
 use std::sync::mpsc::Sender;
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
-use seekwise_model::history::{Data, Event};
+use seekwise_model::history::{HistoryEvent, WriteData};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::recorded::Entry;
-use seekwise_run::receipt::{PathCost, Receipt, Speed, Stalls};
+use seekwise_model::workload::recorded::RecordedRequest;
+use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls};
 
-pub use self::asked::{Asked, Caller, Whom};
-use self::attendance::Book;
+pub use self::asked::{Caller, DiskRequest, ReplyTo};
+use self::attendance::AttendanceCounters;
 use self::clients::Clients;
 pub use self::clients::{Connection, Inbox, Messages, inbox};
-use self::content::Content;
-pub use self::orders::{Order, Said};
-pub use self::room::Room;
-use self::stalls::Watch;
-use self::ways::Measured;
+use self::content::DiskContent;
+pub use self::orders::{DiskOrder, OrderReply};
+pub use self::room::MemoryRoom;
+use self::stalls::StallWatch;
+use self::ways::DoorRecorder;
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::clock::{AWAKE, Clock, take_precedence};
-use crate::nbd::wire::{self, Command, Head, error};
+use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{EXTENTS, LARGEST};
 use seekwise_run::receipt::ways::Door;
 
 /// What comes to a disk.
 #[derive(Debug)]
-pub enum Message {
+pub enum DiskMessage {
     /// A client has come, and asks from now on.
     Client(Box<Connection>),
     /// A caller within the program asks.
-    Asked(Asked),
+    Asked(DiskRequest),
     /// A caller within the program asks for an answer and nothing else.
     Nothing(Caller),
     /// Something is done to it; the answer says what came of it, in words.
-    Order(Order, Sender<Said>),
+    Order(DiskOrder, Sender<OrderReply>),
     /// It is to end, in order.
     Stop,
 }
@@ -65,7 +65,7 @@ const AT_ONCE: u64 = LARGEST / SECTOR;
 
 /// A cut that is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plan {
+pub enum CutPlan {
     /// So long after the beginning, in the model's time.
     At(Instant),
     /// When so many flushes have come.
@@ -76,7 +76,7 @@ pub enum Plan {
 
 /// A request of a client on its way: the pieces of it that the device takes at once.
 struct Job {
-    asked: Asked,
+    asked: DiskRequest,
     /// First sector that was not handed down yet, and the end.
     next: u64,
     end: u64,
@@ -110,9 +110,9 @@ struct Piece {
 
 /// What a recorder is told.
 #[derive(Clone, Copy, Debug)]
-pub enum Passed<'a> {
+pub enum RecorderEvent<'a> {
     /// A request that is over, as the device took it.
-    Request(&'a Entry),
+    Request(&'a RecordedRequest),
     /// An order at an instant: `cut`, `off`, `on`, or a setting as `KEY=VALUE`.
     Order(Instant, &'a str),
     /// It is all over.
@@ -120,13 +120,13 @@ pub enum Passed<'a> {
 }
 
 /// Keeps what passes.
-pub type Recorder = Box<dyn FnMut(Passed<'_>) -> io::Result<()> + Send>;
+pub type DiskRecorder = Box<dyn FnMut(RecorderEvent<'_>) -> io::Result<()> + Send>;
 
 /// The disk.
-pub struct Disk {
+pub struct LiveDisk {
     device: Box<dyn Device>,
     limits: Limits,
-    content: Content,
+    content: DiskContent,
     clock: Clock,
     /// The model's nanoseconds in one of the clock's.
     speed: f64,
@@ -142,32 +142,32 @@ pub struct Disk {
     free: Vec<u32>,
     stamp: u64,
     /// What it may take of memory, and what of that is set aside for writes on their way.
-    room: Room,
+    room: MemoryRoom,
     aside: u64,
     powered: bool,
     /// It has come so far without the clock.
     ahead: Instant,
-    plan: Option<Plan>,
+    plan: Option<CutPlan>,
     receipt: Receipt,
-    measured: Measured,
+    measured: DoorRecorder,
     /// How long the thread waited, by the clock.
     idle: Span,
-    watch: Option<Watch>,
+    watch: Option<StallWatch>,
     trouble: Option<io::Error>,
-    recorder: Option<Recorder>,
+    recorder: Option<DiskRecorder>,
     chronicle: Option<Chronicle>,
 }
 
-impl Disk {
+impl LiveDisk {
     /// A disk that begins now. `speed` is how many times as fast as the clock the model's time runs.
-    pub fn new(mut device: Box<dyn Device>, bytes: Bytes, speed: f64, plan: Option<Plan>) -> Disk {
+    pub fn new(mut device: Box<dyn Device>, bytes: Bytes, speed: f64, plan: Option<CutPlan>) -> LiveDisk {
         let wanted = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
         let limits = device.limits(0);
-        Disk {
+        LiveDisk {
             device,
             limits,
-            content: Content::new(bytes),
+            content: DiskContent::new(bytes),
             clock: Clock::start(),
             speed,
             clients: Clients::default(),
@@ -178,13 +178,13 @@ impl Disk {
             pieces: Vec::new(),
             free: Vec::new(),
             stamp: 0,
-            room: Room::default(),
+            room: MemoryRoom::default(),
             aside: 0,
             powered: true,
             ahead: Instant::ZERO,
             plan,
-            receipt: Receipt { speed: Speed(speed), ..Receipt::default() },
-            measured: Measured::default(),
+            receipt: Receipt { speed: ClockSpeed(speed), ..Receipt::default() },
+            measured: DoorRecorder::default(),
             idle: Span::ZERO,
             watch: None,
             trouble: None,
@@ -194,65 +194,65 @@ impl Disk {
     }
 
     /// With what the way to it costs, if that was measured.
-    pub fn along(mut self, path: Option<PathCost>) -> Disk {
+    pub fn along(mut self, path: Option<PathCost>) -> LiveDisk {
         self.receipt.path = path;
         self
     }
 
-    /// Within these bounds of memory: beyond them writes are answered with an error. Said after [`Disk::judged`].
-    pub fn within(mut self, room: Room) -> Disk {
+    /// Within these bounds of memory: beyond them writes are answered with an error. Said after [`LiveDisk::judged`].
+    pub fn within(mut self, room: MemoryRoom) -> LiveDisk {
         self.clients.within(room.clients);
         self.content = self.content.within(room.contents);
-        Disk { room, ..self }
+        LiveDisk { room, ..self }
     }
 
     /// With so many clients at once at most.
-    pub fn admitting(self, clients: usize) -> Disk {
+    pub fn admitting(self, clients: usize) -> LiveDisk {
         self.clients.book.write(|book| book.limit = clients);
         self
     }
 
     /// The ways to it are measured here.
-    pub(crate) fn measuring(self, measured: Measured) -> Disk {
-        Disk { measured, ..self }
+    pub(crate) fn measuring(self, measured: DoorRecorder) -> LiveDisk {
+        LiveDisk { measured, ..self }
     }
 
     /// Where the ways to it are measured.
-    pub fn measured(&self) -> Measured {
+    pub fn measured(&self) -> DoorRecorder {
         self.measured.clone()
     }
 
     /// Where it is counted who comes and goes.
-    pub(crate) fn book(&self) -> Book {
+    pub(crate) fn book(&self) -> AttendanceCounters {
         self.clients.book.clone()
     }
 
     /// Of an array that begins without these drives, a bit each.
-    pub fn without(mut self, lost: u64) -> Disk {
+    pub fn without(mut self, lost: u64) -> LiveDisk {
         self.content = self.content.without(lost);
         self
     }
 
-    /// Of this stack: what a cut leaves is known also where its array lacks a drive; see [`Content::judged`]. Said after
-    /// [`Disk::without`].
-    pub fn judged(mut self, stack: &Stack) -> Disk {
+    /// Of this stack: what a cut leaves is known also where its array lacks a drive; see [`DiskContent::judged`]. Said after
+    /// [`LiveDisk::without`].
+    pub fn judged(mut self, stack: &Stack) -> LiveDisk {
         self.content = self.content.judged(stack);
         self
     }
 
     /// Tells `recorder` all that passes. Its errors end the disk, as those of the image do.
-    pub fn recorded(mut self, recorder: Recorder) -> Disk {
+    pub fn recorded(mut self, recorder: DiskRecorder) -> LiveDisk {
         self.recorder = Some(recorder);
         self
     }
 
     /// Writes down all that passes, with the data.
-    pub fn chronicled(mut self, chronicle: Chronicle) -> Disk {
+    pub fn chronicled(mut self, chronicle: Chronicle) -> LiveDisk {
         self.chronicle = Some(chronicle);
         self
     }
 
-    fn pass(&mut self, what: Passed<'_>) {
+    fn pass(&mut self, what: RecorderEvent<'_>) {
         if let Some(Err(error)) = self.recorder.as_mut().map(|recorder| recorder(what)) {
             self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the recording: {error}")));
         }
@@ -261,9 +261,9 @@ impl Disk {
     /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
     pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
         self.receipt.precedence = take_precedence();
-        self.watch = Some(Watch::begin(self.clock));
+        self.watch = Some(StallWatch::begin(self.clock));
         let ended = self.turn(messages);
-        self.receipt.stalls = self.watch.take().map_or_else(Stalls::default, Watch::end);
+        self.receipt.stalls = self.watch.take().map_or_else(Stalls::default, StallWatch::end);
         ended.and_then(|()| self.end())
     }
 
@@ -297,7 +297,7 @@ impl Disk {
             }
         }
         for (number, head, data) in self.clients.asked() {
-            self.ask(Asked { head, data, whom: Whom::Client(number) });
+            self.ask(DiskRequest { head, data, whom: ReplyTo::Client(number) });
         }
         false
     }
@@ -322,16 +322,16 @@ impl Disk {
         }
     }
 
-    fn heed(&mut self, message: Message) -> bool {
+    fn heed(&mut self, message: DiskMessage) -> bool {
         match message {
-            Message::Client(connection) => self.clients.add(*connection, self.clock.now()),
-            Message::Asked(asked) => self.ask(asked),
-            Message::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
-            Message::Order(order, answer) => {
+            DiskMessage::Client(connection) => self.clients.add(*connection, self.clock.now()),
+            DiskMessage::Asked(asked) => self.ask(asked),
+            DiskMessage::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
+            DiskMessage::Order(order, answer) => {
                 let said = self.obey(&order);
                 let _ = answer.send(said);
             }
-            Message::Stop => return true,
+            DiskMessage::Stop => return true,
         }
         false
     }
@@ -358,14 +358,14 @@ impl Disk {
 
     /// When something happens by itself.
     fn next(&self) -> Option<Instant> {
-        let planned = if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
+        let planned = if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
         self.device.poll_timeout().into_iter().chain(planned).min()
     }
 
     /// All that is due is done, what is complete is answered, what waits goes down.
     fn step(&mut self) {
         let now = self.now();
-        if let Some(Plan::At(at)) = self.plan.filter(|_| self.cuttable())
+        if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.cuttable())
             && at <= now
         {
             self.device.handle_timeout(at);
@@ -378,19 +378,21 @@ impl Disk {
     }
 
     /// A client's request comes.
-    fn ask(&mut self, asked: Asked) {
+    fn ask(&mut self, asked: DiskRequest) {
         let head = asked.head;
         if !self.powered {
             return self.refuse(asked.whom, &head, error::IO);
         }
-        let fua = head.flags & wire::FUA != 0 && matches!(head.command, Command::Write | Command::WriteZeroes);
+        let fua = head.flags & wire::FUA != 0 && matches!(head.command, NbdCommand::Write | NbdCommand::WriteZeroes);
         let flush = if fua && !self.limits.fua { Flush::Follows } else { Flush::None };
         let (first, sectors) = (head.offset / SECTOR, u64::from(head.length) / SECTOR);
         match head.command {
-            Command::BlockStatus => return self.tell_status(&asked, first, sectors),
-            Command::Flush => self.count_towards_cut(|plan| matches!(plan, Plan::Flush(_)), self.receipt.flushes + 1),
-            Command::Write | Command::WriteZeroes => {
-                self.count_towards_cut(|plan| matches!(plan, Plan::Write(_)), self.receipt.writes + 1);
+            NbdCommand::BlockStatus => return self.tell_status(&asked, first, sectors),
+            NbdCommand::Flush => {
+                self.count_towards_cut(|plan| matches!(plan, CutPlan::Flush(_)), self.receipt.flushes + 1)
+            }
+            NbdCommand::Write | NbdCommand::WriteZeroes => {
+                self.count_towards_cut(|plan| matches!(plan, CutPlan::Write(_)), self.receipt.writes + 1);
             }
             _ => {}
         }
@@ -416,11 +418,11 @@ impl Disk {
     }
 
     /// Sets aside the memory that a write takes, here and where it will lie; nothing where there is not so much.
-    fn set_aside(&mut self, asked: &Asked) -> Option<u64> {
-        let Head { command, offset, length, .. } = asked.head;
+    fn set_aside(&mut self, asked: &DiskRequest) -> Option<u64> {
+        let RequestHead { command, offset, length, .. } = asked.head;
         let bytes = match command {
-            Command::Write => u64::from(length),
-            Command::WriteZeroes => 0,
+            NbdCommand::Write => u64::from(length),
+            NbdCommand::WriteZeroes => 0,
             _ => return Some(0),
         };
         let (lba, held) = (offset / SECTOR, self.content.held() + self.aside);
@@ -433,7 +435,7 @@ impl Disk {
     }
 
     /// A write for which there is no memory is answered: there is no space.
-    fn refuse_for_memory(&mut self, asked: Asked) {
+    fn refuse_for_memory(&mut self, asked: DiskRequest) {
         let receipt = &mut self.receipt;
         receipt.requests += 1;
         receipt.writes += 1;
@@ -443,13 +445,13 @@ impl Disk {
     }
 
     /// The cut that is planned for the `count`th of these comes before that one is handed down.
-    fn count_towards_cut(&mut self, of: impl Fn(&Plan) -> bool, count: u64) {
-        let due = |plan: &Plan| match *plan {
-            Plan::Flush(at) | Plan::Write(at) => count >= at,
-            Plan::At(_) => false,
+    fn count_towards_cut(&mut self, of: impl Fn(&CutPlan) -> bool, count: u64) {
+        let due = |plan: &CutPlan| match *plan {
+            CutPlan::Flush(at) | CutPlan::Write(at) => count >= at,
+            CutPlan::At(_) => false,
         };
         if self.plan.filter(of).is_some_and(|plan| due(&plan)) {
-            self.plan = Some(Plan::At(self.now()));
+            self.plan = Some(CutPlan::At(self.now()));
         }
     }
 
@@ -461,8 +463,8 @@ impl Disk {
                 continue;
             };
             let head = job.asked.head;
-            let is_flush = head.command == Command::Flush || job.flush == Flush::Follows && job.next == job.end;
-            if is_flush && head.command != Command::Flush && job.below > 0 {
+            let is_flush = head.command == NbdCommand::Flush || job.flush == Flush::Follows && job.next == job.end;
+            if is_flush && head.command != NbdCommand::Flush && job.below > 0 {
                 // Its flush is handed down when its pieces are back.
                 self.waiting.pop_front();
                 continue;
@@ -473,8 +475,8 @@ impl Disk {
             let sectors = if is_flush { 0 } else { (job.end - job.next).min(most) };
             let op = match head.command {
                 _ if is_flush => Op::Flush,
-                Command::Read => Op::Read,
-                Command::Trim => Op::Trim,
+                NbdCommand::Read => Op::Read,
+                NbdCommand::Trim => Op::Trim,
                 _ => Op::Write,
             };
             let forced = op == Op::Write && head.flags & wire::FUA != 0 && self.limits.fua;
@@ -524,7 +526,7 @@ impl Disk {
     fn take_landings(&mut self) {
         let landings: Vec<Landing> = std::iter::from_fn(|| self.device.poll_landing()).collect();
         if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
-            chronicle.write(|history| history.events.extend(landings.iter().copied().map(Event::Landed)));
+            chronicle.write(|history| history.events.extend(landings.iter().copied().map(HistoryEvent::Landed)));
         }
         let landed = self.content.landed(&landings);
         self.hold(landed);
@@ -548,10 +550,20 @@ impl Disk {
         if self.recorder.is_some() {
             let Request { stamp, op, flags, lba, sectors, tag, .. } = piece.request;
             let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
-            self.pass(Passed::Request(&Entry { stamp, at: piece.at, done, ok, op, lba, sectors, fua, tag }));
+            self.pass(RecorderEvent::Request(&RecordedRequest {
+                stamp,
+                at: piece.at,
+                done,
+                ok,
+                op,
+                lba,
+                sectors,
+                fua,
+                tag,
+            }));
         }
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.events.push(Event::Over(piece.request, *completion)));
+            chronicle.write(|history| history.events.push(HistoryEvent::Over(piece.request, *completion)));
         }
         let over = self.content.over(&piece.request, completion, self.stamp);
         self.hold(over);
@@ -583,13 +595,13 @@ impl Disk {
             // It failed before all of it was handed down.
             self.waiting.retain(|&other| other != index);
         }
-        let Asked { head, whom, .. } = job.asked;
+        let DiskRequest { head, whom, .. } = job.asked;
         let receipt = &mut self.receipt;
         receipt.requests += 1;
         match head.command {
-            Command::Read => receipt.reads += 1,
-            Command::Flush => receipt.flushes += 1,
-            Command::Write | Command::WriteZeroes => receipt.writes += 1,
+            NbdCommand::Read => receipt.reads += 1,
+            NbdCommand::Flush => receipt.flushes += 1,
+            NbdCommand::Write | NbdCommand::WriteZeroes => receipt.writes += 1,
             _ => {}
         }
         // What the image could not take is promised to nobody.
@@ -600,8 +612,8 @@ impl Disk {
         let left = self.clock.now();
         let due = self.by_the_clock(job.done).min(left);
         self.receipt.answered(due, left);
-        if matches!(head.command, Command::Read | Command::Write) {
-            let door = if matches!(whom, Whom::Client(_)) { Door::Network } else { Door::File };
+        if matches!(head.command, NbdCommand::Read | NbdCommand::Write) {
+            let door = if matches!(whom, ReplyTo::Client(_)) { Door::Network } else { Door::File };
             let modelled = due.saturating_since(self.by_the_clock(job.came));
             self.measured.write(|ways| {
                 let way = ways.of(door);
@@ -613,23 +625,23 @@ impl Disk {
     }
 
     /// What went well is answered; of a read, with what lies there.
-    fn give(&mut self, whom: Whom, head: &Head) {
-        let Disk { content, clients, replies, .. } = self;
+    fn give(&mut self, whom: ReplyTo, head: &RequestHead) {
+        let LiveDisk { content, clients, replies, .. } = self;
         let mut found = Ok(Ok(()));
         let mut fill = |data: &mut [u8]| {
-            if head.command == Command::Read {
+            if head.command == NbdCommand::Read {
                 found = content.bytes().read_into(head.offset / SECTOR, data);
             }
             if matches!(found, Ok(Ok(()))) { Ok(()) } else { Err(error::IO) }
         };
         match whom {
-            Whom::Client(number) => {
+            ReplyTo::Client(number) => {
                 if let Some(line) = clients.answer(number) {
                     line.done(head, fill);
                 }
             }
-            Whom::Caller(caller) => {
-                let length = if head.command == Command::Read { head.length as usize } else { 0 };
+            ReplyTo::Caller(caller) => {
+                let length = if head.command == NbdCommand::Read { head.length as usize } else { 0 };
                 let mut data = vec![0; length];
                 let filled = fill(&mut data);
                 replies.push((caller, filled.map(|()| data)));
@@ -643,19 +655,19 @@ impl Disk {
     }
 
     /// What went wrong is answered.
-    fn refuse(&mut self, whom: Whom, head: &Head, error: u32) {
+    fn refuse(&mut self, whom: ReplyTo, head: &RequestHead, error: u32) {
         match whom {
-            Whom::Client(number) => {
+            ReplyTo::Client(number) => {
                 if let Some(line) = self.clients.answer(number) {
                     line.failed(head, error);
                 }
             }
-            Whom::Caller(caller) => self.replies.push((caller, Err(error))),
+            ReplyTo::Caller(caller) => self.replies.push((caller, Err(error))),
         }
     }
 
     /// `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
-    fn tell_status(&mut self, asked: &Asked, first: u64, sectors: u64) {
+    fn tell_status(&mut self, asked: &DiskRequest, first: u64, sectors: u64) {
         /// Sectors that are looked at for one answer where something lies: 256 MiB, of which the pieces are met in a
         /// millisecond or two. A client asks again for the rest.
         const LOOKED_AT: u64 = 1 << 19;
@@ -671,7 +683,7 @@ impl Disk {
             at = to;
         }
         // Callers within the program do not ask for it.
-        if let Whom::Client(number) = asked.whom
+        if let ReplyTo::Client(number) = asked.whom
             && let Some(line) = self.clients.answer(number)
         {
             line.extents(&asked.head, &extents);
@@ -700,7 +712,7 @@ impl Disk {
             self.off(now);
         }
         self.reply();
-        self.pass(Passed::End);
+        self.pass(RecorderEvent::End);
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => {
@@ -712,15 +724,15 @@ impl Disk {
 }
 
 /// What a write brings to these sectors.
-fn data_of(asked: &mut Asked, lba: u64, sectors: u64) -> Data {
+fn data_of(asked: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
     let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
     let length = (sectors * SECTOR) as usize;
     match asked.head.command {
-        Command::WriteZeroes => {
-            Data::Zeroes { bytes: sectors * SECTOR, allocated: asked.head.flags & wire::NO_HOLE != 0 }
+        NbdCommand::WriteZeroes => {
+            WriteData::Zeroes { bytes: sectors * SECTOR, allocated: asked.head.flags & wire::NO_HOLE != 0 }
         }
-        _ if length == asked.data.len() => Data::Bytes(std::mem::take(&mut asked.data)),
-        _ => Data::Bytes(asked.data[from..from + length].to_vec()),
+        _ if length == asked.data.len() => WriteData::Bytes(std::mem::take(&mut asked.data)),
+        _ => WriteData::Bytes(asked.data[from..from + length].to_vec()),
     }
 }
 

@@ -8,16 +8,16 @@ use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Tell;
-use seekwise_run::handle::Handle;
-use seekwise_run::outcome::{Cost, Outcome, RunError, join, part};
+use seekwise_run::handle::RealHandle;
+use seekwise_run::outcome::{RunCost, RunError, RunOutcome, join, part};
 use seekwise_run::place::Place;
 use seekwise_run::testbed::changed;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::{Issuer, Work};
 
-use crate::accounts::{System, of_this_thread};
+use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;
-use crate::real_time::{RealTime, Standing, crank};
+use crate::real_time::{RealTime, RunGuard, crank};
 use crate::threads::{self, Doing};
 
 /// A place in real time as runs see it: cranked by the clock.
@@ -41,7 +41,7 @@ impl<P: RealTime> Place for Measured<P> {
         seed: Seed,
         tell: Option<&Tell>,
         mut recorder: &mut dyn FnMut(&Record),
-    ) -> Result<Outcome<Issuer>, RunError> {
+    ) -> Result<RunOutcome<Issuer>, RunError> {
         let place = &self.0;
         stood(place, || match work {
             Work::Job(job) if place.is_threaded() && most == u64::MAX => {
@@ -50,7 +50,7 @@ impl<P: RealTime> Place for Measured<P> {
             _ => alone(place, work.logged(seed, tell.cloned()), most, seed, &mut recorder),
         })
     }
-    fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+    fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         self.0.fitted(work, handles)
     }
     fn memory(&self) -> u64 {
@@ -68,15 +68,18 @@ impl<P: RealTime> Place for Measured<P> {
 }
 
 /// A run with what is set for it, and with what it stood on; what changed of that meanwhile is a trouble.
-fn stood<S>(place: &dyn RealTime, run: impl FnOnce() -> Result<Outcome<S>, RunError>) -> Result<Outcome<S>, RunError> {
+fn stood<S>(
+    place: &dyn RealTime,
+    run: impl FnOnce() -> Result<RunOutcome<S>, RunError>,
+) -> Result<RunOutcome<S>, RunError> {
     let held = place.hold().map_err(RunError::Unfit)?;
     let bench = place.bench();
     let mut outcome = run()?;
     if let Some((before, after)) = bench.as_ref().zip(place.bench()) {
         outcome.troubles.extend(changed(before, &after));
     }
-    held.map_or(Ok(()), Standing::end).map_err(RunError::Unfit)?;
-    Ok(Outcome { bench, ..outcome })
+    held.map_or(Ok(()), RunGuard::end).map_err(RunError::Unfit)?;
+    Ok(RunOutcome { bench, ..outcome })
 }
 
 /// A run in real time, on the thread that asks for it.
@@ -86,20 +89,20 @@ pub(crate) fn alone<S: Source>(
     most: u64,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
-) -> Result<Outcome<S>, RunError> {
+) -> Result<RunOutcome<S>, RunError> {
     let engine = join(place.open(seed)?, source, most)?;
-    let accounts = place.is_threaded().then(|| (System::now(), of_this_thread()));
+    let accounts = place.is_threaded().then(|| (SystemCounters::now(), of_this_thread()));
     let clock = Clock::start();
     let engine = crank(engine, &clock, recorder)?;
     let wall = clock.now().since(Instant::ZERO);
-    let cost = Cost { wall, processor: clock.processor() };
+    let cost = RunCost { wall, processor: clock.processor() };
     let usage = accounts.map(|(system, thread)| Usage {
         threads: vec![of_this_thread().since(&thread, wall)],
-        system: System::now().since(&system),
+        system: SystemCounters::now().since(&system),
     });
     let (outcome, mut device) = part(engine);
     let troubles = device.troubles();
     let receipt = device.end()?;
     let log = receipt.as_ref().map_or(outcome.log, |receipt| receipt.log);
-    Ok(Outcome { cost: Some(cost), log, receipt, usage, troubles, ..outcome })
+    Ok(RunOutcome { cost: Some(cost), log, receipt, usage, troubles, ..outcome })
 }

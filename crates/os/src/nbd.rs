@@ -25,24 +25,24 @@ use std::os::unix::net::UnixStream;
 use rustix::fd::AsFd;
 
 #[cfg(unix)]
-pub use client::Client;
-pub use connection::{EACH, EXTENTS, Line, Share};
-pub use negotiation::{Export, LARGEST, Negotiated, Step, Talk, negotiate};
+pub use client::NbdClient;
+pub use connection::{EACH, EXTENTS, MemoryShare, Transmission};
+pub use negotiation::{Export, Handshake, HandshakeStep, LARGEST, TransmissionTerms, negotiate};
 
 /// A connection's two ways.
-pub trait Wire: Read + Write + AsFd + Send {
+pub trait NbdWire: Read + Write + AsFd + Send {
     /// From now on nothing waits.
     fn without_waiting(&self) -> io::Result<()>;
 }
 
 #[cfg(unix)]
-impl Wire for UnixStream {
+impl NbdWire for UnixStream {
     fn without_waiting(&self) -> io::Result<()> {
         self.set_nonblocking(true)
     }
 }
 
-impl Wire for TcpStream {
+impl NbdWire for TcpStream {
     fn without_waiting(&self) -> io::Result<()> {
         // A request or a reply is not to wait for the next one.
         self.set_nodelay(true)?;
@@ -52,19 +52,19 @@ impl Wire for TcpStream {
 
 /// Both ends of a connection within this program.
 #[cfg(unix)]
-pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     let (near, far) = UnixStream::pair()?;
     Ok((Box::new(near), Box::new(far)))
 }
 
 /// Both ends of a connection within this program.
 #[cfg(not(unix))]
-pub fn pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     tcp_pair()
 }
 
 /// The same over this machine's network.
-pub fn tcp_pair() -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+pub fn tcp_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     let door = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     let near = TcpStream::connect(door.local_addr()?)?;
     let (far, from) = door.accept()?;

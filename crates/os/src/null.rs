@@ -10,7 +10,7 @@ use std::sync::Arc;
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
-use seekwise_model::engine::Stuck;
+use seekwise_model::engine::EngineError;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
@@ -19,7 +19,7 @@ use seekwise_run::place::Place;
 
 use crate::clock::Clock;
 use crate::measured::Measured;
-use crate::real_time::{RealTime, Timed};
+use crate::real_time::{RealTime, TimedDevice};
 
 /// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
 const BYTES: u64 = 250 << 30;
@@ -29,25 +29,25 @@ const DEPTH: u32 = 65_535;
 
 /// The place.
 #[derive(Debug)]
-pub struct Null;
+pub struct NullPlace;
 
-impl Null {
+impl NullPlace {
     /// Its name.
     pub const NAME: &'static str = "null";
 
     /// As all places are made.
     pub fn place() -> Arc<dyn Place> {
-        Arc::new(Measured(Null))
+        Arc::new(Measured(NullPlace))
     }
 }
 
-impl RealTime for Null {
+impl RealTime for NullPlace {
     fn name(&self) -> &'static str {
-        Null::NAME
+        NullPlace::NAME
     }
 
     fn called(&self) -> String {
-        Null::NAME.to_owned()
+        NullPlace::NAME.to_owned()
     }
 
     fn limits(&self) -> Limits {
@@ -64,8 +64,8 @@ impl RealTime for Null {
         }
     }
 
-    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
-        Ok(Box::new(Answering::new()))
+    fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
+        Ok(Box::new(NullDevice::new()))
     }
 }
 
@@ -78,7 +78,7 @@ struct Held {
 }
 
 /// Its device.
-pub struct Answering {
+pub struct NullDevice {
     limits: Limits,
     held: VecDeque<Held>,
     now: Instant,
@@ -86,26 +86,26 @@ pub struct Answering {
     landings: Option<VecDeque<Landing>>,
 }
 
-impl Answering {
+impl NullDevice {
     /// With nothing under way.
     #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
-    pub fn new() -> Answering {
-        Answering { limits: Null.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
+    pub fn new() -> NullDevice {
+        NullDevice { limits: NullPlace.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
     }
 }
 
-impl Timed for Answering {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+impl TimedDevice for NullDevice {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         // What it holds is answered at the next look at the clock, wherever that falls.
         if !self.held.is_empty() {
             return Ok(());
         }
-        clock.wait_until(until.ok_or(Stuck::Silent(self.now))?);
+        clock.wait_until(until.ok_or(EngineError::Silent(self.now))?);
         Ok(())
     }
 }
 
-impl Device for Answering {
+impl Device for NullDevice {
     fn limits(&self, _: u8) -> Limits {
         self.limits
     }
@@ -174,12 +174,12 @@ mod tests {
     use super::*;
     use crate::measured::alone;
     use seekwise_model::record::Record;
-    use seekwise_model::workload::replay::{Replay, Row, Timing};
+    use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
     use seekwise_run::work::Work;
 
-    fn rows(count: u64) -> Vec<Row> {
+    fn rows(count: u64) -> Vec<ReplayRow> {
         let arrival = |i| Span::from_micros(i * 20);
-        let row = |i| Row { op: Op::Write, lba: i * 8, sectors: 8, arrival: arrival(i), think: Span::ZERO };
+        let row = |i| ReplayRow { op: Op::Write, lba: i * 8, sectors: 8, arrival: arrival(i), think: Span::ZERO };
         (0..count).map(row).collect()
     }
 
@@ -190,7 +190,7 @@ mod tests {
             let rows = rows(1_000);
             let mut records: Vec<Record> = Vec::new();
             let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
-            let outcome = alone(&Null, replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
+            let outcome = alone(&NullPlace, replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
             assert_eq!((outcome.issued, outcome.failures, records.len()), (1_000, 0, 1_000));
             let cost = outcome.cost.expect("a place in real time costs something");
             assert!(cost.wall >= outcome.end.since(Instant::ZERO));
@@ -205,12 +205,13 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_as_everywhere() {
-        let rows = [Row { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
+        let rows =
+            [ReplayRow { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
-        let outcome = alone(&Null, replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
+        let outcome = alone(&NullPlace, replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.failures, 1);
         let nobody = Work::from(seekwise_model::workload::Job::default());
-        let refused = Null::place().run(&nobody, u64::MAX, Seed(1), None, &mut |_| ());
+        let refused = NullPlace::place().run(&nobody, u64::MAX, Seed(1), None, &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }
 }

@@ -45,11 +45,11 @@ mod uring;
 
 use std::sync::Arc;
 
-use seekwise_run::handle::Wanted;
+use seekwise_run::handle::RealOptions;
 use seekwise_run::place::Place;
 
 #[cfg(target_os = "linux")]
-use self::file::Real;
+use self::file::RealPlace;
 
 /// The name of the place of files.
 pub const FILE: &str = "file";
@@ -61,26 +61,26 @@ pub const MOST_THREADS: usize = 1024;
 
 /// The file at this path.
 #[cfg(target_os = "linux")]
-pub fn file(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
-    Real::file(path, wanted)
+pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    RealPlace::file(path, wanted)
 }
 
 /// The device at this path.
 #[cfg(target_os = "linux")]
-pub fn device(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
-    Real::device(path, wanted)
+pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    RealPlace::device(path, wanted)
 }
 
 /// Bytes of what `--on file:PATH` or, of a `device`, `device:PATH` names; of a file that is not there, those that are
 /// wanted. Nothing is made.
 #[cfg(target_os = "linux")]
-pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
+pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
     file::length(path, device, wanted)
 }
 
 /// Only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub fn length(_: &str, _: bool, _: &Wanted) -> Result<u64, String> {
+pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
     Err("real files and devices are places on Linux alone".to_owned())
 }
 
@@ -92,13 +92,13 @@ pub fn ring_is_there() -> Result<(), String> {
 
 /// Only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub fn file(_: &str, _: &Wanted) -> Result<Arc<dyn Place>, String> {
+pub fn file(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("real files are places on Linux alone".to_owned())
 }
 
 /// Only Linux is asked.
 #[cfg(not(target_os = "linux"))]
-pub fn device(_: &str, _: &Wanted) -> Result<Arc<dyn Place>, String> {
+pub fn device(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("devices are places on Linux alone".to_owned())
 }
 

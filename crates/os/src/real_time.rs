@@ -8,15 +8,15 @@ use std::sync::Arc;
 #[cfg(unix)]
 use seekwise_model::block::{Control, ControlError};
 use seekwise_model::block::{Device, Limits, Source};
-use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::engine::{Engine, EngineError};
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
-use seekwise_run::handle::Handle;
-use seekwise_run::outcome::{Issuing, RunError};
+use seekwise_run::handle::RealHandle;
+use seekwise_run::outcome::{RunError, RunSource};
 use seekwise_run::place::Place;
 use seekwise_run::receipt::Receipt;
-use seekwise_run::testbed::Bench;
+use seekwise_run::testbed::TestBench;
 use seekwise_run::work::Work;
 
 use crate::clock::Clock;
@@ -30,9 +30,9 @@ pub trait RealTime: fmt::Debug + Send + Sync {
     /// What it can do.
     fn limits(&self) -> Limits;
     /// Its device; `seed` is that of a stack's chance.
-    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError>;
+    fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError>;
     /// The same made ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
-    fn fitted(&self, _: &Work, _: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+    fn fitted(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
     /// Bytes of memory that requests in flight take there.
@@ -48,15 +48,15 @@ pub trait RealTime: fmt::Debug + Send + Sync {
         Ok(())
     }
     /// The device of one worker.
-    fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         self.open(seed)
     }
     /// What stands for as long as a run lasts: settings of the disk.
-    fn hold(&self) -> Result<Option<Box<dyn Standing>>, String> {
+    fn hold(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
         Ok(None)
     }
     /// What a measurement stands on there, now.
-    fn bench(&self) -> Option<Bench> {
+    fn bench(&self) -> Option<TestBench> {
         None
     }
     /// Whether its contents may be overwritten, where `destroy` is the name that the user gave; else why not.
@@ -66,15 +66,15 @@ pub trait RealTime: fmt::Debug + Send + Sync {
 }
 
 /// What is set for a run, and put back when it is over or this is dropped.
-pub trait Standing {
+pub trait RunGuard {
     /// Puts all back, and says what could not be.
     fn end(self: Box<Self>) -> Result<(), String>;
 }
 
 /// A device in real time. Completions carry the instant at which they were met.
-pub trait Timed: Device {
+pub trait TimedDevice: Device {
     /// Returns when `until` has come, or something from outside; nothing is what only the outside can end.
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck>;
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError>;
     /// What has gone wrong since it was last asked, in words.
     fn troubles(&mut self) -> Vec<String> {
         Vec::new()
@@ -101,10 +101,10 @@ pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
 
 /// Turns the crank by the clock until the source is over.
 pub(crate) fn crank<S: Source>(
-    mut engine: Engine<Issuing<S>, Box<dyn Timed>>,
+    mut engine: Engine<RunSource<S>, Box<dyn TimedDevice>>,
     clock: &Clock,
     recorder: &mut impl FnMut(&Record),
-) -> Result<Engine<Issuing<S>, Box<dyn Timed>>, RunError> {
+) -> Result<Engine<RunSource<S>, Box<dyn TimedDevice>>, RunError> {
     loop {
         let stepped = engine.step(clock.now(), recorder);
         let is_over = stepped.is_ok() && engine.is_over();

@@ -17,43 +17,43 @@ use seekwise_run::place::Place;
 use crate::clock::take_precedence;
 use crate::measured::Measured;
 #[cfg(unix)]
-use crate::nbd::Client;
-use crate::real_time::{RealTime, Timed};
-use crate::serve::Uri;
+use crate::nbd::NbdClient;
+use crate::real_time::{RealTime, TimedDevice};
+use crate::serve::ExportUri;
 #[cfg(unix)]
 use crate::serve::alone;
 
 /// Any export.
 #[derive(Debug)]
-pub struct Remote {
-    uri: Uri,
+pub struct RemotePlace {
+    uri: ExportUri,
     limits: Limits,
 }
 
-impl Remote {
+impl RemotePlace {
     /// The name of the place.
     pub const NAME: &'static str = "nbd";
 
     /// The export at this address, which is asked what it is.
-    pub fn connect(address: &str) -> Result<Remote, String> {
-        let uri = Uri::parse(address)?;
+    pub fn connect(address: &str) -> Result<RemotePlace, String> {
+        let uri = ExportUri::parse(address)?;
         let limits = limits(&uri)?;
-        Ok(Remote { uri, limits })
+        Ok(RemotePlace { uri, limits })
     }
 
     /// The same as a place.
     pub fn at(address: &str) -> Result<Arc<dyn Place>, String> {
-        Ok(Arc::new(Measured(Remote::connect(address)?)))
+        Ok(Arc::new(Measured(RemotePlace::connect(address)?)))
     }
 }
 
 #[cfg(unix)]
-fn limits(uri: &Uri) -> Result<Limits, String> {
+fn limits(uri: &ExportUri) -> Result<Limits, String> {
     Ok(connect(uri)?.limits())
 }
 
 #[cfg(not(unix))]
-fn limits(_: &Uri) -> Result<Limits, String> {
+fn limits(_: &ExportUri) -> Result<Limits, String> {
     Err("no client of network block devices is there for this system".to_owned())
 }
 
@@ -62,24 +62,26 @@ fn limits(_: &Uri) -> Result<Limits, String> {
 const CONNECTS: std::time::Duration = std::time::Duration::from_secs(30);
 
 #[cfg(unix)]
-fn connect(uri: &Uri) -> Result<Client, String> {
-    use crate::serve::Address;
+fn connect(uri: &ExportUri) -> Result<NbdClient, String> {
+    use crate::serve::ListenAddress;
     let connected = match &uri.address {
-        Address::Unix(path) => UnixStream::connect(path).and_then(|wire| Client::connect(Box::new(wire), &uri.export)),
-        Address::Tcp(at) => {
-            TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| Client::connect(Box::new(wire), &uri.export))
+        ListenAddress::Unix(path) => {
+            UnixStream::connect(path).and_then(|wire| NbdClient::connect(Box::new(wire), &uri.export))
+        }
+        ListenAddress::Tcp(at) => {
+            TcpStream::connect_timeout(at, CONNECTS).and_then(|wire| NbdClient::connect(Box::new(wire), &uri.export))
         }
     };
     connected.map_err(|error| format!("{uri}: {error}; expected a server of network block devices"))
 }
 
-impl RealTime for Remote {
+impl RealTime for RemotePlace {
     fn name(&self) -> &'static str {
-        Remote::NAME
+        RemotePlace::NAME
     }
 
     fn called(&self) -> String {
-        format!("{}:{}", Remote::NAME, self.uri)
+        format!("{}:{}", RemotePlace::NAME, self.uri)
     }
 
     fn limits(&self) -> Limits {
@@ -88,7 +90,7 @@ impl RealTime for Remote {
 
     /// Nothing says what is on an export, so it is never overwritten unasked.
     fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
-        match destroy.map(Uri::parse) {
+        match destroy.map(ExportUri::parse) {
             Some(Ok(named)) if named == self.uri => Ok(()),
             None => Err(format!(
                 "{0}: what is on it would be written over; expected --destroy {0} where all of it may go",
@@ -103,7 +105,7 @@ impl RealTime for Remote {
     }
 
     #[cfg(unix)]
-    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let client = connect(&self.uri).map_err(RunError::Unfit)?;
         // Until the run is over: its own instants are deadlines too.
         take_precedence();
@@ -111,39 +113,39 @@ impl RealTime for Remote {
     }
 
     #[cfg(not(unix))]
-    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         Err(RunError::Unfit(limits(&self.uri).map(drop).unwrap_err()))
     }
 }
 
 /// A modelled disk, served to this program.
 #[derive(Debug)]
-pub struct Live {
+pub struct LivePlace {
     stack: Stack,
 }
 
-impl Live {
+impl LivePlace {
     /// The name of the place.
     pub const NAME: &'static str = "live";
 
     /// The disk of this stack.
-    pub fn new(stack: Stack) -> Live {
-        Live { stack }
+    pub fn new(stack: Stack) -> LivePlace {
+        LivePlace { stack }
     }
 
     /// The same as a place.
     pub fn of(stack: Stack) -> Arc<dyn Place> {
-        Arc::new(Measured(Live::new(stack)))
+        Arc::new(Measured(LivePlace::new(stack)))
     }
 }
 
-impl RealTime for Live {
+impl RealTime for LivePlace {
     fn name(&self) -> &'static str {
-        Live::NAME
+        LivePlace::NAME
     }
 
     fn called(&self) -> String {
-        format!("{}:{}", Live::NAME, self.stack.profile.name)
+        format!("{}:{}", LivePlace::NAME, self.stack.profile.name)
     }
 
     /// As its client sees them: what is above a disk's connection knows of no queue and no cable.
@@ -152,14 +154,14 @@ impl RealTime for Live {
     }
 
     #[cfg(unix)]
-    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         take_precedence();
         let served = alone(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
         Ok(Box::new(served))
     }
 
     #[cfg(not(unix))]
-    fn open(&self, _: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         Err(RunError::Unfit("a modelled disk cannot be served to itself on this system".to_owned()))
     }
 }

@@ -28,7 +28,7 @@ use seekwise_model::stack::Stack;
 #[cfg(unix)]
 use seekwise_model::time::Span;
 
-use self::hall::Hall;
+use self::hall::PendingClients;
 #[cfg(unix)]
 use self::hall::beside;
 #[cfg(unix)]
@@ -36,18 +36,18 @@ use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::{Clock, take_precedence};
 #[cfg(unix)]
-use crate::live::ways::{Measured, Probe, there_and_back};
+use crate::live::ways::{DoorProbe, DoorRecorder, there_and_back};
 #[cfg(unix)]
-use crate::live::{Connection, Message};
-use crate::live::{Disk, Inbox, Order, Said, inbox};
+use crate::live::{Connection, DiskMessage};
+use crate::live::{DiskOrder, Inbox, LiveDisk, OrderReply, inbox};
 #[cfg(unix)]
-use crate::nbd::Client;
-use crate::nbd::{self, Export, Wire, pair};
+use crate::nbd::NbdClient;
+use crate::nbd::{self, Export, NbdWire, pair};
 #[cfg(unix)]
-use crate::nbd::{Line, negotiate};
+use crate::nbd::{Transmission, negotiate};
 #[cfg(unix)]
-use crate::real_time::Timed;
-use seekwise_run::receipt::ways::{Counted, Door as Way, Ends};
+use crate::real_time::TimedDevice;
+use seekwise_run::receipt::ways::{Door as Way, DoorEnds, RequestTotals};
 use seekwise_run::receipt::{PathCost, Receipt};
 
 /// What a disk is called in a folder of the system's.
@@ -55,22 +55,22 @@ pub const FILE: &str = "disk.img";
 
 /// Where clients come.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
+pub enum ListenAddress {
     /// A socket in the file system, for this user alone.
     Unix(PathBuf),
     /// An address of the network.
     Tcp(SocketAddr),
 }
 
-impl Address {
+impl ListenAddress {
     /// Reads `unix:PATH` or `tcp:ADDRESS:PORT`, or says what was expected.
-    pub fn parse(text: &str) -> Result<Address, String> {
+    pub fn parse(text: &str) -> Result<ListenAddress, String> {
         let expected = || format!("`{text}` is no address; expected unix:PATH or tcp:127.0.0.1:PORT");
         match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() => Ok(Address::Unix(PathBuf::from(path))),
+            Some(("unix", path)) if !path.is_empty() => Ok(ListenAddress::Unix(PathBuf::from(path))),
             Some(("tcp", address)) => {
                 let address = address.replace("localhost:", "127.0.0.1:");
-                address.parse().map(Address::Tcp).map_err(|_| expected())
+                address.parse().map(ListenAddress::Tcp).map_err(|_| expected())
             }
             _ => Err(expected()),
         }
@@ -79,32 +79,32 @@ impl Address {
     /// Only programs of this machine can come.
     pub fn is_local(&self) -> bool {
         match self {
-            Address::Unix(_) => true,
-            Address::Tcp(address) => address.ip().is_loopback(),
+            ListenAddress::Unix(_) => true,
+            ListenAddress::Tcp(address) => address.ip().is_loopback(),
         }
     }
 
     /// As clients name it.
     pub fn uri(&self) -> String {
         match self {
-            Address::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
-            Address::Tcp(address) => format!("nbd://{address}"),
+            ListenAddress::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
+            ListenAddress::Tcp(address) => format!("nbd://{address}"),
         }
     }
 }
 
 /// An export of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Uri {
+pub struct ExportUri {
     /// Where it is.
-    pub address: Address,
+    pub address: ListenAddress,
     /// What it is called there; most servers have one without a name.
     pub export: String,
 }
 
-impl Uri {
+impl ExportUri {
     /// Reads `unix:PATH`, `tcp:HOST:PORT` or a URI of this protocol, without `nbd:` or with it, or says what was expected.
-    pub fn parse(text: &str) -> Result<Uri, String> {
+    pub fn parse(text: &str) -> Result<ExportUri, String> {
         let expected = || {
             format!(
                 "`{text}` is no address; expected unix:PATH, tcp:HOST:PORT, nbd://HOST:PORT/EXPORT or \
@@ -113,18 +113,21 @@ impl Uri {
         };
         if let Some(rest) = text.strip_prefix("nbd+unix:///") {
             let (export, path) = rest.split_once("?socket=").filter(|it| !it.1.is_empty()).ok_or_else(expected)?;
-            return Ok(Uri { address: Address::Unix(PathBuf::from(path)), export: export.to_owned() });
+            return Ok(ExportUri { address: ListenAddress::Unix(PathBuf::from(path)), export: export.to_owned() });
         }
         if let Some(rest) = text.strip_prefix("nbd:").unwrap_or(text).strip_prefix("//") {
             let (host, export) = rest.split_once('/').unwrap_or((rest, ""));
-            return Ok(Uri { address: Address::Tcp(socket(host).ok_or_else(expected)?), export: export.to_owned() });
+            return Ok(ExportUri {
+                address: ListenAddress::Tcp(socket(host).ok_or_else(expected)?),
+                export: export.to_owned(),
+            });
         }
         let address = match text.split_once(':') {
-            Some(("unix", path)) if !path.is_empty() => Address::Unix(PathBuf::from(path)),
-            Some(("tcp", host)) => Address::Tcp(socket(host).ok_or_else(expected)?),
+            Some(("unix", path)) if !path.is_empty() => ListenAddress::Unix(PathBuf::from(path)),
+            Some(("tcp", host)) => ListenAddress::Tcp(socket(host).ok_or_else(expected)?),
             _ => return Err(expected()),
         };
-        Ok(Uri { address, export: String::new() })
+        Ok(ExportUri { address, export: String::new() })
     }
 }
 
@@ -135,22 +138,22 @@ fn socket(host: &str) -> Option<SocketAddr> {
     of(&|| host.to_socket_addrs()).or_else(|| of(&|| (host, PORT).to_socket_addrs()))
 }
 
-impl std::fmt::Display for Uri {
+impl std::fmt::Display for ExportUri {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.address {
-            Address::Unix(path) => write!(f, "nbd+unix:///{}?socket={}", self.export, path.display()),
-            Address::Tcp(at) if self.export.is_empty() => write!(f, "nbd://{at}"),
-            Address::Tcp(at) => write!(f, "nbd://{at}/{}", self.export),
+            ListenAddress::Unix(path) => write!(f, "nbd+unix:///{}?socket={}", self.export, path.display()),
+            ListenAddress::Tcp(at) if self.export.is_empty() => write!(f, "nbd://{at}"),
+            ListenAddress::Tcp(at) => write!(f, "nbd://{at}/{}", self.export),
         }
     }
 }
 
 /// Sockets that clients and orders come to, ready for them.
 #[derive(Debug)]
-pub struct Doors {
+pub struct ServerSockets {
     clients: Option<Door>,
     orders: Option<Door>,
-    address: Option<Address>,
+    address: Option<ListenAddress>,
 }
 
 #[derive(Debug)]
@@ -185,13 +188,13 @@ impl Place {
 }
 
 impl Door {
-    fn open(address: &Address) -> io::Result<Door> {
+    fn open(address: &ListenAddress) -> io::Result<Door> {
         match address {
-            Address::Tcp(address) => Ok(Door::Tcp(TcpListener::bind(address)?)),
+            ListenAddress::Tcp(address) => Ok(Door::Tcp(TcpListener::bind(address)?)),
             #[cfg(unix)]
-            Address::Unix(path) => Ok(Door::Unix(private(path)?, Place::of(path)?)),
+            ListenAddress::Unix(path) => Ok(Door::Unix(private(path)?, Place::of(path)?)),
             #[cfg(not(unix))]
-            Address::Unix(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here")),
+            ListenAddress::Unix(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here")),
         }
     }
 
@@ -205,7 +208,7 @@ impl Door {
     }
 
     /// Both ends of a connection within this program, of the kind that comes through it.
-    fn alike(&self) -> io::Result<(Box<dyn Wire>, Box<dyn Wire>)> {
+    fn alike(&self) -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
         match self {
             #[cfg(unix)]
             Door::Unix(..) => pair(),
@@ -221,7 +224,7 @@ impl Door {
         }
     }
 
-    fn accept(&self) -> io::Result<Box<dyn Wire>> {
+    fn accept(&self) -> io::Result<Box<dyn NbdWire>> {
         match self {
             #[cfg(unix)]
             Door::Unix(listener, _) => Ok(Box::new(listener.accept()?.0)),
@@ -265,29 +268,29 @@ fn private(path: &Path) -> io::Result<UnixListener> {
     listener
 }
 
-impl Doors {
+impl ServerSockets {
     /// Opens `address` for clients and `control` for orders, where they are given.
-    pub fn open(address: Option<&Address>, control: Option<&Path>) -> io::Result<Doors> {
+    pub fn open(address: Option<&ListenAddress>, control: Option<&Path>) -> io::Result<ServerSockets> {
         let clients = address.map(Door::open).transpose()?;
         let address = match &clients {
-            Some(Door::Tcp(listener)) => Some(Address::Tcp(listener.local_addr()?)),
+            Some(Door::Tcp(listener)) => Some(ListenAddress::Tcp(listener.local_addr()?)),
             _ => address.cloned(),
         };
-        let orders = control.map(|path| Door::open(&Address::Unix(path.to_owned()))).transpose()?;
-        Ok(Doors { clients, orders, address })
+        let orders = control.map(|path| Door::open(&ListenAddress::Unix(path.to_owned()))).transpose()?;
+        Ok(ServerSockets { clients, orders, address })
     }
 
     /// Where clients come; the port is the one that was given.
-    pub fn address(&self) -> Option<&Address> {
+    pub fn address(&self) -> Option<&ListenAddress> {
         self.address.as_ref()
     }
 }
 
 /// Serves `disk` until it is told to stop through what `begin` was handed. Errors are those of the image's file.
-pub fn serve(disk: Disk, export: Export, doors: Doors, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
+pub fn serve(disk: LiveDisk, export: Export, doors: ServerSockets, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
     let (inbox, mut messages) = inbox()?;
-    let Doors { clients, orders, .. } = doors;
-    let hall = Hall::new([clients, orders], export, inbox.clone(), disk.book())?;
+    let ServerSockets { clients, orders, .. } = doors;
+    let hall = PendingClients::new([clients, orders], export, inbox.clone(), disk.book())?;
     let (leash, end) = pair()?;
     let probe = hall.probe(disk.measured())?;
     begin(inbox);
@@ -311,7 +314,7 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
     let spec =
         FlashSpec { sectors: 1 << 20, largest: 8, read: PAUSE, write: PAUSE, read_rate: 1 << 40, write_rate: 1 << 40 };
     let export = Export::of(&spec.limits(), String::new());
-    let begin = move || Disk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let begin = move || LiveDisk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
     let (mut client, inbox, _) = within(export, begin)?;
     let clock = Clock::start();
     let mut took = Vec::new();
@@ -323,12 +326,12 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
             if let Some(done) = client.poll_completion() {
                 break done;
             }
-            Timed::wait(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            TimedDevice::wait(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
             client.handle_timeout(clock.now());
         };
         took.push(done.finished.since(done.submitted).saturating_sub(PAUSE));
     }
-    let _ = inbox.send(Message::Stop);
+    let _ = inbox.send(DiskMessage::Stop);
     took.drain(..FIRST);
     took.sort_unstable();
     Ok(Some(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] }))
@@ -343,15 +346,15 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
 /// A modelled disk that is served to this program alone, from now on; its bytes are in memory. The device is the client's
 /// end of the connection.
 #[cfg(unix)]
-pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
+pub fn alone(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
     let export = Export::of(&stack.build(seed).limits(0), stack.profile.name.clone());
-    let (stack, path, measured) = (stack.clone(), path_cost()?, Measured::default());
+    let (stack, path, measured) = (stack.clone(), path_cost()?, DoorRecorder::default());
     let told = measured.clone();
-    let begin = move || Disk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path).measuring(told);
+    let begin = move || LiveDisk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path).measuring(told);
     let (client, inbox, running) = within(export.clone(), begin)?;
     let mut near = beside(pair()?, &export, &inbox)?;
     let mut begun = false;
-    let probe = Probe::begin(measured.clone(), Way::Network, move || {
+    let probe = DoorProbe::begin(measured.clone(), Way::Network, move || {
         // As the run's client has it, beside which this one goes.
         if !std::mem::replace(&mut begun, true) {
             take_precedence();
@@ -360,9 +363,9 @@ pub fn alone(stack: &Stack, seed: Seed) -> io::Result<Client> {
     });
     Ok(client.and_then(move |far| {
         drop(probe);
-        measured.write(|ways| ways.client = Some(Ends { far, near: Counted::from(&ways.network) }));
+        measured.write(|ways| ways.client = Some(DoorEnds { far, near: RequestTotals::from(&ways.network) }));
         // It may have ended by itself: then it says why.
-        let _ = inbox.send(Message::Stop);
+        let _ = inbox.send(DiskMessage::Stop);
         running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
     }))
 }
@@ -373,24 +376,27 @@ type Running = thread::JoinHandle<io::Result<Receipt>>;
 
 /// A disk at work within this program, and its only client.
 #[cfg(unix)]
-fn within(export: Export, begin: impl FnOnce() -> Disk + Send + 'static) -> io::Result<(Client, Inbox, Running)> {
+fn within(
+    export: Export,
+    begin: impl FnOnce() -> LiveDisk + Send + 'static,
+) -> io::Result<(NbdClient, Inbox, Running)> {
     let (near, far) = pair()?;
     let (inbox, mut messages) = inbox()?;
     let running = thread::spawn(move || begin().run(&mut messages));
     let asked = inbox.clone();
     thread::spawn(move || welcome(far, export, &asked));
-    Ok((Client::connect(near, "")?, inbox, running))
+    Ok((NbdClient::connect(near, "")?, inbox, running))
 }
 
 /// Negotiates with a client within this program, and hands it to the disk. What goes wrong with its connection is its own affair.
 #[cfg(unix)]
-fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
+fn welcome(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
     let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
     if wire.without_waiting().is_ok() {
         // Without a disk it is left.
-        let _ = inbox.send(Message::Client(Box::new(Connection {
+        let _ = inbox.send(DiskMessage::Client(Box::new(Connection {
             wire,
-            line: Line::new(export, negotiated),
+            line: Transmission::new(export, negotiated),
             ours: false,
         })));
     }
@@ -400,16 +406,16 @@ fn welcome(mut wire: Box<dyn Wire>, export: Export, inbox: &Inbox) {
 const ANSWERS: [&str; 2] = ["done: ", "refused: "];
 
 /// Reads an order, or says what was expected.
-fn order(line: &str) -> Result<Order, String> {
+fn order(line: &str) -> Result<DiskOrder, String> {
     match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
-        ("cut", "") => Ok(Order::Cut),
-        ("off", "") => Ok(Order::Off),
-        ("on", "") => Ok(Order::On),
-        ("reset", "") => Ok(Order::Reset),
-        ("status", "") => Ok(Order::Status),
-        ("receipt", "") => Ok(Order::Receipt),
+        ("cut", "") => Ok(DiskOrder::Cut),
+        ("off", "") => Ok(DiskOrder::Off),
+        ("on", "") => Ok(DiskOrder::On),
+        ("reset", "") => Ok(DiskOrder::Reset),
+        ("status", "") => Ok(DiskOrder::Status),
+        ("receipt", "") => Ok(DiskOrder::Receipt),
         ("set", setting) => match setting.split_once('=') {
-            Some((key, value)) => Ok(Order::Set(key.trim().to_owned(), value.trim().to_owned())),
+            Some((key, value)) => Ok(DiskOrder::Set(key.trim().to_owned(), value.trim().to_owned())),
             None => Err(format!("`{setting}` sets nothing; expected set KEY=VALUE")),
         },
         _ => Err(format!("`{line}` is no order; expected cut, off, on, reset, status, receipt or set KEY=VALUE")),
@@ -418,7 +424,7 @@ fn order(line: &str) -> Result<Order, String> {
 
 /// Sends an order to a server, and gives its answer. An error where nobody takes orders there.
 #[cfg(unix)]
-pub fn send(control: &Path, order: &str) -> io::Result<Said> {
+pub fn send(control: &Path, order: &str) -> io::Result<OrderReply> {
     let mut stream = UnixStream::connect(control)?;
     writeln!(stream, "{order}")?;
     stream.shutdown(std::net::Shutdown::Write)?;
@@ -434,7 +440,7 @@ pub fn send(control: &Path, order: &str) -> io::Result<Said> {
 
 /// Sends an order to a server, and gives its answer.
 #[cfg(not(unix))]
-pub fn send(_: &Path, _: &str) -> io::Result<Said> {
+pub fn send(_: &Path, _: &str) -> io::Result<OrderReply> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here"))
 }
 
@@ -444,20 +450,20 @@ mod tests {
 
     #[test]
     fn addresses_are_read_or_refused() {
-        assert_eq!(Address::parse("unix:/tmp/s"), Ok(Address::Unix("/tmp/s".into())));
-        let here = Address::parse("tcp:localhost:10809").unwrap();
+        assert_eq!(ListenAddress::parse("unix:/tmp/s"), Ok(ListenAddress::Unix("/tmp/s".into())));
+        let here = ListenAddress::parse("tcp:localhost:10809").unwrap();
         assert!(here.is_local() && here.uri() == "nbd://127.0.0.1:10809");
-        assert!(!Address::parse("tcp:0.0.0.0:10809").unwrap().is_local());
+        assert!(!ListenAddress::parse("tcp:0.0.0.0:10809").unwrap().is_local());
         for wrong in ["", "unix:", "tcp:here", "/tmp/s", "tcp:127.0.0.1"] {
-            let said = Address::parse(wrong).unwrap_err();
+            let said = ListenAddress::parse(wrong).unwrap_err();
             assert_eq!(said, format!("`{wrong}` is no address; expected unix:PATH or tcp:127.0.0.1:PORT"));
         }
     }
 
     #[test]
     fn orders_are_read_or_refused() {
-        assert_eq!(order("cut "), Ok(Order::Cut));
-        assert_eq!(order("set driver.flush = drop"), Ok(Order::Set("driver.flush".into(), "drop".into())));
+        assert_eq!(order("cut "), Ok(DiskOrder::Cut));
+        assert_eq!(order("set driver.flush = drop"), Ok(DiskOrder::Set("driver.flush".into(), "drop".into())));
         assert!(order("cut now").unwrap_err().contains("expected cut, off, on"));
         assert!(order("set x").unwrap_err().contains("expected set KEY=VALUE"));
     }

@@ -17,18 +17,18 @@ use seekwise_model::stack::Stack;
 
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
-use crate::kernel::pages::{self, Pages};
-use crate::kernel::{Bounds, FileSystem, How, Loop, Mounted, Program, leave};
-use crate::live::{Disk, Inbox, Message, Order, Room};
+use crate::kernel::pages::{self, FilePages};
+use crate::kernel::{ExitCause, LoopDevice, MountSpec, MountedFileSystem, ProgramBounds, ShellProgram, leave};
+use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
-use crate::serve::fuse::Folder;
-use crate::serve::{Address, Doors, FILE, serve};
-use seekwise_model::history::{History, Mark};
+use crate::serve::fuse::FuseFolder;
+use crate::serve::{FILE, ListenAddress, ServerSockets, serve};
+use seekwise_model::history::{History, HistoryMark};
 use seekwise_run::receipt::Receipt;
 
 /// What is run, and on what.
 #[derive(Clone, Debug)]
-pub struct Session<'a> {
+pub struct ProgramSession<'a> {
     /// The disk.
     pub stack: &'a Stack,
     /// Of all its chance.
@@ -36,31 +36,31 @@ pub struct Session<'a> {
     /// How many times as fast as the clock its time runs.
     pub speed: f64,
     /// What it begins with, and its file system.
-    pub base: Option<(&'a Path, &'a FileSystem)>,
+    pub base: Option<(&'a Path, &'a MountSpec)>,
     /// The program, for a shell.
     pub workload: &'a str,
     /// What it finds in its environment, beside what the session and every program add.
     pub set: &'a [(String, String)],
     /// When it is ended, which is an error.
-    pub bounds: Bounds<'a>,
+    pub bounds: ProgramBounds<'a>,
     /// A folder for the disk's sockets and mounts; it is this session's alone.
     pub folder: &'a Path,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct SessionRecord {
     /// All that passed.
     pub history: History,
     /// How well the clock kept up.
     pub receipt: Receipt,
     /// What the files held that the program changed, when it had ended.
-    pub pages: Pages,
+    pub pages: FilePages,
 }
 
-impl Session<'_> {
+impl ProgramSession<'_> {
     /// Runs it. Errors are those of the system, and of a program that failed.
-    pub fn record(&self) -> io::Result<Recorded> {
+    pub fn record(&self) -> io::Result<SessionRecord> {
         let limits = self.stack.build(self.seed).limits(0);
         let export = Export::of(&limits, self.stack.profile.name.clone());
         let bytes = match self.base {
@@ -68,35 +68,37 @@ impl Session<'_> {
             None => Bytes::default(),
         };
         let socket = self.folder.join("nbd");
-        let doors = Doors::open(Some(&Address::Unix(socket.clone())), None)?;
+        let doors = ServerSockets::open(Some(&ListenAddress::Unix(socket.clone())), None)?;
         let chronicle = Chronicle::default();
         let (tells, hears) = channel();
         let (exported, written) = (export.clone(), chronicle.clone());
         let (stack, seed, speed) = (self.stack.clone(), self.seed, self.speed);
         let running = thread::spawn(move || {
             let lost = stack.array().map_or(0, |array| array.lost);
-            let disk = Disk::new(stack.build(seed), bytes, speed, None).without(lost).chronicled(written);
+            let disk = LiveDisk::new(stack.build(seed), bytes, speed, None).without(lost).chronicled(written);
             serve(disk, export, doors, |inbox| drop(tells.send(inbox)))
         });
         let ended = || running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")));
         let Ok(inbox) = hears.recv() else { return ended().and(Err(io::Error::other("the disk did not begin"))) };
-        let done = self.work(&exported, &inbox, &Address::Unix(socket).uri());
-        let _ = inbox.send(Message::Stop);
+        let done = self.work(&exported, &inbox, &ListenAddress::Unix(socket).uri());
+        let _ = inbox.send(DiskMessage::Stop);
         let receipt = ended()?;
-        Ok(Recorded { pages: done?, history: chronicle.take(), receipt })
+        Ok(SessionRecord { pages: done?, history: chronicle.take(), receipt })
     }
 
     /// The program's run, and what it stands on.
-    fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<Pages> {
+    fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<FilePages> {
         let mut environment = self.set.to_vec();
         environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
-        let Some((base, system)) = self.base else { return self.run(environment, inbox).map(|()| Pages::default()) };
+        let Some((base, system)) = self.base else {
+            return self.run(environment, inbox).map(|()| FilePages::default());
+        };
         let place = |name: &str| {
             let path = self.folder.join(name);
             std::fs::create_dir(&path).map(|()| path)
         };
         let (disk, mount) = (place("disk")?, place("mount")?);
-        let folder = Folder::mount(&disk, export, Room::default().callers(), inbox.clone())?;
+        let folder = FuseFolder::mount(&disk, export, MemoryRoom::default().callers(), inbox.clone())?;
         let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
         let unmounted = folder.unmount().map_err(|error| {
             leave(&disk);
@@ -108,19 +110,20 @@ impl Session<'_> {
     fn mounted(
         &self,
         base: &Path,
-        system: &FileSystem,
+        system: &MountSpec,
         [file, mount]: [&PathBuf; 2],
         environment: &mut Vec<(String, String)>,
         inbox: &Inbox,
-    ) -> io::Result<Pages> {
-        let attached = Loop::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
-        let mounted: Mounted = system.mount(attached.path(), mount, self.bounds)?;
+    ) -> io::Result<FilePages> {
+        let attached = LoopDevice::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
+        let mounted: MountedFileSystem = system.mount(attached.path(), mount, self.bounds)?;
         let began = pages::instant(&self.folder.join("began"))?;
         for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
         }
         let done = self.run(environment.clone(), inbox);
-        let pages = done.as_ref().map_or_else(|_| Pages::default(), |()| Pages::of(mount, began, self.bounds.stop));
+        let pages =
+            done.as_ref().map_or_else(|_| FilePages::default(), |()| FilePages::of(mount, began, self.bounds.stop));
         let unmounted = mounted.end();
         done.and(unmounted).map(|()| pages)
     }
@@ -130,20 +133,20 @@ impl Session<'_> {
             let inbox = inbox.clone();
             move |mark| {
                 let (answer, answered) = channel();
-                let _ = inbox.send(Message::Order(Order::Mark(mark), answer));
+                let _ = inbox.send(DiskMessage::Order(DiskOrder::Mark(mark), answer));
                 // The disk has written it down: nothing later comes before it.
                 let _ = answered.recv();
             }
         };
-        let program = Program { command: self.workload, environment, bounds: self.bounds };
-        mark(Mark::Begin);
+        let program = ShellProgram { command: self.workload, environment, bounds: self.bounds };
+        mark(HistoryMark::Begin);
         let said = mark.clone();
-        let how = program.tell(move |line| said(Mark::Said(line.to_owned())));
+        let how = program.tell(move |line| said(HistoryMark::Said(line.to_owned())));
         let how = how.map_err(|error| io::Error::new(error.kind(), format!("the workload: {error}")))?;
-        mark(Mark::End);
+        mark(HistoryMark::End);
         match how {
             how if how.is_success() => Ok(()),
-            How::Stopped => Err(io::Error::other("stopped")),
+            ExitCause::Stopped => Err(io::Error::other("stopped")),
             how => Err(io::Error::other(format!("the workload {how}"))),
         }
     }

@@ -10,16 +10,16 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, ScopedJoinHandle};
 
 use seekwise_model::block::Limits;
-use seekwise_model::engine::fingerprint::Stream;
+use seekwise_model::engine::fingerprint::StreamHash;
 use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Tell, Workload};
-use seekwise_run::outcome::{Cost, Outcome, RunError, join, part};
-use seekwise_run::usage::{Thread, Usage};
+use seekwise_run::outcome::{RunCost, RunError, RunOutcome, join, part};
+use seekwise_run::usage::{ThreadUsage, Usage};
 use seekwise_run::work::Issuer;
 
-use crate::accounts::{System, of_this_thread};
+use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;
 use crate::real_time::{RealTime, crank};
 
@@ -36,8 +36,8 @@ struct Ended {
     failures: u64,
     stream_hash: u64,
     issued: u64,
-    stream: Option<Stream>,
-    thread: Thread,
+    stream: Option<StreamHash>,
+    thread: ThreadUsage,
     troubles: Vec<String>,
 }
 
@@ -52,12 +52,12 @@ pub(crate) struct Doing<'a> {
 }
 
 /// Runs a job.
-pub(crate) fn run(doing: &Doing<'_>, recorder: &mut impl FnMut(&Record)) -> Result<Outcome<Issuer>, RunError> {
+pub(crate) fn run(doing: &Doing<'_>, recorder: &mut impl FnMut(&Record)) -> Result<RunOutcome<Issuer>, RunError> {
     let job = doing.job;
     let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
     stages.sort_unstable();
     stages.dedup();
-    let system = System::now();
+    let system = SystemCounters::now();
     let clock = Clock::start();
     let mut ended: Vec<(u16, Ended)> = Vec::new();
     for stage in stages {
@@ -161,23 +161,23 @@ fn one(
 }
 
 /// The workers' ends as that of one run. There is no one order of issue: the hash is that of the workers' hashes.
-fn together(ended: Vec<Ended>, wall: Span, system: &System) -> Outcome<Issuer> {
-    let threads: Vec<Thread> = ended.iter().map(|ended| ended.thread).collect();
-    let usage = Usage { threads, system: System::now().since(system) };
+fn together(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcome<Issuer> {
+    let threads: Vec<ThreadUsage> = ended.iter().map(|ended| ended.thread).collect();
+    let usage = Usage { threads, system: SystemCounters::now().since(system) };
     let stream_hash = match &ended[..] {
         [only] => only.stream_hash,
         all => all
             .iter()
             .fold(0, |hash: u64, one| (hash.rotate_left(5) ^ one.stream_hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
     };
-    let nothing = Stream { requests: 0, hash: 0 };
-    Outcome {
+    let nothing = StreamHash { requests: 0, hash: 0 };
+    RunOutcome {
         end: ended.iter().map(|ended| ended.end).max().unwrap_or(Instant::ZERO),
         failures: ended.iter().map(|ended| ended.failures).sum(),
         stream_hash,
         issued: ended.iter().map(|ended| ended.issued).sum(),
         log: DriveLog::default(),
-        cost: Some(Cost { wall, processor: Some(usage.processor()) }),
+        cost: Some(RunCost { wall, processor: Some(usage.processor()) }),
         streams: ended.iter().map(|ended| ended.stream.unwrap_or(nothing)).collect(),
         receipt: None,
         usage: Some(usage),

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use seekwise_model::block::CutSector;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::Small;
+use seekwise_model::testing::SmallDrive;
 use seekwise_os::nbd::wire;
 
 use self::served::{Client, READ, Server, WRITE, drive};
@@ -113,7 +113,7 @@ impl Worker<'_> {
 }
 
 /// So many cuts under four clients: how often they met one, and how many sectors were lost that had been flushed.
-fn cuts(name: &str, drive: &Small, cuts: u64) -> (u64, u64) {
+fn cuts(name: &str, drive: &SmallDrive, cuts: u64) -> (u64, u64) {
     let server = Server::of(name, drive, None);
     let (stop, epoch) = (AtomicBool::new(false), AtomicU64::new(0));
     let (done, hears) = channel();
@@ -163,8 +163,8 @@ fn cuts(name: &str, drive: &Small, cuts: u64) -> (u64, u64) {
 }
 
 /// What a cut makes of the sector under the head is the profile's own affair, and tested elsewhere.
-fn keeping_old_sectors() -> Small {
-    Small { cut_sector: CutSector::Old, ..drive() }
+fn keeping_old_sectors() -> SmallDrive {
+    SmallDrive { cut_sector: CutSector::Old, ..drive() }
 }
 
 #[test]

@@ -6,16 +6,16 @@ mod served;
 
 use std::io::{Read, Write};
 
-use seekwise_model::drive::recovery::Weak;
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::flash::{Flash, FlashSpec};
-use seekwise_model::host::array::layout::{Level, Share};
-use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
-use seekwise_os::bytes::{Bytes, Platters};
-use seekwise_os::live::{Disk, Plan};
+use seekwise_os::bytes::{BlankPattern, Bytes};
+use seekwise_os::live::{CutPlan, LiveDisk};
 use seekwise_os::nbd::wire::{self, HEAD, error};
 
 use self::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
@@ -55,7 +55,7 @@ fn a_drive_without_fua_forces_a_write_by_a_flush() {
 
 #[test]
 fn a_cut_comes_where_it_was_planned() {
-    let server = Server::of("planned", &drive(), Some(Plan::Flush(2)));
+    let server = Server::of("planned", &drive(), Some(CutPlan::Flush(2)));
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 4096), 0);
     assert_eq!(client.flush(), 0);
@@ -131,14 +131,14 @@ fn requests_beyond_the_drive_s_depth_wait_their_turn() {
     assert_eq!(receipt.lateness.count(), 128);
 }
 
-fn array(level: Level, lost: u64) -> Vec<Layer> {
+fn array(level: RaidLevel, lost: u64) -> Vec<Layer> {
     vec![Layer::Array(ArraySpec {
-        members: if level == Level::Raid6 { 4 } else { 3 },
-        shares: vec![Share { level, permille: 1000 }],
+        members: if level == RaidLevel::Raid6 { 4 } else { 3 },
+        shares: vec![VolumeShare { level, permille: 1000 }],
         chunk: 16,
         depth: 32,
         queue: Discipline::plain(Policy::Fcfs),
-        balance: Balance::First,
+        balance: ReadBalance::First,
         parity: ParityWrite::Fewest,
         rebuild_rate: 1 << 27,
         rebuild_run: 128,
@@ -148,7 +148,7 @@ fn array(level: Level, lost: u64) -> Vec<Layer> {
 
 #[test]
 fn an_array_keeps_what_was_flushed_and_loses_what_its_drives_held() {
-    for level in [Level::Raid0, Level::Raid1, Level::Raid5] {
+    for level in [RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid5] {
         let server = Server::under("array", &drive(), array(level, 0), None);
         let mut client = server.client();
         assert_eq!(client.write(0, 0, 1, 65_536), 0);
@@ -165,8 +165,13 @@ fn an_array_keeps_what_was_flushed_and_loses_what_its_drives_held() {
 
 #[test]
 fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
-    for (level, lost) in [(Level::Raid1, 1), (Level::Raid5, 1), (Level::Raid5, 2), (Level::Raid5, 4), (Level::Raid6, 1)]
-    {
+    for (level, lost) in [
+        (RaidLevel::Raid1, 1),
+        (RaidLevel::Raid5, 1),
+        (RaidLevel::Raid5, 2),
+        (RaidLevel::Raid5, 4),
+        (RaidLevel::Raid6, 1),
+    ] {
         // It begins without one, or loses it on the way.
         for at_first in [true, false] {
             let server = Server::under("degraded", &drive(), array(level, if at_first { lost } else { 0 }), None);
@@ -191,7 +196,7 @@ fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
             server.end();
         }
     }
-    let server = Server::under("too-many", &drive(), array(Level::Raid5, 0), None);
+    let server = Server::under("too-many", &drive(), array(RaidLevel::Raid5, 0), None);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 65_536), 0);
     server.order("set array.lose=0");
@@ -202,7 +207,7 @@ fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
 
 #[test]
 fn a_replaced_drive_is_rebuilt_and_the_power_may_fail_again() {
-    let server = Server::under("rebuilt", &drive(), array(Level::Raid5, 0), None);
+    let server = Server::under("rebuilt", &drive(), array(RaidLevel::Raid5, 0), None);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 65_536), 0);
     server.order("set array.lose=0");
@@ -246,7 +251,7 @@ fn a_drive_that_lies_is_found_out_by_a_cut() {
 fn a_weak_place_fails_until_it_is_written_and_only_where_the_drive_gives_up() {
     for limit in [None, Some(Span::from_millis(20))] {
         let mut drive = drive();
-        drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 5 }];
+        drive.weak = vec![WeakBlocks { lba: 64, sectors: 1, retries: 5 }];
         drive.firmware.recovery_limit = limit;
         let server = Server::of("weak", &drive, None);
         let mut client = server.client();
@@ -264,7 +269,7 @@ fn a_weak_place_fails_until_it_is_written_and_only_where_the_drive_gives_up() {
 #[test]
 fn a_command_that_takes_too_long_fails_after_its_retries() {
     let mut drive = drive();
-    drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 1000 }];
+    drive.weak = vec![WeakBlocks { lba: 64, sectors: 1, retries: 1000 }];
     let driver = DriverSpec { timeout: Some(Span::from_millis(100)), retries: 2, ..DriverSpec::default() };
     let server = Server::under("timeout", &drive, vec![Layer::Driver(driver)], None);
     let mut client = server.client();
@@ -277,7 +282,7 @@ fn a_command_that_takes_too_long_fails_after_its_retries() {
 #[test]
 fn a_reset_of_the_link_aborts_what_is_under_way_and_keeps_what_is_cached() {
     let mut drive = drive();
-    drive.weak = vec![Weak { lba: 64, sectors: 1, retries: 1000 }];
+    drive.weak = vec![WeakBlocks { lba: 64, sectors: 1, retries: 1000 }];
     let server = Server::of("reset", &drive, None);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 3, 4096), 0);
@@ -390,7 +395,7 @@ fn who_asks_meanwhile_does_not_wait_for_all_of_a_long_request() {
     let (pause, rate) = (Span::from_micros(100), 1 << 30);
     let spec =
         FlashSpec { sectors: 1 << 23, largest: 2048, read: pause, write: pause, read_rate: rate, write_rate: rate };
-    let disk = move || Disk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
+    let disk = move || LiveDisk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
     let server = Server::begin("long", 1 << 32, disk);
     let (mut one, mut other) = (server.client(), server.client());
     one.send(WRITE_ZEROES, 0, 0, u32::MAX - 511, &[]);
@@ -406,7 +411,7 @@ fn what_the_image_cannot_take_is_promised_to_nobody() {
     let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
     std::fs::write(&path, [0; 4096]).unwrap();
     // A file that can only be read stands for a file system that is full.
-    let image = Bytes::on(Platters::File(std::fs::File::open(&path).unwrap()));
+    let image = Bytes::on(BlankPattern::File(std::fs::File::open(&path).unwrap()));
     let server = Server::with("refuses", &drive(), Vec::new(), None, image);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 4096), 0, "it is cached");

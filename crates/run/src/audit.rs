@@ -44,7 +44,7 @@ const VISITS: usize = 5;
 
 /// What is asked of a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum AuditAction {
     /// Read a block.
     Read,
     /// Write it.
@@ -56,14 +56,14 @@ pub enum Act {
 
 /// From when it was asked until it was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Took {
+pub struct AuditInterval {
     /// Asked.
     pub from: Instant,
     /// Answered.
     pub to: Instant,
 }
 
-impl Took {
+impl AuditInterval {
     /// How long that was.
     pub fn span(&self) -> Span {
         self.to.since(self.from)
@@ -71,7 +71,7 @@ impl Took {
 }
 
 /// A disk, or a file on one, in its own time.
-pub trait Subject {
+pub trait AuditSubject {
     /// Blocks that may be written.
     fn blocks(&self) -> u64;
     /// Whether a forced write is one command of the disk's (FUA); nothing where that is not known.
@@ -81,9 +81,9 @@ pub trait Subject {
     /// Does nothing for so long.
     fn rest(&mut self, span: Span) -> Result<(), String>;
     /// Asks, and waits for the answer.
-    fn act(&mut self, act: Act, block: u64) -> Result<Took, String>;
+    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String>;
     /// Asks for a flush and reads of these blocks at once. The flush, then the reads.
-    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String>;
+    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String>;
 }
 
 /// An overwrite of a block that was there before, and a flush.
@@ -91,19 +91,19 @@ pub trait Subject {
 pub struct Overwrite {
     /// How long nothing was asked before it.
     pub pause: Span,
-    pub write: Took,
-    pub flush: Took,
+    pub write: AuditInterval,
+    pub flush: AuditInterval,
 }
 
 /// An overwrite of the first place, and behind it one of another; then both forced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elsewhere {
+pub struct TwoOverwrites {
     /// Which of the other places.
     pub place: usize,
     pub first: Overwrite,
     pub other: Overwrite,
     /// Forced ones of the first, and of the other.
-    pub forced: [Took; 2],
+    pub forced: [AuditInterval; 2],
 }
 
 /// Blocks all over the area, and a flush.
@@ -116,7 +116,7 @@ pub struct Round {
 
 /// A flush with reads beside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct FlushUnderReads {
     pub flush: Span,
     /// The slowest of the reads.
     pub slowest: Span,
@@ -124,7 +124,7 @@ pub struct Beside {
 
 /// All that was measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Timings {
+pub struct AuditTimings {
     /// Whether forced writes are one command; not always known.
     pub forces: Option<bool>,
     /// What the way there and back takes by itself.
@@ -138,36 +138,36 @@ pub struct Timings {
     /// Of one block.
     pub overwrites: Vec<Overwrite>,
     /// Of one block, forced.
-    pub forced: Vec<Took>,
+    pub forced: Vec<AuditInterval>,
     /// Of that block and of others in turn.
-    pub elsewhere: Vec<Elsewhere>,
+    pub elsewhere: Vec<TwoOverwrites>,
     /// All over the area.
     pub rounds: Vec<Round>,
     /// Reads beside flushes.
-    pub beside: Vec<Beside>,
+    pub beside: Vec<FlushUnderReads>,
 }
 
 /// Asks all of it. `seed` is that of places and pauses.
-pub fn measure(subject: &mut dyn Subject, seed: Seed, far: &mut dyn FnMut(&str)) -> Result<Timings, String> {
+pub fn measure(subject: &mut dyn AuditSubject, seed: Seed, far: &mut dyn FnMut(&str)) -> Result<AuditTimings, String> {
     let blocks = subject.blocks();
     if blocks < SCATTERED as u64 {
         return Err(format!("has room for {blocks} blocks of 4 KiB; expected {SCATTERED} at least"));
     }
     let mut rng = seed.stream("audit");
-    let mut timings = Timings { forces: subject.forces(), path: subject.path(), ..Timings::default() };
+    let mut timings = AuditTimings { forces: subject.forces(), path: subject.path(), ..AuditTimings::default() };
     far("reads");
     for _ in 0..READS {
-        timings.reads.push(subject.act(Act::Read, rng.below(blocks))?.span());
+        timings.reads.push(subject.act(AuditAction::Read, rng.below(blocks))?.span());
     }
     let middle = blocks / 2;
     for _ in 0..READS {
-        timings.again.push(subject.act(Act::Read, middle)?.span());
+        timings.again.push(subject.act(AuditAction::Read, middle)?.span());
     }
     far("empty flushes");
     // What was there before is not this audit's.
-    subject.act(Act::Flush, 0)?;
+    subject.act(AuditAction::Flush, 0)?;
     for _ in 0..EMPTY {
-        timings.empty.push(subject.act(Act::Flush, 0)?.span());
+        timings.empty.push(subject.act(AuditAction::Flush, 0)?.span());
     }
     far("overwrites");
     for _ in 0..OVERWRITES {
@@ -176,12 +176,12 @@ pub fn measure(subject: &mut dyn Subject, seed: Seed, far: &mut dyn FnMut(&str))
     far("forced writes");
     for _ in 0..OVERWRITES {
         subject.rest(Span::from_nanos(rng.below(PAUSE.nanos())))?;
-        timings.forced.push(subject.act(Act::Force, middle)?);
+        timings.forced.push(subject.act(AuditAction::Force, middle)?);
     }
     far("scattered blocks");
     for _ in 0..ROUNDS {
         let writes = scatter(subject, &mut || rng.below(blocks), SCATTERED)?;
-        let flush = subject.act(Act::Flush, 0)?.span();
+        let flush = subject.act(AuditAction::Flush, 0)?.span();
         timings.rounds.push(Round { writes, flush });
     }
     far("flushes beside reads");
@@ -189,8 +189,8 @@ pub fn measure(subject: &mut dyn Subject, seed: Seed, far: &mut dyn FnMut(&str))
         scatter(subject, &mut || rng.below(blocks), TOGETHER)?;
         let reads: Vec<u64> = (0..TOGETHER).map(|_| rng.below(blocks)).collect();
         let (flush, reads) = subject.beside(&reads)?;
-        let slowest = reads.iter().map(Took::span).max().unwrap_or(Span::ZERO);
-        timings.beside.push(Beside { flush: flush.span(), slowest });
+        let slowest = reads.iter().map(AuditInterval::span).max().unwrap_or(Span::ZERO);
+        timings.beside.push(FlushUnderReads { flush: flush.span(), slowest });
     }
     far("overwrites elsewhere");
     let mut rng = seed.stream("elsewhere");
@@ -198,26 +198,26 @@ pub fn measure(subject: &mut dyn Subject, seed: Seed, far: &mut dyn FnMut(&str))
     for _ in 0..VISITS {
         for (place, &block) in places.iter().enumerate() {
             let (first, other) = (overwrite(subject, &mut rng, middle)?, overwrite(subject, &mut rng, block)?);
-            let forced = [subject.act(Act::Force, middle)?, subject.act(Act::Force, block)?];
-            timings.elsewhere.push(Elsewhere { place, first, other, forced });
+            let forced = [subject.act(AuditAction::Force, middle)?, subject.act(AuditAction::Force, block)?];
+            timings.elsewhere.push(TwoOverwrites { place, first, other, forced });
         }
     }
     Ok(timings)
 }
 
 /// A pause, then a block that was there before, and a flush.
-fn overwrite(subject: &mut dyn Subject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
+fn overwrite(subject: &mut dyn AuditSubject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
     let pause = Span::from_nanos(rng.below(PAUSE.nanos()));
     subject.rest(pause)?;
-    let (write, flush) = (subject.act(Act::Write, block)?, subject.act(Act::Flush, 0)?);
+    let (write, flush) = (subject.act(AuditAction::Write, block)?, subject.act(AuditAction::Flush, 0)?);
     Ok(Overwrite { pause, write, flush })
 }
 
 /// Writes so many blocks; how long that took.
-fn scatter(subject: &mut dyn Subject, place: &mut dyn FnMut() -> u64, number: usize) -> Result<Span, String> {
+fn scatter(subject: &mut dyn AuditSubject, place: &mut dyn FnMut() -> u64, number: usize) -> Result<Span, String> {
     let mut span = Span::ZERO;
     for _ in 0..number {
-        span += subject.act(Act::Write, place())?.span();
+        span += subject.act(AuditAction::Write, place())?.span();
     }
     Ok(span)
 }

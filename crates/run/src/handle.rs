@@ -1,10 +1,10 @@
 //! How a worker opens a real file, and what is asked of a place beside its path. Data alone: files are opened elsewhere.
 
-pub use seekwise_formats::fio::Hint;
+pub use seekwise_formats::fio::AccessHint;
 
 /// How requests reach the system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Engine {
+pub enum RealEngine {
     /// By the kernel's ring, as many as the depth at once.
     #[default]
     Ring,
@@ -12,21 +12,21 @@ pub enum Engine {
     Calls,
 }
 
-impl Engine {
+impl RealEngine {
     /// Its name, as fio has it.
     pub const fn name(self) -> &'static str {
         match self {
-            Engine::Ring => "io_uring",
-            Engine::Calls => "psync",
+            RealEngine::Ring => "io_uring",
+            RealEngine::Calls => "psync",
         }
     }
 }
 
 /// How a worker opens the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Handle {
+pub struct RealHandle {
     /// How its requests reach the system.
-    pub engine: Engine,
+    pub engine: RealEngine,
     /// Past the page cache (`O_DIRECT`).
     pub direct: bool,
     /// The file's cached pages are dropped before the first request.
@@ -36,19 +36,26 @@ pub struct Handle {
     /// Its durable writes include all metadata (`O_SYNC`).
     pub whole: bool,
     /// What the page cache is told of the order of its reads.
-    pub hint: Hint,
+    pub hint: AccessHint,
 }
 
 /// Past the page cache, by the ring.
-impl Default for Handle {
-    fn default() -> Handle {
-        Handle { engine: Engine::Ring, direct: true, invalidate: true, data_only: true, whole: false, hint: Hint::None }
+impl Default for RealHandle {
+    fn default() -> RealHandle {
+        RealHandle {
+            engine: RealEngine::Ring,
+            direct: true,
+            invalidate: true,
+            data_only: true,
+            whole: false,
+            hint: AccessHint::None,
+        }
     }
 }
 
 /// What is asked of a place beside its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RealOptions {
     /// A missing file is made with so many bytes.
     pub layout: Option<u64>,
     /// The serial number of the device, or the name of the file, whose contents may be destroyed.

@@ -3,20 +3,20 @@
 use std::fmt;
 
 use seekwise_model::block::{Device, Limits, Source};
-use seekwise_model::engine::computing::Computing;
-use seekwise_model::engine::fingerprint::{Fingerprint, Stream};
-use seekwise_model::engine::{Engine, Stuck};
+use seekwise_model::engine::computing::ComputeSource;
+use seekwise_model::engine::fingerprint::{Fingerprint, StreamHash};
+use seekwise_model::engine::{Engine, EngineError};
 use seekwise_model::record::DriveLog;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::WorkloadError;
 
 use crate::receipt::Receipt;
-use crate::testbed::Bench;
+use crate::testbed::TestBench;
 use crate::usage::Usage;
 
 /// What a run leaves beside its records.
 #[derive(Clone, Debug)]
-pub struct Outcome<S> {
+pub struct RunOutcome<S> {
     /// Who issued.
     pub source: S,
     /// The place's time when it ended.
@@ -30,9 +30,9 @@ pub struct Outcome<S> {
     /// What the drives did.
     pub log: DriveLog,
     /// What the run took of this machine, where that is measured.
-    pub cost: Option<Cost>,
+    pub cost: Option<RunCost>,
     /// By worker: a hash of its first requests.
-    pub streams: Vec<Stream>,
+    pub streams: Vec<StreamHash>,
     /// How well the clock kept up with the model, of a modelled disk in real time.
     pub receipt: Option<Receipt>,
     /// What it took of the machine by the kernel's accounts, on real files and devices.
@@ -40,12 +40,12 @@ pub struct Outcome<S> {
     /// What went wrong, in words.
     pub troubles: Vec<String>,
     /// What a measurement stood on, of a real file or device.
-    pub bench: Option<Bench>,
+    pub bench: Option<TestBench>,
 }
 
 /// What a run took of the machine that ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
+pub struct RunCost {
     /// On the clock.
     pub wall: Span,
     /// Of a processor, where the system tells.
@@ -58,7 +58,7 @@ pub enum RunError {
     /// The job does not fit what it is to run on.
     Unfit(String),
     /// A model stopped short; a bug of ours.
-    Stuck(Stuck),
+    Stuck(EngineError),
 }
 
 impl fmt::Display for RunError {
@@ -72,8 +72,8 @@ impl fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-impl From<Stuck> for RunError {
-    fn from(stuck: Stuck) -> RunError {
+impl From<EngineError> for RunError {
+    fn from(stuck: EngineError) -> RunError {
         RunError::Stuck(stuck)
     }
 }
@@ -85,21 +85,21 @@ impl From<WorkloadError> for RunError {
 }
 
 /// A source as every place runs it.
-pub type Issuing<S> = Fingerprint<Computing<S>>;
+pub type RunSource<S> = Fingerprint<ComputeSource<S>>;
 
 /// Joins a source to a device; it ends after `most` requests.
 pub fn join<S: Source, D: Device>(
     device: D,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     most: u64,
-) -> Result<Engine<Issuing<S>, D>, RunError> {
+) -> Result<Engine<RunSource<S>, D>, RunError> {
     let limits = device.limits(0);
-    let source = Computing::new(source(&limits)?, &limits);
+    let source = ComputeSource::new(source(&limits)?, &limits);
     Ok(Engine::new(Fingerprint::new(source, most), device))
 }
 
 /// What a run left, and its device.
-pub fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outcome<S>, D) {
+pub fn part<S: Source, D: Device>(engine: Engine<RunSource<S>, D>) -> (RunOutcome<S>, D) {
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
@@ -107,6 +107,6 @@ pub fn part<S: Source, D: Device>(engine: Engine<Issuing<S>, D>) -> (Outcome<S>,
     let source = source.into_source().into_source();
     let (cost, receipt, usage, troubles, bench) = (None, None, None, Vec::new(), None);
     let outcome =
-        Outcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles, bench };
+        RunOutcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles, bench };
     (outcome, device)
 }

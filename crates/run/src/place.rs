@@ -3,7 +3,7 @@
 //! the machine.
 //!
 //! Places in real time are implemented above this crate, by whoever knows an operating system; a program hands their list
-//! ([`Kind`]) down. Without one, only the simulation is there.
+//! ([`PlaceKind`]) down. Without one, only the simulation is there.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::workload::Tell;
 
-use crate::handle::{Handle, Wanted};
-use crate::outcome::{Outcome, RunError};
+use crate::handle::{RealHandle, RealOptions};
+use crate::outcome::{RunError, RunOutcome};
 use crate::sim;
 use crate::work::{Issuer, Work};
 
 /// A kind of place in real time.
 #[derive(Debug)]
-pub struct Kind {
+pub struct PlaceKind {
     /// What studies and records call it.
     pub name: &'static str,
     /// What `--on` takes.
@@ -29,33 +29,37 @@ pub struct Kind {
     /// What it is, for people.
     pub about: &'static str,
     /// What it is made of.
-    pub of: Of,
+    pub of: PlaceSource,
 }
 
 /// What a place is made of.
 #[derive(Debug)]
-pub enum Of {
+pub enum PlaceSource {
     /// Nothing more.
     Nothing(fn() -> Arc<dyn Place>),
     /// A modelled stack.
     Stack(fn(Stack) -> Arc<dyn Place>),
     /// An address, or what is wrong with it.
-    Address(fn(&str) -> Made),
+    Address(fn(&str) -> PlaceResult),
     /// The path of a file, with what is wanted of it; or what is wrong with it.
-    File(fn(&str, &Wanted) -> Made),
+    File(fn(&str, &RealOptions) -> PlaceResult),
     /// The path of a device, with what is wanted of it; or what is wrong with it.
-    Device(fn(&str, &Wanted) -> Made),
+    Device(fn(&str, &RealOptions) -> PlaceResult),
 }
 
-impl Kind {
+impl PlaceKind {
     /// What to write in its place: with a colon where something has to follow.
     pub fn whole(&self) -> &'static str {
-        if matches!(self.of, Of::Address(_) | Of::File(_) | Of::Device(_)) { self.form } else { self.name }
+        if matches!(self.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_)) {
+            self.form
+        } else {
+            self.name
+        }
     }
 }
 
 /// A place that was made, or what is wrong with what it was to be made of.
-pub type Made = Result<Arc<dyn Place>, String>;
+pub type PlaceResult = Result<Arc<dyn Place>, String>;
 
 /// A place in real time.
 pub trait Place: fmt::Debug + Send + Sync {
@@ -74,9 +78,9 @@ pub trait Place: fmt::Debug + Send + Sync {
         seed: Seed,
         tell: Option<&Tell>,
         recorder: &mut dyn FnMut(&Record),
-    ) -> Result<Outcome<Issuer>, RunError>;
+    ) -> Result<RunOutcome<Issuer>, RunError>;
     /// The same made ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
-    fn fitted(&self, _: &Work, _: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
+    fn fitted(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
     /// Bytes of memory that requests in flight take there.
@@ -87,7 +91,7 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn has_handles(&self) -> bool {
         false
     }
-    /// Whether this system lets a handle have a ring of the kernel ([`Engine::Ring`](crate::handle::Engine)), else why not.
+    /// Whether this system lets a handle have a ring of the kernel ([`RealEngine::Ring`](crate::handle::RealEngine)), else why not.
     fn ring(&self) -> Result<(), String> {
         Ok(())
     }
@@ -114,7 +118,7 @@ impl From<Stack> for Target {
 
 /// The kind among `places` that a text names, and what stands behind its colon. A URI of a network block device is
 /// one as it stands.
-pub fn named<'a>(places: &'static [Kind], text: &'a str) -> Option<(&'static Kind, Option<&'a str>)> {
+pub fn named<'a>(places: &'static [PlaceKind], text: &'a str) -> Option<(&'static PlaceKind, Option<&'a str>)> {
     let (name, rest) = match text.split_once(':') {
         Some(("nbd+unix", _)) => ("nbd", Some(text)),
         Some((name, rest)) => (name, Some(rest)),
@@ -182,7 +186,7 @@ impl Target {
         most: u64,
         seed: Seed,
         recorder: &mut impl FnMut(&Record),
-    ) -> Result<Outcome<Issuer>, RunError> {
+    ) -> Result<RunOutcome<Issuer>, RunError> {
         self.run_telling(work, most, seed, None, recorder)
     }
 
@@ -194,7 +198,7 @@ impl Target {
         seed: Seed,
         tell: Option<&Tell>,
         recorder: &mut impl FnMut(&Record),
-    ) -> Result<Outcome<Issuer>, RunError> {
+    ) -> Result<RunOutcome<Issuer>, RunError> {
         match self {
             Target::Sim(stack) => sim::run(stack, work.logged(seed, tell.cloned()), most, seed, recorder),
             Target::Measured(place) => place.run(work, most, seed, tell, recorder),

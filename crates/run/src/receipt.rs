@@ -10,7 +10,7 @@ use seekwise_model::time::{Instant, Span};
 
 use self::attendance::Attendance;
 use self::lateness::Lateness;
-use self::ways::{Door, Ends, Way, Ways};
+use self::ways::{Door, DoorEnds, DoorLatencies, DoorLatency};
 
 /// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
 /// machine cannot tell from the path there ([`Receipt::late`]).
@@ -88,15 +88,15 @@ impl Stalls {
 
 /// How many times as fast as the clock the disk's time runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Speed(pub f64);
+pub struct ClockSpeed(pub f64);
 
-impl Default for Speed {
-    fn default() -> Speed {
-        Speed(1.0)
+impl Default for ClockSpeed {
+    fn default() -> ClockSpeed {
+        ClockSpeed(1.0)
     }
 }
 
-impl Speed {
+impl ClockSpeed {
     /// What a span of the clock is in the disk's time.
     pub fn of(self, span: Span) -> Span {
         Span::from_nanos((span.nanos() as f64 * self.0) as u64)
@@ -121,7 +121,7 @@ pub struct Receipt {
     /// Answers later than [`BUDGET`] in the disk's time.
     pub late: u64,
     /// How fast that runs.
-    pub speed: Speed,
+    pub speed: ClockSpeed,
     /// Of these, when they were to leave and when they did.
     pub kept: Vec<(Instant, Instant)>,
     /// When the machine stood still.
@@ -131,7 +131,7 @@ pub struct Receipt {
     /// How long the disk's thread worked, by the clock; the rest it waited.
     pub worked: Span,
     /// What the ways to it cost while it was at work.
-    pub ways: Ways,
+    pub ways: DoorLatencies,
     /// Who came, and who was sent away.
     pub attendance: Attendance,
     /// Writes that were refused, for there was no memory for them; and the most bytes that were held.
@@ -174,9 +174,9 @@ impl Receipt {
     }
 
     /// What of a client's waiting is none of the model's, through each door that reads or writes came through.
-    pub fn losses(&self) -> Vec<Loss> {
+    pub fn losses(&self) -> Vec<DoorCost> {
         let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
-        let of = |(door, way): (Door, &Way)| {
+        let of = |(door, way): (Door, &DoorLatency)| {
             let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
             let slow = |of: &Lateness| of.quantile(0.99);
             let slow = match way.path.count() {
@@ -187,14 +187,14 @@ impl Receipt {
                     .map(|((model, path), late)| (model, path + late)),
             };
             let (ends, other) = match door {
-                Door::Network => (self.ways.client, Witness::Client),
-                Door::File => (self.ways.device, Witness::Kernel),
+                Door::Network => (self.ways.client, LatencyWitness::Client),
+                Door::File => (self.ways.device, LatencyWitness::Kernel),
             };
-            let (by, added) = match ends.filter(Ends::is_alone) {
+            let (by, added) = match ends.filter(DoorEnds::is_alone) {
                 Some(ends) => (other, ends.added()),
-                None => (Witness::Probe, way.path.mean()? + late),
+                None => (LatencyWitness::Probe, way.path.mean()? + late),
             };
-            Some(Loss { door, by, modelled, added, slow })
+            Some(DoorCost { door, by, modelled, added, slow })
         };
         doors.into_iter().filter_map(of).collect()
     }
@@ -237,7 +237,7 @@ impl Receipt {
                 path.nanos() as f64 / 1e6
             )
         });
-        let lost = self.losses().iter().find_map(Loss::words);
+        let lost = self.losses().iter().find_map(DoorCost::words);
         busy.or(far).or(lost).or(slow).or(stood)
     }
 
@@ -290,7 +290,7 @@ impl Receipt {
 
 /// Who says what requests took at the other end of a way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Witness {
+pub enum LatencyWitness {
     /// A client of our own, which goes the way beside those who use it.
     Probe,
     /// The kernel, of a loop device on the file.
@@ -301,11 +301,11 @@ pub enum Witness {
 
 /// What a client waits for beside the model, through a door; by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss {
+pub struct DoorCost {
     /// Which.
     pub door: Door,
     /// Who says so.
-    pub by: Witness,
+    pub by: LatencyWitness,
     /// The model's mean response.
     pub modelled: Span,
     /// What comes to that in the mean.
@@ -314,7 +314,7 @@ pub struct Loss {
     pub slow: Option<(Span, Span)>,
 }
 
-impl Loss {
+impl DoorCost {
     /// What of a client's mean response is none of the model's.
     pub fn share(&self) -> f64 {
         share(self.modelled, self.added)
@@ -337,7 +337,7 @@ impl Loss {
         }
         let way = match (self.door, self.by) {
             (Door::Network, _) => "over its connection",
-            (Door::File, Witness::Kernel) => "through the loop device, as the kernel counts it",
+            (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it",
             (Door::File, _) => "through the file",
         };
         let micros = |span: Span| span.nanos() / 1000;
@@ -359,9 +359,9 @@ impl Loss {
         let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
         let way = if self.door == Door::Network { "connection" } else { "file" };
         let by = match self.by {
-            Witness::Probe => "",
-            Witness::Kernel => ", by the kernel's count of the loop device",
-            Witness::Client => ", by the run's own clock",
+            LatencyWitness::Probe => "",
+            LatencyWitness::Kernel => ", by the kernel's count of the loop device",
+            LatencyWitness::Client => ", by the run's own clock",
         };
         let slow = self.slow.map_or(String::new(), |(modelled, added)| {
             format!("; in the slowest hundredth {} us and {} us", micros(modelled), micros(added))
@@ -405,7 +405,7 @@ fn share(modelled: Span, added: Span) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::ways::Counted;
+    use super::ways::RequestTotals;
     use super::*;
 
     fn at(micros: u64) -> Instant {
@@ -486,11 +486,11 @@ mod tests {
         (0..100).for_each(|_| way.late.add(Span::ZERO));
         way.path.add(Span::from_micros(2));
         assert_eq!(receipt.bottleneck(), None);
-        let counted = |requests, micros| Counted { requests, took: Span::from_micros(micros) };
-        receipt.ways.device = Some(Ends { far: counted(100, 30_000), near: counted(100, 20_000) });
+        let counted = |requests, micros| RequestTotals { requests, took: Span::from_micros(micros) };
+        receipt.ways.device = Some(DoorEnds { far: counted(100, 30_000), near: counted(100, 20_000) });
         let why = receipt.bottleneck().unwrap();
         assert!(why.starts_with("33 % of a client's mean response through the loop device, as the kernel"), "{why}");
-        receipt.ways.device = Some(Ends { far: counted(50, 30_000), near: counted(100, 20_000) });
+        receipt.ways.device = Some(DoorEnds { far: counted(50, 30_000), near: counted(100, 20_000) });
         assert_eq!(receipt.bottleneck(), None, "others used the file too");
     }
 
@@ -502,16 +502,16 @@ mod tests {
         (0..100).for_each(|_| way.late.add(Span::ZERO));
         (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
         assert_eq!(receipt.bottleneck(), None);
-        let counted = |micros: u64| Counted { requests: 100, took: Span::from_micros(100 * micros) };
-        receipt.ways.client = Some(Ends { far: counted(1250), near: counted(1000) });
+        let counted = |micros: u64| RequestTotals { requests: 100, took: Span::from_micros(100 * micros) };
+        receipt.ways.client = Some(DoorEnds { far: counted(1250), near: counted(1000) });
         let why = receipt.bottleneck().unwrap();
         assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
         let [loss] = receipt.losses()[..] else { panic!() };
-        assert_eq!((loss.by, loss.added), (Witness::Client, Span::from_micros(250)));
+        assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
         assert!(
             loss.sentence().contains("and 250 us beside it on the way through the connection, by the run's own clock")
         );
-        receipt.ways.client = Some(Ends { far: counted(1030), near: counted(1000) });
+        receipt.ways.client = Some(DoorEnds { far: counted(1030), near: counted(1000) });
         assert_eq!(receipt.bottleneck(), None);
     }
 
@@ -519,7 +519,7 @@ mod tests {
     fn at_another_speed_lateness_counts_in_the_disks_time() {
         let path = Some(PathCost { p50: Span::from_micros(65), p99: Span::from_micros(90) });
         let at_speed = |speed: f64| {
-            let mut receipt = Receipt { seconds: 1.0, path, speed: Speed(speed), ..Receipt::default() };
+            let mut receipt = Receipt { seconds: 1.0, path, speed: ClockSpeed(speed), ..Receipt::default() };
             (0..100).for_each(|request| receipt.answered(at(request * 1000), at(request * 1000 + 30)));
             receipt
         };

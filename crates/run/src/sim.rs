@@ -6,11 +6,11 @@ use seekwise_model::block::{Control, ControlError, Device, Limits, Source};
 use seekwise_model::engine::Engine;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::{Change, POWER, Stack};
+use seekwise_model::stack::{POWER, SettingChange, Stack};
 use seekwise_model::time::Instant;
-use seekwise_model::witness::{Watched, Witness};
+use seekwise_model::witness::{WatchedDevice, Witness};
 
-use crate::outcome::{Outcome, RunError, join, part};
+use crate::outcome::{RunError, RunOutcome, join, part};
 
 /// The place's name in records.
 pub const NAME: &str = "sim";
@@ -23,7 +23,7 @@ pub fn run<S: Source>(
     most: u64,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
-) -> Result<Outcome<S>, RunError> {
+) -> Result<RunOutcome<S>, RunError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
         true => run_on(stack.drive(seed, 0), source, &[], most, recorder),
@@ -34,10 +34,10 @@ pub fn run<S: Source>(
 fn run_on<S: Source>(
     device: impl Device,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
-    changes: &[Change],
+    changes: &[SettingChange],
     most: u64,
     recorder: &mut impl FnMut(&Record),
-) -> Result<Outcome<S>, RunError> {
+) -> Result<RunOutcome<S>, RunError> {
     let mut engine = join(device, source, most)?;
     run_engine(&mut engine, changes, recorder)?;
     Ok(part(engine).0)
@@ -46,7 +46,7 @@ fn run_on<S: Source>(
 /// Until the source is over, with what changes on the way.
 fn run_engine<S: Source, D: Device>(
     engine: &mut Engine<S, D>,
-    changes: &[Change],
+    changes: &[SettingChange],
     record: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
     for change in changes {
@@ -60,8 +60,8 @@ fn run_engine<S: Source, D: Device>(
 }
 
 /// Changes a setting of `device` at `now`.
-fn apply(device: &mut impl Device, change: &Change, now: Instant) -> Result<(), RunError> {
-    let Change { key, value, .. } = change;
+fn apply(device: &mut impl Device, change: &SettingChange, now: Instant) -> Result<(), RunError> {
+    let SettingChange { key, value, .. } = change;
     let wrong = |what: &str| RunError::Unfit(format!("`{key}` = `{value}` during a run: {what}"));
     let control = match (key.as_str(), value.as_str()) {
         (POWER, "cut") => Control::PowerCut,
@@ -99,7 +99,7 @@ pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), RunError> {
 
 /// How a run that is watched ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum RunEnding {
     /// The device goes on by itself for as long as the witness wants.
     Linger,
     /// The power is switched off in order, and what the layers make of that takes its course.
@@ -112,20 +112,20 @@ pub fn witness<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     seed: Seed,
-    ending: Ending,
+    ending: RunEnding,
     witness: &mut impl Witness,
-) -> Result<(Outcome<S>, Instant), RunError> {
-    let device = Watched::new(stack.build(seed), witness);
+) -> Result<(RunOutcome<S>, Instant), RunError> {
+    let device = WatchedDevice::new(stack.build(seed), witness);
     let mut engine = join(device, source, u64::MAX)?;
     engine.source_mut().watch();
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
     let (outcome, mut device) = part(engine);
     let last = match ending {
-        Ending::Linger => {
+        RunEnding::Linger => {
             device.linger(outcome.end);
             outcome.end
         }
-        Ending::PowerOff => device.power_off(outcome.end).expect("every device can be switched off"),
+        RunEnding::PowerOff => device.power_off(outcome.end).expect("every device can be switched off"),
     };
     Ok((outcome, last))
 }

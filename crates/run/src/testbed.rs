@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 /// What a measurement stood on. What the system does not tell is left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Bench {
+pub struct TestBench {
     /// The disk, or the partition of one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<Device>,
+    pub device: Option<DeviceInfo>,
     /// The file system that the path lies in; none of a device.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub file_system: Option<FileSystem>,
+    pub file_system: Option<FileSystemInfo>,
     /// The kernel's release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
@@ -31,7 +31,7 @@ pub struct Bench {
 /// A block device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Device {
+pub struct DeviceInfo {
     /// The kernel's name.
     pub name: String,
     /// Maker's name of it.
@@ -80,7 +80,7 @@ pub struct Device {
 /// A file system.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FileSystem {
+pub struct FileSystemInfo {
     /// What it is.
     pub kind: String,
     /// What it is made of.
@@ -91,7 +91,7 @@ pub struct FileSystem {
     pub options: String,
 }
 
-impl Device {
+impl DeviceInfo {
     fn words(&self) -> String {
         let word = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
         let zones = word(&self.zones).filter(|zones| zones != "none");
@@ -113,9 +113,9 @@ impl Device {
     }
 }
 
-impl Bench {
+impl TestBench {
     /// The same with a hash in place of the serial number: equal disks stay equal, and which one it is stays at home.
-    pub fn hashed(mut self) -> Bench {
+    pub fn hashed(mut self) -> TestBench {
         if let Some(serial) = self.device.as_mut().and_then(|device| device.serial.as_mut()) {
             let hash = Sha256::digest(serial.as_bytes());
             // As many digits as tell all disks of the world apart.
@@ -127,7 +127,7 @@ impl Bench {
 
     /// In one line.
     pub fn words(&self) -> String {
-        let device = self.device.as_ref().map(Device::words);
+        let device = self.device.as_ref().map(DeviceInfo::words);
         let file = self.file_system.as_ref().map(|it| format!("{} on {} ({})", it.kind, it.point, it.options));
         let kernel = self.kernel.as_ref().map(|release| format!("kernel {release}"));
         let governor = self.governor.as_ref().map(|name| format!("governor {name}"));
@@ -169,7 +169,7 @@ impl Bench {
 }
 
 /// What changed during a run, a sentence each.
-pub fn changed(before: &Bench, after: &Bench) -> Vec<String> {
+pub fn changed(before: &TestBench, after: &TestBench) -> Vec<String> {
     let told = |fact: Option<String>| fact.map_or("not known".to_owned(), |fact| format!("`{fact}`"));
     let pairs = before.facts().into_iter().zip(after.facts());
     let differing = pairs.filter(|(before, after)| before.1 != after.1);

@@ -5,7 +5,7 @@ use seekwise_model::time::Span;
 
 /// What a thread had of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Thread {
+pub struct ThreadUsage {
     /// Processor time in the program.
     pub user: Span,
     /// Processor time in the kernel, on its behalf.
@@ -20,10 +20,10 @@ pub struct Thread {
     pub wall: Span,
 }
 
-impl Thread {
+impl ThreadUsage {
     /// What came between `from` and this, which took `wall`.
-    pub fn since(&self, from: &Thread, wall: Span) -> Thread {
-        Thread {
+    pub fn since(&self, from: &ThreadUsage, wall: Span) -> ThreadUsage {
+        ThreadUsage {
             user: self.user.saturating_sub(from.user),
             system: self.system.saturating_sub(from.system),
             switches: self.switches - from.switches,
@@ -41,18 +41,18 @@ impl Thread {
 
 /// What the whole system did during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Whole {
+pub struct SystemUsage {
     /// Share of all processors that worked, by whomever.
     pub busy: f64,
     /// Processors.
     pub cores: u32,
     /// Disks that did something.
-    pub disks: Vec<Disk>,
+    pub disks: Vec<DiskUsage>,
 }
 
 /// What a disk did during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskUsage {
     /// The kernel's name.
     pub name: String,
     /// Requests: reads, writes.
@@ -73,9 +73,9 @@ pub struct Disk {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// By worker; one for what has no workers.
-    pub threads: Vec<Thread>,
+    pub threads: Vec<ThreadUsage>,
     /// The whole system.
-    pub system: Whole,
+    pub system: SystemUsage,
 }
 
 impl Usage {
@@ -89,7 +89,7 @@ impl Usage {
         /// Share of the time from which on a thread is called always busy (inferred: what is left is taken by waits that
         /// nobody asked for).
         const ALWAYS: f64 = 0.95;
-        let busy = |thread: &&Thread| {
+        let busy = |thread: &&ThreadUsage| {
             let wall = thread.wall.nanos() as f64;
             wall > 0.0 && thread.processor().nanos() as f64 > ALWAYS * wall
         };
@@ -104,8 +104,9 @@ mod tests {
     #[test]
     fn a_thread_that_never_waits_is_found() {
         let wall = Span::from_millis(100);
-        let thread = |busy: u64| Thread { user: Span::from_millis(busy), wall, ..Thread::default() };
-        let usage = Usage { threads: vec![thread(97), thread(50), Thread::default()], system: Whole::default() };
+        let thread = |busy: u64| ThreadUsage { user: Span::from_millis(busy), wall, ..ThreadUsage::default() };
+        let usage =
+            Usage { threads: vec![thread(97), thread(50), ThreadUsage::default()], system: SystemUsage::default() };
         assert_eq!((usage.saturated(), usage.processor()), (1, Span::from_millis(147)));
     }
 }

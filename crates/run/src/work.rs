@@ -5,17 +5,17 @@ pub mod trace;
 
 use std::sync::Arc;
 
-use seekwise_model::block::{Completion, Counted, Limits, Next, Op, Source};
-use seekwise_model::files::buffered::{Buffered, BufferedSpec};
-use seekwise_model::files::note::Notes;
-use seekwise_model::files::scene::{Closing, Operation, Scene, SceneSpec, Trouble, Unfit};
+use seekwise_model::block::{Accounting, Completion, Limits, Op, Source, SourcePoll};
+use seekwise_model::files::buffered::{BufferedSource, BufferedSpec};
+use seekwise_model::files::note::FileNotes;
+use seekwise_model::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
 use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
-use seekwise_model::workload::recorded::{Compared, Play, Session};
-use seekwise_model::workload::{Direction, Job, Pattern, Rate, Tell, Window, Worker, Workload};
+use seekwise_model::workload::recorded::{RecordedSession, ReplayComparison, SessionReplay};
+use seekwise_model::workload::{Direction, IssueRate, Job, Pattern, Tell, Window, Worker, Workload};
 
-use self::trace::{Achieved, Playing, TraceSpec};
+use self::trace::{ReplayResult, TracePlayback, TraceSpec};
 use crate::outcome::RunError;
 
 /// What is done.
@@ -28,7 +28,7 @@ pub enum Work {
     /// Programs on volumes.
     Scene(Box<SceneSpec>),
     /// What was recorded of a disk that was served.
-    Session(Arc<Session>),
+    Session(Arc<RecordedSession>),
     /// A recorded trace, read while it is played.
     Trace(TraceSpec),
 }
@@ -40,7 +40,7 @@ impl From<Job> for Work {
 }
 
 /// The rates of the directions in which a worker issues.
-pub fn rates(worker: &Worker) -> impl Iterator<Item = Option<Rate>> {
+pub fn rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
     let used = match &worker.pattern {
         Pattern::Fio(fio) => match fio.direction {
             Direction::Read => [true, false, false],
@@ -151,9 +151,9 @@ impl Work {
             Work::Cached(cached) => {
                 let (job, spec) = &**cached;
                 let workload = Workload::new(job, limits, seed)?.telling(tell);
-                Ok(Issuer::Buffered(Box::new(Buffered::new(workload, spec, limits))))
+                Ok(Issuer::Buffered(Box::new(BufferedSource::new(workload, spec, limits))))
             }
-            Work::Session(session) => Ok(Issuer::Play(Play::new(Arc::clone(session)))),
+            Work::Session(session) => Ok(Issuer::Play(SessionReplay::new(Arc::clone(session)))),
             Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source(limits)?))),
             Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
         }
@@ -163,8 +163,8 @@ impl Work {
     pub fn telling(
         &self,
         seed: Seed,
-        notes: Notes,
-        closing: Closing,
+        notes: FileNotes,
+        closing: SceneEnd,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => self.source(seed)(limits),
@@ -173,7 +173,7 @@ impl Work {
     }
 }
 
-fn made(scene: Result<Scene, Unfit>) -> Result<Issuer, RunError> {
+fn made(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
     match scene {
         Ok(made) => Ok(Issuer::Scene(Box::new(made))),
         Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
@@ -185,13 +185,13 @@ pub enum Issuer {
     /// Of a job.
     Workload(Workload),
     /// Of a job above a page cache.
-    Buffered(Box<Buffered<Workload>>),
+    Buffered(Box<BufferedSource<Workload>>),
     Scene(Box<Scene>),
     /// Of a recorded session.
-    Play(Play),
+    Play(SessionReplay),
     /// Of a job whose workers ran apart, in their order.
     Apart(Vec<Workload>),
-    Trace(Box<Playing>),
+    Trace(Box<TracePlayback>),
 }
 
 impl Issuer {
@@ -232,7 +232,7 @@ impl Issuer {
     }
 
     /// Programs that did not come to their end, by their places.
-    pub fn troubles(&self) -> Vec<(usize, Trouble)> {
+    pub fn troubles(&self) -> Vec<(usize, ProgramError)> {
         match self {
             Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => {
                 Vec::new()
@@ -242,12 +242,12 @@ impl Issuer {
     }
 
     /// Of a recorded session: how it ended beside the recording.
-    pub fn compared(&self) -> Option<Compared> {
+    pub fn compared(&self) -> Option<ReplayComparison> {
         if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
     }
 
     /// Of a trace: how it was played.
-    pub fn achieved(&self) -> Option<Achieved> {
+    pub fn achieved(&self) -> Option<ReplayResult> {
         if let Issuer::Trace(playing) = self { Some(playing.achieved()) } else { None }
     }
 
@@ -259,7 +259,7 @@ impl Issuer {
 
 impl Source for Issuer {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         match self {
             Issuer::Workload(workload) => workload.next(now),
             Issuer::Buffered(buffered) => buffered.next(now),
@@ -267,19 +267,19 @@ impl Source for Issuer {
             Issuer::Play(play) => play.next(now),
             Issuer::Trace(playing) => playing.next(now),
             // What ran apart has run.
-            Issuer::Apart(_) => Next::Done,
+            Issuer::Apart(_) => SourcePoll::Done,
         }
     }
 
     #[inline]
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         match self {
             Issuer::Workload(workload) => workload.complete(now, completion),
             Issuer::Buffered(buffered) => buffered.complete(now, completion),
             Issuer::Scene(scene) => scene.complete(now, completion),
             Issuer::Play(play) => play.complete(now, completion),
             Issuer::Trace(playing) => playing.complete(now, completion),
-            Issuer::Apart(_) => Counted::Out,
+            Issuer::Apart(_) => Accounting::Out,
         }
     }
 

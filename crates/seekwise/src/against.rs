@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::slice::from_ref;
 
-use seekwise_lab::plan::Prepared;
-use seekwise_lab::run::{RunRecord, View, measure, pooled};
+use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::run::{KindRecord, RunRecord, measure, pooled};
 use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::stats::{Histogram, Interval, mean_interval};
@@ -14,7 +14,7 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 use serde_json::{Value, json};
 
-use crate::bounds::{Bounds, Plan};
+use crate::bounds::{MemoryBound, RunBatch};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading;
@@ -28,10 +28,10 @@ const BLOCK: u64 = 4096;
 const ALPHA: f64 = 0.05;
 
 /// A figure of a run.
-pub type Figure = (&'static str, fn(&View) -> f64);
+pub type RunFigure = (&'static str, fn(&KindRecord) -> f64);
 
 /// The figures that are held against one another.
-pub const FIGURES: [Figure; 7] = [
+pub const FIGURES: [RunFigure; 7] = [
     ("requests/s", |view| view.iops),
     ("MB/s", |view| view.bytes_per_s / 1e6),
     ("mean ms", |view| view.mean_ms()),
@@ -57,18 +57,18 @@ pub fn against(
     setup: &Setup,
     drive: &str,
     runs: u32,
-    bounds: &Bounds,
+    bounds: &MemoryBound,
     observer: &dyn Observer,
 ) -> Result<Prediction, Error> {
     let [measured, predicted] = sides(setup, drive)?;
     warn(measured.warnings.iter().chain(&predicted.warnings));
     for side in [&measured, &predicted] {
         let runs = u64::from(runs);
-        bounds.admit(&Plan { cells: from_ref(side), runs, cuts: 0, times: 1, threads: 1, seed: setup.seed })?;
+        bounds.admit(&RunBatch { cells: from_ref(side), runs, cuts: 0, times: 1, threads: 1, seed: setup.seed })?;
     }
     observer.begin(Some(2 * u64::from(runs)), 0, "runs");
     let mut count = 0;
-    let mut run = |side: &Prepared| -> Result<Vec<RunRecord>, Error> {
+    let mut run = |side: &PreparedCell| -> Result<Vec<RunRecord>, Error> {
         let one = |index| {
             let seed = Seed(setup.seed).run(index).0;
             let made = record(side, &measure(&side.target, &side.job, seed, |_| {})?, seed);
@@ -86,7 +86,7 @@ pub fn against(
 }
 
 /// What is measured and what is predicted: the same job in the same space.
-fn sides(setup: &Setup, drive: &str) -> Result<[Prepared; 2], Error> {
+fn sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
     let with = |target: &str, keep: &dyn Fn(&str) -> bool, destroy: Option<String>| Setup {
         target: target.to_owned(),
         set: setup.set.iter().filter(|(key, _)| keep(key)).cloned().collect(),
@@ -120,7 +120,7 @@ fn sides(setup: &Setup, drive: &str) -> Result<[Prepared; 2], Error> {
 }
 
 /// Mean over runs, with its interval where the runs give one.
-pub fn over(runs: &[RunRecord], figure: fn(&View) -> f64) -> Interval {
+pub fn over(runs: &[RunRecord], figure: fn(&KindRecord) -> f64) -> Interval {
     let values: Vec<f64> = runs.iter().map(|run| figure(&run.all)).collect();
     let estimate = values.iter().sum::<f64>() / values.len() as f64;
     mean_interval(&values, ALPHA).unwrap_or(Interval { estimate, low: estimate, high: estimate })

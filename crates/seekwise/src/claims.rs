@@ -11,28 +11,28 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::spelling::nearest;
-use seekwise_formats::study::{Change, Claim, Class, Study, With, parse, placed};
+use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Study, parse, placed};
 use seekwise_lab::catalogue::studies::BUILT_IN;
-use seekwise_lab::claims::{Known, changed, checked, known, repeated, settings_below};
-use seekwise_lab::finding::{Evidence, Vote};
-use seekwise_lab::plan::draw::Draw;
-use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::claims::{CatalogueClaim, changed, checked, known, repeated, settings_below};
+use seekwise_lab::finding::{Evidence, RangeVote};
+use seekwise_lab::plan::draw::ProfileDraw;
+use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::Earlier;
+use seekwise_lab::study::EarlierRuns;
 use serde::Serialize;
 
-use crate::bounds::Bounds;
+use crate::bounds::MemoryBound;
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, Opened, Opening, Planned};
+use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
-use crate::results::Results;
+use crate::results::ResultFolder;
 use crate::study::{self, warn};
 use crate::unfinished::scratch;
 
 /// What is said of a finding.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Verdict {
+pub struct ClaimVerdict {
     pub id: String,
     pub class: String,
     pub finding: String,
@@ -42,7 +42,7 @@ pub struct Verdict {
     /// Null when it was not run, or when there is nothing to check.
     pub reproduced: Option<bool>,
     /// Of a claim that goes over a range: where in it all checks hold. More than half decide.
-    pub vote: Option<Vote>,
+    pub vote: Option<RangeVote>,
     /// Of a claim that holds only together with another: what came of that, and whether one rule stands under both.
     pub with: Option<String>,
     pub mechanism: Option<String>,
@@ -81,13 +81,13 @@ pub struct Claims {
     /// Independent runs of each cell, whatever the studies say.
     pub runs: Option<u32>,
     /// Draw every figure that is inferred within its range.
-    pub draw: Option<Draw>,
+    pub draw: Option<ProfileDraw>,
 }
 
 /// How the studies are run.
 struct Running<'a> {
     args: &'a Claims,
-    bounds: &'a Bounds,
+    bounds: &'a MemoryBound,
     folder: &'a Path,
     observer: &'a dyn Observer,
     /// Runs that are done, of all studies.
@@ -97,7 +97,7 @@ struct Running<'a> {
 /// A study that was run.
 struct Ran<'a> {
     name: &'a str,
-    planned: &'a Planned,
+    planned: &'a PlannedStudy,
     evidence: Evidence<'a>,
 }
 
@@ -110,7 +110,7 @@ struct Again {
 }
 
 /// Runs the claims and judges them, in the sources' order.
-pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Result<Vec<Verdict>, Error> {
+pub fn claims(claims: &Claims, bounds: &MemoryBound, observer: &dyn Observer) -> Result<Vec<ClaimVerdict>, Error> {
     let all = known();
     let wanted = wanted(claims, &all)?;
     let kept;
@@ -123,13 +123,13 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
     };
     observer.begin(Some(runs(claims, &wanted)?), 0, "runs");
     let running = Running { args: claims, bounds, folder, observer, count: AtomicU64::new(0) };
-    let mut verdicts: Vec<Verdict> = Vec::new();
+    let mut verdicts: Vec<ClaimVerdict> = Vec::new();
     for &(name, text) in BUILT_IN {
         if !carried_of(&parse(name, text)?, &wanted).is_empty() {
             verdicts.extend(running.study(name, text, &wanted)?);
         }
     }
-    let mut verdicts: Vec<Verdict> = wanted
+    let mut verdicts: Vec<ClaimVerdict> = wanted
         .iter()
         .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
         .collect();
@@ -138,12 +138,12 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
 }
 
 /// The claims of `study` that are wanted.
-fn carried_of<'a>(study: &'a Study, wanted: &[&Known]) -> Vec<&'a Claim> {
+fn carried_of<'a>(study: &'a Study, wanted: &[&CatalogueClaim]) -> Vec<&'a Claim> {
     study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id)).collect()
 }
 
 /// The runs of all studies that the wanted claims need, and of their cells with a change.
-fn runs(args: &Claims, wanted: &[&Known]) -> Result<u64, Error> {
+fn runs(args: &Claims, wanted: &[&CatalogueClaim]) -> Result<u64, Error> {
     let mut total = 0;
     for &(name, text) in BUILT_IN {
         let study = parse(name, text)?;
@@ -160,15 +160,15 @@ fn runs(args: &Claims, wanted: &[&Known]) -> Result<u64, Error> {
 }
 
 /// The changes with which the cells of a claim run again, each with its word.
-fn changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a Change)> {
+fn changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a CellChange)> {
     let checked = !claim.check.is_empty();
-    let planted = claim.plant.as_ref().filter(|_| checked && claim.class == Class::N);
+    let planted = claim.plant.as_ref().filter(|_| checked && claim.class == ClaimClass::N);
     let ablated = claim.ablate.as_ref().filter(|_| checked && args.ablate);
     planted.map(|change| ("planted", change)).into_iter().chain(ablated.map(|change| ("ablated", change)))
 }
 
 /// The findings asked for, and those that they hold only together with, in the sources' order.
-fn wanted<'a>(args: &Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, Error> {
+fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a CatalogueClaim>, Error> {
     let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
     if let Some(id) = args.ids.iter().find(unknown) {
         let near = nearest(id, all.iter().map(|known| known.id.as_str()));
@@ -180,7 +180,7 @@ fn wanted<'a>(args: &Claims, all: &'a [Known]) -> Result<Vec<&'a Known>, Error> 
         let with = carried(id)?.and_then(|(_, _, claim)| claim.with);
         ids.extend(with.map(|with| with.claim));
     }
-    let asked = |known: &&Known| ids.is_empty() || ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
+    let asked = |known: &&CatalogueClaim| ids.is_empty() || ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
     Ok(all.iter().filter(asked).collect())
 }
 
@@ -197,7 +197,7 @@ fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
 }
 
 /// Judges the claims that hold only together with another: both must, on one rule.
-fn together(verdicts: &mut [Verdict]) -> Result<(), Error> {
+fn together(verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
     for place in 0..verdicts.len() {
         let Some((name, study, claim)) = carried(&verdicts[place].id)? else { continue };
         let Some(with) = claim.with.clone() else { continue };
@@ -213,14 +213,14 @@ fn together(verdicts: &mut [Verdict]) -> Result<(), Error> {
 }
 
 /// The cells that a claim checks.
-fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<Prepared>, Error> {
+fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell>, Error> {
     let inputs = reading::inputs();
     let prepare = |cell: &Cell| plan::prepare(name, cell, &inputs);
     Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
 
 /// Judges a claim by one that it holds with: what came of that, and whether both are set alike where they should be.
-fn beside(verdict: &mut Verdict, with: &With, other: Option<bool>, alike: bool) {
+fn beside(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>, alike: bool) {
     let came = match other {
         Some(true) => "holds",
         Some(false) => "FAILS",
@@ -240,14 +240,14 @@ fn beside(verdict: &mut Verdict, with: &With, other: Option<bool>, alike: bool) 
 }
 
 /// What is said of a finding that no study carries.
-fn absent(known: &Known) -> Verdict {
-    Verdict {
+fn absent(known: &CatalogueClaim) -> ClaimVerdict {
+    ClaimVerdict {
         id: known.id.clone(),
         class: known.class.clone(),
         finding: known.finding.clone(),
         condition: known.condition.clone(),
         reason: Some("no study carries it yet".to_owned()),
-        ..Verdict::default()
+        ..ClaimVerdict::default()
     }
 }
 
@@ -255,9 +255,9 @@ impl Running<'_> {
     /// Runs what is not done of a plan; the observer hears of each run.
     fn run(
         &self,
-        planned: &Planned,
-        earlier: &Earlier,
-        results: Results,
+        planned: &PlannedStudy,
+        earlier: &EarlierRuns,
+        results: ResultFolder,
         done: Vec<RunRecord>,
         threads: usize,
     ) -> Result<Vec<RunRecord>, Error> {
@@ -266,13 +266,13 @@ impl Running<'_> {
         study::run(planned, earlier, results, done, threads, self.observer, &mut || one(1))
     }
 
-    fn opening<'a>(&'a self, folder: &'a Path) -> Opening<'a> {
+    fn opening<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {
         let args = self.args;
-        Opening { folder, resume: args.resume, force: args.force, bounds: self.bounds, threads: args.threads }
+        ResultsOptions { folder, resume: args.resume, force: args.force, bounds: self.bounds, threads: args.threads }
     }
 
     /// Runs a study and what its wanted claims need beside it.
-    fn study(&self, name: &str, text: &str, wanted: &[&Known]) -> Result<Vec<Verdict>, Error> {
+    fn study(&self, name: &str, text: &str, wanted: &[&CatalogueClaim]) -> Result<Vec<ClaimVerdict>, Error> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
         // Kept beside the results, so that one draw is not resumed as another.
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
@@ -281,21 +281,21 @@ impl Running<'_> {
             Some(draw) => planned::plan_drawn(name, &text, draw),
             None => planned::plan_file(name, &text),
         })?;
-        let Opened { planned, results, done, threads } = opened;
+        let StudySession { planned, results, done, threads } = opened;
         warn(&planned.made.warnings);
         self.observer.doing(name);
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierRuns::default();
         let records = self.run(&planned, &earlier, results, done, threads)?;
         earlier.add(&planned.study, &planned.prepared, &records);
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
-        let Planned { study, made, .. } = &planned;
+        let PlannedStudy { study, made, .. } = &planned;
         let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
         carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim, &mut earlier)).collect()
     }
 
-    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut Earlier) -> Result<Verdict, Error> {
+    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut EarlierRuns) -> Result<ClaimVerdict, Error> {
         let judged = ran.evidence.judge_claim(claim);
-        let mut verdict = Verdict {
+        let mut verdict = ClaimVerdict {
             id: claim.id.clone(),
             class: claim.class.letter().to_owned(),
             finding: claim.finding.clone(),
@@ -306,7 +306,7 @@ impl Running<'_> {
             vote: judged.vote.clone(),
             mechanism: Some(claim.mechanism.clone()),
             study: Some(ran.name.to_owned()),
-            ..Verdict::default()
+            ..ClaimVerdict::default()
         };
         if claim.check.is_empty() {
             verdict.reason = Some("its figures are shown; there is nothing to hold or fail".to_owned());
@@ -339,12 +339,12 @@ impl Running<'_> {
         &self,
         ran: &Ran<'_>,
         claim: &Claim,
-        (how, change): (&str, &Change),
-        earlier: &mut Earlier,
-        verdict: &mut Verdict,
+        (how, change): (&str, &CellChange),
+        earlier: &mut EarlierRuns,
+        verdict: &mut ClaimVerdict,
     ) -> Result<Again, Error> {
         let Ran { name, planned, evidence: as_is } = ran;
-        let Planned { study, made, .. } = planned;
+        let PlannedStudy { study, made, .. } = planned;
         // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
         let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
         let plan = || {
@@ -356,7 +356,7 @@ impl Running<'_> {
         };
         let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
         let opened = self.opening(&folder).open(name, &text, plan)?;
-        let Opened { planned: again, results, done, threads } = opened;
+        let StudySession { planned: again, results, done, threads } = opened;
         warn(&again.made.warnings);
         self.observer.doing(&format!("{name}, {} {how}", claim.id));
         let records = self.run(&again, earlier, results, done, threads)?;
@@ -407,9 +407,9 @@ mod tests {
 
     #[test]
     fn a_claim_that_holds_with_another_needs_it_and_its_rule() {
-        let with = With { claim: "C4".to_owned(), same: "drive.cache.read_ahead".to_owned() };
+        let with = CompanionClaim { claim: "C4".to_owned(), same: "drive.cache.read_ahead".to_owned() };
         let of = |alone, other, alike| {
-            let mut verdict = Verdict { reproduced: alone, ..Verdict::default() };
+            let mut verdict = ClaimVerdict { reproduced: alone, ..ClaimVerdict::default() };
             beside(&mut verdict, &with, other, alike);
             (verdict.reproduced, verdict.with.unwrap())
         };
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn no_headline_of_a_built_in_study_is_refused() {
         for &(name, text) in BUILT_IN {
-            let Planned { study, made, .. } = planned::plan_file(name, text).unwrap();
+            let PlannedStudy { study, made, .. } = planned::plan_file(name, text).unwrap();
             for finding in Evidence::new(&study, &made, &[]).findings().0 {
                 let compare = &study.compare[finding.compare];
                 assert!(

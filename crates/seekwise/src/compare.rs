@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use seekwise_formats::metric::Metric;
-use seekwise_formats::study::{Compare, Study};
-use seekwise_lab::finding::{Beside, Evidence, Finding};
-use seekwise_lab::made::{MadeFrom, differences};
+use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
+use seekwise_lab::made::{StudyProvenance, differences};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
 
-use crate::bounds::Bounds;
+use crate::bounds::MemoryBound;
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, Opened};
+use crate::planned::{self, StudySession};
 use crate::setup::{Setup, once};
 use crate::shell::quoted;
-use crate::study::{Options, Studied, again, finished, ran, something};
+use crate::study::{StudyOptions, StudyResult, again, finished, ran, something};
 use crate::unfinished::scratch;
 
 /// What is compared.
@@ -62,24 +62,25 @@ impl Comparison {
     }
 
     /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
-    pub fn run(&self, observer: &dyn Observer) -> Result<Compared, Error> {
-        self.run_within(Bounds::new(None), observer)
+    pub fn run(&self, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
+        self.run_within(MemoryBound::new(None), observer)
     }
 
     /// The same within other bounds.
-    pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<Compared, Error> {
+    pub fn run_within(&self, bounds: MemoryBound, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let folder = scratch()?;
-        let (planned, records) = ran(self.open(&Options { bounds, ..Options::into(folder.path()) })?, observer)?;
+        let (planned, records) =
+            ran(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder.path()) })?, observer)?;
         self.compared(planned.study, planned.made, records, None)
     }
 
     /// The same; results and a page go to the folder of `options`.
-    pub fn run_into(&self, options: &Options<'_>, observer: &dyn Observer) -> Result<Compared, Error> {
-        let Studied { study, made, records, page } = finished(self.open(options)?, options.folder, observer)?;
+    pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
+        let StudyResult { study, made, records, page } = finished(self.open(options)?, options.folder, observer)?;
         self.compared(study, made, records, Some(page))
     }
 
-    fn open(&self, options: &Options<'_>) -> Result<Opened, Error> {
+    fn open(&self, options: &StudyOptions<'_>) -> Result<StudySession, Error> {
         once(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
         let text = self.study()?;
         let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
@@ -89,12 +90,12 @@ impl Comparison {
     fn compared(
         &self,
         study: Study,
-        made: MadeFrom,
+        made: StudyProvenance,
         records: Vec<RunRecord>,
         page: Option<PathBuf>,
-    ) -> Result<Compared, Error> {
+    ) -> Result<ComparisonResult, Error> {
         let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
-        let compared = Compared { key, values, runs, study, made, records, page };
+        let compared = ComparisonResult { key, values, runs, study, made, records, page };
         let answer = compared.answer();
         something(&answer.evidence)?;
         answer.check()?;
@@ -169,7 +170,7 @@ impl Comparison {
 
 /// What came of a comparison. Cell n of its study is the n-th value.
 #[derive(Clone, Debug)]
-pub struct Compared {
+pub struct ComparisonResult {
     /// The setting that varied.
     pub key: String,
     pub values: Vec<String>,
@@ -178,24 +179,24 @@ pub struct Compared {
     /// The comparison as a study.
     pub study: Study,
     /// What made its results.
-    pub made: MadeFrom,
+    pub made: StudyProvenance,
     /// All records, in the plan's order.
     pub records: Vec<RunRecord>,
     /// The page, where results were kept.
     pub page: Option<PathBuf>,
 }
 
-impl Compared {
+impl ComparisonResult {
     /// What the records say.
-    pub fn answer(&self) -> Answer<'_> {
+    pub fn answer(&self) -> ComparisonAnswer<'_> {
         let evidence = Evidence::new(&self.study, &self.made, &self.records);
         let findings = evidence.findings().0;
-        Answer { key: &self.key, values: &self.values, runs: self.runs, evidence, findings }
+        ComparisonAnswer { key: &self.key, values: &self.values, runs: self.runs, evidence, findings }
     }
 }
 
 /// What the records of a comparison say.
-pub struct Answer<'a> {
+pub struct ComparisonAnswer<'a> {
     /// The setting that varied.
     pub key: &'a str,
     pub values: &'a [String],
@@ -207,7 +208,7 @@ pub struct Answer<'a> {
     pub findings: Vec<Finding>,
 }
 
-impl Answer<'_> {
+impl ComparisonAnswer<'_> {
     /// Whether a comparison was refused.
     pub fn is_refused(&self) -> bool {
         self.findings.iter().any(|finding| finding.refused.is_some())
@@ -221,7 +222,7 @@ impl Answer<'_> {
     /// What is judged.
     pub fn metrics(&self) -> Vec<&Metric> {
         let compares = &self.evidence.study.compare;
-        compares.iter().step_by(self.values.len() - 1).map(Compare::metric).collect()
+        compares.iter().step_by(self.values.len() - 1).map(ComparisonSpec::metric).collect()
     }
 
     /// Whether every metric has a value on every side.
@@ -324,7 +325,7 @@ pub fn judged(finding: &Finding) -> &Judgement {
     finding.judgement.as_ref().expect("checked before")
 }
 
-fn beside(beside: &Beside) -> Value {
+fn beside(beside: &SecondaryFigure) -> Value {
     let Interval { estimate, low, high } = beside.ratio;
     json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
            "worse": beside.worse, "text": beside.text()})

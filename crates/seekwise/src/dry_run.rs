@@ -5,8 +5,8 @@ use seekwise_lab::run::measure;
 use seekwise_model::rng::Seed;
 use seekwise_os::places::PLACES;
 use seekwise_os::real::length;
-use seekwise_run::handle::Wanted;
-use seekwise_run::place::{self, Of};
+use seekwise_run::handle::RealOptions;
+use seekwise_run::place::{self, PlaceSource};
 
 use crate::compare::Comparison;
 use crate::error::Error;
@@ -47,11 +47,11 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
 
 fn space(setup: &Setup) -> Result<Option<u64>, Error> {
     match place::named(PLACES, &setup.target) {
-        Some((kind, Some(path))) if matches!(kind.of, Of::File(_) | Of::Device(_)) => {
+        Some((kind, Some(path))) if matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_)) => {
             let layout = setup.set.iter().find(|(key, _)| key == "real.layout");
             let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::size(value));
-            let wanted = Wanted { layout: bytes, ..Wanted::default() };
-            let bytes = length(path, matches!(kind.of, Of::Device(_)), &wanted).map_err(Error::new)?;
+            let wanted = RealOptions { layout: bytes, ..RealOptions::default() };
+            let bytes = length(path, matches!(kind.of, PlaceSource::Device(_)), &wanted).map_err(Error::new)?;
             Ok(Some(bytes / 4096 * 4096))
         }
         Some(_) => Err(Error::new(format!(

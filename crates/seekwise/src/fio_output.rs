@@ -4,20 +4,20 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_formats::fio::Given;
+use seekwise_formats::fio::JobOption;
 use seekwise_formats::fio_json::{
-    self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, Samples,
+    self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, SampleSummary,
 };
-use seekwise_lab::jobs::Origin;
-use seekwise_lab::plan::Prepared;
-use seekwise_lab::run::Measured;
-use seekwise_lab::run::real::{Latencies, Real};
-use seekwise_lab::stats::{Histogram, Kind, Summary};
+use seekwise_lab::jobs::JobOrigin;
+use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::run::MeasuredRun;
+use seekwise_lab::run::real::{Latencies, RealObservation};
+use seekwise_lab::stats::{Histogram, RequestKind, TallySummary};
 use seekwise_model::workload::Worker;
-use seekwise_run::usage::{Disk, Thread};
+use seekwise_run::usage::{DiskUsage, ThreadUsage};
 
 /// The document.
-pub fn write(prepared: &Prepared, measured: &Measured) -> String {
+pub fn write(prepared: &PreparedCell, measured: &MeasuredRun) -> String {
     let workers = prepared.job.workers();
     let mut jobs = Vec::new();
     for group in 0..measured.run.groups() {
@@ -26,8 +26,10 @@ pub fn write(prepared: &Prepared, measured: &Measured) -> String {
         }
     }
     let global_options = match &prepared.origin {
-        Origin::Fio(file) => options(file.global_options()),
-        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) | Origin::Trace(_) => BTreeMap::new(),
+        JobOrigin::Fio(file) => options(file.global_options()),
+        JobOrigin::Pattern | JobOrigin::Iometer | JobOrigin::Scene(_) | JobOrigin::Session(_) | JobOrigin::Trace(_) => {
+            BTreeMap::new()
+        }
     };
     fio_json::write(&FioOutput {
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
@@ -38,30 +40,30 @@ pub fn write(prepared: &Prepared, measured: &Measured) -> String {
     })
 }
 
-fn options(given: &[Given]) -> BTreeMap<String, String> {
+fn options(given: &[JobOption]) -> BTreeMap<String, String> {
     given.iter().map(|given| (given.name.clone(), given.value.clone())).collect()
 }
 
-fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> JobResult {
+fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usize) -> JobResult {
     let workers = prepared.job.workers();
-    let latencies = |kind: Kind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
+    let latencies = |kind: RequestKind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
     let direction = |kind| direction(&measured.run.group_kind(group, kind), latencies(kind));
     let threads = measured.real.as_ref().map_or(&[][..], |real| &real.usage.threads);
     let of_group = threads.iter().zip(workers).filter(|(_, worker)| worker.group as usize == group);
     let spent = spent(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
     let all = measured.run.group_all(group);
     let (name, group_id, mut options) = match &prepared.origin {
-        Origin::Fio(file) => {
+        JobOrigin::Fio(file) => {
             let origin = file.origins()[first];
             let section = &file.sections()[origin.section];
             (section.name.clone(), u64::from(origin.group_id), options(&section.options))
         }
-        Origin::Pattern | Origin::Iometer | Origin::Scene(_) | Origin::Session(_) | Origin::Trace(_) => {
+        JobOrigin::Pattern | JobOrigin::Iometer | JobOrigin::Scene(_) | JobOrigin::Session(_) | JobOrigin::Trace(_) => {
             (workers[first].name.clone(), group as u64, BTreeMap::new())
         }
     };
     let clones = workers.iter().filter(|worker| worker.group as usize == group).count();
-    if !matches!(prepared.origin, Origin::Fio(_)) {
+    if !matches!(prepared.origin, JobOrigin::Fio(_)) {
         options.extend(described(&workers[first], clones, &all));
     }
     let runtime_ms = all.elapsed.nanos() / 1_000_000;
@@ -70,11 +72,11 @@ fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> 
         group: group_id,
         elapsed_s: runtime_ms.div_ceil(1000),
         options,
-        read: direction(Kind::Read),
-        write: direction(Kind::Write),
-        trim: direction(Kind::Trim),
-        sync_ios: measured.run.group_kind(group, Kind::Flush).tally.ios(),
-        sync_latency: latency(measured.run.group_kind(group, Kind::Flush).tally.responses()),
+        read: direction(RequestKind::Read),
+        write: direction(RequestKind::Write),
+        trim: direction(RequestKind::Trim),
+        sync_ios: measured.run.group_kind(group, RequestKind::Flush).tally.ios(),
+        sync_latency: latency(measured.run.group_kind(group, RequestKind::Flush).tally.responses()),
         runtime_ms,
         iodepth_level: depth_level(workers[first].depth),
         latency: LatencyBuckets::of(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
@@ -85,8 +87,8 @@ fn job(prepared: &Prepared, measured: &Measured, group: usize, first: usize) -> 
 }
 
 /// What the threads of a job had of the machine: percents of the time that they ran, as fio counts them.
-fn spent(threads: &[Thread]) -> JobResult {
-    let sum = |of: fn(&Thread) -> u64| threads.iter().map(of).sum::<u64>();
+fn spent(threads: &[ThreadUsage]) -> JobResult {
+    let sum = |of: fn(&ThreadUsage) -> u64| threads.iter().map(of).sum::<u64>();
     let wall = sum(|thread| thread.wall.nanos());
     let percent = |part: u64| if wall > 0 { 100.0 * part as f64 / wall as f64 } else { 0.0 };
     JobResult {
@@ -100,9 +102,9 @@ fn spent(threads: &[Thread]) -> JobResult {
 }
 
 /// What the disks below did meanwhile, whoever asked them.
-fn disks(real: &Real) -> Vec<DiskUtil> {
+fn disks(real: &RealObservation) -> Vec<DiskUtil> {
     let wall = real.usage.threads.iter().map(|thread| thread.wall.nanos()).max().unwrap_or(0) as f64 / 1e6;
-    let disk = |disk: &Disk| DiskUtil {
+    let disk = |disk: &DiskUsage| DiskUtil {
         name: disk.name.clone(),
         ios: disk.ios,
         sectors: disk.sectors,
@@ -115,7 +117,7 @@ fn disks(real: &Real) -> Vec<DiskUtil> {
 }
 
 /// fio options that say what a pattern did, where no fio job file stands behind it.
-fn described(worker: &Worker, clones: usize, all: &Summary) -> BTreeMap<String, String> {
+fn described(worker: &Worker, clones: usize, all: &TallySummary) -> BTreeMap<String, String> {
     let mean = all.tally.bytes().checked_div(all.tally.ios()).unwrap_or(0);
     let texts = [("iodepth", worker.depth.to_string()), ("numjobs", clones.to_string()), ("bs", mean.to_string())];
     texts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -128,7 +130,7 @@ fn depth_level(depth: u32) -> [f64; 7] {
     level
 }
 
-fn direction(summary: &Summary, latencies: Option<&Latencies>) -> DirectionResult {
+fn direction(summary: &TallySummary, latencies: Option<&Latencies>) -> DirectionResult {
     let tally = &summary.tally;
     let plain = DirectionResult::new(tally.ios(), tally.bytes(), summary.elapsed.nanos());
     let response = latency(tally.responses());
@@ -139,7 +141,7 @@ fn direction(summary: &Summary, latencies: Option<&Latencies>) -> DirectionResul
     let bare = |of: LatencySummary| LatencySummary { percentiles: Vec::new(), bins: Vec::new(), ..of };
     let lat = LatencySummary { percentiles: Vec::new(), ..lat };
     // One sample, the whole run: the run keeps no shorter intervals.
-    let sampled = |value: f64| if tally.ios() > 0 { Samples::of(&[value]) } else { Samples::default() };
+    let sampled = |value: f64| if tally.ios() > 0 { SampleSummary::of(&[value]) } else { SampleSummary::default() };
     DirectionResult {
         bandwidth_samples: sampled(summary.bytes_per_s()),
         iops_samples: sampled(summary.iops()),

@@ -7,18 +7,18 @@ use std::sync::Mutex;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
-use seekwise_lab::fit::data::{Data, Part};
-use seekwise_lab::fit::report::Report;
-use seekwise_lab::fit::search::Effort;
-use seekwise_lab::fit::sources::{self, Named};
+use seekwise_lab::fit::data::{DataSplit, FitData};
+use seekwise_lab::fit::report::FitReport;
+use seekwise_lab::fit::search::SearchEffort;
+use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, parameter, report, write};
 use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
 use crate::error::Error;
-use crate::journal::Journal;
+use crate::journal::FitJournal;
 use crate::observer::Observer;
-use crate::reading::{self, Kind};
+use crate::reading::{self, FileKind};
 use crate::study::warn;
 use crate::whole::{admit, write_whole};
 
@@ -50,13 +50,13 @@ struct Given {
     /// The profile's text, and what it says.
     text: String,
     drive: DriveFile,
-    data: Vec<Data>,
+    data: Vec<FitData>,
     /// All texts and options in one hash: an interrupted fit goes on with the same ones only.
     hash: String,
 }
 
 /// Fits; the profile is written when it is done.
-pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<Report, Error> {
+pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     for path in std::iter::once(&fit.out).chain(&fit.page) {
         admit(path, fit.force)?;
     }
@@ -65,7 +65,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<Report, Error> {
     if parameters.is_empty() {
         return Err(nothing(fit));
     }
-    let (journal, known) = Journal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
+    let (journal, known) = FitJournal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
     let (fitted, search) = searched(fit, &given, parameters, &journal, known, observer)?;
     let report = report::report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -96,12 +96,12 @@ fn nothing(args: &Fit) -> Error {
 
 /// Reads all that is given.
 fn given(args: &Fit) -> Result<Given, Error> {
-    let named: Vec<Named> = args.data.iter().map(|text| Named::parse(text)).collect::<Result<_, _>>()?;
+    let named: Vec<FileArgument> = args.data.iter().map(|text| FileArgument::parse(text)).collect::<Result<_, _>>()?;
     let files: Vec<&str> = named.iter().map(|named| named.file.as_str()).chain([args.drive.as_str()]).collect();
     reading::one_standard_input(&files)?;
     let text = match (catalogue::text(&args.drive), reading::find(&args.drive)?) {
         (None, Some(text)) => {
-            reading::expect(&args.drive, &text, &[Kind::Profile])?;
+            reading::expect(&args.drive, &text, &[FileKind::Profile])?;
             text
         }
         (Some(text), _) => text.to_owned(),
@@ -121,7 +121,7 @@ fn given(args: &Fit) -> Result<Given, Error> {
     for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
         sources::beside::put(&mut data, named, file, &reading::read(file)?)?;
     }
-    if data.iter().all(|data| data.count(Part::Seen) == 0) {
+    if data.iter().all(|data| data.count(DataSplit::Seen) == 0) {
         return Err(Error::new(
             "all data is held out or skipped, so there is nothing to fit to; expected hold=none for some",
         ));
@@ -150,11 +150,11 @@ fn searched(
     args: &Fit,
     given: &Given,
     parameters: Vec<parameter::Parameter>,
-    journal: &Journal,
+    journal: &FitJournal,
     known: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
-) -> Result<(fit::Fitted, Search), Error> {
-    let effort = Effort { generations: args.generations as usize };
+) -> Result<(fit::FitResult, Search), Error> {
+    let effort = SearchEffort { generations: args.generations as usize };
     foretell(args, given, parameters.len())?;
     observer.begin(None, 0, "points");
     let tried = Mutex::new((0, Search::new()));
@@ -208,14 +208,14 @@ fn foretell(args: &Fit, given: &Given, parameters: usize) -> Result<(), Error> {
 }
 
 /// What was fitted to, and how much of it, in words.
-fn shares(data: &[Data]) -> String {
-    let one = |data: &Data| match data {
-        Data::Traced(traced) => {
+fn shares(data: &[FitData]) -> String {
+    let one = |data: &FitData| match data {
+        FitData::Traced(traced) => {
             let file = traced.file.rsplit(['/', '\\']).next().unwrap_or(&traced.file);
             format!("rows 1 to {} of the {} of {file}", traced.seen, traced.trace.rows.len())
         }
-        Data::Points(points) => {
-            format!("{} of {} jobs with figures", data.count(Part::Seen), points.len())
+        FitData::Points(points) => {
+            format!("{} of {} jobs with figures", data.count(DataSplit::Seen), points.len())
         }
     };
     let list: Vec<String> = data.iter().map(one).collect();

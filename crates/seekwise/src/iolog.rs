@@ -11,7 +11,7 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::Tell;
 
 use crate::error::Error;
-use crate::whole::{Output, admit};
+use crate::whole::{OutputFile, admit};
 
 /// The logs of a run, by worker. Workers may be threads: each has a lock of its own.
 pub struct Iologs(Arc<Vec<Option<Mutex<Open>>>>);
@@ -19,7 +19,7 @@ pub struct Iologs(Arc<Vec<Option<Mutex<Open>>>>);
 /// A log that is being written.
 struct Open {
     of: LogOf,
-    to: BufWriter<Output>,
+    to: BufWriter<OutputFile>,
     /// When the first request was issued, and the last.
     instants: Option<[Instant; 2]>,
     /// What went wrong; nothing is written after it.
@@ -46,7 +46,7 @@ impl Iologs {
         let workers = logs.iter().map(|log| usize::from(log.worker) + 1).max().unwrap_or(0);
         let mut all: Vec<Option<Mutex<Open>>> = (0..workers).map(|_| None).collect();
         for of in logs {
-            let begun = Output::create(Path::new(&of.path)).map(BufWriter::new).and_then(|mut to| {
+            let begun = OutputFile::create(Path::new(&of.path)).map(BufWriter::new).and_then(|mut to| {
                 to.write_all(of.head().as_bytes())?;
                 Ok(Open { of: of.clone(), to, instants: None, failed: None })
             });

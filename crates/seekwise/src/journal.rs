@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::unfinished::hold;
 
 /// An open journal.
-pub struct Journal {
+pub struct FitJournal {
     path: PathBuf,
     lines: Mutex<File>,
     failure: Mutex<Option<Error>>,
@@ -26,9 +26,9 @@ pub struct Journal {
 /// Answers by their questions.
 type Known = BTreeMap<String, Vec<f64>>;
 
-impl Journal {
+impl FitJournal {
     /// The journal beside `out`, with what is known already.
-    pub fn open(out: &Path, hash: &str, resume: bool, force: bool) -> Result<(Journal, Known), Error> {
+    pub fn open(out: &Path, hash: &str, resume: bool, force: bool) -> Result<(FitJournal, Known), Error> {
         let mut path = OsString::from(out.as_os_str());
         path.push(".journal");
         let path = PathBuf::from(path);
@@ -47,7 +47,7 @@ impl Journal {
         fs::write(&path, text).map_err(|error| wrong(error.to_string()))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| wrong(error.to_string()))?;
         hold().count(known.len() as u64);
-        Ok((Journal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
+        Ok((FitJournal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
     }
 
     /// Writes an answer down.

@@ -68,7 +68,7 @@ pub mod validate;
 pub mod values;
 pub mod whole;
 
-pub use self::bounds::Bounds;
+pub use self::bounds::MemoryBound;
 pub use self::error::Error;
 pub use self::observer::Observer;
 pub use self::setup::Setup;

@@ -8,14 +8,14 @@ use crate::error::Error;
 #[cfg(feature = "parquet")]
 use crate::reading::spoken;
 #[cfg(feature = "parquet")]
-use crate::request_log::{Log, Of};
+use crate::request_log::{LogHeader, ParquetLog};
 #[cfg(feature = "parquet")]
 use crate::whole::admit;
 
 /// The log of all requests, where one is wanted.
 #[cfg(feature = "parquet")]
 pub struct RequestLog {
-    log: Option<Log>,
+    log: Option<ParquetLog>,
     failure: Option<Error>,
 }
 
@@ -31,7 +31,7 @@ impl RequestLog {
     ) -> Result<RequestLog, Error> {
         let Some(path) = path else { return Ok(RequestLog { log: None, failure: None }) };
         admit(path, force)?;
-        let log = Log::create(path, &Of { job: spoken(job), target: spoken(target), seed, measured })?;
+        let log = ParquetLog::create(path, &LogHeader { job: spoken(job), target: spoken(target), seed, measured })?;
         Ok(RequestLog { log: Some(log), failure: None })
     }
 
@@ -46,7 +46,7 @@ impl RequestLog {
     /// The log is complete; an error where a request could not be logged.
     pub fn finish(self) -> Result<(), Error> {
         self.failure.map_or(Ok(()), Err)?;
-        self.log.map_or(Ok(()), Log::finish)
+        self.log.map_or(Ok(()), ParquetLog::finish)
     }
 }
 

@@ -6,30 +6,30 @@ use std::path::Path;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Study, parse, placed};
 use seekwise_lab::inputs::{Inputs, difference};
-use seekwise_lab::made::{MadeFrom, Program};
-use seekwise_lab::plan::draw::Draw;
-use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::made::{ProgramVersion, StudyProvenance};
+use seekwise_lab::plan::draw::ProfileDraw;
+use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::RunRecord;
 use seekwise_os::places::PLACES;
 
-use crate::bounds::{Bounds, Plan};
+use crate::bounds::{MemoryBound, RunBatch};
 use crate::error::Error;
 use crate::reading;
-use crate::results::{self, Kept, Results};
+use crate::results::{self, ResultFolder, StudyManifest};
 
 /// A study with its plan.
-pub struct Planned {
+pub struct PlannedStudy {
     /// Its text, as stored beside its results.
     pub text: String,
     pub study: Study,
     /// What its cells run.
-    pub prepared: Vec<Prepared>,
+    pub prepared: Vec<PreparedCell>,
     /// What makes its results.
-    pub made: MadeFrom,
+    pub made: StudyProvenance,
 }
 
 /// Where results go, and what making them may take.
-pub struct Opening<'a> {
+pub struct ResultsOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,
     /// On from what the folder holds.
@@ -37,26 +37,31 @@ pub struct Opening<'a> {
     /// Instead of what the folder holds.
     pub force: bool,
     /// What the runs may ask of the machine.
-    pub bounds: &'a Bounds,
+    pub bounds: &'a MemoryBound,
     /// Cores; 0: all.
     pub threads: usize,
 }
 
 /// A plan with results opened for it.
-pub struct Opened {
+pub struct StudySession {
     /// The plan.
-    pub planned: Planned,
-    pub results: Results,
+    pub planned: PlannedStudy,
+    pub results: ResultFolder,
     /// The runs that they hold already.
     pub done: Vec<RunRecord>,
     /// Cores on which it keeps within its bounds; 0: all.
     pub threads: usize,
 }
 
-impl Opening<'_> {
+impl ResultsOptions<'_> {
     /// Opens results for the study `text`: with `resume`, on from what the folder holds, which must have been made of
     /// the same; else for what `plan` makes.
-    pub fn open(&self, name: &str, text: &str, plan: impl FnOnce() -> Result<Planned, Error>) -> Result<Opened, Error> {
+    pub fn open(
+        &self,
+        name: &str,
+        text: &str,
+        plan: impl FnOnce() -> Result<PlannedStudy, Error>,
+    ) -> Result<StudySession, Error> {
         let folder = self.folder;
         if !(self.resume && results::holds(folder)) {
             return self.begin(plan()?);
@@ -80,7 +85,7 @@ impl Opening<'_> {
     }
 
     /// Opens results for what the folder `of` keeps: in another folder anew, in itself to go on.
-    pub fn of_folder(&self, of: &Path) -> Result<Opened, Error> {
+    pub fn of_folder(&self, of: &Path) -> Result<StudySession, Error> {
         let kept = results::kept(of)?;
         if self.resume && same_place(of, self.folder) {
             return self.go_on(kept);
@@ -89,7 +94,7 @@ impl Opening<'_> {
             return Err(Error::new("--resume with a result folder continues in that folder; --out must name it too"));
         }
         let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
-        let hashes = |made: &MadeFrom| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
+        let hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
         if before.program != planned.made.program {
             let than = if hashes(&before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
             log::warn!("made by {}; this is {}{than}", before.program, planned.made.program);
@@ -97,18 +102,18 @@ impl Opening<'_> {
         self.begin(planned)
     }
 
-    fn begin(&self, planned: Planned) -> Result<Opened, Error> {
+    fn begin(&self, planned: PlannedStudy) -> Result<StudySession, Error> {
         let threads = self.admit(&planned)?;
-        let results = Results::begin(self.folder, &planned.text, &planned.made, self.force)?;
-        Ok(Opened { planned, results, done: Vec::new(), threads })
+        let results = ResultFolder::begin(self.folder, &planned.text, &planned.made, self.force)?;
+        Ok(StudySession { planned, results, done: Vec::new(), threads })
     }
 
     /// Goes on with what the folder holds, from what it keeps.
-    fn go_on(&self, kept: Kept) -> Result<Opened, Error> {
+    fn go_on(&self, kept: StudyManifest) -> Result<StudySession, Error> {
         let folder = self.folder;
         let made = kept.made.clone();
-        if made.program != Program::this() {
-            let (before, this) = (&made.program, Program::this());
+        if made.program != ProgramVersion::this() {
+            let (before, this) = (&made.program, ProgramVersion::this());
             let why = format!("its results were made by {before}, and this is {this}");
             return Err(Error::new(format!("{}: cannot continue: {why}; use another --out", folder.display())));
         }
@@ -117,22 +122,22 @@ impl Opening<'_> {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
         let threads = self.admit(&planned)?;
-        let (results, done) = Results::go_on(folder, &kept)?;
-        Ok(Opened { planned, results, done, threads })
+        let (results, done) = ResultFolder::go_on(folder, &kept)?;
+        Ok(StudySession { planned, results, done, threads })
     }
 
     /// Whether a plan keeps within the bounds, and on how many cores.
-    fn admit(&self, planned: &Planned) -> Result<usize, Error> {
+    fn admit(&self, planned: &PlannedStudy) -> Result<usize, Error> {
         self.bounds.admit(&extent(&planned.study, &planned.prepared, self.threads))
     }
 }
 
 /// What `cells` of a study are about to run.
-pub fn extent<'a>(study: &Study, cells: &'a [Prepared], threads: usize) -> Plan<'a> {
+pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> RunBatch<'a> {
     let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
     // Cuts run a job twice more, each orderly power-off once.
     let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-    Plan { cells, runs, cuts, times, threads, seed: study.seed }
+    RunBatch { cells, runs, cuts, times, threads, seed: study.seed }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
@@ -140,7 +145,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 /// Prepares what `folder` keeps, from the texts that it keeps.
-fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Planned, Error> {
+fn plan_kept(folder: &Path, StudyManifest { study: text, made, .. }: StudyManifest) -> Result<PlannedStudy, Error> {
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells = made.cells.into_iter().map(|made| made.cell).collect();
@@ -151,13 +156,13 @@ fn plan_kept(folder: &Path, Kept { study: text, made, .. }: Kept) -> Result<Plan
 }
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
-pub fn plan_file(name: &str, text: &str) -> Result<Planned, Error> {
+pub fn plan_file(name: &str, text: &str) -> Result<PlannedStudy, Error> {
     let placed = |fault| placed(name, text, fault);
     plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
 /// Reads and prepares a study with every figure that is inferred as `draw` has it.
-pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Error> {
+pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
     let study = parse(name, text)?;
     let inputs = reading::inputs();
     let cells = plan::cells(&study);
@@ -166,7 +171,7 @@ pub fn plan_drawn(name: &str, text: &str, draw: Draw) -> Result<Planned, Error> 
 }
 
 /// Reads and prepares a study as it is now.
-pub fn plan(name: &str, text: String) -> Result<Planned, Vec<Diagnostic>> {
+pub fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
     let cells = plan::cells(&study);
     prepare(name, text, study, cells, &reading::inputs())
@@ -179,10 +184,10 @@ pub fn prepare(
     mut study: Study,
     cells: Vec<Cell>,
     inputs: &Inputs<'_>,
-) -> Result<Planned, Vec<Diagnostic>> {
+) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let prepared = cells.iter().map(|cell| plan::prepare(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
     seekwise_lab::study::check(name, &study, &prepared)?;
-    let made = MadeFrom::new(&text, &study, &cells, &prepared, inputs.taken());
+    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
     seekwise_lab::study::judge(&mut study, &made);
-    Ok(Planned { text, study, prepared, made })
+    Ok(PlannedStudy { text, study, prepared, made })
 }

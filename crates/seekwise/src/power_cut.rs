@@ -2,15 +2,15 @@
 
 use std::slice::from_ref;
 
-pub use seekwise_lab::cut::When;
-use seekwise_lab::cut::{Report, judge, judged, modelled};
-use seekwise_lab::made::Program;
-use seekwise_lab::plan::Prepared;
+pub use seekwise_lab::cut::CutTime;
+use seekwise_lab::cut::{CutReport, judge, judged, modelled};
+use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::plan::PreparedCell;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 use serde_json::Value;
 
-use crate::bounds::{Bounds, Plan};
+use crate::bounds::{MemoryBound, RunBatch};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading::spoken;
@@ -19,11 +19,11 @@ use crate::setup::Setup;
 /// What cuts of a run lose.
 pub struct PowerCut {
     /// What was run.
-    pub prepared: Prepared,
+    pub prepared: PreparedCell,
     /// When it was cut.
-    pub when: When,
+    pub when: CutTime,
     /// What was lost.
-    pub report: Report,
+    pub report: CutReport,
 }
 
 /// Runs the job of `setup` on its modelled stack and works out what cuts lose.
@@ -38,20 +38,25 @@ pub struct PowerCut {
 /// assert!(cut.report.promise_kept, "and nobody flushed");
 /// # Ok::<(), seekwise::Error>(())
 /// ```
-pub fn power_cut(setup: &Setup, when: When, bounds: &Bounds, observer: &dyn Observer) -> Result<PowerCut, Error> {
+pub fn power_cut(
+    setup: &Setup,
+    when: CutTime,
+    bounds: &MemoryBound,
+    observer: &dyn Observer,
+) -> Result<PowerCut, Error> {
     let prepared = setup.prepare()?;
     crate::study::warn(&prepared.warnings);
     let stack = modelled(&prepared.target).map_err(Error::new)?;
     judged(stack, &prepared.job).map_err(Error::new)?;
     // At random instants the job runs twice: once to learn how long it is.
     let (runs, times, threads, cuts) = match when {
-        When::Random(cuts) => (1, 2, 1, cuts),
-        When::At(ref instants) => (1, 1, 1, instants.len() as u32),
-        When::After { cuts, .. } | When::Off(cuts) => (u64::from(cuts), 1, 0, cuts),
+        CutTime::Random(cuts) => (1, 2, 1, cuts),
+        CutTime::At(ref instants) => (1, 1, 1, instants.len() as u32),
+        CutTime::After { cuts, .. } | CutTime::Off(cuts) => (u64::from(cuts), 1, 0, cuts),
     };
     let cells = from_ref(&prepared);
     let cuts = if runs == 1 { cuts } else { 1 };
-    bounds.admit(&Plan { cells, runs, cuts, times, threads, seed: setup.seed })?;
+    bounds.admit(&RunBatch { cells, runs, cuts, times, threads, seed: setup.seed })?;
     let unit = if runs == 1 { "requests" } else { "runs" };
     observer.begin(None, 0, unit);
     let report = judge(stack, &prepared.job, setup.seed, &when, &|done, of| {
@@ -79,15 +84,15 @@ impl PowerCut {
         value["instants"] = instants(&self.when).into();
         value["warnings"] = self.prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
         value["cell_hash"] = self.prepared.hash.as_str().into();
-        let Program { version, build } = Program::this();
+        let ProgramVersion { version, build } = ProgramVersion::this();
         (value["version"], value["build"]) = (version.into(), build.into());
         value
     }
 }
 
 /// An error where there was nothing to cut: no write in the whole of the run, or no run at the instant.
-fn something(when: &When, report: &Report) -> Result<(), Error> {
-    if let When::At(instants) = when {
+fn something(when: &CutTime, report: &CutReport) -> Result<(), Error> {
+    if let CutTime::At(instants) = when {
         let end = report.elapsed_s;
         let seconds = |at: &Instant| at.nanos() as f64 / 1e9;
         if let Some(late) = instants.iter().find(|at| seconds(at) > end) {
@@ -103,11 +108,11 @@ fn something(when: &When, report: &Report) -> Result<(), Error> {
 }
 
 /// How the instants were chosen, in a word for programs.
-fn instants(when: &When) -> &'static str {
+fn instants(when: &CutTime) -> &'static str {
     match when {
-        When::Random(_) => "random",
-        When::At(_) => "given",
-        When::After { .. } => "after",
-        When::Off(_) => "shutdown",
+        CutTime::Random(_) => "random",
+        CutTime::At(_) => "given",
+        CutTime::After { .. } => "after",
+        CutTime::Off(_) => "shutdown",
     }
 }

@@ -8,8 +8,8 @@ use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 
 use seekwise_formats::recording;
-use seekwise_formats::scene::Scene;
-use seekwise_formats::trace::{HEAD, Part, unpacked};
+use seekwise_formats::scene::SceneFile;
+use seekwise_formats::trace::{HEAD, TracePart, unpacked};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::trace;
 use seekwise_os::places::PLACES;
@@ -48,8 +48,8 @@ pub fn text(path: &str) -> io::Result<String> {
 /// What came of something that can be read only once, where it can be a text.
 fn short(name: &str) -> io::Result<Vec<u8>> {
     match once::kept(name)? {
-        once::Kept::Memory(bytes) => Ok(bytes.to_vec()),
-        once::Kept::File(_) => {
+        once::BufferedInput::Memory(bytes) => Ok(bytes.to_vec()),
+        once::BufferedInput::File(_) => {
             let why = "it is too long for a job, a scene or a stack, and not a known trace format";
             Err(io::Error::new(ErrorKind::InvalidData, why))
         }
@@ -62,14 +62,14 @@ pub fn inputs() -> Inputs<'static> {
 }
 
 /// A trace's parts, opened and unpacked: the file, or of blktrace's files, one for each processor, all that lie beside it.
-pub fn parts(path: &str) -> io::Result<Vec<Part>> {
+pub fn parts(path: &str) -> io::Result<Vec<TracePart>> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
     if once::is_once(path)? {
         return Ok(vec![(spoken(path).to_owned(), unpacked(once::kept(path)?.reader())?)]);
     }
-    let open = |path: String| -> io::Result<Part> {
+    let open = |path: String| -> io::Result<TracePart> {
         let input = unpacked(Box::new(fs::File::open(&path)?))?;
         Ok((path, input))
     };
@@ -99,7 +99,7 @@ fn processors(path: &str) -> Vec<String> {
 
 /// Whether a file is a trace that no memory has to hold.
 pub fn is_trace(path: &str) -> bool {
-    let head = |(_, part): Part| {
+    let head = |(_, part): TracePart| {
         let mut head = Vec::new();
         part.take(HEAD).read_to_end(&mut head).map(|_| head)
     };
@@ -134,7 +134,7 @@ fn unreadable(path: &str, error: &io::Error) -> Error {
 
 /// What a file is, as far as its own words tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A fio job file, an Iometer configuration, a scene, a recorded session or a trace.
     Job,
     Study,
@@ -145,9 +145,9 @@ pub enum Kind {
     Trace,
 }
 
-impl Kind {
+impl FileKind {
     /// The kind of `text`; nothing where it might be any.
-    pub fn of(text: &str) -> Option<Kind> {
+    pub fn of(text: &str) -> Option<FileKind> {
         let lines = || text.lines().map(str::trim_start);
         let sets = |keys: &[&str]| {
             let key = |line: &str| line.split_once('=').is_some_and(|(key, _)| keys.contains(&key.trim_end()));
@@ -155,12 +155,12 @@ impl Kind {
         };
         let opens = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
         match () {
-            () if Scene::looks_like(text) || recording::looks_like(text) => Some(Kind::Job),
-            () if opens(&["[geometry"]) => Some(Kind::Profile),
-            () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(Kind::Study),
-            () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(Kind::Trace),
-            () if sets(&["rw", "readwrite", "ioengine"]) || opens(&["'ACCESS SPECIFICATIONS"]) => Some(Kind::Job),
-            () if sets(&["drive"]) => Some(Kind::Stack),
+            () if SceneFile::looks_like(text) || recording::looks_like(text) => Some(FileKind::Job),
+            () if opens(&["[geometry"]) => Some(FileKind::Profile),
+            () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(FileKind::Study),
+            () if lines().next().is_some_and(|line| line.contains("measured_response_ms")) => Some(FileKind::Trace),
+            () if sets(&["rw", "readwrite", "ioengine"]) || opens(&["'ACCESS SPECIFICATIONS"]) => Some(FileKind::Job),
+            () if sets(&["drive"]) => Some(FileKind::Stack),
             () => None,
         }
     }
@@ -168,18 +168,18 @@ impl Kind {
     /// What it is, and what is done with it.
     fn words(self, name: &str) -> (&'static str, String) {
         match self {
-            Kind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
-            Kind::Study => ("a study", format!("`seekwise study {name}` runs it")),
-            Kind::Stack => ("a stack", format!("`--on {name}` runs a job on it")),
-            Kind::Profile => ("a drive's profile", format!("`--on {name}` runs a job on it")),
-            Kind::Trace => ("a trace", format!("`seekwise validate {name} --drive DRIVE` plays it")),
+            FileKind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
+            FileKind::Study => ("a study", format!("`seekwise study {name}` runs it")),
+            FileKind::Stack => ("a stack", format!("`--on {name}` runs a job on it")),
+            FileKind::Profile => ("a drive's profile", format!("`--on {name}` runs a job on it")),
+            FileKind::Trace => ("a trace", format!("`seekwise validate {name} --drive DRIVE` plays it")),
         }
     }
 }
 
 /// An error where a file is of another kind than is wanted: its reader would find every line of it wrong.
-pub fn expect(name: &str, text: &str, wanted: &[Kind]) -> Result<(), Error> {
-    match Kind::of(text).filter(|kind| !wanted.contains(kind)) {
+pub fn expect(name: &str, text: &str, wanted: &[FileKind]) -> Result<(), Error> {
+    match FileKind::of(text).filter(|kind| !wanted.contains(kind)) {
         None => Ok(()),
         Some(kind) => {
             let (what, does) = kind.words(name);

@@ -14,12 +14,12 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use seekwise_lab::made::Program;
+use seekwise_lab::made::ProgramVersion;
 use seekwise_model::block::{Op, Status};
 use seekwise_model::record::{Part, Record};
 
 use crate::error::Error;
-use crate::whole::Output;
+use crate::whole::OutputFile;
 
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
@@ -53,7 +53,7 @@ fn columns(measured: bool) -> Vec<(String, String)> {
 }
 
 /// What a log is of.
-pub struct Of<'a> {
+pub struct LogHeader<'a> {
     /// What ran.
     pub job: &'a str,
     /// What it ran on.
@@ -63,11 +63,11 @@ pub struct Of<'a> {
     pub measured: bool,
 }
 
-impl Of<'_> {
+impl LogHeader<'_> {
     /// What the file says of itself.
     fn metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
         let own = [
-            ("program", Program::this().to_string()),
+            ("program", ProgramVersion::this().to_string()),
             ("job", self.job.to_owned()),
             ("target", self.target.to_owned()),
             ("seed", self.seed.to_string()),
@@ -79,26 +79,26 @@ impl Of<'_> {
 }
 
 /// An open log.
-pub struct Log {
+pub struct ParquetLog {
     path: PathBuf,
-    writer: SerializedFileWriter<Output>,
+    writer: SerializedFileWriter<OutputFile>,
     columns: Vec<Vec<i64>>,
 }
 
-impl Log {
+impl ParquetLog {
     /// Begins a log that is to be `path`.
-    pub fn create(path: &Path, of: &Of<'_>) -> Result<Log, Error> {
+    pub fn create(path: &Path, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
         let columns = columns(of.measured);
         let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
-        let file = Output::create(path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+        let file = OutputFile::create(path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(of.metadata(&columns)))
             .build();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
         let writer = writer.map_err(|error| failed(path, &error))?;
-        Ok(Log { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); columns.len()] })
+        Ok(ParquetLog { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); columns.len()] })
     }
 
     /// Adds a request.
@@ -131,7 +131,7 @@ impl Log {
     }
 
     fn write_rows(&mut self) -> Result<(), Error> {
-        let Log { path, writer, columns, .. } = self;
+        let ParquetLog { path, writer, columns, .. } = self;
         let mut write = || -> Result<(), ParquetError> {
             let mut group = writer.next_row_group()?;
             for column in columns.iter_mut() {

@@ -22,8 +22,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use seekwise_lab::made::MadeFrom;
-use seekwise_lab::made::parts::MadeOfParts;
+use seekwise_lab::made::StudyProvenance;
+use seekwise_lab::made::parts::ReviewProvenance;
 use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;
@@ -40,18 +40,18 @@ const LINES: &str = "results.jsonl";
 pub const PAGE: &str = "report.html";
 
 /// An open result folder.
-pub struct Results {
+pub struct ResultFolder {
     path: PathBuf,
     lines: File,
 }
 
 /// What a folder says of its results.
 #[derive(Clone)]
-pub struct Kept {
+pub struct StudyManifest {
     /// The study's text.
     pub study: String,
     /// What made them.
-    pub made: MadeFrom,
+    pub made: StudyProvenance,
     /// Its files have sums.
     pub sealed: bool,
 }
@@ -134,7 +134,7 @@ pub fn says(folder: &Path) -> bool {
 }
 
 /// What a folder says of its results.
-pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
+pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
     if folder.is_file() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
@@ -149,9 +149,9 @@ pub fn kept(folder: &Path) -> Result<Kept, FolderError> {
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
     let sealed = checked(folder, &study, &made)?;
-    let made: MadeFrom = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
+    let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
     made.check(&study).map_err(unfit)?;
-    Ok(Kept { study, made, sealed })
+    Ok(StudyManifest { study, made, sealed })
 }
 
 /// Holds the two texts against their sums; a folder without sums is told.
@@ -167,19 +167,19 @@ fn checked(folder: &Path, study: &str, made: &str) -> Result<bool, FolderError> 
 }
 
 /// What a folder says of a review's results.
-pub struct KeptReview {
+pub struct ReviewManifest {
     /// The review's text.
     pub text: String,
     /// What made its parts.
-    pub made: MadeOfParts,
+    pub made: ReviewProvenance,
 }
 
 /// What a folder says of a review's results; nothing where it is a study's. Each part must be what the review was made of.
-pub fn kept_review(folder: &Path) -> Result<Option<KeptReview>, FolderError> {
+pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
     let (path, of_study) = (folder.join(MADE), folder.join(STUDY));
     let made = fs::read_to_string(&path).map_err(io_error(&path))?;
     let bytes = made;
-    let Ok(made) = serde_json::from_str::<MadeOfParts>(&bytes) else { return Ok(None) };
+    let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
     let text = fs::read_to_string(&of_study).map_err(io_error(&of_study))?;
     checked(folder, &text, &bytes)?;
     made.check(&text).map_err(|why| FolderError::Unfit(path.clone(), why))?;
@@ -187,12 +187,12 @@ pub fn kept_review(folder: &Path) -> Result<Option<KeptReview>, FolderError> {
         made.fits(place, &kept(&folder.join(&part.folder))?.made)
             .map_err(|why| FolderError::Unfit(path.clone(), why))?;
     }
-    Ok(Some(KeptReview { text, made }))
+    Ok(Some(ReviewManifest { text, made }))
 }
 
 /// Whether a folder says that it holds the parts of a review.
 fn is_review(folder: &Path) -> bool {
-    fs::read_to_string(folder.join(MADE)).is_ok_and(|made| serde_json::from_str::<MadeOfParts>(&made).is_ok())
+    fs::read_to_string(folder.join(MADE)).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
 }
 
 /// Whether a review's results may go to `folder`: with `resume`, on from those of the same review; with `force`, instead
@@ -214,7 +214,7 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
 }
 
 /// Writes a review, and what made its parts, beside them.
-pub fn say_review(folder: &Path, text: &str, made: &MadeOfParts) -> Result<(), FolderError> {
+pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance) -> Result<(), FolderError> {
     write_kept(folder, text, &made.text())
 }
 
@@ -237,20 +237,20 @@ fn remove(path: &Path) -> Result<(), FolderError> {
     }
 }
 
-impl Results {
+impl ResultFolder {
     /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already give way only by `force`,
     /// and what Seekwise did not write never.
-    pub fn begin(folder: &Path, study: &str, made: &MadeFrom, force: bool) -> Result<Results, FolderError> {
+    pub fn begin(folder: &Path, study: &str, made: &StudyProvenance, force: bool) -> Result<ResultFolder, FolderError> {
         free(folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
         fs::create_dir_all(folder).map_err(unmade)?;
         write_kept(folder, study, &made.text())?;
-        Results::append_to(folder)
+        ResultFolder::append_to(folder)
     }
 
     /// Goes on in a folder that says this of its results: hands back the runs that are there. What was being written when
     /// a run was killed is cut off, to be made again.
-    pub fn go_on(folder: &Path, kept: &Kept) -> Result<(Results, Vec<RunRecord>), FolderError> {
+    pub fn go_on(folder: &Path, kept: &StudyManifest) -> Result<(ResultFolder, Vec<RunRecord>), FolderError> {
         let path = folder.join(LINES);
         let bytes = fs::read(&path).map_err(io_error(&path))?;
         let done = parse(&path, whole(&bytes), kept)?;
@@ -258,13 +258,13 @@ impl Results {
         if whole(&bytes).len() < bytes.len() {
             write_whole(&path, whole(&bytes)).map_err(io_error(&path))?;
         }
-        Ok((Results::append_to(folder)?, done))
+        Ok((ResultFolder::append_to(folder)?, done))
     }
 
-    fn append_to(folder: &Path) -> Result<Results, FolderError> {
+    fn append_to(folder: &Path) -> Result<ResultFolder, FolderError> {
         let path = folder.join(LINES);
         let lines = OpenOptions::new().create(true).append(true).open(&path).map_err(io_error(&path))?;
-        Ok(Results { path, lines })
+        Ok(ResultFolder { path, lines })
     }
 
     /// Appends a run; it is on its way to the disk when this returns.
@@ -315,13 +315,13 @@ fn whole(bytes: &[u8]) -> &[u8] {
 
 /// The records of a folder that says this of them, each held against the plan, its sum, and its own figures; a last line
 /// without its end is left out.
-pub fn records(folder: &Path, kept: &Kept) -> Result<Vec<RunRecord>, FolderError> {
+pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
     let path = folder.join(LINES);
     let bytes = fs::read(&path).map_err(io_error(&path))?;
     parse(&path, whole(&bytes), kept)
 }
 
-fn parse(path: &Path, whole: &[u8], kept: &Kept) -> Result<Vec<RunRecord>, FolderError> {
+fn parse(path: &Path, whole: &[u8], kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
     let order = kept.made.order();
     let record = |index: usize, line: &[u8]| {
         let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;

@@ -6,27 +6,27 @@ use std::slice::from_ref;
 use seekwise_formats::study::{Study, parse};
 use seekwise_lab::certificate::certificate;
 use seekwise_lab::demand::extent;
-use seekwise_lab::inputs::Taken;
+use seekwise_lab::inputs::InputTexts;
 use seekwise_lab::jobs::WRITE_IOLOG;
-use seekwise_lab::made::MadeFrom;
-use seekwise_lab::plan::{Cell, Prepared};
-use seekwise_lab::run::{Measured, RunRecord, measure_telling};
+use seekwise_lab::made::StudyProvenance;
+use seekwise_lab::plan::{Cell, PreparedCell};
+use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
 use seekwise_model::record::Record;
 use seekwise_run::work::Work;
 
-use crate::bounds::{Bounds, Plan};
+use crate::bounds::{MemoryBound, RunBatch};
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
 use crate::logging::RequestLog;
 use crate::observer::Observer;
 use crate::reading::{self, spoken};
-use crate::results::Results;
+use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
 
 /// What is wanted of a run beside its record.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct RunOptions<'a> {
     /// Every request goes to this Parquet file; it needs the feature `parquet`.
     pub log: Option<&'a Path>,
     /// Results and a page go to this folder.
@@ -34,12 +34,12 @@ pub struct Options<'a> {
     /// Replaces what is there.
     pub force: bool,
     /// What the run may ask of the machine.
-    pub bounds: Bounds,
+    pub bounds: MemoryBound,
 }
 
-impl Default for Options<'_> {
+impl Default for RunOptions<'_> {
     fn default() -> Self {
-        Options { log: None, out: None, force: false, bounds: Bounds::new(None) }
+        RunOptions { log: None, out: None, force: false, bounds: MemoryBound::new(None) }
     }
 }
 
@@ -48,9 +48,9 @@ pub struct RunResult {
     /// The record: all figures, as `results.jsonl` has them.
     pub record: RunRecord,
     /// What was run, with its settings.
-    pub prepared: Prepared,
+    pub prepared: PreparedCell,
     /// The statistics behind the record.
-    pub measured: Measured,
+    pub measured: MeasuredRun,
     /// The page, where results were kept.
     pub page: Option<PathBuf>,
 }
@@ -65,39 +65,39 @@ pub struct RunResult {
 /// # Ok::<(), seekwise::Error>(())
 /// ```
 pub fn run(setup: &Setup, observer: &dyn Observer) -> Result<RunResult, Error> {
-    Runnable::new(setup)?.run(&Options::default(), observer, &mut |_| {})
+    PreparedRun::new(setup)?.run(&RunOptions::default(), observer, &mut |_| {})
 }
 
 /// A run that is prepared: what it will be can be looked at first.
 #[derive(Debug)]
-pub struct Runnable<'a> {
+pub struct PreparedRun<'a> {
     setup: &'a Setup,
     cell: Cell,
-    taken: Taken,
+    taken: InputTexts,
     /// What will run.
-    pub prepared: Prepared,
+    pub prepared: PreparedCell,
 }
 
-impl<'a> Runnable<'a> {
+impl<'a> PreparedRun<'a> {
     /// Reads and builds all that the run is made of.
-    pub fn new(setup: &'a Setup) -> Result<Runnable<'a>, Error> {
+    pub fn new(setup: &'a Setup) -> Result<PreparedRun<'a>, Error> {
         let (cell, inputs) = (setup.cell()?, reading::inputs());
         let mut prepared = prepare(&cell, &inputs)?;
         // Here they are written.
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
-        Ok(Runnable { setup, cell, taken: inputs.taken(), prepared })
+        Ok(PreparedRun { setup, cell, taken: inputs.taken(), prepared })
     }
 
     /// Runs it; `watch` sees each counted request.
     pub fn run(
         self,
-        options: &Options<'_>,
+        options: &RunOptions<'_>,
         observer: &dyn Observer,
         watch: &mut dyn FnMut(&Record),
     ) -> Result<RunResult, Error> {
-        let Runnable { setup, cell, taken, prepared } = self;
+        let PreparedRun { setup, cell, taken, prepared } = self;
         let seed = setup.seed;
-        let plan = Plan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
+        let plan = RunBatch { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
         options.bounds.admit(&plan)?;
         iolog::admit_all(&prepared.logs, options.force)?;
         let mut log = RequestLog::create(
@@ -129,8 +129,8 @@ impl<'a> Runnable<'a> {
 }
 
 /// An error where a run has no figures.
-fn something(measured: &Measured, job: &Work) -> Result<(), Error> {
-    let Measured { issued, failures, .. } = measured;
+fn something(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
+    let MeasuredRun { issued, failures, .. } = measured;
     if measured.run.all().tally.ios() > 0 || measured.operations.values().any(|operation| operation.count > 0) {
         return Ok(());
     }
@@ -160,7 +160,7 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn begin(prepared: &Prepared, observer: &'a dyn Observer) -> Progress<'a> {
+    fn begin(prepared: &PreparedCell, observer: &'a dyn Observer) -> Progress<'a> {
         let (seconds, requests) = extent(&prepared.job);
         let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
         match seconds {
@@ -183,31 +183,31 @@ impl<'a> Progress<'a> {
 struct Folder<'a> {
     folder: &'a Path,
     study: Study,
-    made: MadeFrom,
-    results: Results,
+    made: StudyProvenance,
+    results: ResultFolder,
 }
 
 impl<'a> Folder<'a> {
     fn begin(
         setup: &Setup,
-        options: &Options<'_>,
+        options: &RunOptions<'_>,
         cell: Cell,
-        prepared: &Prepared,
-        taken: Taken,
+        prepared: &PreparedCell,
+        taken: InputTexts,
         folder: &'a Path,
     ) -> Result<Folder<'a>, Error> {
         let text = setup.study(format!("How fast is {}?", setup.title()), 1, [])?;
         let study = parse("command line", &text)?;
         let prepared = from_ref(prepared);
         seekwise_lab::study::check("command line", &study, prepared)?;
-        let mut made = MadeFrom::new(&text, &study, &[cell], prepared, taken);
+        let mut made = StudyProvenance::new(&text, &study, &[cell], prepared, taken);
         // The run of a study has a seed of its own, drawn from the study's; this one is asked for.
         made.seeds = vec![setup.seed];
-        let results = Results::begin(folder, &text, &made, options.force)?;
+        let results = ResultFolder::begin(folder, &text, &made, options.force)?;
         Ok(Folder { folder, study, made, results })
     }
 
-    fn finish(mut self, prepared: &Prepared, measured: &Measured) -> Result<PathBuf, Error> {
+    fn finish(mut self, prepared: &PreparedCell, measured: &MeasuredRun) -> Result<PathBuf, Error> {
         let record = seekwise_lab::study::record(prepared, measured, self.made.seeds[0]);
         self.results.append(&record)?;
         write_report(&self.study, &self.made, &[record], self.folder)

@@ -3,14 +3,14 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::{self, Cell, Prepared};
+use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::{built_in, catalogue, jobs};
 use seekwise_model::stack::Stack;
 use seekwise_os::places::PLACES;
-use seekwise_run::place::{self, Of};
+use seekwise_run::place::{self, PlaceSource};
 
 use crate::error::Error;
-use crate::reading::{self, Kind};
+use crate::reading::{self, FileKind};
 use crate::shell::quoted;
 
 /// The key of a trace's format.
@@ -95,7 +95,7 @@ impl Setup {
     }
 
     /// Builds what it runs.
-    pub fn prepare(&self) -> Result<Prepared, Error> {
+    pub fn prepare(&self) -> Result<PreparedCell, Error> {
         prepare(&self.cell()?, &reading::inputs())
     }
 
@@ -109,9 +109,12 @@ impl Setup {
             )));
         }
         match place::named(PLACES, &self.target) {
-            Some((place::Kind { of: Of::File(_) | Of::Device(_) | Of::Address(_), .. }, _)) => {
-                Ok(Some((plan::DESTROY.to_owned(), name.clone())))
-            }
+            Some((
+                place::PlaceKind {
+                    of: PlaceSource::File(_) | PlaceSource::Device(_) | PlaceSource::Address(_), ..
+                },
+                _,
+            )) => Ok(Some((plan::DESTROY.to_owned(), name.clone()))),
             _ => Err(Error::new(format!(
                 "--destroy {name}: {} holds nothing to destroy; expected file:PATH, device:PATH or nbd:ADDRESS",
                 self.target
@@ -189,7 +192,7 @@ impl Setup {
 }
 
 /// Builds what a cell runs.
-pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<Prepared, Error> {
+pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> {
     Ok(plan::prepare("command line", cell, inputs)?)
 }
 
@@ -225,7 +228,7 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
 fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
     if let Some((kind, rest)) = place::named(PLACES, name) {
         return match (&kind.of, rest) {
-            (Of::Stack(_), Some(stack)) => {
+            (PlaceSource::Stack(_), Some(stack)) => {
                 let mut settings = target(stack)?;
                 if settings.iter().any(|(key, _)| key == plan::PLACE) {
                     return Err(Error::new(format!(
@@ -236,7 +239,8 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
                 settings.insert(0, (plan::PLACE.to_owned(), kind.name.to_owned()));
                 Ok(settings)
             }
-            (Of::Nothing(_), None) | (Of::Address(_) | Of::File(_) | Of::Device(_), Some(_)) => {
+            (PlaceSource::Nothing(_), None)
+            | (PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_), Some(_)) => {
                 Ok(vec![(plan::PLACE.to_owned(), name.to_owned())])
             }
             _ => Err(Error::new(format!("{name}: expected {}", kind.form))),
@@ -251,9 +255,9 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
     };
     // What is no file is a drive that there is not, and is told so.
     let Some(text) = text else { return Ok(vec![("drive".to_owned(), name.to_owned())]) };
-    reading::expect(name, &text, &[Kind::Stack, Kind::Profile])?;
+    reading::expect(name, &text, &[FileKind::Stack, FileKind::Profile])?;
     // A profile describes a drive's geometry; a stack names a drive. Both are TOML.
-    let key = if Kind::of(&text) == Some(Kind::Profile) { "drive" } else { "stack" };
+    let key = if FileKind::of(&text) == Some(FileKind::Profile) { "drive" } else { "stack" };
     Ok(vec![(key.to_owned(), name.to_owned())])
 }
 
@@ -264,7 +268,7 @@ fn is_job(name: &str) -> Result<(), Error> {
         return Ok(());
     }
     match reading::text(name) {
-        Ok(text) => reading::expect(name, &text, &[Kind::Job]),
+        Ok(text) => reading::expect(name, &text, &[FileKind::Job]),
         _ => Ok(()),
     }
 }

@@ -5,22 +5,22 @@ pub mod review;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::review::Review;
-use seekwise_formats::study::{Compare, Study};
+use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
-use seekwise_lab::compose::{self, Material};
-use seekwise_lab::finding::{Beside, Evidence, Finding, Overall};
-use seekwise_lab::made::{Made, MadeFrom};
+use seekwise_lab::compose::{self, ReportMaterial};
+use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
+use seekwise_lab::made::{CellProvenance, StudyProvenance};
 use seekwise_lab::report;
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
-use seekwise_lab::study::Earlier;
+use seekwise_lab::study::EarlierRuns;
 use serde_json::json;
 
-use crate::bounds::Bounds;
+use crate::bounds::MemoryBound;
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, Opened, Opening, Planned};
-use crate::reading::{self, Kind};
-use crate::results::{self, PAGE, Results};
+use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
+use crate::reading::{self, FileKind};
+use crate::results::{self, PAGE, ResultFolder};
 use crate::shell::quoted;
 use crate::whole::write_whole;
 
@@ -29,7 +29,7 @@ const COMMAND: &str = "seekwise study . --out again";
 
 /// Where the results of a study go, and what making them may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct StudyOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,
     /// On from what the folder holds.
@@ -37,35 +37,35 @@ pub struct Options<'a> {
     /// Instead of what the folder holds.
     pub force: bool,
     /// What the runs may ask of the machine.
-    pub bounds: Bounds,
+    pub bounds: MemoryBound,
     /// Cores; 0: all.
     pub threads: usize,
 }
 
-impl<'a> Options<'a> {
+impl<'a> StudyOptions<'a> {
     /// Into this folder, on all cores, within a quarter of the machine's memory.
-    pub fn into(folder: &'a Path) -> Options<'a> {
-        Options { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0 }
+    pub fn into(folder: &'a Path) -> StudyOptions<'a> {
+        StudyOptions { folder, resume: false, force: false, bounds: MemoryBound::new(None), threads: 0 }
     }
 
-    pub(crate) fn opening(&self) -> Opening<'_> {
-        let &Options { folder, resume, force, ref bounds, threads } = self;
-        Opening { folder, resume, force, bounds, threads }
+    pub(crate) fn opening(&self) -> ResultsOptions<'_> {
+        let &StudyOptions { folder, resume, force, ref bounds, threads } = self;
+        ResultsOptions { folder, resume, force, bounds, threads }
     }
 }
 
 /// A study that was run.
 #[derive(Debug)]
-pub struct Studied {
+pub struct StudyResult {
     pub study: Study,
     /// What made its results.
-    pub made: MadeFrom,
+    pub made: StudyProvenance,
     /// Its records, in the plan's order.
     pub records: Vec<RunRecord>,
     pub page: PathBuf,
 }
 
-impl Studied {
+impl StudyResult {
     /// What its records say.
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence::new(&self.study, &self.made, &self.records)
@@ -84,59 +84,61 @@ impl Studied {
 
 /// What came of a study or of a review.
 #[derive(Debug)]
-pub enum Outcome {
-    Study(Box<Studied>),
+pub enum StudyOutcome {
+    Study(Box<StudyResult>),
     /// Of a review, part by part.
-    Review(review::Reviewed),
+    Review(review::ReviewResult),
 }
 
 /// A study or a review whose results are opened: what it will be can be looked at first.
-pub enum Begun {
-    Study(Box<Opened>),
-    Review(review::Begun),
+pub enum PendingStudy {
+    Study(Box<StudySession>),
+    Review(review::PendingReview),
 }
 
 /// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
-pub fn study(name: &str, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
+pub fn study(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyOutcome, Error> {
     open(name, options)?.finish(options, observer)
 }
 
 /// Plans a study or a review and opens its results.
-pub fn open(name: &str, options: &Options<'_>) -> Result<Begun, Error> {
+pub fn open(name: &str, options: &StudyOptions<'_>) -> Result<PendingStudy, Error> {
     let folder = Path::new(name);
     let opening = options.opening();
     if results::says(folder) {
         return match results::kept_review(folder)? {
-            Some(kept) => review::Begun::open(&kept.text, name, Some(folder), options).map(Begun::Review),
-            None => Ok(Begun::Study(Box::new(opening.of_folder(folder)?))),
+            Some(kept) => {
+                review::PendingReview::open(&kept.text, name, Some(folder), options).map(PendingStudy::Review)
+            }
+            None => Ok(PendingStudy::Study(Box::new(opening.of_folder(folder)?))),
         };
     }
     let (name, text) = named(name)?;
     if Review::looks_like(&text) {
-        return review::Begun::open(&text, &name, None, options).map(Begun::Review);
+        return review::PendingReview::open(&text, &name, None, options).map(PendingStudy::Review);
     }
-    Ok(Begun::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text))?)))
+    Ok(PendingStudy::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text))?)))
 }
 
-impl Begun {
+impl PendingStudy {
     /// Runs what is not done, and makes the page.
-    pub fn finish(self, options: &Options<'_>, observer: &dyn Observer) -> Result<Outcome, Error> {
+    pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyOutcome, Error> {
         match self {
-            Begun::Study(opened) => {
-                finished(*opened, options.folder, observer).map(|studied| Outcome::Study(Box::new(studied)))
+            PendingStudy::Study(opened) => {
+                finished(*opened, options.folder, observer).map(|studied| StudyOutcome::Study(Box::new(studied)))
             }
-            Begun::Review(begun) => begun.finish(options, observer).map(Outcome::Review),
+            PendingStudy::Review(begun) => begun.finish(options, observer).map(StudyOutcome::Review),
         }
     }
 }
 
 /// Runs what is not done of an opened study.
-pub fn ran(opened: Opened, observer: &dyn Observer) -> Result<(Planned, Vec<RunRecord>), Error> {
-    let Opened { planned, results, done, threads } = opened;
+pub fn ran(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
+    let StudySession { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let mut count = done.len() as u64;
     observer.begin(Some(runs(&planned)), count, "runs");
-    let records = run(&planned, &Earlier::default(), results, done, threads, observer, &mut || {
+    let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
         count += 1;
         observer.at(count);
     })?;
@@ -144,23 +146,23 @@ pub fn ran(opened: Opened, observer: &dyn Observer) -> Result<(Planned, Vec<RunR
 }
 
 /// The same, and its page.
-pub fn finished(opened: Opened, folder: &Path, observer: &dyn Observer) -> Result<Studied, Error> {
-    let (Planned { study, made, .. }, records) = ran(opened, observer)?;
+pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
+    let (PlannedStudy { study, made, .. }, records) = ran(opened, observer)?;
     let page = write_report(&study, &made, &records, folder)?;
-    let studied = Studied { study, made, records, page };
+    let studied = StudyResult { study, made, records, page };
     something(&studied.evidence())?;
     Ok(studied)
 }
 
 /// What a result folder of a study keeps, and its page made again from that.
-pub fn again_from(folder: &Path) -> Result<Studied, Error> {
+pub fn again_from(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
     let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::judge(&mut study, &kept.made);
     warn(&kept.made.warnings);
     let records = results::records(folder, &kept)?;
     let page = write_report(&study, &kept.made, &records, folder)?;
-    let studied = Studied { study, made: kept.made, records, page };
+    let studied = StudyResult { study, made: kept.made, records, page };
     something(&studied.evidence())?;
     Ok(studied)
 }
@@ -184,7 +186,7 @@ pub fn again(folder: &Path) -> String {
 }
 
 /// Runs of a plan.
-pub fn runs(planned: &Planned) -> u64 {
+pub fn runs(planned: &PlannedStudy) -> u64 {
     planned.prepared.len() as u64 * u64::from(planned.study.runs)
 }
 
@@ -196,7 +198,7 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
     }
     match reading::find(name)? {
         Some(text) => {
-            reading::expect(name, &text, &[Kind::Study])?;
+            reading::expect(name, &text, &[FileKind::Study])?;
             Ok((name.to_owned(), text))
         }
         None => {
@@ -210,16 +212,16 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
 /// Runs what is not done, and was not run `earlier`, appending each run to `results`; `ran` hears of each. Answers all records in
 /// the plan's order, or that the observer cancelled: what is complete then is in the folder.
 pub fn run(
-    planned: &Planned,
-    earlier: &Earlier,
-    mut results: Results,
+    planned: &PlannedStudy,
+    earlier: &EarlierRuns,
+    mut results: ResultFolder,
     mut records: Vec<RunRecord>,
     threads: usize,
     observer: &dyn Observer,
     ran: &mut (dyn FnMut() + Send),
 ) -> Result<Vec<RunRecord>, Error> {
     let mut failure = None;
-    let Planned { study, prepared, made, .. } = planned;
+    let PlannedStudy { study, prepared, made, .. } = planned;
     seekwise_lab::study::execute(study, prepared, made, earlier, records.len(), threads, |result| {
         let kept = result.map_err(Error::from).and_then(|record| {
             results.append(&record)?;
@@ -241,8 +243,13 @@ pub fn run(
 }
 
 /// Writes the report into `folder` and answers its path.
-pub fn write_report(study: &Study, made: &MadeFrom, records: &[RunRecord], folder: &Path) -> Result<PathBuf, Error> {
-    let material = Material { study, made, records, command: COMMAND };
+pub fn write_report(
+    study: &Study,
+    made: &StudyProvenance,
+    records: &[RunRecord],
+    folder: &Path,
+) -> Result<PathBuf, Error> {
+    let material = ReportMaterial { study, made, records, command: COMMAND };
     write_page(folder, &report::html(&compose::report(&material)))
 }
 
@@ -255,7 +262,8 @@ pub(crate) fn write_page(folder: &Path, page: &str) -> Result<PathBuf, Error> {
 
 /// Whether a headline may not be drawn: a failure of the study, where a claim that does not come out is an answer.
 pub(crate) fn refused(evidence: &Evidence<'_>) -> bool {
-    let refused = |overall: &Overall| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
+    let refused =
+        |overall: &OverallComparison| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
     evidence.findings().1.iter().any(refused)
 }
 
@@ -288,11 +296,11 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
         .iter()
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
-            let beside = |f: &Finding| f.beside.iter().map(Beside::text).collect::<Vec<_>>();
+            let beside = |f: &Finding| f.beside.iter().map(SecondaryFigure::text).collect::<Vec<_>>();
             let cells: Vec<_> = cells
                 .map(|f| json!({"cell": f.cell, "result": said(&f.judgement), "cause": f.cause, "beside": beside(f)}))
                 .collect();
-            let Compare { name, .. } = &compares[o.compare];
+            let ComparisonSpec { name, .. } = &compares[o.compare];
             let metric = compares[o.compare].metric();
             json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
                    "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
@@ -308,7 +316,7 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
         .collect();
     let mut summary =
         json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": path});
-    let groups = |(index, cell): (usize, &Made)| {
+    let groups = |(index, cell): (usize, &CellProvenance)| {
         let groups = by_group(evidence.runs(index));
         let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
         (!groups.is_empty())

@@ -11,19 +11,19 @@ use crate::error::Error;
 
 /// What is unfinished, and how many records are on their way to the disk.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct UnfinishedFiles {
     paths: Vec<PathBuf>,
     records: u64,
 }
 
-static UNFINISHED: Mutex<Unfinished> = Mutex::new(Unfinished { paths: Vec::new(), records: 0 });
+static UNFINISHED: Mutex<UnfinishedFiles> = Mutex::new(UnfinishedFiles { paths: Vec::new(), records: 0 });
 
 /// Nothing is written until what is handed back is dropped.
-pub fn hold() -> MutexGuard<'static, Unfinished> {
+pub fn hold() -> MutexGuard<'static, UnfinishedFiles> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Unfinished {
+impl UnfinishedFiles {
     /// A file or a folder that is to be removed.
     pub fn remove(&mut self, path: &Path) {
         self.paths.push(path.to_owned());

@@ -5,20 +5,20 @@ use std::path::Path;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured;
 use seekwise_lab::catalogue;
-use seekwise_lab::validate::{self, Samples, Validation};
+use seekwise_lab::validate::{self, ResponseSamples, Validation};
 use seekwise_model::rng::Seed;
 pub use seekwise_model::workload::replay::Timing;
 
 use crate::error::Error;
 use crate::logging::RequestLog;
 use crate::observer::Observer;
-use crate::reading::{self, Kind};
+use crate::reading::{self, FileKind};
 use crate::setup::once;
 use crate::study::warn;
 
 /// Which trace is played on which drive.
 #[derive(Clone, Copy, Debug)]
-pub struct Options<'a> {
+pub struct ValidationOptions<'a> {
     /// The drive: a name, or a profile file.
     pub drive: &'a str,
     /// Dotted keys of the drive, and values.
@@ -34,21 +34,25 @@ pub struct Options<'a> {
 }
 
 /// What came of it.
-pub struct Validated {
+pub struct ValidationResult {
     /// The drive, with what is set.
     pub drive: DriveFile,
     /// Measured and simulated times, request by request.
-    pub samples: Samples,
+    pub samples: ResponseSamples,
     /// How far they are apart.
     pub errors: Validation,
 }
 
 /// Plays the measured trace at `trace` on a modelled drive.
-pub fn validate(trace: &str, options: &Options<'_>, observer: &dyn Observer) -> Result<Validated, Error> {
+pub fn validate(
+    trace: &str,
+    options: &ValidationOptions<'_>,
+    observer: &dyn Observer,
+) -> Result<ValidationResult, Error> {
     reading::one_standard_input(&[trace, options.drive])?;
     once(options.set)?;
     let text = reading::read(trace)?;
-    reading::expect(trace, &text, &[Kind::Trace])?;
+    reading::expect(trace, &text, &[FileKind::Trace])?;
     let rows = measured::parse(trace, &text)?;
     warn(&rows.warnings);
     let drive = drive(options.drive, options.set)?;
@@ -65,14 +69,14 @@ pub fn validate(trace: &str, options: &Options<'_>, observer: &dyn Observer) -> 
     })?;
     log.finish()?;
     let errors = samples.errors();
-    Ok(Validated { drive, samples, errors })
+    Ok(ValidationResult { drive, samples, errors })
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.
 pub fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
     let mut drive = match (catalogue::text(name), reading::find(name)?) {
         (None, Some(text)) => {
-            reading::expect(name, &text, &[Kind::Profile])?;
+            reading::expect(name, &text, &[FileKind::Profile])?;
             profile::parse(name, &text)?
         }
         _ => catalogue::load(name)?,

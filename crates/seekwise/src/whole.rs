@@ -13,15 +13,15 @@ use crate::unfinished::hold;
 const MOST_LINKS: usize = 40;
 
 /// A file that is being written.
-pub struct Output {
+pub struct OutputFile {
     to: Box<dyn Write + Send>,
     /// The new file and its name beside the one that it is to replace; nothing where it is written to directly.
     new: Option<(File, PathBuf, PathBuf)>,
 }
 
-impl Output {
+impl OutputFile {
     /// Begins what is to be at `path`.
-    pub fn create(path: &Path) -> io::Result<Output> {
+    pub fn create(path: &Path) -> io::Result<OutputFile> {
         let path = followed(path)?;
         let there = match fs::metadata(&path) {
             Ok(there) => Some(there),
@@ -29,14 +29,14 @@ impl Output {
             Err(error) => return Err(error),
         };
         if let Some(there) = there.as_ref().filter(|there| !there.is_file()) {
-            return Ok(Output { to: existing(&path, there)?, new: None });
+            return Ok(OutputFile { to: existing(&path, there)?, new: None });
         }
         let mut beside = path.as_os_str().to_owned();
         beside.push(".part");
         let beside = PathBuf::from(beside);
         let file = File::create(&beside)?;
         hold().remove(&beside);
-        let output = Output { to: Box::new(file.try_clone()?), new: Some((file, beside.clone(), path)) };
+        let output = OutputFile { to: Box::new(file.try_clone()?), new: Some((file, beside.clone(), path)) };
         if let Some(there) = there {
             fs::set_permissions(&beside, there.permissions())?;
         }
@@ -58,7 +58,7 @@ impl Output {
     }
 }
 
-impl Write for Output {
+impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.to.write(bytes)
     }
@@ -67,7 +67,7 @@ impl Write for Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some((_, beside, _)) = &self.new {
             // There is nobody to be told, and nothing else to be done.
@@ -122,12 +122,12 @@ pub fn admit(path: &Path, force: bool) -> Result<(), Error> {
         Err(error) => return Err(refused(&error)),
     }
     // Begun and given up at once: whether it can be written is known before the work.
-    Output::create(path).map(drop).map_err(|error| refused(&error))
+    OutputFile::create(path).map(drop).map_err(|error| refused(&error))
 }
 
 /// Writes `bytes` to `path`, whole or not at all.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut output = Output::create(path)?;
+    let mut output = OutputFile::create(path)?;
     output.write_all(bytes)?;
     output.finish()
 }
@@ -156,7 +156,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("f");
         fs::write(&path, "old").unwrap();
-        let mut output = Output::create(&path).unwrap();
+        let mut output = OutputFile::create(&path).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         drop(output);

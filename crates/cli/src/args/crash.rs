@@ -10,7 +10,7 @@ use super::{key_value, name, seed, size, threads};
 
 /// Arguments of `crash`.
 #[derive(Args, Debug)]
-pub struct Crash {
+pub struct CrashArgs {
     /// The disk to run on: a drive's name (see `seekwise drives`) or a stack file.
     #[arg(long = "on", value_name = "TARGET", value_parser = name, required_unless_present = "recipes")]
     pub target: Option<String>,

@@ -8,7 +8,7 @@ use super::name;
 
 /// Arguments of `fit`.
 #[derive(Args, Debug)]
-pub struct Fit {
+pub struct FitArgs {
     /// Measurements: FILE, or FILE,KEY=VALUE,… with the conditions of the measurement.
     #[arg(required = true, value_name = "DATA", value_parser = name)]
     pub data: Vec<String>,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::key_value;
-use super::serve::{Order, Power, Served, Set, Supply};
+use super::serve::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
 
 /// Arguments of `status`, and of the others too: the socket, as it was given.
 #[derive(Args, Debug)]
@@ -51,9 +51,9 @@ pub enum FormerSupply {
     Reset,
 }
 
-impl From<FormerServed> for Served {
-    fn from(FormerServed { at }: FormerServed) -> Served {
-        Served { control: at }
+impl From<FormerServed> for ServedDiskArgs {
+    fn from(FormerServed { at }: FormerServed) -> ServedDiskArgs {
+        ServedDiskArgs { control: at }
     }
 }
 
@@ -65,18 +65,18 @@ impl From<FormerServed> for Order {
 
 impl From<FormerSet> for Order {
     fn from(FormerSet { setting, served }: FormerSet) -> Order {
-        Order::Set(Set { setting, served: served.into() })
+        Order::Set(SetArgs { setting, served: served.into() })
     }
 }
 
 impl From<FormerPower> for Order {
     fn from(FormerPower { what, served }: FormerPower) -> Order {
         let served = served.into();
-        let power = |what, served| Order::Power(Power { what, served });
+        let power = |what, served| Order::Power(PowerArgs { what, served });
         match what {
-            FormerSupply::Cut => power(Supply::Cut, served),
-            FormerSupply::Off => power(Supply::Off, served),
-            FormerSupply::On => power(Supply::On, served),
+            FormerSupply::Cut => power(PowerState::Cut, served),
+            FormerSupply::Off => power(PowerState::Off, served),
+            FormerSupply::On => power(PowerState::On, served),
             FormerSupply::Reset => Order::ResetLink(served),
         }
     }

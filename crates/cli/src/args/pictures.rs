@@ -7,7 +7,7 @@ use clap::Args;
 /// Files for one picture.
 #[derive(Args, Debug, Default)]
 #[group(id = "pictures", multiple = true)]
-pub struct Pictures {
+pub struct PictureArgs {
     /// Also draw the answer: a picture as SVG.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

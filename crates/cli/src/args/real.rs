@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Pictures, key_value, name, seed, size};
+use super::{PictureArgs, key_value, name, seed, size};
 
 /// What its help ends with.
 pub const FLUSH_AUDIT: &str = "\
@@ -22,7 +22,7 @@ Exit code 1: flushes or forced writes are answered before the medium has the dat
 
 /// Arguments of `flush-audit`.
 #[derive(Args, Debug)]
-pub struct FlushAudit {
+pub struct FlushAuditArgs {
     /// A folder on the disk to test, a block device, nbd:ADDRESS, live:NAME, or a modelled drive or stack file.
     #[arg(value_name = "PATH|TARGET", value_parser = name)]
     pub target: String,
@@ -40,7 +40,7 @@ pub struct FlushAudit {
     pub seed: u64,
     /// What is drawn.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
     /// Overwrite existing files.
     #[arg(long, requires = "pictures")]
     pub force: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use seekwise_formats::duration::Duration;
-use seekwise_os::serve::Address;
+use seekwise_os::serve::ListenAddress;
 use seekwise_run::receipt::attendance;
 
 use super::{key_value, name, seed};
@@ -12,13 +12,13 @@ use super::{key_value, name, seed};
 /// Arguments of `serve`.
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("doors").args(["nbd", "fuse"]).required(true).multiple(true)))]
-pub struct Serve {
+pub struct ServeArgs {
     /// A drive's name (see `seekwise drives`), a stack file, or `null`, which answers immediately.
     #[arg(value_name = "TARGET", value_parser = name)]
     pub target: String,
     /// The address for clients: unix:PATH (a socket that only you can use) or tcp:ADDRESS:PORT.
-    #[arg(long, value_name = "ADDRESS", value_parser = Address::parse)]
-    pub nbd: Option<Address>,
+    #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse)]
+    pub nbd: Option<ListenAddress>,
     /// A folder where the disk appears as a file, disk.img; `losetup --direct-io=on` turns it into a block device.
     #[arg(long, value_name = "DIR")]
     pub fuse: Option<PathBuf>,
@@ -96,27 +96,27 @@ pub struct Disk {
 pub enum Order {
     /// Say what it did so far, and with --json how well the clock kept up.
     #[command(after_help = "Example:\n  seekwise disk status --control /tmp/disk.control --json")]
-    Status(Served),
+    Status(ServedDiskArgs),
     /// Change a setting of its stack.
     #[command(after_help = "\
 Examples:
   seekwise disk set driver.flush=drop --control /tmp/disk.control
   seekwise disk set array.lose=1 --control /tmp/disk.control")]
-    Set(Set),
+    Set(SetArgs),
     /// Cut its power, switch it off in order, or switch it on.
     #[command(after_help = "\
 Examples:
   seekwise disk power cut --control /tmp/disk.control
   seekwise disk power on --control /tmp/disk.control")]
-    Power(Power),
+    Power(PowerArgs),
     /// Reset its link: what is under way is aborted, what is cached stays, and so does the power.
     #[command(after_help = "Example:\n  seekwise disk reset-link --control /tmp/disk.control")]
-    ResetLink(Served),
+    ResetLink(ServedDiskArgs),
 }
 
 /// A served disk.
 #[derive(Args, Debug)]
-pub struct Served {
+pub struct ServedDiskArgs {
     /// Its socket for orders, which `seekwise serve` names.
     #[arg(long, value_name = "PATH")]
     pub control: PathBuf,
@@ -124,18 +124,18 @@ pub struct Served {
 
 /// Arguments of `disk power`.
 #[derive(Args, Debug)]
-pub struct Power {
+pub struct PowerArgs {
     /// What to do with the power.
     #[arg(value_enum)]
-    pub what: Supply,
+    pub what: PowerState,
     /// The served disk.
     #[command(flatten)]
-    pub served: Served,
+    pub served: ServedDiskArgs,
 }
 
 /// What to do with the power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Supply {
+pub enum PowerState {
     /// Cut the power now.
     Cut,
     /// Shut the disk down properly.
@@ -146,11 +146,11 @@ pub enum Supply {
 
 /// Arguments of `disk set`.
 #[derive(Args, Debug)]
-pub struct Set {
+pub struct SetArgs {
     /// A dotted key of the stack and its new value.
     #[arg(value_name = "KEY=VALUE", value_parser = key_value)]
     pub setting: (String, String),
     /// The served disk.
     #[command(flatten)]
-    pub served: Served,
+    pub served: ServedDiskArgs,
 }

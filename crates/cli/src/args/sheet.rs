@@ -5,7 +5,7 @@ use clap::Args;
 /// What is known of a drive that `init drive` makes.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Datasheet figures")]
-pub struct Sheet {
+pub struct DatasheetArgs {
     /// Capacity in bytes, as makers count them: 8t and 8 TB are 8 x 10^12, 8 TiB is 8 x 2^40.
     #[arg(long, value_name = "SIZE", value_parser = drive_size)]
     pub capacity: Option<u64>,

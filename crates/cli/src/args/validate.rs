@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Columns, Pictures, key_value, name, percent, seed};
+use super::{ColumnsArgs, PictureArgs, key_value, name, percent, seed};
 
 /// Arguments of `validate`.
 #[derive(Args, Debug)]
-pub struct Validate {
+pub struct ValidateArgs {
     /// The measured trace; `-` is standard input.
     #[arg(value_parser = name)]
     pub trace: String,
@@ -19,14 +19,14 @@ pub struct Validate {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
     /// The timing of the replay.
-    #[arg(long, value_enum, default_value_t = Replay::Think)]
-    pub replay: Replay,
+    #[arg(long, value_enum, default_value_t = ReplayTiming::Think)]
+    pub replay: ReplayTiming,
     /// The seed of the platter's phase.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
     /// What is drawn.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: PictureArgs,
     /// Write every simulated request to this Parquet file.
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
@@ -38,12 +38,12 @@ pub struct Validate {
     pub at_most: Option<f64>,
     /// The columns to show.
     #[command(flatten)]
-    pub columns: Columns,
+    pub columns: ColumnsArgs,
 }
 
 /// The timing of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Replay {
+pub enum ReplayTiming {
     /// One request at a time, each its think time after the previous completion.
     Think,
     /// Each request at its recorded time.

@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::tables;
 use seekwise::reading;
 
 /// Runs the command.
-pub fn bench(args: &args::Bench, json: bool) -> Outcome {
+pub fn bench(args: &args::BenchArgs, json: bool) -> CommandResult {
     let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
     tables::figures(&mut table, &["million requests/s", "ns a request"]);
     tables::choose(&mut [&mut table], &args.columns.names)?;
@@ -37,7 +37,7 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
         object.insert("requests".to_owned(), json!(args.requests));
         object.insert("peak_rss_bytes".to_owned(), json!(rss));
         print_json(&object)?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     for (_, what, rate, hash) in &rows {
         let cells =
@@ -48,7 +48,7 @@ pub fn bench(args: &args::Bench, json: bool) -> Outcome {
     if let Some(bytes) = rss {
         print(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// The most memory this process has had resident, where the kernel tells.

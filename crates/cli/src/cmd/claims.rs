@@ -2,24 +2,24 @@
 
 use std::path::Path;
 
-use seekwise::Bounds;
-use seekwise::claims::{Claims, Verdict};
+use seekwise::MemoryBound;
+use seekwise::claims::{ClaimVerdict, Claims};
 use seekwise::shell::quoted;
-use seekwise_lab::made::Program;
+use seekwise_lab::made::ProgramVersion;
 
-use super::study::{Held, held_line};
+use super::study::{ClaimStatus, held_line};
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::progress::Line;
 use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
+pub fn claims(args: &args::ClaimsArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
     tables::choose(&mut [&mut headed()], &args.columns.names)?;
-    let &args::Claims { ablate, force, resume, threads, runs, draw, .. } = args;
+    let &args::ClaimsArgs { ablate, force, resume, threads, runs, draw, .. } = args;
     let (ids, out) = (args.ids.clone(), args.out.clone());
     let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw };
     let line = args.out.as_ref().map_or_else(Line::new, |out| Line::keeping(out, going_on(args, out)));
@@ -27,7 +27,7 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
     drop(line);
     match json {
         true => {
-            let mut said = serde_json::json!({ "program": Program::this(), "claims": verdicts });
+            let mut said = serde_json::json!({ "program": ProgramVersion::this(), "claims": verdicts });
             if let Some(draw) = args.draw {
                 said["draw"] = draw.to_string().into();
             }
@@ -36,12 +36,12 @@ pub fn claims(args: &args::Claims, bounds: &Bounds, json: bool) -> Outcome {
         }
         false => print(&text(&verdicts, &args.columns.names)?)?,
     }
-    let fails = |verdict: &Verdict| verdict.reproduced == Some(false) || verdict.ablated == Some(false);
-    Ok(if verdicts.iter().any(fails) { Answer::No } else { Answer::Done })
+    let fails = |verdict: &ClaimVerdict| verdict.reproduced == Some(false) || verdict.ablated == Some(false);
+    Ok(if verdicts.iter().any(fails) { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// The command that goes on with what is kept.
-fn going_on(args: &args::Claims, out: &Path) -> String {
+fn going_on(args: &args::ClaimsArgs, out: &Path) -> String {
     let mut words = vec!["seekwise".to_owned(), "claims".to_owned()];
     words.extend(args.ids.iter().map(|id| quoted(id)));
     words.extend(args.ablate.then(|| "--ablate".to_owned()));
@@ -57,7 +57,7 @@ fn headed() -> Table {
     table
 }
 
-fn text(verdicts: &[Verdict], columns: &[String]) -> Result<String, Failure> {
+fn text(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, CommandError> {
     let width = screen::width();
     let mut table = headed();
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
@@ -80,8 +80,9 @@ fn text(verdicts: &[Verdict], columns: &[String]) -> Result<String, Failure> {
 }
 
 /// How many of all hold, and which do not; which hold without their mechanism.
-fn last_line(verdicts: &[Verdict]) -> String {
-    let held: Vec<Held> = verdicts.iter().map(|verdict| Held::of(&verdict.id, verdict.reproduced)).collect();
+fn last_line(verdicts: &[ClaimVerdict]) -> String {
+    let held: Vec<ClaimStatus> =
+        verdicts.iter().map(|verdict| ClaimStatus::of(&verdict.id, verdict.reproduced)).collect();
     let mut line = held_line(&held).unwrap_or_default();
     let bare = verdicts.iter().filter(|verdict| (verdict.reproduced, verdict.ablated) == (Some(true), Some(false)));
     let bare: Vec<&str> = bare.map(|verdict| verdict.id.as_str()).collect();
@@ -92,7 +93,7 @@ fn last_line(verdicts: &[Verdict]) -> String {
 }
 
 /// The verdict in a few words.
-fn word(verdict: &Verdict) -> String {
+fn word(verdict: &ClaimVerdict) -> String {
     // A vote that was carried says nothing of why a claim failed beside it.
     let vote = verdict.vote.as_ref().filter(|vote| Some(vote.carried()) == verdict.reproduced);
     let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count()));
@@ -111,17 +112,17 @@ fn word(verdict: &Verdict) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_lab::finding::Vote;
+    use seekwise_lab::finding::RangeVote;
 
     #[test]
     fn the_verdict_in_words() {
         let vote = |holds: &[&str], fails: &[&str]| {
             let list = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
-            Some(Vote { holds: list(holds), fails: list(fails) })
+            Some(RangeVote { holds: list(holds), fails: list(fails) })
         };
         let of = |reproduced, ablated, vote, repeats: &[&str]| {
             let repeats = repeats.iter().map(|level| (*level).to_owned()).collect();
-            word(&Verdict { reproduced, ablated, vote, repeats, ..Verdict::default() })
+            word(&ClaimVerdict { reproduced, ablated, vote, repeats, ..ClaimVerdict::default() })
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(of(yes, yes, None, &[]), "yes; fails without its mechanism");

@@ -9,9 +9,9 @@ mod picture;
 use std::ops::Deref;
 
 use seekwise::compare::{self, Comparison, judged};
-use seekwise::study::Options;
+use seekwise::study::StudyOptions;
 use seekwise::unfinished::scratch;
-use seekwise::{Bounds, values};
+use seekwise::{MemoryBound, values};
 use seekwise_formats::metric::Metric;
 use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::Finding;
@@ -19,22 +19,24 @@ use seekwise_lab::plot::comparison;
 use seekwise_lab::stats::Interval;
 
 use super::{print, print_json};
-use crate::args::{self, Form};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::args::{self, AnswerFormat};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::progress::Line;
 use crate::screen;
 use crate::tables;
 
 /// Runs the command.
-pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
+pub fn compare(args: &args::CompareArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
     if let Some(drive) = &args.against {
         return against::against(args, drive, bounds, json);
     }
     let format = form(args.format, json)?;
     args.pictures.admit(args.force)?;
     if args.force && args.out.is_none() && !args.pictures.any() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --out, --svg or --png beside it"));
+        return Err(CommandError::new(
+            "--force: there is nothing to replace; expected --out, --svg or --png beside it",
+        ));
     }
     let (key, list) = args.vary.as_ref().expect("without --against");
     let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
@@ -46,42 +48,42 @@ pub fn compare(args: &args::Compare, bounds: &Bounds, json: bool) -> Outcome {
     let kept = args.out.as_deref();
     let scratch = scratch()?;
     let folder = kept.unwrap_or(scratch.path());
-    let options = Options { folder, resume: false, force: args.force, bounds: *bounds, threads: 0 };
+    let options = StudyOptions { folder, resume: false, force: args.force, bounds: *bounds, threads: 0 };
     let line = kept.map_or_else(Line::new, |folder| Line::keeping(folder, super::study::go_on(folder)));
     let compared = comparison.run_into(&options, &line)?;
     drop(line);
     let answer = Compared(compared.answer());
     args.pictures.write(|| comparison::svg(&answer.picture()))?;
     match format {
-        Form::Json => print_json(&answer.json())?,
-        Form::Markdown => print(&answer.markdown(&comparison.command(None)))?,
-        Form::Text => {
+        AnswerFormat::Json => print_json(&answer.json())?,
+        AnswerFormat::Markdown => print(&answer.markdown(&comparison.command(None)))?,
+        AnswerFormat::Text => {
             print(&screen::wrapped(&answer.text(), screen::width()))?;
             say(format!("Again: {}", comparison.command(kept)));
         }
     }
-    Ok(if answer.is_refused() { Answer::No } else { Answer::Done })
+    Ok(if answer.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// The form that is asked for, by `--format` or by `--json`.
-fn form(given: Option<Form>, json: bool) -> Result<Form, Failure> {
+fn form(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, CommandError> {
     match given {
-        Some(form) if json && form != Form::Json => {
-            Err(Failure::new("--json and --format conflict; expected one of them"))
+        Some(form) if json && form != AnswerFormat::Json => {
+            Err(CommandError::new("--json and --format conflict; expected one of them"))
         }
         Some(form) => Ok(form),
-        None if json => Ok(Form::Json),
-        None => Ok(Form::Text),
+        None if json => Ok(AnswerFormat::Json),
+        None => Ok(AnswerFormat::Text),
     }
 }
 
 /// What came out, as text.
-struct Compared<'a>(compare::Answer<'a>);
+struct Compared<'a>(compare::ComparisonAnswer<'a>);
 
 impl<'a> Deref for Compared<'a> {
-    type Target = compare::Answer<'a>;
+    type Target = compare::ComparisonAnswer<'a>;
 
-    fn deref(&self) -> &compare::Answer<'a> {
+    fn deref(&self) -> &compare::ComparisonAnswer<'a> {
         &self.0
     }
 }

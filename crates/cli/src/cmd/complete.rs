@@ -17,7 +17,7 @@ use seekwise_os::places::PLACES;
 
 use super::print;
 use crate::args::{self, Cli, Shell};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 
 /// The variable by which a script asks; `COMPLETE` alone might be a program's own.
 const VARIABLE: &str = "SEEKWISE_COMPLETE";
@@ -135,7 +135,7 @@ fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// Prints what a shell reads to complete.
-pub fn completions(args: &args::Completions) -> Outcome {
+pub fn completions(args: &args::CompletionsArgs) -> CommandResult {
     let shell = match args.shell {
         Shell::Bash => "bash",
         Shell::Zsh => "zsh",
@@ -150,15 +150,15 @@ pub fn completions(args: &args::Completions) -> Outcome {
         script.extend_from_slice(BASH.as_bytes());
     }
     print(String::from_utf8_lossy(&script).trim_end())?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// Writes a manual page for the program and each command.
-pub fn man(args: &args::Man) -> Outcome {
-    let failed = |error| Failure::new(format!("{}: {error}", args.folder.display()));
+pub fn man(args: &args::ManArgs) -> CommandResult {
+    let failed = |error| CommandError::new(format!("{}: {error}", args.folder.display()));
     fs::create_dir_all(&args.folder).map_err(failed)?;
     clap_mangen::generate_to(Cli::command(), &args.folder).map_err(failed)?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 #[cfg(test)]

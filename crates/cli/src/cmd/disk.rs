@@ -2,40 +2,40 @@
 
 use std::path::Path;
 
-use seekwise_formats::keys::{Entry, sections, unknown};
+use seekwise_formats::keys::{KeyEntry, sections, unknown};
 use seekwise_formats::spelling::is_same;
-use seekwise_os::live::Said;
+use seekwise_os::live::OrderReply;
 use seekwise_os::serve::send;
 use seekwise_run::sim::{UNCHANGEABLE, UNFIT};
 
 use super::{print, print_json};
-use crate::args::{Order, Power, Served, Set, Supply};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::args::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::screen::talk;
 use seekwise::shell::quoted;
 
 /// Runs the command.
-pub fn disk(order: &Order, json: bool) -> Outcome {
+pub fn disk(order: &Order, json: bool) -> CommandResult {
     match order {
-        Order::Status(Served { control }) => status(control, json),
-        Order::Set(Set { setting: (key, value), served }) => {
+        Order::Status(ServedDiskArgs { control }) => status(control, json),
+        Order::Set(SetArgs { setting: (key, value), served }) => {
             let said = answer(&served.control, &format!("set {key}={value}"))?;
             tell(&said.map_err(|why| refused(key, &why))?, json)
         }
-        Order::Power(Power { what, served }) => tell(&obeyed(&served.control, supply(*what))?, json),
-        Order::ResetLink(Served { control }) => tell(&obeyed(control, "reset")?, json),
+        Order::Power(PowerArgs { what, served }) => tell(&obeyed(&served.control, supply(*what))?, json),
+        Order::ResetLink(ServedDiskArgs { control }) => tell(&obeyed(control, "reset")?, json),
     }
 }
 
 /// Runs the command as it was called in the version before, and says what it is called now.
-pub fn former(word: &str, order: &Order, json: bool) -> Outcome {
-    let (now, Served { control }) = match order {
+pub fn former(word: &str, order: &Order, json: bool) -> CommandResult {
+    let (now, ServedDiskArgs { control }) = match order {
         Order::Status(served) => ("status".to_owned(), served),
-        Order::Set(Set { setting: (key, value), served }) => {
+        Order::Set(SetArgs { setting: (key, value), served }) => {
             (format!("set {}", quoted(&format!("{key}={value}"))), served)
         }
-        Order::Power(Power { what, served }) => (format!("power {}", supply(*what)), served),
+        Order::Power(PowerArgs { what, served }) => (format!("power {}", supply(*what)), served),
         Order::ResetLink(served) => ("reset-link".to_owned(), served),
     };
     let now = format!("seekwise disk {now} --control {}", quoted(&control.display().to_string()));
@@ -44,28 +44,28 @@ pub fn former(word: &str, order: &Order, json: bool) -> Outcome {
 }
 
 /// The word of an order.
-fn supply(what: Supply) -> &'static str {
+fn supply(what: PowerState) -> &'static str {
     match what {
-        Supply::Cut => "cut",
-        Supply::Off => "off",
-        Supply::On => "on",
+        PowerState::Cut => "cut",
+        PowerState::Off => "off",
+        PowerState::On => "on",
     }
 }
 
 /// Why a setting was refused, with the key that was meant, or what it takes.
-fn refused(key: &str, why: &str) -> Failure {
+fn refused(key: &str, why: &str) -> CommandError {
     let known = sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key));
     match known {
         None if why.ends_with(UNCHANGEABLE) => unknown("set", 0, key).into(),
-        Some(Entry { takes, unit, .. }) if why.ends_with(UNFIT) => {
-            Failure::new(format!("set: {why}; expected {takes} {unit}").trim_end().to_owned())
+        Some(KeyEntry { takes, unit, .. }) if why.ends_with(UNFIT) => {
+            CommandError::new(format!("set: {why}; expected {takes} {unit}").trim_end().to_owned())
         }
-        _ => Failure::new(format!("set: {why}")),
+        _ => CommandError::new(format!("set: {why}")),
     }
 }
 
 /// What it did so far: in words, or all figures of the receipt.
-fn status(control: &Path, json: bool) -> Outcome {
+fn status(control: &Path, json: bool) -> CommandResult {
     if !json {
         return tell(&obeyed(control, "status")?, json);
     }
@@ -75,25 +75,25 @@ fn status(control: &Path, json: bool) -> Outcome {
         Some((name.to_owned(), serde_json::from_str(value).ok()?))
     };
     print_json(&serde_json::Value::Object(said.split(' ').filter_map(figure).collect()))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
-fn tell(said: &str, json: bool) -> Outcome {
+fn tell(said: &str, json: bool) -> CommandResult {
     match json {
         true => print_json(&serde_json::json!({ "said": said }))?,
         false => print(said)?,
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// What it says to an order that it obeys.
-fn obeyed(control: &Path, order: &str) -> Result<String, Failure> {
-    answer(control, order)?.map_err(|why| Failure::new(format!("{order}: refused: {why}")))
+fn obeyed(control: &Path, order: &str) -> Result<String, CommandError> {
+    answer(control, order)?.map_err(|why| CommandError::new(format!("{order}: refused: {why}")))
 }
 
-fn answer(control: &Path, order: &str) -> Result<Said, Failure> {
+fn answer(control: &Path, order: &str) -> Result<OrderReply, CommandError> {
     send(control, order).map_err(|error| {
         let named = "expected the socket for orders that `seekwise serve` names";
-        Failure::new(format!("--control {}: {error}; {named}", control.display()))
+        CommandError::new(format!("--control {}: {error}; {named}", control.display()))
     })
 }

@@ -5,23 +5,23 @@ mod text;
 
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue::{self, show};
-use seekwise_lab::everyday::arithmetic::Law;
-use seekwise_lab::everyday::{Report, Verdict, plan};
+use seekwise_lab::everyday::arithmetic::RateLaw;
+use seekwise_lab::everyday::{CaseVerdict, EverydayReport, plan};
 use seekwise_lab::plot;
 use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
-use crate::exit::{Answer, Failure, Outcome};
-use crate::progress::Progress;
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::progress::ProgressLine;
 use crate::screen;
-use seekwise::reading::{self, Kind};
+use seekwise::reading::{self, FileKind};
 
 /// Pixels of one curve in a picture.
 const PICTURE: (u32, u32) = (760, 400);
 
 /// Runs the command.
-pub fn drives(args: &args::Drives, json: bool) -> Outcome {
+pub fn drives(args: &args::DrivesArgs, json: bool) -> CommandResult {
     if args.check {
         return check(args.name.as_deref(), &args.columns.names, json);
     }
@@ -31,7 +31,7 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
         } else {
             print(&text::list(&show::summaries()?, &args.columns.names, screen::width())?)?;
         }
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     };
     let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
@@ -44,14 +44,14 @@ pub fn drives(args: &args::Drives, json: bool) -> Outcome {
         print(&text::show(&drive, &sheet, &args.columns.names, screen::width())?)?;
     }
     // "No" is a figure that the drive does not meet and the profile does not own up to.
-    Ok(if sheet.checks.iter().all(|check| check.ok) { Answer::Done } else { Answer::No })
+    Ok(if sheet.checks.iter().all(|check| check.ok) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
 /// A built-in drive, or a profile's file.
-fn load(name: &str) -> Result<DriveFile, Failure> {
+fn load(name: &str) -> Result<DriveFile, CommandError> {
     Ok(match (catalogue::text(name), reading::find(name)?) {
         (None, Some(text)) => {
-            reading::expect(name, &text, &[Kind::Profile])?;
+            reading::expect(name, &text, &[FileKind::Profile])?;
             profile::parse(name, &text)?
         }
         // A path is no name that is misspelt.
@@ -63,7 +63,7 @@ fn load(name: &str) -> Result<DriveFile, Failure> {
 }
 
 /// Everyday work on one drive, or on all of the catalogue.
-fn check(name: Option<&str>, columns: &[String], as_json: bool) -> Outcome {
+fn check(name: Option<&str>, columns: &[String], as_json: bool) -> CommandResult {
     let drives = match name {
         Some(name) => vec![load(name)?],
         None => catalogue::names().map(load).collect::<Result<_, _>>()?,
@@ -72,7 +72,7 @@ fn check(name: Option<&str>, columns: &[String], as_json: bool) -> Outcome {
         warn(drive.warnings());
     }
     let plan = plan(&drives)?;
-    let progress = Progress::of(plan.cases() as u64, "cases");
+    let progress = ProgressLine::of(plan.cases() as u64, "cases");
     let reports = plan.run(|| progress.one());
     drop(progress);
     let reports = reports?;
@@ -81,26 +81,26 @@ fn check(name: Option<&str>, columns: &[String], as_json: bool) -> Outcome {
         (false, [report]) => print(&everyday::one(report, columns, screen::width())?)?,
         (false, reports) => print(&everyday::many(reports, columns, screen::width())?)?,
     }
-    Ok(if reports.iter().all(Report::holds) { Answer::Done } else { Answer::No })
+    Ok(if reports.iter().all(EverydayReport::holds) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
 /// The comparison for JSON: how many rows came out how, the laws in words, and all rows.
-fn in_all(reports: &[Report]) -> serde_json::Value {
+fn in_all(reports: &[EverydayReport]) -> serde_json::Value {
     let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
-    let laws = Law::ALL.map(|law| (json!(law).as_str().unwrap_or_default().to_owned(), json!(law.words())));
+    let laws = RateLaw::ALL.map(|law| (json!(law).as_str().unwrap_or_default().to_owned(), json!(law.words())));
     json!({
         "cases": reports.iter().map(|report| report.rows.len()).sum::<usize>(),
-        "as_expected": count(Verdict::AsExpected),
-        "known_misses": count(Verdict::KnownMiss),
-        "off": count(Verdict::Off),
-        "not_off": count(Verdict::NotOff),
+        "as_expected": count(CaseVerdict::AsExpected),
+        "known_misses": count(CaseVerdict::KnownMiss),
+        "off": count(CaseVerdict::Off),
+        "not_off": count(CaseVerdict::NotOff),
         "laws": laws.into_iter().collect::<serde_json::Map<_, _>>(),
         "drives": reports,
     })
 }
 
 /// Both curves, one above the other.
-fn picture(sheet: &show::Sheet) -> String {
+fn picture(sheet: &show::DriveSheet) -> String {
     let (width, height) = PICTURE;
     let seek = plot::svg(&show::seek_picture(sheet), width, height);
     let rate = plot::svg(&show::rate_picture(sheet), width, height);

@@ -6,12 +6,12 @@ use seekwise::fit::Fit;
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::progress::Line;
 
 /// Runs the command.
-pub fn fit(args: &args::Fit, json: bool) -> Outcome {
-    let &args::Fit { hold, generations, resume, force, .. } = args;
+pub fn fit(args: &args::FitArgs, json: bool) -> CommandResult {
+    let &args::FitArgs { hold, generations, resume, force, .. } = args;
     let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
     let (out, page) = (args.out.clone(), args.page.clone());
     let fit = Fit { data, drive, hold, only, out, page, generations, resume, force };
@@ -25,7 +25,7 @@ pub fn fit(args: &args::Fit, json: bool) -> Outcome {
     } else {
         print(&text::text(&args.out, &report))?;
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// The command that goes on.

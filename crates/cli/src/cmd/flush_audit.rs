@@ -3,23 +3,23 @@
 
 use std::path::Path;
 
-use seekwise_lab::audit::{Certainty, Judgement, Verdict, evidence, judge, picture};
+use seekwise_lab::audit::{AuditJudgement, AuditVerdict, Certainty, evidence, judge, picture};
 use seekwise_lab::plot;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use seekwise_os::places::PLACES;
 use seekwise_os::real_time::RealTime;
-use seekwise_os::remote::{Live, Remote};
-use seekwise_run::audit::subject::Modelled;
-use seekwise_run::audit::{Overwrite, Subject, Timings, Took, measure};
-use seekwise_run::place::{self, Of};
+use seekwise_os::remote::{LivePlace, RemotePlace};
+use seekwise_run::audit::subject::ModelledStack;
+use seekwise_run::audit::{AuditInterval, AuditSubject, AuditTimings, Overwrite, measure};
+use seekwise_run::place::{self, PlaceSource};
 use serde_json::json;
 
 use super::{print, print_json, warn};
-use crate::args::FlushAudit;
-use crate::exit::{Answer, Failure, Outcome};
+use crate::args::FlushAuditArgs;
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
-use crate::progress::Progress;
+use crate::progress::ProgressLine;
 use crate::screen;
 use crate::tables;
 use seekwise::setup;
@@ -32,17 +32,17 @@ const ROWS: usize = 14;
 const COLUMNS: usize = 90;
 
 /// Runs the command.
-pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
+pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
     args.pictures.admit(args.force)?;
     let opened = open(args)?;
     let Opened { mut subject, on, held, bench } = opened;
-    let progress = Progress::unknown("steps");
+    let progress = ProgressLine::unknown("steps");
     let mut step = 0;
     let mut far = |_: &str| {
         step += 1;
         progress.at(step);
     };
-    let wrong = |why: String| Failure::new(format!("{}: {why}", args.target));
+    let wrong = |why: String| CommandError::new(format!("{}: {why}", args.target));
     let timings = measure(subject.as_mut(), Seed(args.seed), &mut far).map_err(wrong);
     drop(progress);
     drop(subject);
@@ -56,13 +56,14 @@ pub fn flush_audit(args: &FlushAudit, json: bool) -> Outcome {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print(&text(&on, &judgement, &points))?,
     }
-    let safe = matches!(judgement.verdict, Verdict::Honest | Verdict::CacheOff | Verdict::ProtectedOrFlash);
-    Ok(if safe { Answer::Done } else { Answer::No })
+    let safe =
+        matches!(judgement.verdict, AuditVerdict::Honest | AuditVerdict::CacheOff | AuditVerdict::ProtectedOrFlash);
+    Ok(if safe { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
 /// What is asked.
 struct Opened {
-    subject: Box<dyn Subject>,
+    subject: Box<dyn AuditSubject>,
     /// What it is, for people.
     on: String,
     held: Held,
@@ -71,86 +72,90 @@ struct Opened {
 
 impl Opened {
     /// Of something that is set in no way, and that stands on no bench.
-    fn of(subject: Box<dyn Subject>, on: String) -> Opened {
+    fn of(subject: Box<dyn AuditSubject>, on: String) -> Opened {
         Opened { subject, on, held: Held::default(), bench: Bench::default() }
     }
 }
 
 /// What the target names: what is there as a path comes first.
-fn open(args: &FlushAudit) -> Result<Opened, Failure> {
+fn open(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
     let name = args.target.as_str();
     let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
     if let (None, Some((kind, rest))) = (path, place::named(PLACES, name)) {
         let found: (Box<dyn RealTime>, bool) = match (&kind.of, rest) {
-            (Of::Address(_), Some(address)) => (Box::new(Remote::connect(address).map_err(Failure::new)?), true),
-            (Of::Stack(_), Some(stack)) => (Box::new(Live::new(setup::stack(stack, &args.set)?.0)), false),
-            _ => return Err(Failure::new(format!("{name}: no medium; expected a folder, a device or a drive"))),
+            (PlaceSource::Address(_), Some(address)) => {
+                (Box::new(RemotePlace::connect(address).map_err(CommandError::new)?), true)
+            }
+            (PlaceSource::Stack(_), Some(stack)) => {
+                (Box::new(LivePlace::new(setup::stack(stack, &args.set)?.0)), false)
+            }
+            _ => return Err(CommandError::new(format!("{name}: no medium; expected a folder, a device or a drive"))),
         };
         return at_place(args, found.0.as_ref(), found.1);
     }
     let meta = std::fs::metadata(path.unwrap_or(name));
     match meta {
-        Err(error) if path.is_some() => Err(Failure::new(format!("{name}: {error}"))),
+        Err(error) if path.is_some() => Err(CommandError::new(format!("{name}: {error}"))),
         Err(_) => modelled(args),
         Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => modelled(args),
         Ok(meta) if meta.is_file() => {
             let why = "is a file; existing files are never written; expected its folder";
-            Err(Failure::new(format!("{name}: {why}")))
+            Err(CommandError::new(format!("{name}: {why}")))
         }
         Ok(meta) => real(args, Path::new(path.unwrap_or(name)), meta.is_dir()),
     }
 }
 
-fn modelled(args: &FlushAudit) -> Result<Opened, Failure> {
+fn modelled(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
     nothing_else(args, "a modelled disk")?;
     let (stack, warnings) = setup::stack(&args.target, &args.set)?;
     warn(&warnings);
     if let Some(change) = stack.changes.first() {
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "`{}` changes during a run; expected settings that hold throughout the audit",
             change.key
         )));
     }
     let on = format!("{} as Seekwise models it, in virtual time", stack.profile.name);
-    Ok(Opened::of(Box::new(Modelled::new(&stack, Seed(args.seed))), on))
+    Ok(Opened::of(Box::new(ModelledStack::new(&stack, Seed(args.seed))), on))
 }
 
 /// An error where something is asked for that belongs to folders and devices.
-fn nothing_else(args: &FlushAudit, of: &str) -> Result<(), Failure> {
+fn nothing_else(args: &FlushAuditArgs, of: &str) -> Result<(), CommandError> {
     if let Some(name) = &args.destroy {
-        return Err(Failure::new(format!("--destroy {name}: {of} holds nothing to destroy")));
+        return Err(CommandError::new(format!("--destroy {name}: {of} holds nothing to destroy")));
     }
     if args.size.is_some() {
-        return Err(Failure::new(format!("--size: {of} has a fixed size; only for folders")));
+        return Err(CommandError::new(format!("--size: {of} has a fixed size; only for folders")));
     }
     Ok(())
 }
 
 #[cfg(unix)]
-fn at_place(args: &FlushAudit, place: &dyn RealTime, remote: bool) -> Result<Opened, Failure> {
+fn at_place(args: &FlushAuditArgs, place: &dyn RealTime, remote: bool) -> Result<Opened, CommandError> {
     if remote {
         setup::nothing_set(&args.set)?;
-        place.may_write(args.destroy.as_deref()).map_err(Failure::new)?;
+        place.may_write(args.destroy.as_deref()).map_err(CommandError::new)?;
         if args.size.is_some() {
-            return Err(Failure::new("--size: an export has a fixed size; only for folders"));
+            return Err(CommandError::new("--size: an export has a fixed size; only for folders"));
         }
     } else {
         nothing_else(args, "a modelled disk")?;
     }
     let subject = seekwise_os::audit::exported(place, Seed(args.seed));
-    Ok(Opened::of(subject.map_err(Failure::new)?, place.called()))
+    Ok(Opened::of(subject.map_err(CommandError::new)?, place.called()))
 }
 
 #[cfg(not(unix))]
-fn at_place(args: &FlushAudit, _: &dyn RealTime, _: bool) -> Result<Opened, Failure> {
-    Err(Failure::new(format!("{}: not supported on this system", args.target)))
+fn at_place(args: &FlushAuditArgs, _: &dyn RealTime, _: bool) -> Result<Opened, CommandError> {
+    Err(CommandError::new(format!("{}: not supported on this system", args.target)))
 }
 
 #[cfg(target_os = "linux")]
-fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure> {
-    use seekwise_os::audit::file::Direct;
+fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<Opened, CommandError> {
+    use seekwise_os::audit::file::DirectFile;
     use seekwise_os::real::{bench, probe};
-    let wrong = |why: String| Failure::new(format!("{}: {why}", path.display()));
+    let wrong = |why: String| CommandError::new(format!("{}: {why}", path.display()));
     if folder {
         if let Some(name) = &args.destroy {
             return Err(wrong(format!(
@@ -161,13 +166,13 @@ fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure>
         if args.size.is_some() {
             return Err(wrong("--size: a device has a fixed size; only for folders".to_owned()));
         }
-        probe::may_write(path, args.destroy.as_deref()).map_err(Failure::new)?;
+        probe::may_write(path, args.destroy.as_deref()).map_err(CommandError::new)?;
     }
     let held = Held::of(args, path)?;
     let before = bench::of(path);
     let subject = match folder {
-        true => Direct::in_folder(path, args.size, &mut |what| say(format!("{what} …"))),
-        false => Direct::device(path, args.destroy.as_deref()),
+        true => DirectFile::in_folder(path, args.size, &mut |what| say(format!("{what} …"))),
+        false => DirectFile::device(path, args.destroy.as_deref()),
     };
     let on = match before.device.as_ref() {
         Some(device) => {
@@ -181,35 +186,38 @@ fn real(args: &FlushAudit, path: &Path, folder: bool) -> Result<Opened, Failure>
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real(args: &FlushAudit, _: &Path, _: bool) -> Result<Opened, Failure> {
-    Err(Failure::new(format!("{}: real disks are only supported on Linux; expected a modelled drive", args.target)))
+fn real(args: &FlushAuditArgs, _: &Path, _: bool) -> Result<Opened, CommandError> {
+    Err(CommandError::new(format!(
+        "{}: real disks are only supported on Linux; expected a modelled drive",
+        args.target
+    )))
 }
 
 /// Settings of the device for as long as the audit lasts.
 #[derive(Default)]
 struct Held {
     #[cfg(target_os = "linux")]
-    held: Option<seekwise_os::real::settings::Held>,
+    held: Option<seekwise_os::real::settings::SettingsGuard>,
 }
 
 impl Held {
     #[cfg(target_os = "linux")]
-    fn of(args: &FlushAudit, path: &Path) -> Result<Held, Failure> {
-        use seekwise_os::real::settings::{KEYS, Settings, put_back};
+    fn of(args: &FlushAuditArgs, path: &Path) -> Result<Held, CommandError> {
+        use seekwise_os::real::settings::{DeviceSettings, KEYS, put_back};
         setup::once(&args.set)?;
-        let mut settings = Settings::default();
+        let mut settings = DeviceSettings::default();
         for (key, value) in &args.set {
             let Some(below) = key.strip_prefix("real.") else {
                 let known: Vec<String> = KEYS.iter().map(|(key, _)| format!("real.{key}")).collect();
-                return Err(Failure::new(format!(
+                return Err(CommandError::new(format!(
                     "--set {key}={value}: {} is a real disk; expected {}",
                     path.display(),
                     known.join(", ")
                 )));
             };
-            settings.set(below, value).map_err(Failure::new)?;
+            settings.set(below, value).map_err(CommandError::new)?;
         }
-        let held = settings.apply(path).map_err(Failure::new)?;
+        let held = settings.apply(path).map_err(CommandError::new)?;
         if let Some(record) = held.record().map(Path::to_owned) {
             // A signal ends the program without dropping anything.
             crate::interrupt::hold().undo(move || {
@@ -219,10 +227,10 @@ impl Held {
         Ok(Held { held: Some(held) })
     }
 
-    fn end(self) -> Result<(), Failure> {
+    fn end(self) -> Result<(), CommandError> {
         #[cfg(target_os = "linux")]
         if let Some(held) = self.held {
-            return held.end().map_err(Failure::new);
+            return held.end().map_err(CommandError::new);
         }
         Ok(())
     }
@@ -234,7 +242,7 @@ struct Bench {
     #[cfg(target_os = "linux")]
     path: std::path::PathBuf,
     #[cfg(target_os = "linux")]
-    before: Option<seekwise_run::testbed::Bench>,
+    before: Option<seekwise_run::testbed::TestBench>,
 }
 
 impl Bench {
@@ -258,7 +266,7 @@ impl Bench {
     }
 }
 
-fn text(on: &str, said: &Judgement, points: &[(f64, f64)]) -> String {
+fn text(on: &str, said: &AuditJudgement, points: &[(f64, f64)]) -> String {
     let sure = match said.certainty {
         Certainty::Open => String::new(),
         certainty => format!(" ({})", certainty.words()),
@@ -277,7 +285,7 @@ fn text(on: &str, said: &Judgement, points: &[(f64, f64)]) -> String {
     format!("{head}\n\n{}\n\n{caption}\n{drawn}", figures(said, width).trim_end())
 }
 
-fn figures(said: &Judgement, width: usize) -> String {
+fn figures(said: &AuditJudgement, width: usize) -> String {
     let of = &said.figures;
     let mut table = tables::table(["median of", "ms"]);
     tables::figures_from(&mut table, 1);
@@ -305,9 +313,15 @@ fn capital(words: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
-fn as_json(args: &FlushAudit, on: &str, said: &Judgement, timings: &Timings, bench: &Bench) -> serde_json::Value {
+fn as_json(
+    args: &FlushAuditArgs,
+    on: &str,
+    said: &AuditJudgement,
+    timings: &AuditTimings,
+    bench: &Bench,
+) -> serde_json::Value {
     let spans = |spans: &[Span]| spans.iter().map(|span| span.nanos()).collect::<Vec<u64>>();
-    let took = |it: &Took| json!({ "from_ns": it.from.nanos(), "to_ns": it.to.nanos() });
+    let took = |it: &AuditInterval| json!({ "from_ns": it.from.nanos(), "to_ns": it.to.nanos() });
     let overwrite =
         |it: &Overwrite| json!({ "pause_ns": it.pause.nanos(), "write": took(&it.write), "flush": took(&it.flush) });
     let mut value = serde_json::to_value(said).expect("a judgement has no keys but strings");

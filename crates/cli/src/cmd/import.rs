@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use seekwise_formats::disksim::{self, Import};
+use seekwise_formats::disksim::{self, DisksimImport};
 use serde::Serialize;
 
 use super::{print, print_json, warn};
-use crate::args::{self, Foreign};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::args::{self, ImportSource};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::tables::table;
 use seekwise::reading;
@@ -32,8 +32,8 @@ struct ShownLeft<'a> {
 }
 
 /// Runs the command.
-pub fn import(args: &args::Import, json: bool) -> Outcome {
-    let Foreign::Disksim(args) = &args.from;
+pub fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
+    let ImportSource::Disksim(args) = &args.from;
     // Without a name for it the profile goes to standard output, as `-` says in words.
     let out = args.out.as_deref().filter(|out| out.as_os_str() != reading::STANDARD_INPUT);
     let text = reading::read(&args.file)?;
@@ -46,14 +46,16 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
     let stem = Path::new(file).file_stem().map_or("drive".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let name = args.name.clone().unwrap_or(stem);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-        return Err(Failure::new(format!("--name: `{name}` is invalid; expected letters, digits, `-`, `_` and `.`")));
+        return Err(CommandError::new(format!(
+            "--name: `{name}` is invalid; expected letters, digits, `-`, `_` and `.`"
+        )));
     }
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
     warn(&found.warnings);
     if let Some(path) = out {
         admit(path, args.force)?;
         write_whole(path, found.toml.as_bytes())
-            .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+            .map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
     }
     match (json, out) {
         (true, _) => print_json(&shown(&found))?,
@@ -63,10 +65,10 @@ pub fn import(args: &args::Import, json: bool) -> Outcome {
             say(left_over(&found));
         }
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
-fn shown(found: &Import) -> Shown<'_> {
+fn shown(found: &DisksimImport) -> Shown<'_> {
     let left = found.left.iter().map(|left| ShownLeft {
         key: &left.key,
         value: &left.value,
@@ -79,7 +81,7 @@ fn shown(found: &Import) -> Shown<'_> {
 }
 
 /// What the model does not take over, what matters first.
-fn left_over(found: &Import) -> String {
+fn left_over(found: &DisksimImport) -> String {
     let active = found.left.iter().filter(|left| left.active).count();
     let mut rows = table(["ignored parameter", "value", "where", "here", "effect"]);
     for left in &found.left {

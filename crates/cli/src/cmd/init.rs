@@ -3,15 +3,15 @@
 
 use std::path::Path;
 
-use seekwise_formats::figure::{Figure, Value};
-use seekwise_formats::keys::{Entry, Section, sections};
-use seekwise_formats::stack::{Stack, hosts, layers};
+use seekwise_formats::figure::{Figure, FigureValue};
+use seekwise_formats::keys::{KeyEntry, KeySection, sections};
+use seekwise_formats::stack::{StackFile, hosts, layers};
 use seekwise_lab::catalogue::sketch::{Datasheet, nearest, sketch};
 use seekwise_lab::{built_in, catalogue};
 
 use super::print;
 use crate::args::{self, Template};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::screen;
 use seekwise::whole::{admit, write_whole};
@@ -46,14 +46,16 @@ const COMMENTS: usize = 116;
 const COMMENT: usize = 38;
 
 /// Writes the file.
-pub fn init(args: &args::Init) -> Outcome {
+pub fn init(args: &args::InitArgs) -> CommandResult {
     if args.like.is_some() && args.what != Template::Drive {
-        return Err(Failure::new("--like only applies to `init drive`"));
+        return Err(CommandError::new("--like only applies to `init drive`"));
     }
-    let args::Sheet { capacity, rpm, outer, inner, seek, heads } = args.sheet;
+    let args::DatasheetArgs { capacity, rpm, outer, inner, seek, heads } = args.sheet;
     let given = Datasheet { capacity, rpm, outer, inner, seek, heads };
     if !given.is_empty() && args.what != Template::Drive {
-        return Err(Failure::new("--capacity, --rpm, --outer, --inner, --seek and --heads only apply to `init drive`"));
+        return Err(CommandError::new(
+            "--capacity, --rpm, --outer, --inner, --seek and --heads only apply to `init drive`",
+        ));
     }
     let name = args.out.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     let text = match args.what {
@@ -64,12 +66,12 @@ pub fn init(args: &args::Init) -> Outcome {
     };
     let Some(path) = &args.out else {
         print(&text)?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     };
     admit(path, args.force)?;
-    write_whole(path, text.as_bytes()).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    write_whole(path, text.as_bytes()).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
     say(format!("Written: {}", path.display()));
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// The scene that a new one begins with.
@@ -89,7 +91,7 @@ fn scene(file: &str) -> String {
 }
 
 /// A stack with two layers above its drive, and the others behind `#`.
-fn stack(file: &str) -> Result<String, Failure> {
+fn stack(file: &str) -> Result<String, CommandError> {
     let mut text = format!(
         "# A stack: a drive and what stands between it and the program. It runs as it is:\n#\n\
          #   seekwise run random-read --on {file}\n#\n\
@@ -117,7 +119,7 @@ fn stack(file: &str) -> Result<String, Failure> {
 
 /// A layer's table: its name, the other names, and its figures behind `#`.
 fn layer<'n, 'a>(
-    section: &Section,
+    section: &KeySection,
     name: &str,
     names: impl Iterator<Item = &'n str>,
     figures: impl Iterator<Item = &'a Figure>,
@@ -136,7 +138,7 @@ fn layer<'n, 'a>(
         let entry = section.keys.iter().find(|entry| entry.key == format!("{}.{}", section.name, figure.key));
         let about = entry.map_or(String::new(), about);
         let value = match &figure.value {
-            Value::Word(word) => format!("\"{word}\""),
+            FigureValue::Word(word) => format!("\"{word}\""),
             value => value.to_string(),
         };
         text += &format!("{:<COMMENT$} # {about}\n", format!("# {} = {value}", figure.key));
@@ -146,28 +148,28 @@ fn layer<'n, 'a>(
 
 /// Whether a figure may be set in a layer of that name: a key that changes nothing beside the others is an error.
 fn fits(layer: &str, name: &str, figure: &Figure) -> bool {
-    let mut stack = Stack::named_drive(DRIVE);
+    let mut stack = StackFile::named_drive(DRIVE);
     let set = stack.set(layer, name);
     let set = set.and_then(|()| stack.set(&format!("{layer}.{}", figure.key), &figure.value.to_string()));
     set.and_then(|()| stack.build(&|name| Ok(catalogue::text(name).unwrap_or_default().to_owned()))).is_ok()
 }
 
 /// Range, unit and meaning of a key.
-fn about(entry: &Entry) -> String {
+fn about(entry: &KeyEntry) -> String {
     let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
     format!("{}{unit}: {}", entry.takes, entry.meaning)
 }
 
 /// The profile of a built-in drive under the name of its new `file`, with what each key says above it; with the figures `given`,
 /// where there are any.
-fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Failure> {
+fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, CommandError> {
     let name = file.strip_suffix(".toml").unwrap_or(file);
     let like = like.or_else(|| nearest(given)).unwrap_or(DRIVE);
     catalogue::load(like)?;
     let (profile, what) = match given.is_empty() {
         true => (catalogue::text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}.")),
         false => (
-            sketch(like, given, name).map_err(Failure::new)?,
+            sketch(like, given, name).map_err(CommandError::new)?,
             format!("The given figures are marked `datasheet`; the rest is scaled or taken from {like}."),
         ),
     };
@@ -209,7 +211,7 @@ mod tests {
 
     fn builds(text: &str) -> Result<(), String> {
         let drives = |name: &str| Ok(catalogue::text(name).expect("a drive of the catalogue").to_owned());
-        let built = Stack::parse("s.toml", text).and_then(|stack| stack.build(&drives));
+        let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build(&drives));
         built.map(|_| ()).map_err(|faults| format!("{}\n{text}", faults[0]))
     }
 
@@ -230,7 +232,8 @@ mod tests {
     #[test]
     fn a_scene_runs_as_it_is() {
         let text = scene("s.toml");
-        let built = seekwise_formats::scene::Scene::parse("s.toml", &text).and_then(|scene| scene.build(1 << 29, None));
+        let built =
+            seekwise_formats::scene::SceneFile::parse("s.toml", &text).and_then(|scene| scene.build(1 << 29, None));
         assert!(built.is_ok() && text.contains("seekwise run s.toml --on"), "{text}");
         assert!(text.contains("## volume.NAME.fragments"));
     }

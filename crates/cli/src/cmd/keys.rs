@@ -1,7 +1,7 @@
 //! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or ready-made layer has.
 
 use seekwise_formats::figure::Figure;
-use seekwise_formats::keys::{Entry, Section, sections, unknown};
+use seekwise_formats::keys::{KeyEntry, KeySection, sections, unknown};
 use seekwise_formats::spelling::is_same;
 use seekwise_formats::stack::hosts;
 use seekwise_lab::catalogue;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen::{self, lines};
 use crate::tables;
 
@@ -17,7 +17,7 @@ use crate::tables;
 const INDENT: usize = 4;
 
 /// Lists keys, or shows one.
-pub fn keys(args: &args::Keys, json: bool) -> Outcome {
+pub fn keys(args: &args::KeysArgs, json: bool) -> CommandResult {
     let asked = args.words.join(" ");
     let found = find(sections(), &asked);
     if found.is_empty() {
@@ -34,7 +34,7 @@ pub fn keys(args: &args::Keys, json: bool) -> Outcome {
             list[0]["keys"][0]["values"] = having.iter().map(value).collect();
         }
         print_json(&list)?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let text: Vec<String> = found.iter().map(|section| described(section, screen::width())).collect();
     print(&text.join("\n"))?;
@@ -46,25 +46,25 @@ pub fn keys(args: &args::Keys, json: bool) -> Outcome {
         }
         print(&format!("\n{table}"))?;
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// The sections of that name; the key of that name; else the keys that have to do with all words.
-fn find(all: Vec<Section>, asked: &str) -> Vec<Section> {
+fn find(all: Vec<KeySection>, asked: &str) -> Vec<KeySection> {
     if asked.is_empty() {
         return all;
     }
     if let Some(section) = all.iter().find(|section| is_same(section.name, asked)) {
         return vec![section.clone()];
     }
-    let exact = |entry: &Entry| is_same(&entry.key, asked);
+    let exact = |entry: &KeyEntry| is_same(&entry.key, asked);
     let is_key = all.iter().any(|section| section.keys.iter().any(exact));
     let words: Vec<String> = asked.split_whitespace().map(str::to_lowercase).collect();
-    let about = |entry: &Entry| {
+    let about = |entry: &KeyEntry| {
         let text = format!("{} {} {} {}", entry.key, entry.also.join(" "), entry.takes, entry.meaning).to_lowercase();
         words.iter().all(|word| text.contains(word))
     };
-    let kept = |mut section: Section| {
+    let kept = |mut section: KeySection| {
         section.keys.retain(|entry| if is_key { exact(entry) } else { about(entry) });
         (!section.keys.is_empty()).then_some(section)
     };
@@ -72,7 +72,7 @@ fn find(all: Vec<Section>, asked: &str) -> Vec<Section> {
 }
 
 /// What has a figure of this key: ready-made layers, or built-in drives.
-fn having(key: &str) -> Result<Vec<(String, Figure)>, Failure> {
+fn having(key: &str) -> Result<Vec<(String, Figure)>, CommandError> {
     let Some((layer, path)) = key.split_once('.') else { return Ok(Vec::new()) };
     let mut having = Vec::new();
     if layer == "drive" {
@@ -91,7 +91,7 @@ fn value((name, figure): &(String, Figure)) -> Value {
            "source": figure.source})
 }
 
-fn described(section: &Section, width: usize) -> String {
+fn described(section: &KeySection, width: usize) -> String {
     let mut text = format!("{}: {}\n", section.name, section.what);
     for entry in &section.keys {
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };

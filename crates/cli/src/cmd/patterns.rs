@@ -2,14 +2,14 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::built_in::{BuiltInJob, BuiltInScene, JOBS, SCENES};
-use seekwise_lab::jobs::{self, BuiltIn};
+use seekwise_lab::jobs::{self, BuiltInPattern};
 use seekwise_model::time::Span;
 use seekwise_model::workload::AccessLine;
 use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::screen::{self, wrapped};
 use crate::tables;
 
@@ -23,7 +23,7 @@ const NO_FIO: &str =
     "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence.";
 
 /// Lists them, or shows one.
-pub fn patterns(args: &args::Named, json: bool) -> Outcome {
+pub fn patterns(args: &args::NamedArgs, json: bool) -> CommandResult {
     let patterns = jobs::patterns();
     if let Some(name) = &args.name {
         return one(&patterns, name, json);
@@ -37,7 +37,7 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
                 .chain(SCENES.iter().map(scene_json))
                 .collect::<Vec<_>>(),
         )?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let mut table = tables::table(["pattern", "reads %", "random %", "request sizes"]);
     tables::figures(&mut table, &["reads %", "random %"]);
@@ -67,7 +67,7 @@ pub fn patterns(args: &args::Named, json: bool) -> Outcome {
         table.add_row([scene.name, scene.purpose]);
     }
     print(&format!("\n{table}"))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 fn sized(line: &AccessLine, lines: usize) -> String {
@@ -84,7 +84,7 @@ fn bytes(bytes: u32) -> String {
     }
 }
 
-fn pattern_json(pattern: &BuiltIn) -> Value {
+fn pattern_json(pattern: &BuiltInPattern) -> Value {
     let lines = pattern.spec.lines.iter().map(|line| {
         json!({"size_bytes": line.size, "share_percent": line.share, "reads_percent": line.reads,
                "random_percent": line.random, "align_bytes": line.align})
@@ -103,7 +103,7 @@ fn scene_json(scene: &BuiltInScene) -> Value {
 }
 
 /// Shows the pattern, job or scene of that name.
-fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
+fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
         let fio = as_fio(pattern);
         match json {
@@ -115,14 +115,14 @@ fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
             }
             false => print(&shown(pattern, fio.as_deref()))?,
         }
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     if let Some(scene) = SCENES.iter().find(|scene| scene.name == name) {
         match json {
             true => print_json(&scene_json(scene))?,
             false => print(&format!("{}: {}\n\nA scene:\n\n{}", scene.name, scene.purpose, scene.text))?,
         }
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let Some(job) = JOBS.iter().find(|job| job.name == name) else {
         let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
@@ -134,7 +134,7 @@ fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
         let mut value = job_json(job);
         value["fio"] = json!(job.text);
         print_json(&value)?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let set = job.variables.iter().map(|(name, value)| format!("  --set job.env.{name}={value}\n"));
     print(&format!(
@@ -144,11 +144,11 @@ fn one(patterns: &[BuiltIn], name: &str, json: bool) -> Outcome {
         set.collect::<String>(),
         job.text
     ))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// A pattern's lines, and how else to say the same.
-fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
+fn shown(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
     let mut table = tables::table(["size", "share", "reads", "random", "places at", "pause", "burst", "answer"]);
     for line in &pattern.spec.lines {
         let pause = match line.delay.nanos() / 1_000_000 {
@@ -176,7 +176,7 @@ fn shown(pattern: &BuiltIn, fio: Option<&str>) -> String {
 }
 
 /// The pattern as a fio job, where its lines differ in size alone and no sequence has both reads and writes.
-fn as_fio(pattern: &BuiltIn) -> Option<String> {
+fn as_fio(pattern: &BuiltInPattern) -> Option<String> {
     let lines = &pattern.spec.lines;
     let first = lines.first()?;
     let alike = |line: &AccessLine| {
@@ -225,7 +225,7 @@ mod tests {
         let mut said = 0;
         for pattern in jobs::patterns() {
             let Some(text) = as_fio(&pattern) else { continue };
-            let (job, warnings) = fio::parse("p.fio", &text, &fio::Context::bare()).unwrap().job(1 << 24).unwrap();
+            let (job, warnings) = fio::parse("p.fio", &text, &fio::FioContext::bare()).unwrap().job(1 << 24).unwrap();
             assert!(warnings.is_empty(), "{}: {warnings:?}", pattern.name);
             let [worker] = &job.workers[..] else { panic!("{} has one worker", pattern.name) };
             let Pattern::Fio(fio) = &worker.pattern else { panic!("{} is fio's", pattern.name) };

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use seekwise::Bounds;
-use seekwise_lab::cut::file_losses::Count;
-use seekwise_lab::cut::{Losses, Report, When, blame, plot};
+use seekwise::MemoryBound;
+use seekwise_lab::cut::file_losses::LossCount;
+use seekwise_lab::cut::{ClassLosses, CutReport, CutTime, blame, plot};
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::progress::Line;
 use crate::screen::{self, wrapped};
 use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
@@ -20,7 +20,7 @@ use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
 const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
-pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome {
+pub fn power_cut(args: &args::PowerCutArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
     choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
     args.pictures.admit(args.force)?;
     let setup = args.on.setup(&args.job);
@@ -35,15 +35,15 @@ pub fn power_cut(args: &args::PowerCut, bounds: &Bounds, json: bool) -> Outcome 
     } else {
         print(&text(&title, &cut.when, &cut.report, cut.stack(), &args.columns.names)?)?;
     }
-    Ok(if cut.report.promise_kept { Answer::Done } else { Answer::No })
+    Ok(if cut.report.promise_kept { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
-fn when(args: &args::PowerCut) -> When {
+fn when(args: &args::PowerCutArgs) -> CutTime {
     match args.after {
-        None if args.shutdown => When::Off(args.cuts),
-        Some(pause) => When::After { cuts: args.cuts, pause },
-        None if args.at.is_empty() => When::Random(args.cuts),
-        None => When::At(args.at.iter().map(|&span| Instant::ZERO + span).collect()),
+        None if args.shutdown => CutTime::Off(args.cuts),
+        Some(pause) => CutTime::After { cuts: args.cuts, pause },
+        None if args.at.is_empty() => CutTime::Random(args.cuts),
+        None => CutTime::At(args.at.iter().map(|&span| Instant::ZERO + span).collect()),
     }
 }
 
@@ -66,7 +66,7 @@ fn headed() -> Table {
 }
 
 /// A row: what is counted of files or of operations.
-type Row<'a> = (&'static str, &'a Count);
+type Row<'a> = (&'static str, &'a LossCount);
 
 fn headed_files() -> Table {
     let mut left = table(["a mount would find", "cuts", "mean", "most", "the first"]);
@@ -76,7 +76,7 @@ fn headed_files() -> Table {
 }
 
 /// What is counted of files and operations, where the job has any.
-fn rows(report: &Report) -> Vec<Row<'_>> {
+fn rows(report: &CutReport) -> Vec<Row<'_>> {
     let (Some(files), Some(operations)) = (&report.files, &report.operations) else { return Vec::new() };
     let mut rows = vec![
         ("files promised to stay: lost", &files.promised_lost),
@@ -96,7 +96,7 @@ fn rows(report: &Report) -> Vec<Row<'_>> {
     rows
 }
 
-fn files_table(report: &Report) -> Option<Table> {
+fn files_table(report: &CutReport) -> Option<Table> {
     let rows = rows(report);
     let mut left = headed_files();
     for (name, count) in &rows {
@@ -107,14 +107,20 @@ fn files_table(report: &Report) -> Option<Table> {
     (!rows.is_empty()).then_some(left)
 }
 
-fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[String]) -> Result<String, Failure> {
+fn text(
+    title: &str,
+    when: &CutTime,
+    report: &CutReport,
+    stack: &Stack,
+    columns: &[String],
+) -> Result<String, CommandError> {
     let width = screen::width();
-    let Report { cuts, elapsed_s, writes, flushes, .. } = report;
+    let CutReport { cuts, elapsed_s, writes, flushes, .. } = report;
     let place = match when {
-        When::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
-        When::At(_) => format!("of a run of {elapsed_s:.3} s"),
-        When::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
-        When::Off(_) => "in order, each after the end of a run".to_owned(),
+        CutTime::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
+        CutTime::At(_) => format!("of a run of {elapsed_s:.3} s"),
+        CutTime::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
+        CutTime::Off(_) => "in order, each after the end of a run".to_owned(),
     };
     let mut losses = headed();
     for (name, side) in
@@ -128,7 +134,7 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
     let heading = format!(
         "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
         match when {
-            When::Off(_) => plural(u64::from(*cuts), "power-off", "power-offs"),
+            CutTime::Off(_) => plural(u64::from(*cuts), "power-off", "power-offs"),
             _ => plural(u64::from(*cuts), "cut", "cuts"),
         }
     );
@@ -145,7 +151,7 @@ fn text(title: &str, when: &When, report: &Report, stack: &Stack, columns: &[Str
     Ok(text)
 }
 
-fn row(name: &str, losses: &Losses) -> Vec<String> {
+fn row(name: &str, losses: &ClassLosses) -> Vec<String> {
     let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
     let mut row = vec![
         name.to_owned(),
@@ -168,8 +174,8 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
 }
 
 /// What the figures mean.
-fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
-    let mut words = vec![if let When::Off(_) = when { shutdown(report) } else { verdict(report) }];
+fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
+    let mut words = vec![if let CutTime::Off(_) = when { shutdown(report) } else { verdict(report) }];
     words.extend(files(report));
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
@@ -207,8 +213,8 @@ fn words(report: &Report, when: &When, stack: &Stack) -> Vec<String> {
 }
 
 /// What was lost by switching off in order, which should lose nothing.
-fn shutdown(report: &Report) -> String {
-    let Report { cuts, acknowledged_lost: lost, .. } = report;
+fn shutdown(report: &CutReport) -> String {
+    let CutReport { cuts, acknowledged_lost: lost, .. } = report;
     match lost.writes {
         0 => "Switched off in order: nothing acknowledged was lost.".to_owned(),
         _ => format!(
@@ -221,7 +227,7 @@ fn shutdown(report: &Report) -> String {
 }
 
 /// What became of files, in a sentence; nothing of a job without.
-fn files(report: &Report) -> Option<String> {
+fn files(report: &CutReport) -> Option<String> {
     let (files, operations) = (report.files.as_ref()?, report.operations.as_ref()?);
     let cuts = report.cuts;
     let (file, operation) = (&files.promised_lost, &operations.promised_lost);
@@ -236,7 +242,7 @@ fn files(report: &Report) -> Option<String> {
         ),
     };
     let neither = match &files.in_neither_place {
-        Count { count: 0, .. } => String::new(),
+        LossCount { count: 0, .. } => String::new(),
         count => format!(" At {} cuts files were in neither place.", count.cuts_with_loss),
     };
     let why = match (file.count + operation.count > 0, report.promised_lost.writes) {
@@ -247,7 +253,7 @@ fn files(report: &Report) -> Option<String> {
         _ => "",
     };
     let allowed = match &files.unpromised_lost {
-        Count { count: 0, .. } => String::new(),
+        LossCount { count: 0, .. } => String::new(),
         count => format!(
             " At {} cuts files were lost that nobody had promised: in the system's memory or the drive's buffer.",
             count.cuts_with_loss
@@ -262,7 +268,7 @@ fn loses_rows(stack: &Stack) -> bool {
 }
 
 /// Who broke promises, up to whose they are: `The drive broke its`.
-fn broke(report: &Report) -> String {
+fn broke(report: &CutReport) -> String {
     let levels: BTreeSet<&str> = report.broken_by.iter().map(|blamed| blamed.level.as_str()).collect();
     let who = match levels.len() {
         0 => "the stack".to_owned(),
@@ -273,7 +279,7 @@ fn broke(report: &Report) -> String {
 }
 
 /// By which settings, in a sentence.
-fn by(report: &Report) -> String {
+fn by(report: &CutReport) -> String {
     match report.broken_by.as_slice() {
         [] => String::new(),
         blamed => format!(" By: {}.", blame::settings(blamed)),
@@ -281,8 +287,8 @@ fn by(report: &Report) -> String {
 }
 
 /// Whether the stack kept its word, and what it never promised.
-fn verdict(report: &Report) -> String {
-    let Report { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
+fn verdict(report: &CutReport) -> String {
+    let CutReport { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if broken.writes > 0 {
         let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
             (true, _) => "flushed",
@@ -312,7 +318,7 @@ fn verdict(report: &Report) -> String {
 }
 
 /// What became of the sector under the head.
-fn head(report: &Report) -> String {
+fn head(report: &CutReport) -> String {
     let torn = &report.torn;
     match report.cut_sector {
         "finished" => "The sector under the head was finished, as the profile says: none was torn.".to_owned(),

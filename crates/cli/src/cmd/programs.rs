@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::screen::{self, wrapped};
 use crate::tables;
 
 /// Lists them, or shows one.
-pub fn programs(args: &args::Named, json: bool) -> Outcome {
+pub fn programs(args: &args::NamedArgs, json: bool) -> CommandResult {
     let all = program::programs();
     if let Some(name) = &args.name {
         return match program::named(name) {
@@ -25,24 +25,24 @@ pub fn programs(args: &args::Named, json: bool) -> Outcome {
     }
     if json {
         print_json(&all.iter().map(shown_json).collect::<Vec<_>>())?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let mut table = tables::table(["program", "an operation is", "what it is"]);
     for program in all {
         table.add_row([program.name.as_str(), program.operation, &program.title]);
     }
     print(&format!("{table}\n\n{}", wrapped(HOW, screen::width())))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// How they are used.
 const HOW: &str = "A scene names one under [program.NAME]; `seekwise init scene` writes one. `seekwise programs NAME` shows the \
                    figures of one, each of which a scene may set otherwise (program.NAME.KEY).";
 
-fn one(program: &ProgramFile, json: bool) -> Outcome {
+fn one(program: &ProgramFile, json: bool) -> CommandResult {
     if json {
         print_json(&shown_json(program))?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let mut table = tables::table(["figure", "value", "kind", "source"]);
     for figure in &program.figures {
@@ -57,7 +57,7 @@ fn one(program: &ProgramFile, json: bool) -> Outcome {
         wrapped(&program.title, screen::width()),
         wrapped(&does, screen::width())
     ))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 fn shown_json(program: &ProgramFile) -> Value {

@@ -3,12 +3,12 @@
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 
 /// Runs the command.
 #[cfg(target_os = "linux")]
-pub fn restore(args: &args::Restore, as_json: bool) -> Outcome {
-    use crate::exit::Failure;
+pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
+    use crate::exit::CommandError;
     use seekwise_os::kernel::debris::clear;
     use seekwise_os::real::settings::restore;
     // What it is of: under which word JSON has it, and its name.
@@ -25,17 +25,17 @@ pub fn restore(args: &args::Restore, as_json: bool) -> Outcome {
         print(&lines.collect::<Vec<_>>().join("\n"))?;
     }
     match all.iter().filter(|it| it.3).count() {
-        0 => Ok(Answer::Done),
-        failed => Err(Failure::new(format!("{failed} of {} could not be put back or taken away", all.len()))),
+        0 => Ok(CommandAnswer::Done),
+        failed => Err(CommandError::new(format!("{failed} of {} could not be put back or taken away", all.len()))),
     }
 }
 
 /// No device is set, and nothing mounted, on other systems.
 #[cfg(not(target_os = "linux"))]
-pub fn restore(_: &args::Restore, as_json: bool) -> Outcome {
+pub fn restore(_: &args::RestoreArgs, as_json: bool) -> CommandResult {
     match as_json {
         true => print_json(&Vec::<serde_json::Value>::new())?,
         false => print("Nothing is left of any run: devices are set on Linux alone.")?,
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }

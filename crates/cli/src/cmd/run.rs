@@ -5,35 +5,35 @@ mod slow;
 mod text;
 mod trace;
 
-use seekwise::run::{Options, Runnable};
-use seekwise::{Bounds, fio_output};
-use seekwise_lab::made::Program;
-use seekwise_lab::plan::Prepared;
-use seekwise_lab::run::{Measured, Response, RunRecord, SCHEMA};
+use seekwise::run::{PreparedRun, RunOptions};
+use seekwise::{MemoryBound, fio_output};
+use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::run::{MeasuredRun, Response, RunRecord, SCHEMA};
 use seekwise_model::time::Span;
 use seekwise_run::work::Work;
 
-use self::slow::SlowOnes;
-use self::text::{Wanted, text};
+use self::slow::SlowRequests;
+use self::text::{TextOptions, text};
 use super::{print, print_json, study, warn};
-use crate::args::{self, Format};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::args::{self, ResultFormat};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::{csv_cell, say, shown_json};
 use crate::progress::Line;
 use crate::screen;
 
 /// Runs the command.
-pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
+pub fn run(args: &args::RunArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
     let format = format(args.format, json)?;
     check(args, format)?;
     let setup = args.on.setup(&args.job);
-    let runnable = Runnable::new(&setup)?;
+    let runnable = PreparedRun::new(&setup)?;
     warn(&runnable.prepared.warnings);
     of_workers(format, &runnable.prepared)?;
     of_files(args, &runnable.prepared)?;
-    let options = Options { log: args.log.as_deref(), out: args.out.as_deref(), force: args.force, bounds: *bounds };
+    let options = RunOptions { log: args.log.as_deref(), out: args.out.as_deref(), force: args.force, bounds: *bounds };
     let line = args.out.as_deref().map_or_else(Line::new, |out| Line::keeping(out, study::go_on(out)));
-    let mut slow = args.slow.map(|least| SlowOnes::new(Span::from_nanos(least.nanos)));
+    let mut slow = args.slow.map(|least| SlowRequests::new(Span::from_nanos(least.nanos)));
     let result = runnable.run(&options, &line, &mut |record| {
         if let Some(slow) = &mut slow {
             slow.take(record);
@@ -49,32 +49,32 @@ pub fn run(args: &args::Run, bounds: &Bounds, json: bool) -> Outcome {
         }
         _ => say(format!("Again: seekwise run {} --seed {}", setup.words(), setup.seed)),
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// The result in the form that is wanted.
 fn show(
-    args: &args::Run,
-    format: Format,
-    prepared: &Prepared,
-    measured: &Measured,
+    args: &args::RunArgs,
+    format: ResultFormat,
+    prepared: &PreparedCell,
+    measured: &MeasuredRun,
     record: &RunRecord,
-    slow: Option<SlowOnes>,
-) -> Result<(), Failure> {
+    slow: Option<SlowRequests>,
+) -> Result<(), CommandError> {
     match format {
-        Format::Json => {
+        ResultFormat::Json => {
             let mut value = serde_json::to_value(record).expect("a record has no keys but strings");
-            let Program { version, build } = Program::this();
+            let ProgramVersion { version, build } = ProgramVersion::this();
             (value["version"], value["build"]) = (version.into(), build.into());
             if let Some(slow) = &slow {
                 value["slow"] = slow.json();
             }
             print_json(&value)
         }
-        Format::FioJson => print(&shown_json(&fio_output::write(prepared, measured))),
-        Format::Csv => print(&csv(record)),
-        Format::Text => {
-            let wanted = Wanted { columns: &args.columns.names, plot: args.plot, width: screen::width() };
+        ResultFormat::FioJson => print(&shown_json(&fio_output::write(prepared, measured))),
+        ResultFormat::Csv => print(&csv(record)),
+        ResultFormat::Text => {
+            let wanted = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::width() };
             let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
             let slow = slow.map_or(String::new(), |slow| slow.text(wanted.width));
             print(&(text(record, measured, made_on, &wanted)? + &slow))
@@ -83,20 +83,20 @@ fn show(
 }
 
 /// An error where arguments do not go together.
-fn check(args: &args::Run, format: Format) -> Result<(), Failure> {
-    if (args.plot || !args.columns.names.is_empty()) && format != Format::Text {
-        return Err(Failure::new("--plot and --columns need --format text"));
+fn check(args: &args::RunArgs, format: ResultFormat) -> Result<(), CommandError> {
+    if (args.plot || !args.columns.names.is_empty()) && format != ResultFormat::Text {
+        return Err(CommandError::new("--plot and --columns need --format text"));
     }
-    if args.slow.is_some() && !matches!(format, Format::Text | Format::Json) {
-        return Err(Failure::new("--slow: not supported in this format; expected text or json"));
+    if args.slow.is_some() && !matches!(format, ResultFormat::Text | ResultFormat::Json) {
+        return Err(CommandError::new("--slow: not supported in this format; expected text or json"));
     }
     text::check(&args.columns.names)
 }
 
 /// An error where fio's form is asked for of work that has no jobs.
-fn of_workers(format: Format, prepared: &Prepared) -> Result<(), Failure> {
-    match format == Format::FioJson && prepared.job.workers().is_empty() {
-        true => Err(Failure::new(
+fn of_workers(format: ResultFormat, prepared: &PreparedCell) -> Result<(), CommandError> {
+    match format == ResultFormat::FioJson && prepared.job.workers().is_empty() {
+        true => Err(CommandError::new(
             "--format fio-json: a scene, session or trace has no fio jobs; expected text, json or csv",
         )),
         false => Ok(()),
@@ -104,23 +104,23 @@ fn of_workers(format: Format, prepared: &Prepared) -> Result<(), Failure> {
 }
 
 /// An error where `--force` has no file to overwrite.
-fn of_files(args: &args::Run, prepared: &Prepared) -> Result<(), Failure> {
+fn of_files(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), CommandError> {
     match args.force && args.out.is_none() && args.log.is_none() && prepared.logs.is_empty() {
-        true => Err(Failure::new("--force: there is nothing to overwrite; expected --out or --log as well")),
+        true => Err(CommandError::new("--force: there is nothing to overwrite; expected --out or --log as well")),
         false => Ok(()),
     }
 }
 
 /// The form that is asked for, by `--format` or by `--json`.
-fn format(given: Option<Format>, json: bool) -> Result<Format, Failure> {
+fn format(given: Option<ResultFormat>, json: bool) -> Result<ResultFormat, CommandError> {
     match given {
-        Some(format) if json && format != Format::Json => {
+        Some(format) if json && format != ResultFormat::Json => {
             let name = clap::ValueEnum::to_possible_value(&format).map_or(String::new(), |it| it.get_name().to_owned());
             let why = "they conflict; expected one of them";
-            Err(Failure::new(format!("--json and --format {name}: {why}")))
+            Err(CommandError::new(format!("--json and --format {name}: {why}")))
         }
         Some(format) => Ok(format),
-        None => Ok(if json { Format::Json } else { Format::Text }),
+        None => Ok(if json { ResultFormat::Json } else { ResultFormat::Text }),
     }
 }
 

@@ -12,31 +12,31 @@ use seekwise_model::block::{Device, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_os::bytes::{Bytes, Platters};
-use seekwise_os::live::ways::Measured;
-use seekwise_os::live::{Disk, Inbox, Message, Passed, Plan, Recorder, Room};
+use seekwise_os::bytes::{BlankPattern, Bytes};
+use seekwise_os::live::ways::DoorRecorder;
+use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 use seekwise_os::nbd::Export;
-use seekwise_os::null::{Answering, Null};
+use seekwise_os::null::{NullDevice, NullPlace};
 #[cfg(target_os = "linux")]
-use seekwise_os::serve::fuse::Folder;
-use seekwise_os::serve::{Address, Doors, FILE, path_cost, serve as serve_to};
+use seekwise_os::serve::fuse::FuseFolder;
+use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve as serve_to};
 use seekwise_run::receipt::Receipt;
 use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt;
 use crate::output::say;
 use crate::tables;
-use seekwise::Bounds;
+use seekwise::MemoryBound;
 use seekwise::reading::spoken;
 use seekwise::setup;
 
 /// Runs the command.
-pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
+pub fn serve(args: &args::ServeArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
     if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
              socket, or --expose",
             address.uri()
@@ -46,14 +46,14 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
     let content = content(args, bytes)?;
-    let export = Export { fast_zeroes: args.target == Null::NAME, ..Export::of(&limits, about) };
+    let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::of(&limits, about) };
     let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
     let control = control(args);
-    let doors = Doors::open(args.nbd.as_ref(), control.as_deref()).map_err(|error| {
-        let which = args.nbd.as_ref().map_or("--control".to_owned(), Address::uri);
-        Failure::new(format!("{which}: {error}"))
+    let doors = ServerSockets::open(args.nbd.as_ref(), control.as_deref()).map_err(|error| {
+        let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::uri);
+        CommandError::new(format!("{which}: {error}"))
     })?;
-    let uri = doors.address().map(Address::uri);
+    let uri = doors.address().map(ListenAddress::uri);
     let file = args.fuse.as_deref().map(|folder| folder.join(FILE));
     let places = uri.clone().into_iter().chain(file.as_ref().map(|file| file.display().to_string()));
     let places = places.collect::<Vec<_>>().join(" and ");
@@ -61,11 +61,11 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     if let Some(control) = &control {
         say(format!("Orders: seekwise disk power cut --control {}", control.display()));
     }
-    let path = path_cost().map_err(|error| Failure::new(format!("the cost of a connection: {error}")))?;
-    let disk = Disk::new(device, content, args.speed, plan(args)).along(path);
+    let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    let disk = LiveDisk::new(device, content, args.speed, plan(args)).along(path);
     let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
-    let room = Room::within(bounds.memory(), args.max_clients);
-    let room = room.map_err(|why| Failure::new(format!("--max-memory: {why}")))?;
+    let room = MemoryRoom::within(bounds.memory(), args.max_clients);
+    let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
     let disk = disk.within(room).admitting(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let _note = note(args, control.as_deref());
@@ -74,20 +74,20 @@ pub fn serve(args: &args::Serve, bounds: &Bounds, json: bool) -> Outcome {
     let receipt = serve_to(disk, export, doors, |inbox| {
         folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
         match &folder {
-            Some(Err(_)) => drop(inbox.send(Message::Stop)),
+            Some(Err(_)) => drop(inbox.send(DiskMessage::Stop)),
             _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), inbox),
         }
     });
     let unmounted = folder.transpose()?.map_or(Ok(()), Mounted::end);
-    let receipt = receipt.map_err(Failure::new)?;
-    let failed = child.transpose().map_err(Failure::new)?.and_then(|running| running.join().ok()).unwrap_or(false);
+    let receipt = receipt.map_err(CommandError::new)?;
+    let failed = child.transpose().map_err(CommandError::new)?.and_then(|running| running.join().ok()).unwrap_or(false);
     match json {
         true => print_json(&as_json(args, &receipt))?,
         false => print(&text(&receipt))?,
     }
     unmounted?;
     let late = receipt.bottleneck().is_some();
-    Ok(if failed || args.strict && late { Answer::No } else { Answer::Done })
+    Ok(if failed || args.strict && late { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// What is served.
@@ -100,11 +100,11 @@ struct Served {
 }
 
 impl Served {
-    fn of(args: &args::Serve) -> Result<Served, Failure> {
-        if args.target == Null::NAME {
+    fn of(args: &args::ServeArgs) -> Result<Served, CommandError> {
+        if args.target == NullPlace::NAME {
             setup::nothing_set(&args.set)?;
             let about = "answers at once: what Seekwise costs itself".to_owned();
-            return Ok(Served { device: Box::new(Answering::new()), stack: None, about });
+            return Ok(Served { device: Box::new(NullDevice::new()), stack: None, about });
         }
         let (stack, warnings) = setup::stack(&args.target, &args.set)?;
         warn(&warnings);
@@ -120,9 +120,9 @@ fn lacking(stack: &Stack) -> u64 {
 }
 
 /// Changes at instants of a run have no place where there is no run.
-fn fits(stack: &Stack) -> Result<(), Failure> {
+fn fits(stack: &Stack) -> Result<(), CommandError> {
     if let Some(change) = stack.changes.first() {
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "`{}` changes during a run, and nothing is run here; expected `seekwise disk set {}={}` when it is time",
             change.key, change.key, change.value
         )));
@@ -131,11 +131,11 @@ fn fits(stack: &Stack) -> Result<(), Failure> {
 }
 
 /// What the disk holds at first.
-fn content(args: &args::Serve, bytes: u64) -> Result<Bytes, Failure> {
+fn content(args: &args::ServeArgs, bytes: u64) -> Result<Bytes, CommandError> {
     let platters = args.image.as_deref().map(|path| image(path, bytes, args.base.is_some())).transpose()?;
     let content = Bytes::on(platters.unwrap_or_default());
     let Some(path) = &args.base else { return Ok(content) };
-    let wrong = |what: String| Failure::new(format!("--base {}: {what}", path.display()));
+    let wrong = |what: String| CommandError::new(format!("--base {}: {what}", path.display()));
     let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let length = base.metadata().map_err(|error| wrong(error.to_string()))?.len();
     if length > bytes {
@@ -146,38 +146,48 @@ fn content(args: &args::Serve, bytes: u64) -> Result<Bytes, Failure> {
 
 /// A folder with the disk as a file.
 #[cfg(target_os = "linux")]
-struct Mounted(PathBuf, Folder);
+struct Mounted(PathBuf, FuseFolder);
 
 #[cfg(target_os = "linux")]
 impl Mounted {
-    fn at(path: &Path, export: &Export, room: Room, measured: &Measured, inbox: Inbox) -> Result<Mounted, Failure> {
-        let mounted = Folder::mount(path, export, room.callers(), inbox);
-        let mounted = mounted.map_err(|error| Failure::new(format!("--fuse {}: {error}", path.display())))?;
+    fn at(
+        path: &Path,
+        export: &Export,
+        room: MemoryRoom,
+        measured: &DoorRecorder,
+        inbox: Inbox,
+    ) -> Result<Mounted, CommandError> {
+        let mounted = FuseFolder::mount(path, export, room.callers(), inbox);
+        let mounted = mounted.map_err(|error| CommandError::new(format!("--fuse {}: {error}", path.display())))?;
         Ok(Mounted(path.to_owned(), mounted.measured(path, measured)))
     }
 
-    fn end(self) -> Result<(), Failure> {
+    fn end(self) -> Result<(), CommandError> {
         let Mounted(path, folder) = self;
         let path = path.display();
         folder.unmount().map_err(|error| {
-            Failure::new(format!("--fuse {path}: {error}; still in use: run `losetup -d`, then `umount -l {path}`"))
+            CommandError::new(format!(
+                "--fuse {path}: {error}; still in use: run `losetup -d`, then `umount -l {path}`"
+            ))
         })
     }
 }
 
 /// A note of what is left where this is killed: it goes when the disk has ended.
 #[cfg(target_os = "linux")]
-fn note(args: &args::Serve, control: Option<&Path>) -> seekwise_os::kernel::debris::Note {
-    use seekwise_os::kernel::debris::{Made, Note};
-    let disk =
-        args.nbd.as_ref().and_then(|address| if let Address::Unix(path) = address { Some(&**path) } else { None });
-    let sockets = [disk, control].into_iter().flatten().map(|path| Made::Socket(path.to_owned()));
-    Note::write(&args.fuse.iter().cloned().map(Made::Fuse).chain(sockets).collect::<Vec<_>>())
+fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise_os::kernel::debris::DebrisNote {
+    use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
+    let disk = args
+        .nbd
+        .as_ref()
+        .and_then(|address| if let ListenAddress::Unix(path) = address { Some(&**path) } else { None });
+    let sockets = [disk, control].into_iter().flatten().map(|path| DebrisItem::Socket(path.to_owned()));
+    DebrisNote::write(&args.fuse.iter().cloned().map(DebrisItem::Fuse).chain(sockets).collect::<Vec<_>>())
 }
 
 /// What is left goes with the program.
 #[cfg(not(target_os = "linux"))]
-fn note(_: &args::Serve, _: Option<&Path>) {}
+fn note(_: &args::ServeArgs, _: Option<&Path>) {}
 
 /// No folder: it is Linux's.
 #[cfg(not(target_os = "linux"))]
@@ -185,18 +195,18 @@ struct Mounted;
 
 #[cfg(not(target_os = "linux"))]
 impl Mounted {
-    fn at(path: &Path, _: &Export, _: Room, _: &Measured, _: Inbox) -> Result<Mounted, Failure> {
-        Err(Failure::new(format!("--fuse {}: only supported on Linux; expected --nbd", path.display())))
+    fn at(path: &Path, _: &Export, _: MemoryRoom, _: &DoorRecorder, _: Inbox) -> Result<Mounted, CommandError> {
+        Err(CommandError::new(format!("--fuse {}: only supported on Linux; expected --nbd", path.display())))
     }
 
-    fn end(self) -> Result<(), Failure> {
+    fn end(self) -> Result<(), CommandError> {
         Ok(())
     }
 }
 
 /// The file of the platters: made if it is not there, and nobody else's meanwhile.
-fn image(path: &Path, bytes: u64, is_new: bool) -> Result<Platters, Failure> {
-    let wrong = |what: String| Failure::new(format!("--image {}: {what}", path.display()));
+fn image(path: &Path, bytes: u64, is_new: bool) -> Result<BlankPattern, CommandError> {
+    let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
     let file = opened.map_err(|error| wrong(error.to_string()))?;
     if file.try_lock().is_err() {
@@ -210,34 +220,34 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<Platters, Failure> {
         return Err(wrong(format!("has {length} bytes; expected {bytes}, the size of the disk, or a new file")));
     }
     file.set_len(bytes).map_err(|error| wrong(error.to_string()))?;
-    Ok(Platters::File(file))
+    Ok(BlankPattern::File(file))
 }
 
 /// Writes what passes to a file, which there is not yet.
-fn recorder(path: &Path, args: &args::Serve) -> Result<Recorder, Failure> {
-    let wrong = |error: io::Error| Failure::new(format!("--record {}: {error}", path.display()));
+fn recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, CommandError> {
+    let wrong = |error: io::Error| CommandError::new(format!("--record {}: {error}", path.display()));
     let mut out = BufWriter::new(File::create_new(path).map_err(wrong)?);
     let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
     let made_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
     out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes()).map_err(wrong)?;
     Ok(Box::new(move |passed| match passed {
-        Passed::Request(entry) => out.write_all(recording::line(entry).as_bytes()),
-        Passed::Order(at, words) => out.write_all(recording::order(at, words).as_bytes()),
-        Passed::End => out.flush(),
+        RecorderEvent::Request(entry) => out.write_all(recording::line(entry).as_bytes()),
+        RecorderEvent::Order(at, words) => out.write_all(recording::order(at, words).as_bytes()),
+        RecorderEvent::End => out.flush(),
     }))
 }
 
-fn control(args: &args::Serve) -> Option<PathBuf> {
+fn control(args: &args::ServeArgs) -> Option<PathBuf> {
     let beside = || {
-        let socket = if let Some(Address::Unix(path)) = &args.nbd { Some(path) } else { args.fuse.as_ref() };
+        let socket = if let Some(ListenAddress::Unix(path)) = &args.nbd { Some(path) } else { args.fuse.as_ref() };
         socket.map(|path| PathBuf::from(format!("{}.control", path.display().to_string().trim_end_matches('/'))))
     };
     args.control.clone().or_else(beside)
 }
 
-fn plan(args: &args::Serve) -> Option<Plan> {
-    let after = args.cut_after.map(|after| Plan::At(Instant::from_nanos(after.nanos)));
-    after.or(args.cut_at_flush.map(Plan::Flush)).or(args.cut_at_write.map(Plan::Write))
+fn plan(args: &args::ServeArgs) -> Option<CutPlan> {
+    let after = args.cut_after.map(|after| CutPlan::At(Instant::from_nanos(after.nanos)));
+    after.or(args.cut_at_flush.map(CutPlan::Flush)).or(args.cut_at_write.map(CutPlan::Write))
 }
 
 /// Whether a command failed, once it has ended.
@@ -245,14 +255,14 @@ type Running = thread::JoinHandle<bool>;
 
 /// Lets a signal end it in order, and starts the command of --run, with whose end it ends.
 fn begin(
-    args: &args::Serve,
+    args: &args::ServeArgs,
     [uri, file]: [Option<String>; 2],
     control: Option<&Path>,
     inbox: Inbox,
 ) -> Option<io::Result<Running>> {
     let stop = inbox.clone();
     interrupt::hold().end_with(move || {
-        let _ = stop.send(Message::Stop);
+        let _ = stop.send(DiskMessage::Stop);
     });
     let (program, arguments) = args.command.split_first()?;
     let mut command = Command::new(program);
@@ -265,14 +275,14 @@ fn begin(
     }
     let child = command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")));
     if child.is_err() {
-        let _ = inbox.send(Message::Stop);
+        let _ = inbox.send(DiskMessage::Stop);
     }
     Some(child.map(|child| thread::spawn(move || wait(child, &inbox))))
 }
 
 fn wait(mut child: Child, inbox: &Inbox) -> bool {
     let failed = !child.wait().is_ok_and(|status| status.success());
-    let _ = inbox.send(Message::Stop);
+    let _ = inbox.send(DiskMessage::Stop);
     failed
 }
 
@@ -352,7 +362,7 @@ fn machine(receipt: &Receipt) -> String {
     text
 }
 
-fn as_json(args: &args::Serve, receipt: &Receipt) -> serde_json::Value {
+fn as_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
     let mut value = json!({
         "target": args.target,
         "seed": args.seed,

@@ -3,7 +3,7 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::flatten;
-use seekwise_formats::study::review::{Part, Review};
+use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_formats::study::{Factor, Study, parse};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::demand;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table};
 use seekwise::bounds;
@@ -23,7 +23,7 @@ use seekwise::reading;
 const PROBED: usize = 4;
 
 /// Lists them, or shows one.
-pub fn studies(args: &args::Named, json: bool) -> Outcome {
+pub fn studies(args: &args::NamedArgs, json: bool) -> CommandResult {
     if let Some(name) = &args.name {
         return match REVIEWS.iter().find(|(known, _)| known == name) {
             Some(&(name, text)) => review(name, text, json),
@@ -36,7 +36,7 @@ pub fn studies(args: &args::Named, json: bool) -> Outcome {
     let others = others.map(|&(name, text)| Listed::study(name, text)).collect::<Result<Vec<_>, _>>()?;
     if json {
         print_json(&reviews.iter().chain(&others).map(Listed::json).collect::<Vec<_>>())?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let mut table = listed();
     for study in reviews.iter().chain(&others) {
@@ -44,7 +44,7 @@ pub fn studies(args: &args::Named, json: bool) -> Outcome {
         study.parts.iter().for_each(|part| part.row(&mut table, "  "));
     }
     print(&table.to_string())?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// A study or a review, as it is listed.
@@ -59,7 +59,7 @@ struct Listed {
 }
 
 impl Listed {
-    fn study(name: &str, text: &str) -> Result<Listed, Failure> {
+    fn study(name: &str, text: &str) -> Result<Listed, CommandError> {
         let study = parse(name, text)?;
         let cells = plan::cells(&study);
         let inputs = reading::inputs();
@@ -74,11 +74,11 @@ impl Listed {
         Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
     }
 
-    fn review(name: &str, text: &str) -> Result<Listed, Failure> {
+    fn review(name: &str, text: &str) -> Result<Listed, CommandError> {
         let Review { title, question, part, .. } = Review::parse(name, text)?;
-        let find = |part: &Part| {
+        let find = |part: &ReviewPart| {
             let known = BUILT_IN.iter().find(|(known, _)| *known == part.study);
-            let &(name, text) = known.ok_or_else(|| Failure::new(format!("{name}: no study `{}`", part.study)))?;
+            let &(name, text) = known.ok_or_else(|| CommandError::new(format!("{name}: no study `{}`", part.study)))?;
             Listed::study(name, text)
         };
         let parts = part.iter().map(find).collect::<Result<Vec<_>, _>>()?;
@@ -116,14 +116,14 @@ fn about(seconds: f64) -> String {
 }
 
 /// Shows a review: what it is about, and its parts.
-fn review(name: &str, text: &str, json: bool) -> Outcome {
+fn review(name: &str, text: &str, json: bool) -> CommandResult {
     let listed_review = Listed::review(name, text)?;
     let review = Review::parse(name, text)?;
     if json {
         let mut value = listed_review.json();
         value["introduction"] = review.paragraphs().collect::<Vec<_>>().into();
         print_json(&value)?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let prose = |text: &str| wrapped(text, screen::width());
     print(&format!("{}\n\n{}", prose(&format!("{name}: {}", review.title)), prose(&review.question)))?;
@@ -136,7 +136,7 @@ fn review(name: &str, text: &str, json: bool) -> Outcome {
     let (runs, takes) = (listed_review.runs, about(listed_review.takes));
     print(&prose(&format!("{runs} runs; on one core they take about {takes} here, as their first requests do.")))?;
     print(&format!("Run it: seekwise study {name} --out {name}"))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// What a study will run.
@@ -149,7 +149,7 @@ struct Extent {
 }
 
 /// Shows the study of that name.
-fn one(name: &str, json: bool) -> Outcome {
+fn one(name: &str, json: bool) -> CommandResult {
     let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
         let fault = Diagnostic::at(name, 0, "no built-in study with that name");
         return Err(fault.nearest_to(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0)).into());
@@ -160,11 +160,11 @@ fn one(name: &str, json: bool) -> Outcome {
         true => print_json(&as_json(name, &study, &extent))?,
         false => print(&shown(name, &study, &extent))?,
     }
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// Each cell runs as often as the others.
-fn extent(name: &str, text: &str, study: &Study) -> Result<Extent, Failure> {
+fn extent(name: &str, text: &str, study: &Study) -> Result<Extent, CommandError> {
     let planned = planned::plan_file(name, text)?;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| demand::extent(&cell.job)).collect();
     let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();

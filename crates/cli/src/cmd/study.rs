@@ -6,29 +6,29 @@ mod text;
 use std::path::Path;
 
 use seekwise::shell::quoted;
-use seekwise::study::{Options, Outcome as Came, Studied, again};
-use seekwise::{Bounds, results};
+use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, again};
+use seekwise::{MemoryBound, results};
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::output::say;
 use crate::progress::Line;
 
 /// Runs the command.
-pub fn study(args: &args::Study, bounds: &Bounds, json: bool) -> Outcome {
+pub fn study(args: &args::StudyArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
     let goes_on = args.resume && results::says(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
-    let &args::Study { resume, force, threads, .. } = args;
-    let options = Options { folder: out, resume, force, bounds: *bounds, threads };
+    let &args::StudyArgs { resume, force, threads, .. } = args;
+    let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads };
     let columns = &args.columns.names[..];
     // A user who asks for columns asks for tables.
-    let said = Said { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
+    let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
     let opened = seekwise::study::open(&args.study, &options)?;
     match &opened {
-        seekwise::study::Begun::Study(opened) => text::check(&opened.planned.study, columns)?,
-        seekwise::study::Begun::Review(_) => review::check(columns)?,
+        seekwise::study::PendingStudy::Study(opened) => text::check(&opened.planned.study, columns)?,
+        seekwise::study::PendingStudy::Review(_) => review::check(columns)?,
     }
     let line = Line::keeping(out, go_on(out));
     let came = opened.finish(&options, &line)?;
@@ -47,7 +47,7 @@ pub fn go_on(folder: &Path) -> String {
 
 /// How it is said what came out.
 #[derive(Clone, Copy)]
-pub struct Said<'a> {
+pub struct StudyOutput<'a> {
     /// As JSON.
     pub json: bool,
     /// A claim that does not hold is a "no".
@@ -59,9 +59,10 @@ pub struct Said<'a> {
 }
 
 /// Says what came out.
-pub fn finish(studied: &Studied, out: &Path, said: Said<'_>) -> Outcome {
+pub fn finish(studied: &StudyResult, out: &Path, said: StudyOutput<'_>) -> CommandResult {
     let evidence = studied.evidence();
-    let held: Vec<Held> = evidence.claims().iter().map(|claim| Held::of(&claim.claim.id, claim.reproduced())).collect();
+    let held: Vec<ClaimStatus> =
+        evidence.claims().iter().map(|claim| ClaimStatus::of(&claim.claim.id, claim.reproduced())).collect();
     let line = held_line(&held);
     if said.json {
         print_json(&studied.summary())?;
@@ -73,24 +74,24 @@ pub fn finish(studied: &Studied, out: &Path, said: Said<'_>) -> Outcome {
         line.iter().try_for_each(|line| print(line))?;
     }
     let fails = said.strict && held.iter().any(|claim| claim.holds == Some(false));
-    Ok(if fails || studied.is_refused() { Answer::No } else { Answer::Done })
+    Ok(if fails || studied.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// Whether a claim holds; nothing where it has no answer.
-pub struct Held<'a> {
+pub struct ClaimStatus<'a> {
     id: &'a str,
     holds: Option<bool>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> ClaimStatus<'a> {
     /// What came of the claim `id`.
-    pub fn of(id: &'a str, holds: Option<bool>) -> Held<'a> {
-        Held { id, holds }
+    pub fn of(id: &'a str, holds: Option<bool>) -> ClaimStatus<'a> {
+        ClaimStatus { id, holds }
     }
 }
 
 /// How many claims hold, and which do not; nothing where there is none.
-pub fn held_line(claims: &[Held<'_>]) -> Option<String> {
+pub fn held_line(claims: &[ClaimStatus<'_>]) -> Option<String> {
     let ids = |holds| claims.iter().filter(|claim| claim.holds == holds).map(|claim| claim.id).collect::<Vec<_>>();
     let (yes, no, open) = (ids(Some(true)), ids(Some(false)), ids(None));
     let mut line = match (yes.len(), claims.len()) {
@@ -115,7 +116,7 @@ mod tests {
     #[test]
     fn the_last_line_counts_claims() {
         let line = |claims: &[(&str, Option<bool>)]| {
-            held_line(&claims.iter().map(|(id, holds)| Held::of(id, *holds)).collect::<Vec<_>>())
+            held_line(&claims.iter().map(|(id, holds)| ClaimStatus::of(id, *holds)).collect::<Vec<_>>())
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(line(&[]), None);

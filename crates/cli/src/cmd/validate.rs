@@ -1,11 +1,11 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
-use seekwise::validate::{Options, Timing, Validated};
-use seekwise_lab::validate::{Errors, Samples, Validation, plot, quantile};
+use seekwise::validate::{Timing, ValidationOptions, ValidationResult};
+use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, plot, quantile};
 
 use super::{print, print_json};
-use crate::args::{self, Replay};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::args::{self, ReplayTiming};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::progress::Line;
 use crate::screen::{self, wrapped};
@@ -16,20 +16,22 @@ const SHARES: [(f64, &str); 7] =
     [(0.01, "1 %"), (0.1, "10 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %"), (0.99, "99 %")];
 
 /// Runs the command.
-pub fn validate(args: &args::Validate, json: bool) -> Outcome {
+pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     choose(&mut headed().each_mut(), &args.columns.names)?;
     if args.force && !args.pictures.any() && args.log.is_none() {
-        return Err(Failure::new("--force: there is nothing to replace; expected --svg, --png or --log beside it"));
+        return Err(CommandError::new(
+            "--force: there is nothing to replace; expected --svg, --png or --log beside it",
+        ));
     }
     args.pictures.admit(args.force)?;
     let timing = match args.replay {
-        Replay::Think => Timing::Think,
-        Replay::Arrival => Timing::Arrival,
+        ReplayTiming::Think => Timing::Think,
+        ReplayTiming::Arrival => Timing::Arrival,
     };
     let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
-    let options = Options { drive, set, timing, seed: args.seed, log, force: args.force };
+    let options = ValidationOptions { drive, set, timing, seed: args.seed, log, force: args.force };
     let line = Line::new();
-    let Validated { drive, samples, errors } = seekwise::validate::validate(&args.trace, &options, &line)?;
+    let ValidationResult { drive, samples, errors } = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
     args.pictures.write(|| plot::svg(&drive.title, &samples))?;
     if json {
@@ -37,16 +39,16 @@ pub fn validate(args: &args::Validate, json: bool) -> Outcome {
     } else {
         print(&text(&drive.title, &errors, &samples, &args.columns.names)?)?;
     }
-    Ok(args.at_most.map_or(Answer::Done, |limit| answer(&errors, limit)))
+    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(&errors, limit)))
 }
 
 /// "No" where a demerit is above `limit` percent; says which.
-fn answer(found: &Validation, limit: f64) -> Answer {
-    let mut answer = Answer::Done;
+fn answer(found: &Validation, limit: f64) -> CommandAnswer {
+    let mut answer = CommandAnswer::Done;
     for (name, errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         if errors.n > 0 && errors.demerit_percent > limit {
             say(format!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent));
-            answer = Answer::No;
+            answer = CommandAnswer::No;
         }
     }
     answer
@@ -67,7 +69,12 @@ fn headed() -> [Table; 2] {
     [errors, quantiles]
 }
 
-fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) -> Result<String, Failure> {
+fn text(
+    title: &str,
+    found: &Validation,
+    samples: &ResponseSamples,
+    columns: &[String],
+) -> Result<String, CommandError> {
     let [mut errors, mut quantiles] = headed();
     for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         errors.add_row(row(name, side));
@@ -91,7 +98,7 @@ fn text(title: &str, found: &Validation, samples: &Samples, columns: &[String]) 
     Ok(format!("{}\n\n{}\n\n{}", wrapped(title, width), errors.draw(width), quantiles.draw(width)))
 }
 
-fn row(name: &str, errors: &Errors) -> [String; 7] {
+fn row(name: &str, errors: &ResponseErrors) -> [String; 7] {
     if errors.n == 0 {
         return [name, "0", "–", "–", "–", "–", "–"].map(str::to_owned);
     }

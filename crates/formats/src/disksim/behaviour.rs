@@ -1,8 +1,8 @@
 //! Buffer, firmware, overheads and bus of a `disksim_disk`, and the parameters that the model has no counterpart for.
 
-use super::fields::Fields;
-use super::syntax::{At, Block, Errors};
-use super::write::Text;
+use super::fields::ParameterFields;
+use super::syntax::{Errors, ParameterBlock, SourcePosition};
+use super::write::ProfileWriter;
 
 /// Keys of a `disksim_disk`.
 pub(super) const DISK: &[&str] = &[
@@ -80,7 +80,11 @@ const LONGEST: f64 = 10_000.0;
 
 const TRACE: &str = "DiskSim destages a cached write at once";
 
-pub(super) fn behaviour(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Errors> {
+pub(super) fn behaviour(
+    disk: &ParameterFields<'_>,
+    buses: &[&ParameterBlock],
+    text: &mut ProfileWriter,
+) -> Result<(), Errors> {
     cache(disk, text)?;
     firmware(disk, text)?;
     overheads(disk, text)?;
@@ -90,11 +94,11 @@ pub(super) fn behaviour(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) ->
     left_over(disk, text)
 }
 
-fn yes(disk: &Fields<'_>, key: &str) -> Result<bool, Errors> {
+fn yes(disk: &ParameterFields<'_>, key: &str) -> Result<bool, Errors> {
     Ok(disk.number_or(key, -1.0, 9.0, 0.0)? != 0.0)
 }
 
-fn cache(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+fn cache(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     let segments = disk.whole("Number of buffer segments", 0, 4096)?;
     let size = disk.whole("Segment size (in blks)", 0, 1 << 24)?;
     let writes = disk.number_or("Maximum number of write segments", 0.0, 4096.0, 1.0)? as u64;
@@ -111,7 +115,7 @@ fn cache(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     read_ahead(disk, size, text)
 }
 
-fn read_ahead(disk: &Fields<'_>, segment: u64, text: &mut Text) -> Result<(), Errors> {
+fn read_ahead(disk: &ParameterFields<'_>, segment: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
     let key = "Buffer continuous read";
     let until = match disk.whole(key, 0, 4)? {
         0 => None,
@@ -138,7 +142,7 @@ fn read_ahead(disk: &Fields<'_>, segment: u64, text: &mut Text) -> Result<(), Er
     Ok(())
 }
 
-fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+fn firmware(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     let depth = disk.number_or("Max queue length", 0.0, 1e6, 1.0)?.clamp(1.0, 256.0) as u64;
     text.section("firmware");
     text.given("depth", depth, disk.at("Max queue length"), "Max queue length");
@@ -146,7 +150,7 @@ fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     let key = "Immediate buffer read";
     text.given("zero_latency", yes(disk, key)?, disk.at(key), key);
     let scheduler = disk.block("Scheduler")?;
-    let fields = Fields::of(scheduler, &[]);
+    let fields = ParameterFields::of(scheduler, &[]);
     let key = "Scheduling policy";
     let (policy, exact) = match fields.whole(key, 1, 40)? {
         1 => ("fcfs", true),
@@ -169,7 +173,7 @@ fn firmware(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
     Ok(())
 }
 
-fn overheads(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+fn overheads(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     let scale = disk.number_or("Time scale for overheads", 0.0, 1000.0, 1.0)?;
     let part = |key: &str| Ok::<f64, Errors>(disk.number_or(key, 0.0, LONGEST, 0.0)? * scale);
     let each = part("Per-request overhead time")?;
@@ -205,13 +209,13 @@ fn rounded(ms: f64) -> f64 {
 }
 
 /// The transfer time of a sector is that of the slowest of drive, buses and controller.
-fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Errors> {
+fn link(disk: &ParameterFields<'_>, buses: &[&ParameterBlock], text: &mut ProfileWriter) -> Result<(), Errors> {
     let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
     text.section("link");
     for (name, key) in [("rate_mb_s", "Read block transfer time"), ("write_rate_mb_s", "Write block transfer time")] {
         let (mut slowest, mut at, mut which) = (own, disk.at("Bulk sector transfer time"), "Bulk sector transfer time");
         for bus in buses {
-            let fields = Fields::of(bus, &[]);
+            let fields = ParameterFields::of(bus, &[]);
             for key in [key, "Bulk sector transfer time"] {
                 let ms = fields.number_or(key, 0.0, 100.0, 0.0)?;
                 if ms > slowest {
@@ -250,10 +254,10 @@ fn link(disk: &Fields<'_>, buses: &[&Block], text: &mut Text) -> Result<(), Erro
 }
 
 /// A delay of buses or controllers that the model's link does not have.
-fn slow_start<'a>(buses: &[&'a Block]) -> Option<(&'a At, &'static str)> {
+fn slow_start<'a>(buses: &[&'a ParameterBlock]) -> Option<(&'a SourcePosition, &'static str)> {
     buses.iter().find_map(|bus| {
         ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {
-            let ms = Fields::of(bus, &[]).number_or(key, 0.0, LONGEST, 0.0).unwrap_or(0.0);
+            let ms = ParameterFields::of(bus, &[]).number_or(key, 0.0, LONGEST, 0.0).unwrap_or(0.0);
             (ms > 0.0).then(|| (&bus.get(key).expect("it has a value").at, key))
         })
     })
@@ -297,7 +301,7 @@ const LEFT: &[(&str, &[f64], &str)] = &[
     ("Avg sectors per cylinder", &[], "only used to estimate distances"),
 ];
 
-fn left_over(disk: &Fields<'_>, text: &mut Text) -> Result<(), Errors> {
+fn left_over(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     for &(key, quiet, why) in LEFT {
         let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
         let active = !quiet.is_empty() && !quiet.contains(&value);

@@ -1,24 +1,24 @@
 //! The values of a block by key: numbers in range, words, lists and blocks, with located errors; and its
 //! unknown keys.
 
-use super::syntax::{At, Block, Entry, Errors, Value, short, shown};
-use super::write::Text;
+use super::syntax::{Errors, ParameterBlock, ParameterEntry, ParameterValue, SourcePosition, short, shown};
+use super::write::ProfileWriter;
 use crate::diagnostic::Diagnostic;
 
 /// A block with its known keys.
-pub(super) struct Fields<'a> {
-    pub(super) block: &'a Block,
+pub(super) struct ParameterFields<'a> {
+    pub(super) block: &'a ParameterBlock,
     known: &'static [&'static str],
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(block: &'a Block, known: &'static [&'static str]) -> Fields<'a> {
-        Fields { block, known }
+impl<'a> ParameterFields<'a> {
+    pub(super) fn of(block: &'a ParameterBlock, known: &'static [&'static str]) -> ParameterFields<'a> {
+        ParameterFields { block, known }
     }
 
     /// Unknown keys of the block: an error if one is close to a missing key, and thus probably
     /// a misspelling, otherwise a warning.
-    pub(super) fn unknown(&self, text: &mut Text) -> Errors {
+    pub(super) fn unknown(&self, text: &mut ProfileWriter) -> Errors {
         let known = |key: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(key));
         let lacking = || self.known.iter().copied().filter(|key| self.block.get(key).is_none());
         let mut errors = Vec::new();
@@ -37,7 +37,7 @@ impl<'a> Fields<'a> {
         errors
     }
 
-    pub(super) fn entry(&self, key: &str) -> Result<&'a Entry, Errors> {
+    pub(super) fn entry(&self, key: &str) -> Result<&'a ParameterEntry, Errors> {
         self.block.get(key).ok_or_else(|| {
             let what = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
             let fault = self.block.at.says(format!("`{}` lacks this parameter", short(what))).key(key);
@@ -47,10 +47,10 @@ impl<'a> Fields<'a> {
         })
     }
 
-    pub(super) fn block(&self, key: &str) -> Result<&'a Block, Errors> {
+    pub(super) fn block(&self, key: &str) -> Result<&'a ParameterBlock, Errors> {
         let entry = self.entry(key)?;
         match &entry.value {
-            Value::Block(block) => Ok(block),
+            ParameterValue::Block(block) => Ok(block),
             _ => Err(vec![entry.at.says("is not a block").key(key)]),
         }
     }
@@ -59,7 +59,7 @@ impl<'a> Fields<'a> {
     pub(super) fn number(&self, key: &str, low: f64, high: f64) -> Result<f64, Errors> {
         let entry = self.entry(key)?;
         match &entry.value {
-            Value::Number(number, _) if (low..=high).contains(number) => Ok(*number),
+            ParameterValue::Number(number, _) if (low..=high).contains(number) => Ok(*number),
             value => Err(vec![wrong(&entry.at, key, value, &format!("a number from {low} to {high}"))]),
         }
     }
@@ -81,10 +81,10 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn word(&self, key: &str) -> Result<(&'a str, &'a At), Errors> {
+    pub(super) fn word(&self, key: &str) -> Result<(&'a str, &'a SourcePosition), Errors> {
         let entry = self.entry(key)?;
         match &entry.value {
-            Value::Word(word) => Ok((word, &entry.at)),
+            ParameterValue::Word(word) => Ok((word, &entry.at)),
             value => Err(vec![wrong(&entry.at, key, value, "a word")]),
         }
     }
@@ -92,23 +92,23 @@ impl<'a> Fields<'a> {
     /// A list of numbers; empty if the key is missing.
     pub(super) fn numbers(&self, key: &str) -> Result<Vec<f64>, Errors> {
         let Some(entry) = self.block.get(key) else { return Ok(Vec::new()) };
-        let Value::List(values) = &entry.value else {
+        let ParameterValue::List(values) = &entry.value else {
             return Err(vec![wrong(&entry.at, key, &entry.value, "a list of numbers")]);
         };
-        let number = |value: &Value| match value {
-            Value::Number(number, _) => Ok(*number),
+        let number = |value: &ParameterValue| match value {
+            ParameterValue::Number(number, _) => Ok(*number),
             other => Err(vec![wrong(&entry.at, key, other, "a list of numbers")]),
         };
         values.iter().map(number).collect()
     }
 
     /// The place of a key, for sources and errors.
-    pub(super) fn at(&self, key: &str) -> &'a At {
+    pub(super) fn at(&self, key: &str) -> &'a SourcePosition {
         self.block.get(key).map_or(&self.block.at, |entry| &entry.at)
     }
 }
 
 /// The error about an invalid value.
-pub(super) fn wrong(at: &At, key: &str, value: &Value, expected: &str) -> Diagnostic {
+pub(super) fn wrong(at: &SourcePosition, key: &str, value: &ParameterValue, expected: &str) -> Diagnostic {
     at.says(format!("{} is invalid", shown(value))).key(key).expected(expected)
 }

@@ -23,10 +23,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::fields::Fields;
-use super::slots::{Hole, MOST_CYLINDERS, sectors, written};
-use super::syntax::{Errors, Value, shown};
-use super::write::{Text, share};
+use super::fields::ParameterFields;
+use super::slots::{MOST_CYLINDERS, SlotHole, sectors, written};
+use super::syntax::{Errors, ParameterValue, shown};
+use super::write::{ProfileWriter, share};
 
 const GENERATION_1: &[&str] =
     &["LBN-to-PBN mapping scheme", "Sparing scheme used", "Rangesize for sparing", "Skew units", "Zones"];
@@ -46,7 +46,7 @@ const ZONE: &[&str] = &[
 ];
 
 /// Writes the geometry, and returns the number of cylinders.
-pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors> {
+pub(super) fn layout(model: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<u32, Errors> {
     let heads = model.whole("Number of data surfaces", 1, 64)?;
     let cylinders = model.whole("Number of cylinders", 1, MOST_CYLINDERS)?;
     let block = model.block("Layout Model")?;
@@ -54,7 +54,7 @@ pub(super) fn layout(model: &Fields<'_>, text: &mut Text) -> Result<u32, Errors>
     text.inferred("physical_sector", 512, "DiskSim's blocks are sectors of 512 bytes");
     text.given("heads", heads, model.at("Number of data surfaces"), "Number of data surfaces");
     let end = match block.kind.as_str() {
-        "dm_layout_g1" => generation_1(&Fields::of(block, GENERATION_1), heads, model, text)?,
+        "dm_layout_g1" => generation_1(&ParameterFields::of(block, GENERATION_1), heads, model, text)?,
         "dm_layout_g4" => super::layout_g4::layout(block, model, text)?,
         "dm_layout_g2" => {
             let fault = block.at.says("its block map cannot be read").key("dm_layout_g2");
@@ -125,27 +125,32 @@ struct Rules {
 #[derive(Default)]
 struct Laid {
     rows: Vec<String>,
-    holes: Vec<Hole>,
+    holes: Vec<SlotHole>,
     remaps: Vec<(u64, u64)>,
     cylinders: u64,
     slots: u64,
 }
 
-fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut Text) -> Result<u64, Errors> {
+fn generation_1(
+    fields: &ParameterFields<'_>,
+    heads: u64,
+    model: &ParameterFields<'_>,
+    text: &mut ProfileWriter,
+) -> Result<u64, Errors> {
     let mut errors = fields.unknown(text);
     let mapping = fields.whole("LBN-to-PBN mapping scheme", 0, 2)?;
     let scheme = scheme(fields)?;
     let rules = Rules { mapping, scheme, heads, revolutions: revolutions(fields, false)? };
     let entry = fields.entry("Zones")?;
-    let Value::List(values) = &entry.value else {
+    let ParameterValue::List(values) = &entry.value else {
         return Err(vec![entry.at.says("is not a list").key("Zones").expected("[ dm_layout_g1_zone { … }, … ]")]);
     };
     let mut laid = Laid::default();
     for value in values {
-        let Value::Block(block) = value else {
+        let ParameterValue::Block(block) = value else {
             return Err(vec![entry.at.says(format!("{} is not a zone", shown(value))).key("Zones")]);
         };
-        let fields = Fields::of(block, ZONE);
+        let fields = ParameterFields::of(block, ZONE);
         errors.extend(fields.unknown(text));
         lay(&fields, rules, &mut laid, text)?;
     }
@@ -173,7 +178,7 @@ fn generation_1(fields: &Fields<'_>, heads: u64, model: &Fields<'_>, text: &mut 
 }
 
 /// Appends a zone to the layout.
-fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> Result<(), Errors> {
+fn lay(fields: &ParameterFields<'_>, rules: Rules, laid: &mut Laid, text: &mut ProfileWriter) -> Result<(), Errors> {
     let mut zone = zone(fields, laid.cylinders, rules, text)?;
     let tracks = (zone.last + 1 - zone.first) * rules.heads;
     // Slips and defects are slots or tracks.
@@ -205,7 +210,7 @@ fn lay(fields: &Fields<'_>, rules: Rules, laid: &mut Laid, text: &mut Text) -> R
 }
 
 /// Whether skews are in revolutions; the setting of a zone overrides that of the layout.
-fn revolutions(fields: &Fields<'_>, otherwise: bool) -> Result<bool, Errors> {
+fn revolutions(fields: &ParameterFields<'_>, otherwise: bool) -> Result<bool, Errors> {
     if fields.block.get("Skew units").is_none() {
         return Ok(otherwise);
     }
@@ -219,11 +224,11 @@ fn revolutions(fields: &Fields<'_>, otherwise: bool) -> Result<bool, Errors> {
     }
 }
 
-fn shifted(hole: &Hole, by: u64) -> Hole {
+fn shifted(hole: &SlotHole, by: u64) -> SlotHole {
     [hole[0] + by, hole[1], hole[2], hole[3]]
 }
 
-fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
+fn scheme(fields: &ParameterFields<'_>) -> Result<Scheme, Errors> {
     // Only one scheme has ranges; the others ignore the value.
     let range = || fields.number_or("Rangesize for sparing", 1.0, 1e6, 1.0);
     let plain = |unit| Scheme { unit, front: false, tracks: false, to_end: false, spares: true, slips: true };
@@ -243,7 +248,7 @@ fn scheme(fields: &Fields<'_>) -> Result<Scheme, Errors> {
     })
 }
 
-fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result<Zone, Errors> {
+fn zone(fields: &ParameterFields<'_>, next: u64, rules: Rules, text: &mut ProfileWriter) -> Result<Zone, Errors> {
     let first = fields.whole("First cylinder number", 0, MOST_CYLINDERS - 1)?;
     let last = fields.whole("Last cylinder number", 0, MOST_CYLINDERS - 1)?;
     let (key, at) = ("First cylinder number", fields.at("First cylinder number"));
@@ -275,7 +280,7 @@ fn zone(fields: &Fields<'_>, next: u64, rules: Rules, text: &mut Text) -> Result
 }
 
 /// The slips, sorted and without duplicates.
-fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
+fn slips(fields: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<Vec<u64>, Errors> {
     let (key, numbers) = ("slips", fields.numbers("slips")?);
     if let Some(strange) = numbers.iter().find(|number| !is_slot(number)) {
         let fault = fields.at(key).says(format!("{strange} is not a slot")).key(key);
@@ -297,7 +302,7 @@ fn slips(fields: &Fields<'_>, text: &mut Text) -> Result<Vec<u64>, Errors> {
 }
 
 /// Drops slips beyond the zone.
-fn keep_inside(fields: &Fields<'_>, slips: &mut Vec<u64>, end: u64, text: &mut Text) {
+fn keep_inside(fields: &ParameterFields<'_>, slips: &mut Vec<u64>, end: u64, text: &mut ProfileWriter) {
     if let Some(&last) = slips.last().filter(|&&last| last >= end) {
         let all = slips.len();
         slips.retain(|&slip| slip < end);
@@ -311,7 +316,7 @@ fn is_slot(number: &f64) -> bool {
 }
 
 /// Pairs of a defect and its replacement, without duplicates; a pair of equals has no effect.
-fn pairs(fields: &Fields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
+fn pairs(fields: &ParameterFields<'_>) -> Result<Vec<(u64, u64)>, Errors> {
     let numbers = fields.numbers("defects")?;
     if !numbers.iter().all(is_slot) || numbers.len() % 2 != 0 {
         let fault = fields.at("defects").says("they are not pairs").key("defects");
@@ -361,7 +366,13 @@ struct Places {
 }
 
 /// The remapped slots, in the numbering of the zone. A defect without a free spare stays in its place.
-fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text: &mut Text) -> BTreeMap<u64, u64> {
+fn remaps(
+    fields: &ParameterFields<'_>,
+    zone: &Zone,
+    places: Places,
+    holes: &[SlotHole],
+    text: &mut ProfileWriter,
+) -> BTreeMap<u64, u64> {
     let slots = |place: u64| (place * places.slots..).take(places.slots as usize);
     let empty = |slot: u64| holes.iter().any(|hole| covers(hole, slot));
     let (mut remaps, mut taken, mut stay) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
@@ -385,13 +396,13 @@ fn remaps(fields: &Fields<'_>, zone: &Zone, places: Places, holes: &[Hole], text
     remaps
 }
 
-fn covers(&[first, length, period, times]: &Hole, slot: u64) -> bool {
+fn covers(&[first, length, period, times]: &SlotHole, slot: u64) -> bool {
     let time = slot.saturating_sub(first).checked_div(period).unwrap_or(0).min(times);
     slot >= first && slot - first - time * period < length
 }
 
 /// The holes of a zone of `tracks`, in the numbering of the zone.
-fn zone_holes(fields: &Fields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Result<Vec<Hole>, Errors> {
+fn zone_holes(fields: &ParameterFields<'_>, zone: &Zone, rules: Rules, tracks: u64) -> Result<Vec<SlotHole>, Errors> {
     let slots = tracks * zone.spt;
     let scheme = rules.scheme;
     let scale = if scheme.tracks { zone.spt } else { 1 };
@@ -462,7 +473,7 @@ fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)
 }
 
 /// Leaves the given number of usable slots empty at the start.
-fn front(fields: &Fields<'_>, zone: &Zone, holes: &mut Vec<Hole>, slots: u64) -> Result<(), Errors> {
+fn front(fields: &ParameterFields<'_>, zone: &Zone, holes: &mut Vec<SlotHole>, slots: u64) -> Result<(), Errors> {
     if zone.front == 0 {
         return Ok(());
     }

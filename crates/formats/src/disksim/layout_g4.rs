@@ -7,10 +7,10 @@
 //! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders
 //! starts at its highest; its rotation still follows the order of blocks.
 
-use super::fields::Fields;
+use super::fields::ParameterFields;
 use super::slots::{MOST_CYLINDERS, list, repeated, sectors, written};
-use super::syntax::{Block, Errors, Value};
-use super::write::{Text, share};
+use super::syntax::{Errors, ParameterBlock, ParameterValue};
+use super::write::{ProfileWriter, share};
 use crate::diagnostic::Diagnostic;
 
 /// More runs than any drive has tracks on a surface.
@@ -43,9 +43,13 @@ enum What {
 /// A run of tracks: surface, first cylinder, tracks (negative: inwards first), sectors per track, angle, skew.
 struct Run(u64, i64, i64, u64, f64, f64);
 
-pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Result<u64, Errors> {
+pub(super) fn layout(
+    block: &ParameterBlock,
+    model: &ParameterFields<'_>,
+    text: &mut ProfileWriter,
+) -> Result<u64, Errors> {
     let one = |error: Diagnostic| vec![error];
-    let errors = Fields::of(block, &["TP", "IDX", "Slips", "Remaps"]).unknown(text);
+    let errors = ParameterFields::of(block, &["TP", "IDX", "Slips", "Remaps"]).unknown(text);
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -91,7 +95,7 @@ pub(super) fn layout(block: &Block, model: &Fields<'_>, text: &mut Text) -> Resu
 }
 
 /// Checks that each row starts where the previous one ends, and repeats something of its own length.
-fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
+fn consistent(block: &ParameterBlock, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
     let at = block.get("IDX").map_or(&block.at, |entry| &entry.at);
     let held = |index: &Vec<Row>| index.last().map_or(0, |row| row.first + row.blocks * row.times);
     for (number, index) in indices.iter().enumerate() {
@@ -117,20 +121,20 @@ fn consistent(block: &Block, indices: &[Vec<Row>]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn figure(value: Option<&Value>) -> Option<f64> {
+fn figure(value: Option<&ParameterValue>) -> Option<f64> {
     match value {
-        Some(Value::Number(number, _)) => Some(*number),
+        Some(ParameterValue::Number(number, _)) => Some(*number),
         _ => None,
     }
 }
 
-fn whole(value: Option<&Value>) -> Option<u64> {
+fn whole(value: Option<&ParameterValue>) -> Option<u64> {
     figure(value).filter(|n| *n >= 0.0 && n.fract() == 0.0 && *n < 1e15).map(|n| n as u64)
 }
 
 /// Sectors per track of each pattern: three numbers, the first and last sector in use and the total.
-fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
-    let pattern = |chunk: &[Value]| {
+fn patterns(block: &ParameterBlock) -> Result<Vec<u64>, Diagnostic> {
+    let pattern = |chunk: &[ParameterValue]| {
         let [first, last, spt] = [0, 1, 2].map(|place| whole(chunk.get(place)));
         spt.filter(|&spt| first == Some(0) && last == spt.checked_sub(1) && spt > 0)
     };
@@ -145,15 +149,15 @@ fn patterns(block: &Block) -> Result<Vec<u64>, Diagnostic> {
     patterns.map(|(index, chunk)| pattern(chunk).ok_or_else(|| fault(index))).collect()
 }
 
-fn rows(block: &Block, index: &Value, patterns: &[u64]) -> Result<Vec<Row>, Diagnostic> {
+fn rows(block: &ParameterBlock, index: &ParameterValue, patterns: &[u64]) -> Result<Vec<Row>, Diagnostic> {
     let fault = |what: &str| block.at.says(what).key("IDX").expected("rows of eleven figures");
-    let Value::List(values) = index else { return Err(fault("an index is not a list")) };
+    let ParameterValue::List(values) = index else { return Err(fault("an index is not a list")) };
     let mut rows = Vec::new();
     let mut rest = values.as_slice();
     while !rest.is_empty() {
         let length = match rest.get(8) {
-            Some(Value::Word(word)) if word == "TRACK" => 11,
-            Some(Value::Word(word)) if word == "IDX" => 10,
+            Some(ParameterValue::Word(word)) if word == "TRACK" => 11,
+            Some(ParameterValue::Word(word)) if word == "IDX" => 10,
             _ => return Err(fault("a row has no TRACK or IDX in its ninth place")),
         };
         let row = rest.get(..length).and_then(|row| one_row(row, patterns));
@@ -163,7 +167,7 @@ fn rows(block: &Block, index: &Value, patterns: &[u64]) -> Result<Vec<Row>, Diag
     Ok(rows)
 }
 
-fn one_row(row: &[Value], patterns: &[u64]) -> Option<Row> {
+fn one_row(row: &[ParameterValue], patterns: &[u64]) -> Option<Row> {
     let long = |place: usize| figure(row.get(place)).filter(|n| n.fract() == 0.0 && n.abs() < 1e9).map(|n| n as i64);
     let share = |place: usize| figure(row.get(place)).filter(|n| (0.0..=1.0).contains(n)).map(|n| n % 1.0);
     let blocks = whole(row.get(3)).filter(|&blocks| blocks > 0)?;
@@ -189,7 +193,7 @@ fn one_row(row: &[Value], patterns: &[u64]) -> Option<Row> {
 
 /// The runs in one repetition of a row.
 fn band(
-    block: &Block,
+    block: &ParameterBlock,
     indices: &[Vec<Row>],
     row: &Row,
     depth: usize,
@@ -248,10 +252,10 @@ fn zone(row: &Row, next: i64, runs: &[Run]) -> String {
 }
 
 /// Slips as slots and lengths: sorted, disjoint, and within the existing slots.
-fn slips(block: &Block, slots: u64, text: &mut Text) -> Result<Vec<(u64, u64)>, Diagnostic> {
+fn slips(block: &ParameterBlock, slots: u64, text: &mut ProfileWriter) -> Result<Vec<(u64, u64)>, Diagnostic> {
     let key = "Slips";
     let at = block.get(key).map_or(&block.at, |entry| &entry.at);
-    let pair = |pair: &[Value]| Some((whole(pair.first())?, whole(pair.get(1)).filter(|&length| length > 0)?));
+    let pair = |pair: &[ParameterValue]| Some((whole(pair.first())?, whole(pair.get(1)).filter(|&length| length > 0)?));
     let pairs: Option<Vec<(u64, u64)>> = list(block, key)?.chunks(2).map(pair).collect();
     let mut pairs =
         pairs.ok_or_else(|| at.says("they are not pairs").key(key).expected("slot, length; whole numbers"))?;

@@ -3,9 +3,9 @@
 //! The mechanical models agree on these rules: a head switch and a seek overlap, and the longer one counts; a write adds its
 //! settle time to a seek or a head switch.
 
-use super::fields::Fields;
-use super::syntax::{At, Errors, Files};
-use super::write::Text;
+use super::fields::ParameterFields;
+use super::syntax::{Errors, SourceFiles, SourcePosition};
+use super::write::ProfileWriter;
 
 mod table;
 
@@ -40,17 +40,17 @@ struct Curves {
 
 /// Writes the mechanics; the minimum positioning time of a write is a parameter of the whole drive.
 pub(super) fn mechanics(
-    disk: &Fields<'_>,
-    model: &Fields<'_>,
+    disk: &ParameterFields<'_>,
+    model: &ParameterFields<'_>,
     cylinders: u32,
-    files: Files<'_>,
-    text: &mut Text,
+    files: SourceFiles<'_>,
+    text: &mut ProfileWriter,
 ) -> Result<(), Errors> {
     let block = model.block("Mechanical Model")?;
     if block.kind != "dm_mech_g1" {
         return Err(vec![block.at.says("unknown mechanical model").key(&block.kind).expected("dm_mech_g1")]);
     }
-    let fields = Fields::of(block, MECHANICS);
+    let fields = ParameterFields::of(block, MECHANICS);
     let errors = fields.unknown(text);
     if !errors.is_empty() {
         return Err(errors);
@@ -80,7 +80,7 @@ fn rows(points: &[(u32, f64)]) -> Vec<String> {
     points.iter().map(|(distance, ms)| format!("[{distance}, {ms}]")).collect()
 }
 
-fn left_over(fields: &Fields<'_>, text: &mut Text) {
+fn left_over(fields: &ParameterFields<'_>, text: &mut ProfileWriter) {
     let error = fields.number_or("Percent error in rpms", -100.0, 100.0, 0.0).unwrap_or(0.0);
     text.leave(
         fields.block,
@@ -105,7 +105,12 @@ fn left_over(fields: &Fields<'_>, text: &mut Text) {
     }
 }
 
-fn curves(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text) -> Result<Curves, Errors> {
+fn curves(
+    fields: &ParameterFields<'_>,
+    cylinders: u32,
+    files: SourceFiles<'_>,
+    text: &mut ProfileWriter,
+) -> Result<Curves, Errors> {
     const FORMS: [&str; 6] = ["extracted", "linear", "curve", "constant", "hpl", "hplplus10"];
     let (form, at) = fields.word("Seek type")?;
     let time = |key: &str| fields.number(key, 0.0, LONGEST);
@@ -137,7 +142,7 @@ fn curves(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text
     }
 }
 
-fn rising(fields: &Fields<'_>, short: f64, long: f64) -> Result<(), Errors> {
+fn rising(fields: &ParameterFields<'_>, short: f64, long: f64) -> Result<(), Errors> {
     if short <= long {
         return Ok(());
     }
@@ -149,7 +154,7 @@ fn rising(fields: &Fields<'_>, short: f64, long: f64) -> Result<(), Errors> {
 }
 
 /// Lee's formula through three figures: `a √(d-1) + b (d-1) + single` (DiskSim manual 4.0, section on seek models).
-fn lee(fields: &Fields<'_>, cylinders: u32) -> Result<Curves, Errors> {
+fn lee(fields: &ParameterFields<'_>, cylinders: u32) -> Result<Curves, Errors> {
     let time = |key: &str| fields.number(key, 0.0, LONGEST);
     let (single, average) = (time("Single cylinder seek time")?, time("Average seek time")?);
     let full = time("Full strobe seek time")?;
@@ -162,7 +167,7 @@ fn lee(fields: &Fields<'_>, cylinders: u32) -> Result<Curves, Errors> {
 }
 
 /// Hewlett-Packard's two parts: a root up to a distance, then a line; optionally with the first ten distances listed.
-fn hpl(fields: &Fields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Errors> {
+fn hpl(fields: &ParameterFields<'_>, cylinders: u32, with_ten: bool) -> Result<Curves, Errors> {
     let values = fields.numbers("HPL seek equation values")?;
     let at = fields.at("HPL seek equation values");
     let [bend, short, root, long, slope, single, ..] = values[..] else {
@@ -211,7 +216,12 @@ fn sampled(from: &'static str, cylinders: u32, time: impl Fn(u32) -> f64) -> Cur
 }
 
 /// A table in a separate file; missing ends are extended.
-fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut Text) -> Result<Curves, Errors> {
+fn extracted(
+    fields: &ParameterFields<'_>,
+    cylinders: u32,
+    files: SourceFiles<'_>,
+    text: &mut ProfileWriter,
+) -> Result<Curves, Errors> {
     let (name, at) = fields.word("Full seek curve")?;
     let (file, table) =
         files.beside(&at.file, name).map_err(|error| vec![at.says(format!("cannot be read: {error}")).key(name)])?;
@@ -221,7 +231,7 @@ fn extracted(fields: &Fields<'_>, cylinders: u32, files: Files<'_>, text: &mut T
         curves.read.push((row.distance, round(row.read)));
         curves.write.extend(row.write.map(|write| (row.distance, round(write))));
     }
-    let at = At { file, line: 0 };
+    let at = SourcePosition { file, line: 0 };
     if !curves.write.is_empty() && curves.write.len() != curves.read.len() {
         return Err(vec![at.says("only some distances have a write seek")]);
     }

@@ -1,18 +1,23 @@
 //! Slots without blocks, and the number of blocks: what the layouts of both generations write in the same way.
 
-use super::fields::Fields;
-use super::syntax::{Block, Errors, Value};
-use super::write::Text;
+use super::fields::ParameterFields;
+use super::syntax::{Errors, ParameterBlock, ParameterValue};
+use super::write::ProfileWriter;
 use crate::diagnostic::Diagnostic;
 
 /// A hole: first slot, slots, period, and number of repetitions.
-pub(super) type Hole = [u64; 4];
+pub(super) type SlotHole = [u64; 4];
 
 /// More cylinders than any drive has.
 pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
 
 /// Writes the number of blocks: as many as the layout holds, regardless of the stated count.
-pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut Text) -> Result<(), Errors> {
+pub(super) fn sectors(
+    model: &ParameterFields<'_>,
+    slots: u64,
+    holes: &[SlotHole],
+    text: &mut ProfileWriter,
+) -> Result<(), Errors> {
     let key = "Block count";
     let claims = match model.block.get(key) {
         Some(_) => Some(model.whole(key, 0, 1 << 40)?),
@@ -40,7 +45,7 @@ pub(super) fn sectors(model: &Fields<'_>, slots: u64, holes: &[Hole], text: &mut
 }
 
 /// A hole in the form of the profile.
-pub(super) fn written(hole: &Hole) -> String {
+pub(super) fn written(hole: &SlotHole) -> String {
     match hole {
         [first, slots, _, 0] => format!("[{first}, {slots}]"),
         [first, slots, period, times] => format!("[{first}, {slots}, {period}, {times}]"),
@@ -48,8 +53,8 @@ pub(super) fn written(hole: &Hole) -> String {
 }
 
 /// Merges identical, equally spaced holes into one with a count.
-pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
-    let mut found: Vec<Hole> = Vec::new();
+pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<SlotHole> {
+    let mut found: Vec<SlotHole> = Vec::new();
     for &(first, length) in holes {
         if let Some(last) = found.last_mut() {
             let end = last[0] + last[2] * last[3];
@@ -68,14 +73,14 @@ pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<Hole> {
         .collect()
 }
 
-fn single(hole: &Hole, time: u64) -> Hole {
+fn single(hole: &SlotHole, time: u64) -> SlotHole {
     [hole[0] + time * hole[2], hole[1], 0, 0]
 }
 
 /// A required list of a block.
-pub(super) fn list<'a>(block: &'a Block, key: &str) -> Result<&'a [Value], Diagnostic> {
+pub(super) fn list<'a>(block: &'a ParameterBlock, key: &str) -> Result<&'a [ParameterValue], Diagnostic> {
     match block.get(key).map(|entry| &entry.value) {
-        Some(Value::List(values)) => Ok(values),
+        Some(ParameterValue::List(values)) => Ok(values),
         _ => Err(block.at.says("lacks a list").key(key)),
     }
 }

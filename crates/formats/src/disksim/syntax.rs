@@ -18,13 +18,13 @@ pub(super) type Errors = Vec<Diagnostic>;
 
 /// A place in a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct SourcePosition {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
 }
 
-impl At {
+impl SourcePosition {
     /// A diagnostic about this place.
     pub fn says(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(&self.file, self.line, message)
@@ -33,47 +33,47 @@ impl At {
 
 /// A block in braces.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Block {
+pub struct ParameterBlock {
     /// Its kind, such as `disksim_disk`.
     pub kind: String,
     /// Its name; optional for nested blocks.
     pub name: String,
     /// Its keys in their order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ParameterEntry>,
     /// Its place.
-    pub at: At,
+    pub at: SourcePosition,
 }
 
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct ParameterEntry {
     /// The key, with single blanks between its words.
     pub key: String,
-    pub value: Value,
+    pub value: ParameterValue,
     /// The place of the key.
-    pub at: At,
+    pub at: SourcePosition,
 }
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum ParameterValue {
     /// A number, and how it was written.
     Number(f64, String),
     /// Any other scalar.
     Word(String),
     /// Values in brackets.
-    List(Vec<Value>),
-    Block(Block),
+    List(Vec<ParameterValue>),
+    Block(ParameterBlock),
 }
 
-impl Block {
+impl ParameterBlock {
     /// The last value of a key.
-    pub fn get(&self, key: &str) -> Option<&Entry> {
+    pub fn get(&self, key: &str) -> Option<&ParameterEntry> {
         self.entries.iter().rev().find(|entry| entry.key.eq_ignore_ascii_case(key))
     }
 
     /// All blocks of a kind, including nested ones.
-    pub fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a Block>) {
+    pub fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         if self.kind == kind {
             found.push(self);
         }
@@ -83,29 +83,29 @@ impl Block {
     }
 }
 
-impl Value {
-    fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a Block>) {
+impl ParameterValue {
+    fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         match self {
-            Value::Block(block) => block.all(kind, found),
-            Value::List(values) => values.iter().for_each(|value| value.all(kind, found)),
-            Value::Number(..) | Value::Word(_) => {}
+            ParameterValue::Block(block) => block.all(kind, found),
+            ParameterValue::List(values) => values.iter().for_each(|value| value.all(kind, found)),
+            ParameterValue::Number(..) | ParameterValue::Word(_) => {}
         }
     }
 }
 
 /// Returns the text of a sourced file, by its path relative to the first file.
-pub type Load<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
+pub type SourceLoader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
 /// The parameter files.
 #[derive(Clone, Copy)]
-pub struct Files<'a> {
+pub struct SourceFiles<'a> {
     /// The name of the first file, for messages.
     pub first: &'a str,
     /// Loads the others.
-    pub load: &'a Load<'a>,
+    pub load: &'a SourceLoader<'a>,
 }
 
-impl Files<'_> {
+impl SourceFiles<'_> {
     /// The path and text of a file that `from` names.
     pub fn beside(&self, from: &str, name: &str) -> Result<(String, String), String> {
         let folder = if from == self.first { None } else { from.rsplit_once('/').map(|(folder, _)| folder) };
@@ -117,25 +117,25 @@ impl Files<'_> {
 
 /// The contents of a file and the files that it sources.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Setup {
+pub struct DisksimSetup {
     /// The blocks, with inherited entries.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<ParameterBlock>,
     /// The names of the instantiated blocks.
     pub instantiated: Vec<String>,
     pub warnings: Vec<Diagnostic>,
 }
 
 /// Reads a file and the files that it sources.
-pub fn read(text: &str, files: Files<'_>) -> Result<Setup, Diagnostic> {
-    let mut setup = Setup::default();
+pub fn read(text: &str, files: SourceFiles<'_>) -> Result<DisksimSetup, Diagnostic> {
+    let mut setup = DisksimSetup::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     Parser { file: files.first, tokens: tokens(text), next: 0, files, depth: 0 }.items(&mut setup)?;
     Ok(setup)
 }
 
-impl Setup {
+impl DisksimSetup {
     /// Adds a block, which inherits from the block whose name is its kind.
-    fn add(&mut self, mut block: Block) {
+    fn add(&mut self, mut block: ParameterBlock) {
         if let Some(first) = self.blocks.iter().find(|other| !block.name.is_empty() && other.name == block.name) {
             let message = format!("defined again; using the one at {}:{}", first.at.file, first.at.line);
             self.warnings.push(block.at.says(message).key(short(&block.name)));
@@ -183,14 +183,14 @@ struct Parser<'a> {
     file: &'a str,
     tokens: Vec<(Token<'a>, usize)>,
     next: usize,
-    files: Files<'a>,
+    files: SourceFiles<'a>,
     depth: usize,
 }
 
 impl<'a> Parser<'a> {
-    fn at(&self) -> At {
+    fn at(&self) -> SourcePosition {
         let last = self.tokens.last().map_or(1, |token| token.1);
-        At { file: self.file.to_owned(), line: self.tokens.get(self.next).map_or(last, |token| token.1) }
+        SourcePosition { file: self.file.to_owned(), line: self.tokens.get(self.next).map_or(last, |token| token.1) }
     }
 
     fn peek(&self) -> Option<Token<'a>> {
@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
         words
     }
 
-    fn items(&mut self, setup: &mut Setup) -> Result<(), Diagnostic> {
+    fn items(&mut self, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
         while self.peek().is_some() {
             let at = self.at();
             match self.take() {
@@ -258,7 +258,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The names in `instantiate [ … ] as`.
-    fn instance(&mut self, at: &At) -> Result<String, Diagnostic> {
+    fn instance(&mut self, at: &SourcePosition) -> Result<String, Diagnostic> {
         match (self.take(), self.take()) {
             (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
             _ => Err(at
@@ -269,7 +269,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the file of the next word.
-    fn sourced(&mut self, at: &At, setup: &mut Setup) -> Result<(), Diagnostic> {
+    fn sourced(&mut self, at: &SourcePosition, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
         let Some(Token::Word(name)) = self.take() else {
             return Err(at.says("`source` without a file").expected("a file's name"));
         };
@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn block(&mut self, kind: &str, name: String, at: At) -> Result<Block, Diagnostic> {
+    fn block(&mut self, kind: &str, name: String, at: SourcePosition) -> Result<ParameterBlock, Diagnostic> {
         let what = format!("`{}`", short(if name.is_empty() { kind } else { &name }));
         self.mark('{', &what)?;
         self.depth += 1;
@@ -319,18 +319,18 @@ impl<'a> Parser<'a> {
         }
         self.next += 1;
         self.depth -= 1;
-        Ok(Block { kind: kind.to_owned(), name, entries, at })
+        Ok(ParameterBlock { kind: kind.to_owned(), name, entries, at })
     }
 
-    fn entry(&mut self) -> Result<Entry, Diagnostic> {
+    fn entry(&mut self) -> Result<ParameterEntry, Diagnostic> {
         let at = self.at();
         let key = self.words().join(" ");
         self.mark('=', &format!("`{}`", short(&key)))?;
         let value = self.value(&key)?;
-        Ok(Entry { key, value, at })
+        Ok(ParameterEntry { key, value, at })
     }
 
-    fn value(&mut self, key: &str) -> Result<Value, Diagnostic> {
+    fn value(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
         let at = self.at();
         if self.peek() == Some(Token::Mark('[')) {
             self.next += 1;
@@ -338,10 +338,10 @@ impl<'a> Parser<'a> {
         }
         if self.peek() == Some(Token::Word("source")) {
             self.next += 1;
-            let mut inner = Setup::default();
+            let mut inner = DisksimSetup::default();
             self.sourced(&at, &mut inner)?;
             return match inner.blocks.pop() {
-                Some(block) if inner.blocks.is_empty() => Ok(Value::Block(block)),
+                Some(block) if inner.blocks.is_empty() => Ok(ParameterValue::Block(block)),
                 _ => Err(at.says("the sourced file does not hold exactly one block").key(key)),
             };
         }
@@ -351,7 +351,7 @@ impl<'a> Parser<'a> {
                 let Some((kind, name)) = words.split_first() else {
                     return Err(at.says("a block without a kind").key(key));
                 };
-                Ok(Value::Block(self.block(kind, name.join(" "), at)?))
+                Ok(ParameterValue::Block(self.block(kind, name.join(" "), at)?))
             }
             Some(Token::Mark('=')) => {
                 let message = format!("`{}` runs into the next key", short(&words.join(" ")));
@@ -362,7 +362,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn list(&mut self, key: &str) -> Result<Value, Diagnostic> {
+    fn list(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(self.at().says(format!("lists are nested more than {DEEPEST} deep")).key(key));
@@ -381,14 +381,14 @@ impl<'a> Parser<'a> {
         }
         self.next += 1;
         self.depth -= 1;
-        Ok(Value::List(values))
+        Ok(ParameterValue::List(values))
     }
 }
 
-fn scalar(text: &str) -> Value {
+fn scalar(text: &str) -> ParameterValue {
     match text.parse::<f64>().ok().or_else(|| hexadecimal(text)) {
-        Some(number) if number.is_finite() => Value::Number(number, text.to_owned()),
-        _ => Value::Word(text.to_owned()),
+        Some(number) if number.is_finite() => ParameterValue::Number(number, text.to_owned()),
+        _ => ParameterValue::Word(text.to_owned()),
     }
 }
 
@@ -405,11 +405,11 @@ pub(super) fn short(text: &str) -> &str {
 }
 
 /// A value in a few words.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn shown(value: &ParameterValue) -> String {
     match value {
-        Value::Number(_, text) => short(text).to_owned(),
-        Value::Word(word) => format!("`{}`", short(word)),
-        Value::List(values) => format!("a list of {}", values.len()),
-        Value::Block(block) => format!("a block `{}`", short(&block.kind)),
+        ParameterValue::Number(_, text) => short(text).to_owned(),
+        ParameterValue::Word(word) => format!("`{}`", short(word)),
+        ParameterValue::List(values) => format!("a list of {}", values.len()),
+        ParameterValue::Block(block) => format!("a block `{}`", short(&block.kind)),
     }
 }

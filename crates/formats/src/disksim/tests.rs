@@ -27,7 +27,7 @@ Add. write settling delay = -0.25,\n Head switch time = 0.5,\n Rotation speed (i
 const SEEK: &str = "Seek distances measured: 3\n1, 1.0\n3, 2.0\n7, 4.0\n";
 
 /// The same with one change in one file.
-fn with(file: &str, from: &str, to: &str) -> Result<Import, Vec<Diagnostic>> {
+fn with(file: &str, from: &str, to: &str) -> Result<DisksimImport, Vec<Diagnostic>> {
     let change = |name: &str, text: &str| if name == file { text.replace(from, to) } else { text.to_owned() };
     let load = |name: &str| match name {
         "tiny.diskspecs" => Ok(change(name, SPECS)),
@@ -46,7 +46,7 @@ fn refused(file: &str, from: &str, to: &str, expected: &str) {
 
 /// The warnings of an import with one change in one file.
 #[track_caller]
-fn warned(file: &str, from: &str, to: &str, expected: &[&str]) -> Import {
+fn warned(file: &str, from: &str, to: &str, expected: &[&str]) -> DisksimImport {
     let found = with(file, from, to).expect("it is taken over");
     assert_eq!(found.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
     found
@@ -204,7 +204,7 @@ fn what_is_written_otherwise_is_the_same() {
     let same = |file: &str, from: &str, to: &str| assert_eq!(with(file, from, to).unwrap(), plain, "{to}");
     same("tiny.seek", "3, 2.0", "3 2.0");
     same("tiny.seek", "3, 2.0", "\t3,\t2.0");
-    let left = |found: &Import| found.toml.clone();
+    let left = |found: &DisksimImport| found.toml.clone();
     // Eight sectors back are two forth on a track of ten.
     let turned = with(
         "tiny.model",
@@ -271,7 +271,7 @@ fn an_index_of_tracks_becomes_bands_of_runs() {
 }
 
 /// Texts of a set-up's files by their paths.
-fn import_of(files: &[(&str, &str)], wanted: Option<&str>) -> Result<Import, Vec<Diagnostic>> {
+fn import_of(files: &[(&str, &str)], wanted: Option<&str>) -> Result<DisksimImport, Vec<Diagnostic>> {
     let load = |name: &str| {
         let found = files.iter().find(|file| file.0 == name);
         found.map(|file| file.1.to_owned()).ok_or_else(|| "no such file".to_owned())

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::syntax::{At, Block, shown};
+use super::syntax::{ParameterBlock, SourcePosition, shown};
 use crate::diagnostic::Diagnostic;
 
 /// A parameter that the model has no counterpart for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct UnmodelledParameter {
     pub key: String,
     pub value: String,
     /// File and line.
@@ -19,15 +19,15 @@ pub struct Left {
 }
 
 /// A profile being written, with the ignored parameters and the warnings.
-pub(super) struct Text {
+pub(super) struct ProfileWriter {
     text: String,
-    left: Vec<Left>,
+    left: Vec<UnmodelledParameter>,
     warnings: Vec<Diagnostic>,
 }
 
-impl Text {
+impl ProfileWriter {
     /// Begins a profile.
-    pub(super) fn new(name: &str, drive: &str, file: &str) -> Text {
+    pub(super) fn new(name: &str, drive: &str, file: &str) -> ProfileWriter {
         let title: String = drive.chars().filter(|c| c.is_ascii_graphic() && *c != '"' && *c != '\\').collect();
         let file: String = file.rsplit('/').next().unwrap_or(file).chars().filter(|c| !"\"\\".contains(*c)).collect();
         let text = format!(
@@ -35,7 +35,7 @@ impl Text {
              studies = []\ninterface = \"SCSI\"\n\n[sources]\ndisksim = \"parameters in DiskSim's form, {file} and the \
              files it sources\"\n"
         );
-        Text { text, left: Vec::new(), warnings: Vec::new() }
+        ProfileWriter { text, left: Vec::new(), warnings: Vec::new() }
     }
 
     /// Begins a section.
@@ -44,7 +44,7 @@ impl Text {
     }
 
     /// Writes a figure from the parameters.
-    pub(super) fn given(&mut self, key: &str, value: impl std::fmt::Display, at: &At, parameter: &str) {
+    pub(super) fn given(&mut self, key: &str, value: impl std::fmt::Display, at: &SourcePosition, parameter: &str) {
         let place = place(at);
         let _ = writeln!(self.text, "{key} = {{ value = {value}, measured = \"@disksim {place}: {parameter}\" }}");
     }
@@ -55,7 +55,7 @@ impl Text {
     }
 
     /// Writes a section whose value is a list of rows.
-    pub(super) fn rows(&mut self, section: &str, rows: &[String], at: &At, parameter: &str) {
+    pub(super) fn rows(&mut self, section: &str, rows: &[String], at: &SourcePosition, parameter: &str) {
         self.section(section);
         let _ = writeln!(self.text, "measured = \"@disksim {}: {parameter}\"\nvalue = [", place(at));
         let a_line = if rows.iter().all(|row| row.len() < 24) { 5 } else { 1 };
@@ -66,17 +66,17 @@ impl Text {
     }
 
     /// Notes a parameter that the model has no counterpart for, if it is present.
-    pub(super) fn leave(&mut self, block: &Block, key: &str, active: bool, why: &str) {
+    pub(super) fn leave(&mut self, block: &ParameterBlock, key: &str, active: bool, why: &str) {
         let Some(entry) = block.get(key) else { return };
         let value = shown(&entry.value);
         let (key, why) = (key.to_owned(), why.to_owned());
-        self.left.push(Left { key, value, place: place(&entry.at), why, active });
+        self.left.push(UnmodelledParameter { key, value, place: place(&entry.at), why, active });
     }
 
     /// Notes a parameter of another block that the model has no counterpart for and that would change the result.
-    pub(super) fn leave_place(&mut self, key: &str, at: &At, why: &str) {
+    pub(super) fn leave_place(&mut self, key: &str, at: &SourcePosition, why: &str) {
         let (key, why) = (key.to_owned(), why.to_owned());
-        self.left.push(Left { key, value: String::new(), place: place(at), why, active: true });
+        self.left.push(UnmodelledParameter { key, value: String::new(), place: place(at), why, active: true });
     }
 
     /// Adds a warning.
@@ -85,7 +85,7 @@ impl Text {
     }
 
     /// Returns the profile, the ignored parameters (those that would change the result first) and the warnings.
-    pub(super) fn finish(mut self) -> (String, Vec<Left>, Vec<Diagnostic>) {
+    pub(super) fn finish(mut self) -> (String, Vec<UnmodelledParameter>, Vec<Diagnostic>) {
         self.left.sort_by_key(|left| !left.active);
         (self.text, self.left, self.warnings)
     }
@@ -98,7 +98,7 @@ pub(super) fn share(turn: f64, decimals: u32) -> String {
     format!("0.{step:0width$}", width = decimals as usize)
 }
 
-fn place(at: &At) -> String {
+fn place(at: &SourcePosition) -> String {
     let file = at.file.rsplit('/').next().unwrap_or(&at.file);
     format!("{}:{}", file.replace(['"', '\\'], ""), at.line)
 }

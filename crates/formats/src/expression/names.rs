@@ -2,7 +2,7 @@
 
 use seekwise_model::record::Part as Spent;
 
-use super::tree::{Axis, Expression, Fault, Function, Node, Part, Reduction};
+use super::tree::{Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Reduction, Subexpression};
 use crate::metric::Metric;
 use crate::spelling::nearest;
 use crate::stack;
@@ -70,7 +70,7 @@ pub fn quantities() -> Vec<String> {
 
 /// Resolves a name. Short forms are those of a [`Metric`] (`iops`, `read.p99`, `flush`), and
 /// `cuts.flushed_lost` for its writes and `cuts.files.stale` for the number of files.
-pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
+pub(super) fn resolve(name: &str) -> Result<ExpressionNode, ExpressionError> {
     if let Some(key) = name.strip_prefix("setting.") {
         return setting(key);
     }
@@ -81,10 +81,10 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
         .and_then(|rest| rest.split_once('.'))
         .is_some_and(|it| OPERATIONS.contains(&it.1))
     {
-        return Ok(Node::Quantity(key));
+        return Ok(ExpressionNode::Quantity(key));
     }
     if let Some(figure) = name.parse::<Metric>().ok().and_then(|metric| metric.key()) {
-        return Ok(Node::Quantity(figure));
+        return Ok(ExpressionNode::Quantity(figure));
     }
     if FIGURES.contains(&name.split('.').next().unwrap_or("")) {
         key = format!("all.{key}");
@@ -102,24 +102,24 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     if let Some((_, figure)) = key.strip_prefix("operations.").and_then(|rest| rest.split_once('.')) {
         let known = || OPERATIONS.map(str::to_owned).into_iter().chain(RESPONSES.map(|it| format!("response_ms.{it}")));
         if known().any(|known| known == figure) {
-            return Ok(Node::Quantity(key));
+            return Ok(ExpressionNode::Quantity(key));
         }
         let known: Vec<String> = known().collect();
         let near = nearest(figure, known.iter().map(String::as_str)).map(str::to_owned);
         let message = format!("operations have no figure `{figure}`");
-        return Err(Fault { message, expected: Some(known.join(", ")), nearest: near, at: 0 });
+        return Err(ExpressionError { message, expected: Some(known.join(", ")), nearest: near, at: 0 });
     }
     let known = quantities();
     // `phases.1.all.iops`: the second stretch between changes of settings.
     let inner = key.strip_prefix("phases.").and_then(|rest| rest.split_once('.'));
     let of_phase = inner.filter(|(index, _)| index.parse::<usize>().is_ok()).map(|(_, figure)| figure);
     if known.iter().any(|known| known == of_phase.unwrap_or(&key)) {
-        return Ok(Node::Quantity(key));
+        return Ok(ExpressionNode::Quantity(key));
     }
     let short = FIGURES.map(str::to_owned).into_iter();
     let all: Vec<String> = known.into_iter().chain(short).collect();
     let near = nearest(name, all.iter().map(String::as_str)).map(str::to_owned);
-    Err(Fault {
+    Err(ExpressionError {
         message: format!("unknown figure `{name}`"),
         expected: Some("a key of `seekwise run --json`, or `setting.` and a dotted key".to_owned()),
         nearest: near,
@@ -127,22 +127,22 @@ pub(super) fn resolve(name: &str) -> Result<Node, Fault> {
     })
 }
 
-fn setting(key: &str) -> Result<Node, Fault> {
+fn setting(key: &str) -> Result<ExpressionNode, ExpressionError> {
     let known = stack::keys();
     if known.iter().any(|known| known == key) {
-        return Ok(Node::Setting(key.to_owned()));
+        return Ok(ExpressionNode::Setting(key.to_owned()));
     }
     let near = nearest(key, known.iter().map(String::as_str)).map(|near| format!("setting.{near}"));
-    Err(Fault { message: format!("unknown setting `{key}`"), nearest: near, ..Fault::default() })
+    Err(ExpressionError { message: format!("unknown setting `{key}`"), nearest: near, ..ExpressionError::default() })
 }
 
 /// A factor and its levels.
-pub(crate) type Levels = (String, Vec<String>);
+pub(crate) type FactorLevels = (String, Vec<String>);
 
 impl Expression {
     /// Checks it against the factors of a study, in a claim that ranges `over` some of them; `condition` says
     /// whether it must be a condition.
-    pub(crate) fn faults(&self, factors: &[Levels], over: &[String], condition: bool) -> Vec<Fault> {
+    pub(crate) fn faults(&self, factors: &[FactorLevels], over: &[String], condition: bool) -> Vec<ExpressionError> {
         let mut check = Check { factors, faults: Vec::new(), text: &self.text };
         let mut bound: Vec<&str> = over.iter().map(String::as_str).collect();
         for axis in &self.each {
@@ -154,8 +154,13 @@ impl Expression {
             bound.push(&axis.factor);
         }
         if condition && !self.body.node.is_condition() {
-            let fault = Fault { message: format!("`{}` is not a condition", self.body.text), ..Fault::default() };
-            check.faults.push(Fault { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
+            let fault = ExpressionError {
+                message: format!("`{}` is not a condition", self.body.text),
+                ..ExpressionError::default()
+            };
+            check
+                .faults
+                .push(ExpressionError { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
         }
         check.part(&self.body, &mut bound);
         check.faults
@@ -163,18 +168,18 @@ impl Expression {
 }
 
 struct Check<'a> {
-    factors: &'a [Levels],
-    faults: Vec<Fault>,
+    factors: &'a [FactorLevels],
+    faults: Vec<ExpressionError>,
     text: &'a str,
 }
 
 impl<'a> Check<'a> {
     fn fault(&mut self, word: &str, message: String, expected: Option<String>, near: Option<String>) {
         let at = self.text.find(word).unwrap_or(0);
-        self.faults.push(Fault { at, message, expected, nearest: near });
+        self.faults.push(ExpressionError { at, message, expected, nearest: near });
     }
 
-    fn factor(&mut self, name: &str) -> Option<&'a Levels> {
+    fn factor(&mut self, name: &str) -> Option<&'a FactorLevels> {
         let factors = self.factors;
         let found = factors.iter().find(|(factor, _)| factor == name);
         if found.is_none() {
@@ -193,7 +198,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn axis(&mut self, axis: &Axis) {
+    fn axis(&mut self, axis: &FactorAxis) {
         match &axis.levels {
             Some(levels) => levels.iter().for_each(|level| self.level(&axis.factor, level)),
             None => drop(self.factor(&axis.factor)),
@@ -201,34 +206,34 @@ impl<'a> Check<'a> {
     }
 
     /// Checks that each figure has a single cell, and that numbers and conditions are where they belong.
-    fn part<'p>(&mut self, part: &'p Part, bound: &mut Vec<&'p str>) {
+    fn part<'p>(&mut self, part: &'p Subexpression, bound: &mut Vec<&'p str>) {
         let before = bound.len();
         match &*part.node {
-            Node::At(_, cell) => {
+            ExpressionNode::At(_, cell) => {
                 for (factor, level) in cell {
                     self.level(factor, level);
                     bound.push(factor);
                 }
             }
-            Node::Over(reduction, inner, axes) => {
+            ExpressionNode::Over(reduction, inner, axes) => {
                 axes.iter().for_each(|axis| self.axis(axis));
                 self.ordered(*reduction, part, axes);
                 bound.extend(axes.iter().map(|axis| axis.factor.as_str()));
                 self.kind(inner, *reduction == Reduction::Share);
             }
-            Node::Quantity(name) | Node::Setting(name) => self.open(name, part, bound),
-            Node::Function(function, arguments) => {
+            ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => self.open(name, part, bound),
+            ExpressionNode::Function(function, arguments) => {
                 let whole = matches!(function, Function::Low | Function::High | Function::Deviation);
                 arguments.iter().for_each(|argument| self.kind(argument, false));
-                if whole && matches!(*arguments[0].node, Node::Number(_)) {
+                if whole && matches!(*arguments[0].node, ExpressionNode::Number(_)) {
                     self.fault(&part.text, format!("`{}` is the same in every run", arguments[0].text), None, None);
                 }
             }
-            Node::And(a, b) | Node::Or(a, b) => {
+            ExpressionNode::And(a, b) | ExpressionNode::Or(a, b) => {
                 self.kind(a, true);
                 self.kind(b, true);
             }
-            Node::Not(inner) => self.kind(inner, true),
+            ExpressionNode::Not(inner) => self.kind(inner, true),
             node => node.parts().into_iter().for_each(|inner| self.kind(inner, false)),
         }
         for inner in part.node.parts() {
@@ -238,7 +243,7 @@ impl<'a> Check<'a> {
     }
 
     /// A reduction that depends on the order of levels needs one factor; a slope, one with numbers.
-    fn ordered(&mut self, reduction: Reduction, part: &Part, axes: &[Axis]) {
+    fn ordered(&mut self, reduction: Reduction, part: &Subexpression, axes: &[FactorAxis]) {
         use Reduction::{ArgMax, ArgMin, Falling, Rising, Slope};
         let single = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
         if single && axes.len() > 1 {
@@ -256,7 +261,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn kind(&mut self, part: &Part, condition: bool) {
+    fn kind(&mut self, part: &Subexpression, condition: bool) {
         if part.node.is_condition() != condition {
             let (is, wanted) = if condition { ("not a condition", "a condition") } else { ("a condition", "a number") };
             self.fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
@@ -264,7 +269,7 @@ impl<'a> Check<'a> {
     }
 
     /// A figure has a single cell: for each factor with several levels, one is chosen or all are iterated.
-    fn open(&mut self, name: &str, part: &Part, bound: &[&str]) {
+    fn open(&mut self, name: &str, part: &Subexpression, bound: &[&str]) {
         let open = self.factors.iter().find(|(factor, levels)| levels.len() > 1 && !bound.contains(&factor.as_str()));
         if let Some((factor, levels)) = open {
             let example = levels.first().map_or("", String::as_str);

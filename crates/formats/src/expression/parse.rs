@@ -1,7 +1,9 @@
 //! Parses text to a tree: words, then recursive descent. Errors have their place; nothing is evaluated.
 
 use super::names::resolve;
-use super::tree::{Axis, Expression, Fault, Function, Node, Operator, Order, Part, Reduction};
+use super::tree::{
+    Expression, ExpressionError, ExpressionNode, FactorAxis, Function, Operator, Reduction, Relation, Subexpression,
+};
 use crate::spelling::nearest;
 
 /// The deepest nesting of brackets, so that no text can overflow the stack.
@@ -35,13 +37,13 @@ const REDUCTIONS: [(&str, Reduction); 12] = [
     ("share", Reduction::Share),
 ];
 
-const ORDERS: [(&str, Order); 6] = [
-    ("<", Order::Below),
-    ("<=", Order::AtMost),
-    (">", Order::Above),
-    (">=", Order::AtLeast),
-    ("==", Order::Equal),
-    ("!=", Order::Unequal),
+const ORDERS: [(&str, Relation); 6] = [
+    ("<", Relation::Below),
+    ("<=", Relation::AtMost),
+    (">", Relation::Above),
+    (">=", Relation::AtLeast),
+    ("==", Relation::Equal),
+    ("!=", Relation::Unequal),
 ];
 
 /// Signs, longer ones first.
@@ -59,7 +61,7 @@ enum Word {
 }
 
 /// Reads an expression.
-pub fn parse(text: &str) -> Result<Expression, Fault> {
+pub fn parse(text: &str) -> Result<Expression, ExpressionError> {
     let words = words(text)?;
     let mut parser = Parser { text, words, next: 0, depth: 0 };
     let body = parser.either()?;
@@ -76,7 +78,7 @@ pub fn parse(text: &str) -> Result<Expression, Fault> {
     }
 }
 
-fn words(text: &str) -> Result<Vec<(usize, Word)>, Fault> {
+fn words(text: &str) -> Result<Vec<(usize, Word)>, ExpressionError> {
     let mut words = Vec::new();
     let mut at = 0;
     while let Some(first) = text[at..].chars().next() {
@@ -107,12 +109,12 @@ fn words(text: &str) -> Result<Vec<(usize, Word)>, Fault> {
     Ok(words)
 }
 
-fn fault(at: usize, message: impl Into<String>) -> Fault {
-    Fault { at, message: message.into(), ..Fault::default() }
+fn fault(at: usize, message: impl Into<String>) -> ExpressionError {
+    ExpressionError { at, message: message.into(), ..ExpressionError::default() }
 }
 
 /// Digits, with a point or an exponent only if digits follow: `1..2` is a range.
-fn number(rest: &str, at: usize) -> Result<(usize, Word), Fault> {
+fn number(rest: &str, at: usize) -> Result<(usize, Word), ExpressionError> {
     let bytes = rest.as_bytes();
     let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
     let digits = |from: usize| (from..).find(|&index| !digit(index)).unwrap_or(bytes.len());
@@ -144,7 +146,7 @@ fn name(rest: &str) -> &str {
     &rest[..end]
 }
 
-fn quoted(rest: &str, mark: char, at: usize) -> Result<(usize, Word), Fault> {
+fn quoted(rest: &str, mark: char, at: usize) -> Result<(usize, Word), ExpressionError> {
     match rest[1..].find(mark) {
         Some(length) => Ok((length + 2, Word::Quoted(rest[1..=length].to_owned()))),
         None => Err(fault(at, format!("the text that starts with {mark} is not closed"))),
@@ -190,59 +192,59 @@ impl Parser<'_> {
         found
     }
 
-    fn must(&mut self, sign: &str) -> Result<(), Fault> {
+    fn must(&mut self, sign: &str) -> Result<(), ExpressionError> {
         if self.takes(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
     }
 
-    fn unexpected(&self, expected: &str) -> Fault {
+    fn unexpected(&self, expected: &str) -> ExpressionError {
         let found = match self.word() {
             Word::Number(_, text) | Word::Name(text) => format!("unexpected `{text}`"),
             Word::Quoted(text) => format!("unexpected text `{text}`"),
             Word::Sign(sign) => format!("unexpected `{sign}`"),
             Word::End => "unexpected end of the expression".to_owned(),
         };
-        Fault { expected: Some(expected.to_owned()), ..fault(self.at(), found) }
+        ExpressionError { expected: Some(expected.to_owned()), ..fault(self.at(), found) }
     }
 
     /// A node with its text, from byte `start` to the current position.
-    fn part(&self, start: usize, node: Node) -> Part {
-        Part { node: Box::new(node), text: self.since(start) }
+    fn part(&self, start: usize, node: ExpressionNode) -> Subexpression {
+        Subexpression { node: Box::new(node), text: self.since(start) }
     }
 
     fn since(&self, start: usize) -> String {
         self.text.get(start..self.at()).unwrap_or("").split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    fn either(&mut self) -> Result<Part, Fault> {
+    fn either(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let mut left = self.both()?;
         while self.takes_name("or") {
             let right = self.both()?;
-            left = self.part(start, Node::Or(left, right));
+            left = self.part(start, ExpressionNode::Or(left, right));
         }
         Ok(left)
     }
 
-    fn both(&mut self) -> Result<Part, Fault> {
+    fn both(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let mut left = self.negated()?;
         while self.takes_name("and") {
             let right = self.negated()?;
-            left = self.part(start, Node::And(left, right));
+            left = self.part(start, ExpressionNode::And(left, right));
         }
         Ok(left)
     }
 
-    fn negated(&mut self) -> Result<Part, Fault> {
+    fn negated(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         if self.takes_name("not") {
             let inner = self.comparison()?;
-            return Ok(self.part(start, Node::Not(inner)));
+            return Ok(self.part(start, ExpressionNode::Not(inner)));
         }
         self.comparison()
     }
 
-    fn comparison(&mut self) -> Result<Part, Fault> {
+    fn comparison(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let first = self.sum()?;
         if self.takes_name("in") {
@@ -257,11 +259,11 @@ impl Parser<'_> {
         if rest.is_empty() {
             return Ok(first);
         }
-        Ok(self.part(start, Node::Compare(first, rest)))
+        Ok(self.part(start, ExpressionNode::Compare(first, rest)))
     }
 
     /// What follows `in`: a list, a range, or a value with a tolerance.
-    fn within(&mut self, start: usize, value: Part) -> Result<Part, Fault> {
+    fn within(&mut self, start: usize, value: Subexpression) -> Result<Subexpression, ExpressionError> {
         let wanted = self.at();
         if self.takes("(") {
             let mut list = vec![self.level_value()?];
@@ -270,7 +272,7 @@ impl Parser<'_> {
             }
             self.must(")")?;
             let words = self.since(wanted);
-            return Ok(self.part(start, Node::Among(value, list, words)));
+            return Ok(self.part(start, ExpressionNode::Among(value, list, words)));
         }
         let low = self.sum()?;
         let (low, high) = if self.takes("..") {
@@ -281,28 +283,33 @@ impl Parser<'_> {
             return Err(self.unexpected("`..` or `±`, as in 1..2 or 6 ± 3 %"));
         };
         let words = self.since(wanted);
-        Ok(self.part(start, Node::Within(value, low, high, words)))
+        Ok(self.part(start, ExpressionNode::Within(value, low, high, words)))
     }
 
     /// The two ends of `middle ± width` or `middle ± width %`.
-    fn around(&mut self, start: usize, middle: Part) -> Result<(Part, Part), Fault> {
+    fn around(
+        &mut self,
+        start: usize,
+        middle: Subexpression,
+    ) -> Result<(Subexpression, Subexpression), ExpressionError> {
         let Word::Number(width, _) = *self.word() else { return Err(self.unexpected("a number after `±`")) };
         self.advance();
         let share = self.takes("%");
-        let number = |value: f64| Part { node: Box::new(Node::Number(value)), text: value.to_string() };
+        let number =
+            |value: f64| Subexpression { node: Box::new(ExpressionNode::Number(value)), text: value.to_string() };
         let end = |sign: f64| match share {
-            true => Node::Arithmetic(middle.clone(), Operator::Times, number(1.0 + sign * width / 100.0)),
-            false => Node::Arithmetic(middle.clone(), Operator::Plus, number(sign * width)),
+            true => ExpressionNode::Arithmetic(middle.clone(), Operator::Times, number(1.0 + sign * width / 100.0)),
+            false => ExpressionNode::Arithmetic(middle.clone(), Operator::Plus, number(sign * width)),
         };
         Ok((self.part(start, end(-1.0)), self.part(start, end(1.0))))
     }
 
     /// A level as a value: a number or a word.
-    fn level_value(&mut self) -> Result<Part, Fault> {
+    fn level_value(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let node = match self.advance() {
-            Word::Number(value, _) => Node::Number(value),
-            Word::Name(word) | Word::Quoted(word) => Node::Word(word),
+            Word::Number(value, _) => ExpressionNode::Number(value),
+            Word::Name(word) | Word::Quoted(word) => ExpressionNode::Word(word),
             _ => {
                 self.next = self.next.saturating_sub(1);
                 return Err(self.unexpected("a number or a level"));
@@ -311,7 +318,7 @@ impl Parser<'_> {
         Ok(self.part(start, node))
     }
 
-    fn sum(&mut self) -> Result<Part, Fault> {
+    fn sum(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let mut left = self.product()?;
         loop {
@@ -323,11 +330,11 @@ impl Parser<'_> {
                 return Ok(left);
             };
             let right = self.product()?;
-            left = self.part(start, Node::Arithmetic(left, operator, right));
+            left = self.part(start, ExpressionNode::Arithmetic(left, operator, right));
         }
     }
 
-    fn product(&mut self) -> Result<Part, Fault> {
+    fn product(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let mut left = self.signed()?;
         loop {
@@ -339,11 +346,11 @@ impl Parser<'_> {
                 return Ok(left);
             };
             let right = self.signed()?;
-            left = self.part(start, Node::Arithmetic(left, operator, right));
+            left = self.part(start, ExpressionNode::Arithmetic(left, operator, right));
         }
     }
 
-    fn signed(&mut self) -> Result<Part, Fault> {
+    fn signed(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -351,7 +358,7 @@ impl Parser<'_> {
         }
         let part = if self.takes("-") {
             let inner = self.signed()?;
-            self.part(start, Node::Negative(inner))
+            self.part(start, ExpressionNode::Negative(inner))
         } else {
             self.selected()?
         };
@@ -360,7 +367,7 @@ impl Parser<'_> {
     }
 
     /// A value with its cells.
-    fn selected(&mut self) -> Result<Part, Fault> {
+    fn selected(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let mut part = self.primary()?;
         while self.takes("[") {
@@ -380,13 +387,13 @@ impl Parser<'_> {
                 }
             }
             self.must("]")?;
-            part = self.part(start, Node::At(part, cell));
+            part = self.part(start, ExpressionNode::At(part, cell));
         }
         Ok(part)
     }
 
     /// A level by its text.
-    fn level(&mut self) -> Result<String, Fault> {
+    fn level(&mut self) -> Result<String, ExpressionError> {
         let minus = if self.takes("-") { "-" } else { "" };
         match self.word().clone() {
             Word::Number(_, text) => {
@@ -401,17 +408,17 @@ impl Parser<'_> {
         }
     }
 
-    fn primary(&mut self) -> Result<Part, Fault> {
+    fn primary(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         match self.word().clone() {
             Word::Number(value, _) => {
                 self.advance();
                 let value = if self.takes("%") { value / 100.0 } else { value };
-                Ok(self.part(start, Node::Number(value)))
+                Ok(self.part(start, ExpressionNode::Number(value)))
             }
             Word::Quoted(text) => {
                 self.advance();
-                Ok(self.part(start, Node::Word(text)))
+                Ok(self.part(start, ExpressionNode::Word(text)))
             }
             Word::Name(name) => {
                 self.advance();
@@ -421,24 +428,24 @@ impl Parser<'_> {
                 self.advance();
                 let inner = self.either()?;
                 self.must(")")?;
-                Ok(Part { text: self.since(start), ..inner })
+                Ok(Subexpression { text: self.since(start), ..inner })
             }
             _ => Err(self.unexpected("a figure, a number or a bracket")),
         }
     }
 
-    fn quantity(&mut self, start: usize, name: &str) -> Result<Part, Fault> {
-        let node = resolve(name).map_err(|fault| Fault { at: start, ..fault })?;
+    fn quantity(&mut self, start: usize, name: &str) -> Result<Subexpression, ExpressionError> {
+        let node = resolve(name).map_err(|fault| ExpressionError { at: start, ..fault })?;
         Ok(self.part(start, node))
     }
 
-    fn call(&mut self, start: usize, name: &str) -> Result<Part, Fault> {
+    fn call(&mut self, start: usize, name: &str) -> Result<Subexpression, ExpressionError> {
         let reduction = REDUCTIONS.iter().find(|(text, _)| *text == name).map(|&(_, reduction)| reduction);
         let function = FUNCTIONS.iter().find(|(text, _)| *text == name).map(|&(_, function)| function);
         if reduction.is_none() && function.is_none() {
             let known = FUNCTIONS.iter().map(|(text, _)| *text).chain(REDUCTIONS.iter().map(|(text, _)| *text));
             let near = nearest(name, known).map(str::to_owned);
-            return Err(Fault { nearest: near, ..fault(start, format!("unknown function `{name}`")) });
+            return Err(ExpressionError { nearest: near, ..fault(start, format!("unknown function `{name}`")) });
         }
         let mut arguments = vec![self.either()?];
         if self.takes_name("over") {
@@ -447,7 +454,7 @@ impl Parser<'_> {
             };
             let axes = self.axes()?;
             self.must(")")?;
-            return Ok(self.part(start, Node::Over(reduction, arguments.remove(0), axes)));
+            return Ok(self.part(start, ExpressionNode::Over(reduction, arguments.remove(0), axes)));
         }
         while self.takes(",") {
             arguments.push(self.either()?);
@@ -459,16 +466,16 @@ impl Parser<'_> {
         let many = matches!(function, Function::Max | Function::Min);
         if many == (arguments.len() == 1) {
             let expected = if many { "at least two values, or `over` and a factor" } else { "one value" };
-            return Err(Fault {
+            return Err(ExpressionError {
                 expected: Some(expected.into()),
                 ..fault(start, format!("`{name}` of {}", arguments.len()))
             });
         }
-        Ok(self.part(start, Node::Function(function, arguments)))
+        Ok(self.part(start, ExpressionNode::Function(function, arguments)))
     }
 
     /// Factors, each with its levels or all of them.
-    fn axes(&mut self) -> Result<Vec<Axis>, Fault> {
+    fn axes(&mut self) -> Result<Vec<FactorAxis>, ExpressionError> {
         let mut axes = vec![self.axis()?];
         while self.takes(",") {
             axes.push(self.axis()?);
@@ -476,7 +483,7 @@ impl Parser<'_> {
         Ok(axes)
     }
 
-    fn axis(&mut self) -> Result<Axis, Fault> {
+    fn axis(&mut self) -> Result<FactorAxis, ExpressionError> {
         let (Word::Name(first) | Word::Quoted(first)) = self.word().clone() else {
             return Err(self.unexpected("a factor"));
         };
@@ -501,6 +508,6 @@ impl Parser<'_> {
             self.must(")")?;
             levels = Some(list);
         }
-        Ok(Axis { factor, levels, log2 })
+        Ok(FactorAxis { factor, levels, log2 })
     }
 }

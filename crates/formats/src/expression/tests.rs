@@ -17,7 +17,7 @@ fn fault(text: &str) -> String {
 #[test]
 fn short_names_are_keys_of_a_result() {
     let quantity = |text: &str| match *reads(text).body.node {
-        Node::Quantity(name) | Node::Setting(name) => name,
+        ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => name,
         other => panic!("{other:?}"),
     };
     assert_eq!(quantity("iops"), "all.iops");
@@ -38,17 +38,19 @@ fn short_names_are_keys_of_a_result() {
 
 #[test]
 fn products_bind_before_sums_and_those_before_comparisons() {
-    let Node::Within(value, _, _, wanted) = *reads("iops - 2 * iops / 4 in 1.15..1.35").body.node else { panic!() };
+    let ExpressionNode::Within(value, _, _, wanted) = *reads("iops - 2 * iops / 4 in 1.15..1.35").body.node else {
+        panic!()
+    };
     assert_eq!((value.text.as_str(), wanted.as_str()), ("iops - 2 * iops / 4", "1.15..1.35"));
-    let Node::Arithmetic(_, Operator::Minus, right) = *value.node else { panic!() };
-    assert!(matches!(*right.node, Node::Arithmetic(_, Operator::Over, _)));
-    let Node::Or(left, _) = *reads("iops > 1 and iops < 3 or not iops == 7").body.node else { panic!() };
-    assert!(matches!(*left.node, Node::And(..)));
+    let ExpressionNode::Arithmetic(_, Operator::Minus, right) = *value.node else { panic!() };
+    assert!(matches!(*right.node, ExpressionNode::Arithmetic(_, Operator::Over, _)));
+    let ExpressionNode::Or(left, _) = *reads("iops > 1 and iops < 3 or not iops == 7").body.node else { panic!() };
+    assert!(matches!(*left.node, ExpressionNode::And(..)));
 }
 
 #[test]
 fn a_chain_keeps_its_words() {
-    let Node::Compare(first, rest) = *reads("1 <= iops [depth = 8] < 3e2").body.node else { panic!() };
+    let ExpressionNode::Compare(first, rest) = *reads("1 <= iops [depth = 8] < 3e2").body.node else { panic!() };
     let texts: Vec<_> = rest.iter().map(|(order, part)| (order.sign(), part.text.as_str())).collect();
     assert_eq!((first.text.as_str(), texts), ("1", vec![("<=", "iops [depth = 8]"), ("<", "3e2")]));
 }
@@ -58,11 +60,11 @@ fn each_and_over_take_lists() {
     let expression =
         reads("argmax(bytes_per_s over segments in (4, 8)) in (8, server) for each depth, job in (\"a b\")");
     assert_eq!(expression.each[1].levels, Some(vec!["a b".to_owned()]));
-    let Node::Among(value, list, words) = *expression.body.node else { panic!() };
+    let ExpressionNode::Among(value, list, words) = *expression.body.node else { panic!() };
     assert_eq!((list.len(), words.as_str()), (2, "(8, server)"));
-    let Node::Over(Reduction::ArgMax, _, axes) = *value.node else { panic!() };
+    let ExpressionNode::Over(Reduction::ArgMax, _, axes) = *value.node else { panic!() };
     assert_eq!(axes[0].levels, Some(vec!["4".to_owned(), "8".to_owned()]));
-    let Node::Over(_, _, axes) = *reads("slope(iops over log2(depth))").body.node else { panic!() };
+    let ExpressionNode::Over(_, _, axes) = *reads("slope(iops over log2(depth))").body.node else { panic!() };
     assert!(axes[0].log2);
 }
 

@@ -10,21 +10,21 @@ pub struct Expression {
     /// Its position in the file, in bytes; 0 if it is not from a file.
     pub start: usize,
     /// The part before `for each`.
-    pub body: Part,
+    pub body: Subexpression,
     /// The axes of `for each`.
-    pub each: Vec<Axis>,
+    pub each: Vec<FactorAxis>,
 }
 
 /// A node with its text.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
-    pub node: Box<Node>,
+pub struct Subexpression {
+    pub node: Box<ExpressionNode>,
     pub text: String,
 }
 
 /// A factor to iterate over.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
+pub struct FactorAxis {
     /// The factor's name.
     pub factor: String,
     /// Its levels, if not all.
@@ -35,7 +35,7 @@ pub struct Axis {
 
 /// The kinds of nodes.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum ExpressionNode {
     Number(f64),
     /// A level, or a setting that is not a number.
     Word(String),
@@ -44,26 +44,26 @@ pub enum Node {
     /// A setting of the stack, by its dotted key.
     Setting(String),
     /// Restricted to cells with these factors and levels.
-    At(Part, Vec<(String, String)>),
-    Negative(Part),
+    At(Subexpression, Vec<(String, String)>),
+    Negative(Subexpression),
     /// Arithmetic with two numbers.
-    Arithmetic(Part, Operator, Part),
+    Arithmetic(Subexpression, Operator, Subexpression),
     /// A function of numbers.
-    Function(Function, Vec<Part>),
+    Function(Function, Vec<Subexpression>),
     /// A reduction over many cells to a number or a condition.
-    Over(Reduction, Part, Vec<Axis>),
+    Over(Reduction, Subexpression, Vec<FactorAxis>),
     /// A chain of comparisons.
-    Compare(Part, Vec<(Order, Part)>),
+    Compare(Subexpression, Vec<(Relation, Subexpression)>),
     /// A range including its ends, with its text.
-    Within(Part, Part, Part, String),
+    Within(Subexpression, Subexpression, Subexpression, String),
     /// A list of values, with its text.
-    Among(Part, Vec<Part>, String),
+    Among(Subexpression, Vec<Subexpression>, String),
     /// Both conditions.
-    And(Part, Part),
+    And(Subexpression, Subexpression),
     /// One condition at least.
-    Or(Part, Part),
+    Or(Subexpression, Subexpression),
     /// Not the condition.
-    Not(Part),
+    Not(Subexpression),
 }
 
 /// An arithmetic operator.
@@ -79,7 +79,7 @@ pub enum Operator {
 /// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "their names say it")]
-pub enum Order {
+pub enum Relation {
     Below,
     AtMost,
     Above,
@@ -88,16 +88,16 @@ pub enum Order {
     Unequal,
 }
 
-impl Order {
+impl Relation {
     /// As it is written.
     pub const fn sign(self) -> &'static str {
         match self {
-            Order::Below => "<",
-            Order::AtMost => "<=",
-            Order::Above => ">",
-            Order::AtLeast => ">=",
-            Order::Equal => "==",
-            Order::Unequal => "!=",
+            Relation::Below => "<",
+            Relation::AtMost => "<=",
+            Relation::Above => ">",
+            Relation::AtLeast => ">=",
+            Relation::Equal => "==",
+            Relation::Unequal => "!=",
         }
     }
 }
@@ -135,7 +135,7 @@ pub enum Reduction {
 
 /// An error in an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fault {
+pub struct ExpressionError {
     /// Its position in bytes.
     pub at: usize,
     /// What is wrong.
@@ -146,7 +146,7 @@ pub struct Fault {
     pub nearest: Option<String>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ExpressionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.message)?;
         if let Some(expected) = &self.expected {
@@ -159,39 +159,50 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Node {
+impl ExpressionNode {
     /// Whether it is a condition, not a number.
     pub fn is_condition(&self) -> bool {
         match self {
-            Node::At(inner, _) => inner.node.is_condition(),
-            Node::Over(reduction, ..) => matches!(reduction, Reduction::Rising | Reduction::Falling),
-            Node::Compare(..) | Node::Within(..) | Node::Among(..) | Node::And(..) | Node::Or(..) | Node::Not(_) => {
-                true
-            }
+            ExpressionNode::At(inner, _) => inner.node.is_condition(),
+            ExpressionNode::Over(reduction, ..) => matches!(reduction, Reduction::Rising | Reduction::Falling),
+            ExpressionNode::Compare(..)
+            | ExpressionNode::Within(..)
+            | ExpressionNode::Among(..)
+            | ExpressionNode::And(..)
+            | ExpressionNode::Or(..)
+            | ExpressionNode::Not(_) => true,
             _ => false,
         }
     }
 
     /// Its parts.
-    pub fn parts(&self) -> Vec<&Part> {
+    pub fn parts(&self) -> Vec<&Subexpression> {
         match self {
-            Node::Number(_) | Node::Word(_) | Node::Quantity(_) | Node::Setting(_) => Vec::new(),
-            Node::At(inner, _) | Node::Negative(inner) | Node::Over(_, inner, _) | Node::Not(inner) => vec![inner],
-            Node::Arithmetic(a, _, b) | Node::And(a, b) | Node::Or(a, b) => vec![a, b],
-            Node::Function(_, arguments) => arguments.iter().collect(),
-            Node::Compare(first, rest) => std::iter::once(first).chain(rest.iter().map(|(_, part)| part)).collect(),
-            Node::Within(value, low, high, _) => vec![value, low, high],
-            Node::Among(value, list, _) => std::iter::once(value).chain(list).collect(),
+            ExpressionNode::Number(_)
+            | ExpressionNode::Word(_)
+            | ExpressionNode::Quantity(_)
+            | ExpressionNode::Setting(_) => Vec::new(),
+            ExpressionNode::At(inner, _)
+            | ExpressionNode::Negative(inner)
+            | ExpressionNode::Over(_, inner, _)
+            | ExpressionNode::Not(inner) => vec![inner],
+            ExpressionNode::Arithmetic(a, _, b) | ExpressionNode::And(a, b) | ExpressionNode::Or(a, b) => vec![a, b],
+            ExpressionNode::Function(_, arguments) => arguments.iter().collect(),
+            ExpressionNode::Compare(first, rest) => {
+                std::iter::once(first).chain(rest.iter().map(|(_, part)| part)).collect()
+            }
+            ExpressionNode::Within(value, low, high, _) => vec![value, low, high],
+            ExpressionNode::Among(value, list, _) => std::iter::once(value).chain(list).collect(),
         }
     }
 }
 
-impl Part {
+impl Subexpression {
     /// The figures of runs that it names.
     pub fn named(&self) -> Vec<&str> {
         match &*self.node {
-            Node::Quantity(name) => vec![name],
-            node => node.parts().into_iter().flat_map(Part::named).collect(),
+            ExpressionNode::Quantity(name) => vec![name],
+            node => node.parts().into_iter().flat_map(Subexpression::named).collect(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of a drive or of a layer, by key. The default of a figure comes from its [`Key`]: `otherwise` starts with that
+//! The figures of a drive or of a layer, by key. The default of a figure comes from its [`ProfileKey`]: `otherwise` starts with that
 //! value, if there is one. Asking for an unknown key, for another type, or for a missing figure without a default is a bug, and
 //! panics: the first drive or layer that is built reveals it.
 
@@ -6,23 +6,23 @@ use std::str::FromStr;
 
 use seekwise_model::time::Span;
 
-use super::key::Key;
+use super::key::ProfileKey;
 use super::reader::switch;
-use super::value::{Figure, Value};
+use super::value::{Figure, FigureValue};
 
 /// Figures, each for one of `keys`. The reader has made sure that the required ones are present.
 #[derive(Clone, Copy)]
 pub(crate) struct Figures<'a> {
-    keys: &'static [Key],
+    keys: &'static [ProfileKey],
     figures: &'a [Figure],
 }
 
 impl<'a> Figures<'a> {
-    pub(crate) fn of(keys: &'static [Key], figures: &'a [Figure]) -> Figures<'a> {
+    pub(crate) fn of(keys: &'static [ProfileKey], figures: &'a [Figure]) -> Figures<'a> {
         Figures { keys, figures }
     }
 
-    fn key(&self, path: &str) -> &'static Key {
+    fn key(&self, path: &str) -> &'static ProfileKey {
         self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is not a key"))
     }
 
@@ -42,7 +42,7 @@ impl<'a> Figures<'a> {
         self.find(path).map_or(0, |figure| figure.line)
     }
 
-    fn value<T>(&self, path: &str, of: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
+    fn value<T>(&self, path: &str, of: impl Fn(&'a FigureValue) -> Option<T>) -> Option<T> {
         let value = &self.find(path)?.value;
         Some(of(value).unwrap_or_else(|| panic!("`{path}` = {value} is read as something else")))
     }
@@ -59,7 +59,7 @@ impl<'a> Figures<'a> {
 
     /// A whole number, if it is given.
     pub(crate) fn may_whole(&self, path: &str) -> Option<u64> {
-        self.value(path, |value| if let Value::Whole(whole) = value { Some(*whole) } else { None })
+        self.value(path, |value| if let FigureValue::Whole(whole) = value { Some(*whole) } else { None })
     }
 
     /// A whole number.
@@ -80,8 +80,8 @@ impl<'a> Figures<'a> {
     /// A number, if it is given.
     pub(crate) fn may_number(&self, path: &str) -> Option<f64> {
         self.value(path, |value| match value {
-            Value::Number(number) => Some(*number),
-            Value::Whole(whole) => Some(*whole as f64),
+            FigureValue::Number(number) => Some(*number),
+            FigureValue::Whole(whole) => Some(*whole as f64),
             _ => None,
         })
     }
@@ -93,7 +93,7 @@ impl<'a> Figures<'a> {
 
     /// A switch.
     pub(crate) fn flag(&self, path: &str) -> bool {
-        let given = self.value(path, |value| if let Value::Flag(on) = value { Some(*on) } else { None });
+        let given = self.value(path, |value| if let FigureValue::Flag(on) = value { Some(*on) } else { None });
         let absent =
             || switch(self.absent(path)).unwrap_or_else(|| panic!("`{path}` is neither on nor off without it"));
         given.unwrap_or_else(absent)
@@ -101,7 +101,7 @@ impl<'a> Figures<'a> {
 
     /// A word, if it is given.
     pub(crate) fn may_word(&self, path: &str) -> Option<&'a str> {
-        self.value(path, |value| if let Value::Word(word) = value { Some(word.as_str()) } else { None })
+        self.value(path, |value| if let FigureValue::Word(word) = value { Some(word.as_str()) } else { None })
     }
 
     /// A word.
@@ -143,15 +143,15 @@ pub(crate) fn span(ms: f64) -> Span {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Accepts;
+    use crate::figure::KeyDomain;
 
-    static KEYS: &[Key] = &[
-        Key::may("segments", "", Accepts::Whole(1, 4096), "4096", ""),
-        Key::may("window", "", Accepts::Whole(0, 65_536), "0, all", ""),
-        Key::may("adaptive", "", Accepts::Flag, "off", ""),
-        Key::may("long_writes", "", Accepts::Word(&["several", "wrap"]), "several", ""),
-        Key::may("least_ms", "ms", Accepts::Number(0.0, 1e4), "0", ""),
-        Key::may("limit_ms", "ms", Accepts::Number(0.0, 1e6), "until it succeeds", ""),
+    static KEYS: &[ProfileKey] = &[
+        ProfileKey::may("segments", "", KeyDomain::Whole(1, 4096), "4096", ""),
+        ProfileKey::may("window", "", KeyDomain::Whole(0, 65_536), "0, all", ""),
+        ProfileKey::may("adaptive", "", KeyDomain::Flag, "off", ""),
+        ProfileKey::may("long_writes", "", KeyDomain::Word(&["several", "wrap"]), "several", ""),
+        ProfileKey::may("least_ms", "ms", KeyDomain::Number(0.0, 1e4), "0", ""),
+        ProfileKey::may("limit_ms", "ms", KeyDomain::Number(0.0, 1e6), "until it succeeds", ""),
     ];
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// What a key accepts; bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
-pub enum Accepts {
+pub enum KeyDomain {
     /// A whole number.
     Whole(u64, u64),
     Number(f64, f64),
@@ -24,37 +24,37 @@ pub enum Accepts {
     Places,
 }
 
-impl Accepts {
+impl KeyDomain {
     /// The words that it accepts.
     pub(crate) fn words(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let words: &[&str] = if let Accepts::Word(words) = *self { words } else { &[] };
+        let words: &[&str] = if let KeyDomain::Word(words) = *self { words } else { &[] };
         words.iter().copied()
     }
 
     /// What it accepts, for a table.
     pub fn range(&self) -> String {
         match self {
-            Accepts::Whole(low, high) => format!("{low} to {high}"),
-            Accepts::Number(low, high) => format!("{low} to {high}"),
-            Accepts::Flag => "on, off".to_owned(),
-            Accepts::Word(words) => words.join(", "),
+            KeyDomain::Whole(low, high) => format!("{low} to {high}"),
+            KeyDomain::Number(low, high) => format!("{low} to {high}"),
+            KeyDomain::Flag => "on, off".to_owned(),
+            KeyDomain::Word(words) => words.join(", "),
             rows => rows.to_string(),
         }
     }
 }
 
-impl fmt::Display for Accepts {
+impl fmt::Display for KeyDomain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Accepts::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
-            Accepts::Number(low, high) => write!(f, "a number from {low} to {high}"),
-            Accepts::Flag => f.write_str("on or off (or true, false, yes, no, 1, 0)"),
-            Accepts::Word(words) => write!(f, "one of {}", words.join(", ")),
-            Accepts::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
-            Accepts::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
-            Accepts::Pairs => f.write_str("pairs [slot, slot in a hole]"),
-            Accepts::Points => f.write_str("pairs [cylinders, ms]"),
-            Accepts::Places => f.write_str("rows [first block, blocks, tries]"),
+            KeyDomain::Whole(low, high) => write!(f, "a whole number from {low} to {high}"),
+            KeyDomain::Number(low, high) => write!(f, "a number from {low} to {high}"),
+            KeyDomain::Flag => f.write_str("on or off (or true, false, yes, no, 1, 0)"),
+            KeyDomain::Word(words) => write!(f, "one of {}", words.join(", ")),
+            KeyDomain::Zones => f.write_str("rows { first = …, cylinders = …, spt = … }"),
+            KeyDomain::Holes => f.write_str("rows [first slot, slots] or [first slot, slots, period, times more]"),
+            KeyDomain::Pairs => f.write_str("pairs [slot, slot in a hole]"),
+            KeyDomain::Points => f.write_str("pairs [cylinders, ms]"),
+            KeyDomain::Places => f.write_str("rows [first block, blocks, tries]"),
         }
     }
 }
@@ -64,12 +64,12 @@ pub(crate) type Plain = (&'static str, &'static str, &'static str, &'static str)
 
 /// A known key.
 #[derive(Clone, Copy, Debug)]
-pub struct Key {
+pub struct ProfileKey {
     /// Dotted, below its layer: `cache.segments`.
     pub path: &'static str,
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
-    pub accepts: Accepts,
+    pub accepts: KeyDomain,
     /// Whether the key is required.
     pub required: bool,
     /// The default, in words; empty if the key is required.
@@ -80,25 +80,25 @@ pub struct Key {
     pub also: &'static [&'static str],
 }
 
-impl Key {
+impl ProfileKey {
     /// A required key.
-    pub const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
-        Key { path, unit, accepts, required: true, otherwise: "", meaning, also: &[] }
+    pub const fn must(path: &'static str, unit: &'static str, accepts: KeyDomain, meaning: &'static str) -> ProfileKey {
+        ProfileKey { path, unit, accepts, required: true, otherwise: "", meaning, also: &[] }
     }
 
     /// An optional key with its default.
     pub const fn may(
         path: &'static str,
         unit: &'static str,
-        accepts: Accepts,
+        accepts: KeyDomain,
         otherwise: &'static str,
         meaning: &'static str,
-    ) -> Key {
-        Key { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
+    ) -> ProfileKey {
+        ProfileKey { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
     }
 
     /// The same key, also found by these words.
-    pub const fn also(self, also: &'static [&'static str]) -> Key {
-        Key { also, ..self }
+    pub const fn also(self, also: &'static [&'static str]) -> ProfileKey {
+        ProfileKey { also, ..self }
     }
 }

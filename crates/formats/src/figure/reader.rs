@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::key::{Accepts, Key};
-use super::value::{Band, Figure, KINDS, Kind, RunRow, Value, ZoneRow};
+use super::key::{KeyDomain, ProfileKey};
+use super::value::{Figure, FigureOrigin, FigureValue, KINDS, RunRow, ZoneBand, ZoneRow};
 use super::vocabulary::{NO_WORDS, Vocabulary};
 use crate::diagnostic::Diagnostic;
 use crate::spelling::nearest;
 
 /// Reads figures from a TOML text, and collects its errors.
-pub(crate) struct Reader<'a> {
+pub(crate) struct FigureReader<'a> {
     file: &'a str,
     text: &'a str,
     /// What errors may suggest.
@@ -25,10 +25,18 @@ pub(crate) struct Reader<'a> {
     pub(crate) errors: Vec<Diagnostic>,
 }
 
-impl<'a> Reader<'a> {
-    pub(crate) fn new(file: &'a str, text: &'a str, vocabulary: &'static Vocabulary) -> Reader<'a> {
+impl<'a> FigureReader<'a> {
+    pub(crate) fn new(file: &'a str, text: &'a str, vocabulary: &'static Vocabulary) -> FigureReader<'a> {
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Reader { file, text, vocabulary, lines, sources: BTreeMap::new(), cited: BTreeSet::new(), errors: Vec::new() }
+        FigureReader {
+            file,
+            text,
+            vocabulary,
+            lines,
+            sources: BTreeMap::new(),
+            cited: BTreeSet::new(),
+            errors: Vec::new(),
+        }
     }
 
     /// The table of the document; syntax errors go to `errors`.
@@ -79,7 +87,7 @@ impl<'a> Reader<'a> {
         &mut self,
         table: &DeTable<'_>,
         prefix: &str,
-        keys: &'static [Key],
+        keys: &'static [ProfileKey],
         bare: bool,
         out: &mut Vec<Figure>,
     ) {
@@ -105,12 +113,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn figure(&mut self, key: &'static Key, value: &Spanned<DeValue<'_>>, line: usize, bare: bool) -> Option<Figure> {
+    fn figure(
+        &mut self,
+        key: &'static ProfileKey,
+        value: &Spanned<DeValue<'_>>,
+        line: usize,
+        bare: bool,
+    ) -> Option<Figure> {
         let entry = match value.get_ref().as_table() {
             Some(table) => self.entry(key, table, line)?,
             None if bare => {
                 let source = format!("{}:{line}", self.file);
-                Entry { value, kind: Kind::Set, source, misses: None, interval: None }
+                Entry { value, kind: FigureOrigin::Set, source, misses: None, interval: None }
             }
             None => {
                 self.errors.push(no_source(self.file, line, key.path));
@@ -138,7 +152,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn entry<'t, 'i>(&mut self, key: &Key, table: &'t DeTable<'i>, line: usize) -> Option<Entry<'t, 'i>> {
+    fn entry<'t, 'i>(&mut self, key: &ProfileKey, table: &'t DeTable<'i>, line: usize) -> Option<Entry<'t, 'i>> {
         let (mut value, mut origin, mut misses, mut interval) = (None, None, None, None);
         for (name, inner) in table {
             let name = name.get_ref().as_ref();
@@ -177,13 +191,13 @@ impl<'a> Reader<'a> {
     /// The interval of a figure; fitted numbers must have one, and others must not.
     fn interval(
         &mut self,
-        key: &Key,
-        kind: Kind,
+        key: &ProfileKey,
+        kind: FigureOrigin,
         given: Option<(Option<(f64, f64)>, usize)>,
         line: usize,
     ) -> Option<(f64, f64)> {
-        let number = matches!(key.accepts, Accepts::Whole(..) | Accepts::Number(..));
-        let fault = match (kind == Kind::Fitted && number, given) {
+        let number = matches!(key.accepts, KeyDomain::Whole(..) | KeyDomain::Number(..));
+        let fault = match (kind == FigureOrigin::Fitted && number, given) {
             (true, Some((Some(interval), _))) => return Some(interval),
             (false, None) => return None,
             (true, None) => self.wrong(line, "a fitted number without an interval"),
@@ -230,23 +244,23 @@ impl<'a> Reader<'a> {
     }
 
     /// The value for a key, or the line and what is wrong.
-    fn value(&self, accepts: &Accepts, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    fn value(&self, accepts: &KeyDomain, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
         let line = self.line(value.span().start);
         match accepts {
-            Accepts::Zones => self.zones(value),
-            Accepts::Points => self.points(value),
-            Accepts::Holes => self.holes(value),
-            Accepts::Pairs => self.pairs(value),
-            Accepts::Places => self.places(value),
+            KeyDomain::Zones => self.zones(value),
+            KeyDomain::Points => self.points(value),
+            KeyDomain::Holes => self.holes(value),
+            KeyDomain::Pairs => self.pairs(value),
+            KeyDomain::Places => self.places(value),
             _ => scalar(accepts, value.get_ref()).map_err(|found| (line, found)),
         }
     }
 
-    fn zones(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    fn zones(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
         let line = self.line(value.span().start);
         let rows = value.get_ref().as_array().ok_or((line, "not a list".to_owned()))?;
         let rows = rows.iter().map(|row| self.zone(row));
-        Ok(Value::Zones(rows.collect::<Result<_, _>>()?))
+        Ok(FigureValue::Zones(rows.collect::<Result<_, _>>()?))
     }
 
     fn zone(&self, row: &Spanned<DeValue<'_>>) -> Result<ZoneRow, (usize, String)> {
@@ -290,7 +304,7 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let whole_band = |band: &Band| band.cylinders > 0 && !band.runs.is_empty();
+        let whole_band = |band: &ZoneBand| band.cylinders > 0 && !band.runs.is_empty();
         let tracks = zone.band.as_ref().map_or(!zone.spt.is_empty(), whole_band);
         match seen_first && zone.cylinders > 0 && tracks {
             true => Ok(zone),
@@ -300,27 +314,27 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn holes(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    fn holes(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
         let expected = "not [first slot, slots] or [first slot, slots, period, times more]";
         let hole = |row: &[u64]| match *row {
             [first, slots] => Some([first, slots, 0, 0]),
             [first, slots, period, times] => Some([first, slots, period, times]),
             _ => None,
         };
-        self.slots(value, expected, hole).map(Value::Holes)
+        self.slots(value, expected, hole).map(FigureValue::Holes)
     }
 
-    fn pairs(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    fn pairs(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
         let pair = |row: &[u64]| if let [slot, other] = *row { Some((slot, other)) } else { None };
-        self.slots(value, "not [slot, slot in a hole]", pair).map(Value::Pairs)
+        self.slots(value, "not [slot, slot in a hole]", pair).map(FigureValue::Pairs)
     }
 
-    fn places(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    fn places(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
         let place = |row: &[u64]| match *row {
             [lba, sectors, tries] => Some((lba, u32::try_from(sectors).ok()?, u32::try_from(tries).ok()?)),
             _ => None,
         };
-        self.slots(value, "not [first block, blocks, tries]", place).map(Value::Places)
+        self.slots(value, "not [first block, blocks, tries]", place).map(FigureValue::Places)
     }
 
     /// Rows of slot numbers, each converted by `row`.
@@ -340,7 +354,7 @@ impl<'a> Reader<'a> {
         rows.iter().map(|value| read(value).ok_or_else(|| (at(value), expected.to_owned()))).collect()
     }
 
-    fn points(&self, value: &Spanned<DeValue<'_>>) -> Result<Value, (usize, String)> {
+    fn points(&self, value: &Spanned<DeValue<'_>>) -> Result<FigureValue, (usize, String)> {
         let at = |value: &Spanned<DeValue<'_>>| self.line(value.span().start);
         let rows = value.get_ref().as_array().ok_or((at(value), "not a list".to_owned()))?;
         let point = |row: &Spanned<DeValue<'_>>| {
@@ -349,7 +363,7 @@ impl<'a> Reader<'a> {
             Some((count(pair[0].get_ref())?, time))
         };
         let read = |row| point(row).ok_or_else(|| (at(row), "not a distance and a time".to_owned()));
-        Ok(Value::Points(rows.iter().map(read).collect::<Result<_, _>>()?))
+        Ok(FigureValue::Points(rows.iter().map(read).collect::<Result<_, _>>()?))
     }
 }
 
@@ -379,7 +393,7 @@ fn runs(value: &DeValue<'_>) -> Option<Vec<RunRow>> {
 
 struct Entry<'t, 'i> {
     value: &'t Spanned<DeValue<'i>>,
-    kind: Kind,
+    kind: FigureOrigin,
     source: String,
     misses: Option<String>,
     interval: Option<(f64, f64)>,
@@ -398,16 +412,16 @@ fn no_source(file: &str, line: usize, key: &str) -> Diagnostic {
 }
 
 /// A value for `accepts` as the command line gives it: TOML, or a bare word.
-pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> {
-    if let Accepts::Word(_) = accepts {
+pub(crate) fn from_text(accepts: &KeyDomain, text: &str) -> Result<FigureValue, String> {
+    if let KeyDomain::Word(_) = accepts {
         return word(accepts, text.trim_matches('"'));
     }
-    if let Accepts::Flag = accepts {
+    if let KeyDomain::Flag = accepts {
         let flag = switch(text.trim_matches('"'));
-        return flag.map(Value::Flag).ok_or_else(|| format!("`{text}` is not a switch"));
+        return flag.map(FigureValue::Flag).ok_or_else(|| format!("`{text}` is not a switch"));
     }
-    if let Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places = accepts {
-        let reader = Reader::new("--set", text, &NO_WORDS);
+    if let KeyDomain::Zones | KeyDomain::Points | KeyDomain::Holes | KeyDomain::Pairs | KeyDomain::Places = accepts {
+        let reader = FigureReader::new("--set", text, &NO_WORDS);
         let value = DeValue::parse(text).map_err(|error| error.message().to_owned())?;
         return reader.value(accepts, &value).map_err(|(_, found)| found);
     }
@@ -417,31 +431,31 @@ pub(crate) fn from_text(accepts: &Accepts, text: &str) -> Result<Value, String> 
     }
 }
 
-fn scalar(accepts: &Accepts, value: &DeValue<'_>) -> Result<Value, String> {
+fn scalar(accepts: &KeyDomain, value: &DeValue<'_>) -> Result<FigureValue, String> {
     match accepts {
-        Accepts::Whole(low, high) => match whole(value) {
-            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => Ok(Value::Whole(n as u64)),
+        KeyDomain::Whole(low, high) => match whole(value) {
+            Some(n) if n >= i128::from(*low) && n <= i128::from(*high) => Ok(FigureValue::Whole(n as u64)),
             Some(n) => Err(format!("{n} is out of range")),
             None => Err(format!("has type {}", value.type_str())),
         },
-        Accepts::Number(low, high) => match number(value) {
-            Some(n) if n >= *low && n <= *high => Ok(Value::Number(n)),
+        KeyDomain::Number(low, high) => match number(value) {
+            Some(n) if n >= *low && n <= *high => Ok(FigureValue::Number(n)),
             Some(n) => Err(format!("{n} is out of range")),
             None => Err(format!("has type {}", value.type_str())),
         },
-        Accepts::Flag => {
+        KeyDomain::Flag => {
             let number = || whole(value).map(|n| n.to_string());
             let word = || value.as_str().map(str::to_owned).or_else(number).and_then(|word| switch(&word));
             match value.as_bool().or_else(word) {
-                Some(flag) => Ok(Value::Flag(flag)),
+                Some(flag) => Ok(FigureValue::Flag(flag)),
                 None => Err(format!("has type {}", value.type_str())),
             }
         }
-        Accepts::Word(_) => match value.as_str() {
+        KeyDomain::Word(_) => match value.as_str() {
             Some(text) => word(accepts, text),
             None => Err(format!("has type {}", value.type_str())),
         },
-        Accepts::Zones | Accepts::Points | Accepts::Holes | Accepts::Pairs | Accepts::Places => {
+        KeyDomain::Zones | KeyDomain::Points | KeyDomain::Holes | KeyDomain::Pairs | KeyDomain::Places => {
             Err("is not a list".to_owned())
         }
     }
@@ -456,9 +470,9 @@ pub(crate) fn switch(text: &str) -> Option<bool> {
     }
 }
 
-fn word(accepts: &Accepts, text: &str) -> Result<Value, String> {
+fn word(accepts: &KeyDomain, text: &str) -> Result<FigureValue, String> {
     match accepts {
-        Accepts::Word(words) if words.contains(&text) => Ok(Value::Word(text.to_owned())),
+        KeyDomain::Word(words) if words.contains(&text) => Ok(FigureValue::Word(text.to_owned())),
         _ => Err(format!("unknown word `{text}`")),
     }
 }

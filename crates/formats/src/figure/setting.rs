@@ -1,14 +1,14 @@
 //! A figure as `--set` gives it: a key and a text.
 
-use super::key::Key;
+use super::key::ProfileKey;
 use super::reader::{from_text, join};
-use super::value::{Figure, Kind};
+use super::value::{Figure, FigureOrigin};
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::Diagnostic;
 use crate::limits;
 
 /// What the user sets for a key: a figure, or `none` to use the default of an optional key.
-pub(crate) enum Given {
+pub(crate) enum FigureInput {
     Figure(Figure),
     /// The path of the key.
     None(&'static str),
@@ -19,12 +19,12 @@ const NONE: &str = "none";
 
 /// Parses what the user sets for one of `keys`; `layer` names the layer in errors.
 pub(crate) fn setting(
-    keys: &'static [Key],
+    keys: &'static [ProfileKey],
     layer: &str,
     key: &str,
     text: &str,
     vocabulary: &Vocabulary,
-) -> Result<Given, Vec<Diagnostic>> {
+) -> Result<FigureInput, Vec<Diagnostic>> {
     let full = join(layer, key);
     let wrong = |message: String| Diagnostic::at("--set", 0, message).key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
@@ -38,7 +38,7 @@ pub(crate) fn setting(
     };
     let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
     if may_be_none && text.trim_matches('"') == NONE {
-        return Ok(Given::None(known.path));
+        return Ok(FigureInput::None(known.path));
     }
     let refused = |found| {
         let refused = vocabulary.refused(&known.accepts, text, wrong(found));
@@ -51,11 +51,11 @@ pub(crate) fn setting(
         vec![Diagnostic { expected: refused.expected.clone().map(or_none), ..refused }]
     };
     let value = from_text(&known.accepts, text).map_err(refused)?;
-    Ok(Given::Figure(Figure {
+    Ok(FigureInput::Figure(Figure {
         key: known.path,
         value,
         unit: known.unit,
-        kind: Kind::Set,
+        kind: FigureOrigin::Set,
         source: format!("--set {full}={text}"),
         misses: None,
         interval: None,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Where a figure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum FigureOrigin {
     /// Measured on such a drive.
     Measured,
     /// Stated by its maker.
@@ -20,24 +20,24 @@ pub enum Kind {
     Set,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FigureOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Measured => "measured",
-            Kind::Datasheet => "datasheet",
-            Kind::Inferred => "inferred",
-            Kind::Fitted => "fitted",
-            Kind::Set => "set",
+            FigureOrigin::Measured => "measured",
+            FigureOrigin::Datasheet => "datasheet",
+            FigureOrigin::Inferred => "inferred",
+            FigureOrigin::Fitted => "fitted",
+            FigureOrigin::Set => "set",
         })
     }
 }
 
 /// The words for a kind.
-pub(crate) const KINDS: [(&str, Kind); 4] = [
-    ("measured", Kind::Measured),
-    ("datasheet", Kind::Datasheet),
-    ("inferred", Kind::Inferred),
-    ("fitted", Kind::Fitted),
+pub(crate) const KINDS: [(&str, FigureOrigin); 4] = [
+    ("measured", FigureOrigin::Measured),
+    ("datasheet", FigureOrigin::Datasheet),
+    ("inferred", FigureOrigin::Inferred),
+    ("fitted", FigureOrigin::Fitted),
 ];
 
 /// A range of cylinders with the same layout.
@@ -57,12 +57,12 @@ pub struct ZoneRow {
     /// The angle of its first sector, in revolutions, regardless of where the previous zone ends.
     pub offset: Option<f64>,
     /// Its tracks as a list of runs, if no rule gives them.
-    pub band: Option<Band>,
+    pub band: Option<ZoneBand>,
 }
 
 /// The tracks of a zone, listed: equal bands, each a list of runs.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Band {
+pub struct ZoneBand {
     /// Cylinders of a band.
     pub cylinders: u32,
     /// The angle from the first sector of a band to that of the next, in revolutions.
@@ -87,7 +87,7 @@ pub struct RunRow {
 
 /// The value of a figure.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum FigureValue {
     /// A whole number.
     Whole(u64),
     Number(f64),
@@ -105,18 +105,18 @@ pub enum Value {
     Places(Vec<(u64, u32, u32)>),
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for FigureValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Whole(n) => write!(f, "{n}"),
-            Value::Number(n) => write!(f, "{n}"),
-            Value::Flag(flag) => write!(f, "{flag}"),
-            Value::Word(word) => f.write_str(word),
-            Value::Zones(rows) => write!(f, "{} zones", rows.len()),
-            Value::Points(points) => write!(f, "{} points", points.len()),
-            Value::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
-            Value::Pairs(pairs) => write!(f, "{} pairs", pairs.len()),
-            Value::Places(places) => write!(f, "{} places", places.len()),
+            FigureValue::Whole(n) => write!(f, "{n}"),
+            FigureValue::Number(n) => write!(f, "{n}"),
+            FigureValue::Flag(flag) => write!(f, "{flag}"),
+            FigureValue::Word(word) => f.write_str(word),
+            FigureValue::Zones(rows) => write!(f, "{} zones", rows.len()),
+            FigureValue::Points(points) => write!(f, "{} points", points.len()),
+            FigureValue::Holes(rows) => write!(f, "{} rows of holes", rows.len()),
+            FigureValue::Pairs(pairs) => write!(f, "{} pairs", pairs.len()),
+            FigureValue::Places(places) => write!(f, "{} places", places.len()),
         }
     }
 }
@@ -126,11 +126,11 @@ impl fmt::Display for Value {
 pub struct Figure {
     /// Dotted key within its layer.
     pub key: &'static str,
-    pub value: Value,
+    pub value: FigureValue,
     /// Its unit; empty for counts and words.
     pub unit: &'static str,
     /// Its origin.
-    pub kind: Kind,
+    pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
     /// Why the model does not reproduce it (checks only).

@@ -1,7 +1,7 @@
 //! The words that an error may suggest: the keys of the layers, the values that they take, and the names of ready-made
 //! layers. Each reader passes in the vocabulary of its file or setting.
 
-use super::key::{Accepts, Key};
+use super::key::{KeyDomain, ProfileKey};
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
 use crate::spelling::{endings, is_same, meant, nearest};
 
@@ -9,7 +9,7 @@ use crate::spelling::{endings, is_same, meant, nearest};
 #[derive(Default)]
 pub(crate) struct Vocabulary {
     /// Dotted keys of figures.
-    pub figures: Vec<(String, &'static Key)>,
+    pub figures: Vec<(String, &'static ProfileKey)>,
     /// Keys that are not figures.
     pub plain: Vec<&'static str>,
     /// Ready-made layers: the layer's key and their names.
@@ -21,7 +21,7 @@ pub(crate) static NO_WORDS: Vocabulary = Vocabulary { figures: Vec::new(), plain
 
 impl Vocabulary {
     /// The vocabulary of one layer's figures.
-    pub(crate) fn of_layer(layer: &'static str, keys: &'static [Key]) -> Vocabulary {
+    pub(crate) fn of_layer(layer: &'static str, keys: &'static [ProfileKey]) -> Vocabulary {
         let figures = keys.iter().map(|key| (format!("{layer}.{}", key.path), key)).collect();
         Vocabulary { figures, ..Vocabulary::default() }
     }
@@ -53,8 +53,8 @@ impl Vocabulary {
     }
 
     /// Completes an error about a `word` that a key does not take: what it takes, and the word that was meant.
-    pub(crate) fn refused(&self, accepts: &Accepts, word: &str, wrong: Diagnostic) -> Diagnostic {
-        let is_word = matches!(accepts, Accepts::Word(_));
+    pub(crate) fn refused(&self, accepts: &KeyDomain, word: &str, wrong: Diagnostic) -> Diagnostic {
+        let is_word = matches!(accepts, KeyDomain::Word(_));
         let nearest = match is_word {
             true => self.value_meant(word, accepts.words()),
             // A word where a number is expected may be a key of its own: `segments=adaptive`.

@@ -23,7 +23,7 @@ impl Number {
 
 /// The units of a value, and the factor of a number without a unit.
 #[derive(Clone, Copy)]
-pub(super) struct Units {
+pub(super) struct NumberUnits {
     /// Whether it is a time, where `m` is a minute; otherwise it is a size, where `m` is a mebibyte.
     pub(super) time: bool,
     /// The factor if the expression has no unit at all.
@@ -32,7 +32,7 @@ pub(super) struct Units {
 
 struct Reader<'a> {
     rest: &'a str,
-    units: Units,
+    units: NumberUnits,
     unit_seen: bool,
     depth: usize,
 }
@@ -41,7 +41,7 @@ struct Reader<'a> {
 const DEEPEST: usize = 64;
 
 /// The value of an expression with units.
-pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
+pub(super) fn with_units(text: &str, units: NumberUnits) -> Result<i128, String> {
     let mut reader = Reader { rest: text, units, unit_seen: false, depth: 0 };
     let value = reader.sum()?;
     if !reader.rest.trim().is_empty() {
@@ -57,7 +57,7 @@ pub(super) fn with_units(text: &str, units: Units) -> Result<i128, String> {
 
 /// The value of an expression of plain numbers.
 pub(super) fn whole(text: &str) -> Result<i128, String> {
-    with_units(text, Units { time: false, implied: 1 })
+    with_units(text, NumberUnits { time: false, implied: 1 })
 }
 
 fn combine(
@@ -235,8 +235,8 @@ mod tests {
         ] {
             assert_eq!(whole(text), Ok(value), "{text}");
         }
-        assert_eq!(with_units("2+3", Units { time: true, implied: 1_000_000 }), Ok(5_000_000));
-        assert_eq!(with_units("1m+30s", Units { time: true, implied: 1_000_000 }), Ok(90_000_000));
+        assert_eq!(with_units("2+3", NumberUnits { time: true, implied: 1_000_000 }), Ok(5_000_000));
+        assert_eq!(with_units("1m+30s", NumberUnits { time: true, implied: 1_000_000 }), Ok(90_000_000));
         for text in ["", "1/0", "1%0", "(1", "2 furlongs", "1+", "9^99", &"(".repeat(5000), &"-".repeat(5000)] {
             assert!(whole(text).is_err(), "{text}");
         }

@@ -3,19 +3,19 @@
 //! Source: fio's order of threads, its groups (`stonewall`, `new_group`, `group_reporting`),
 //! and its corrections of options that depend on one another.
 
-use seekwise_model::files::buffered::Opening;
+use seekwise_model::files::buffered::FileOpenFlags;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    Blocks, Direction, Distribution, Engine, EngineKind, FileService, FioPattern, Flow, Generator, Job, Modifier, Pace,
-    Pattern, Rate, Repeat, Strided, Syncs, Think, VerifyBacklog, Worker, Zoned,
+    BlockSizes, Direction, Distribution, EngineKind, FileService, FioPattern, Flow, Generator, IoEngine, IssueRate,
+    Job, Pace, Pattern, RandomRepeat, RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,
 };
 
-use super::engines::Runs;
-use super::job_file::{JobFile, Origin, Section};
-use super::layout::{self, Clone, Plan};
+use super::engines::EngineMode;
+use super::job_file::{JobFile, JobSection, WorkerOrigin};
+use super::layout::{self, JobClone, WorkerLayout};
 use super::number::Amount;
-use super::opened::{Hint, Opened};
-use super::settings::{Grouping, REPLAYING, Settings, ZONING};
+use super::opened::{AccessHint, FioOpenFlags};
+use super::settings::{FioSettings, Grouping, REPLAYING, ZONING};
 use crate::diagnostic::Diagnostic;
 
 /// fio's default `randseed`.
@@ -48,7 +48,7 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
         let message = format!("the jobs have {workers} workers together, and at most {MOST_WORKERS} are possible");
         return Err(vec![Diagnostic::at(&file.file, 0, message).key("numjobs")]);
     }
-    let files = |section: &Section| section.settings.files() * u64::from(section.settings.numjobs);
+    let files = |section: &JobSection| section.settings.files() * u64::from(section.settings.numjobs);
     let files: u64 = file.sections.iter().map(files).sum();
     if files > MOST_FILES {
         let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
@@ -68,7 +68,7 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     if !found.errors.is_empty() {
         return Err(found.errors);
     }
-    let complete = |(clone, plan): (&Clone, Plan)| worker(file, &shapes[clone.section], clone, plan);
+    let complete = |(clone, plan): (&JobClone, WorkerLayout)| worker(file, &shapes[clone.section], clone, plan);
     let workers: Vec<Worker> = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
     common_zones(file, &clones, &workers, &mut found.errors);
     match found.errors.is_empty() {
@@ -78,11 +78,11 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
 }
 
 /// A job of a flow whose others begin after it has ended would wait for them for ever, in fio too.
-fn flows(file: &JobFile, clones: &[Clone], errors: &mut Vec<Diagnostic>) {
-    let flow = |clone: &Clone| file.sections[clone.section].settings.flow;
+fn flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
+    let flow = |clone: &JobClone| file.sections[clone.section].settings.flow;
     for clone in clones.iter().filter(|clone| flow(clone)[0] > 0) {
         let together =
-            |other: &Clone| flow(other)[0] == 0 || flow(other)[1] != flow(clone)[1] || other.stage == clone.stage;
+            |other: &JobClone| flow(other)[0] == 0 || flow(other)[1] != flow(clone)[1] || other.stage == clone.stage;
         if clone.number == 0 && !clones.iter().all(together) {
             let message =
                 "jobs of one flow begin together: behind a stonewall they would wait for one another for ever";
@@ -92,7 +92,7 @@ fn flows(file: &JobFile, clones: &[Clone], errors: &mut Vec<Diagnostic>) {
 }
 
 /// Workers on one file have its zones in common: fio asks them for zones of one kind. What nobody writes cannot be read.
-fn common_zones(file: &JobFile, clones: &[Clone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
+fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
     let zoned = |worker: usize| match &workers[worker].pattern {
         Pattern::Fio(fio) => fio.zoned.as_ref().map(|zoned| (fio, zoned)),
         Pattern::Iometer(_) => None,
@@ -126,33 +126,38 @@ fn name(file: &str) -> String {
 }
 
 /// Section, clone and group of each worker.
-pub(super) fn origins(file: &JobFile) -> Vec<Origin> {
-    let origin = |clone: &Clone| Origin { section: clone.section, clone: clone.number, group_id: clone.group_id };
+pub(super) fn origins(file: &JobFile) -> Vec<WorkerOrigin> {
+    let origin =
+        |clone: &JobClone| WorkerOrigin { section: clone.section, clone: clone.number, group_id: clone.group_id };
     clones(file).iter().map(origin).collect()
 }
 
 /// How the files of each worker are opened.
-pub(super) fn openings(file: &JobFile) -> Vec<Opening> {
-    let opening = |clone: &Clone| {
+pub(super) fn openings(file: &JobFile) -> Vec<FileOpenFlags> {
+    let opening = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
-        Opening { direct: !settings.cached(), through: settings.write_through, invalidate: settings.system.invalidate }
+        FileOpenFlags {
+            direct: !settings.cached(),
+            through: settings.write_through,
+            invalidate: settings.system.invalidate,
+        }
     };
     clones(file).iter().map(opening).collect()
 }
 
 /// How each worker has a real file.
-pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
-    let opened = |clone: &Clone| {
+pub(super) fn opened(file: &JobFile) -> Vec<FioOpenFlags> {
+    let opened = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
         let direct = !settings.cached();
         let hint = match settings.system.hint {
-            _ if direct => Hint::None,
+            _ if direct => AccessHint::None,
             Some(hint) => hint,
-            None if settings.random => Hint::Random,
-            None => Hint::Sequential,
+            None if settings.random => AccessHint::Random,
+            None => AccessHint::Sequential,
         };
-        Opened {
-            calls: settings.engine().runs == Runs::Synchronous,
+        FioOpenFlags {
+            calls: settings.engine().runs == EngineMode::Synchronous,
             direct,
             invalidate: settings.system.invalidate,
             data_only: settings.syncs.fdatasync > 0 && settings.syncs.fsync == 0,
@@ -164,8 +169,8 @@ pub(super) fn opened(file: &JobFile) -> Vec<Opened> {
 }
 
 /// All clones in fio's order: of each section the first, then the others from the last to the second.
-pub(super) fn clones(file: &JobFile) -> Vec<Clone> {
-    let mut clones: Vec<Clone> = Vec::new();
+pub(super) fn clones(file: &JobFile) -> Vec<JobClone> {
+    let mut clones: Vec<JobClone> = Vec::new();
     let (mut stage, mut group_id, mut group) = (0, 0, 0);
     let mut reported: Option<u32> = None;
     for (section, job) in file.sections.iter().enumerate() {
@@ -181,14 +186,14 @@ pub(super) fn clones(file: &JobFile) -> Vec<Clone> {
             }
             reported = group_reporting.then_some(group_id);
             let draw = layout::mix(seed(settings).wrapping_mul(clones.len() as u64 + 1));
-            clones.push(Clone { section, number, draw, stage, group_id, group });
+            clones.push(JobClone { section, number, draw, stage, group_id, group });
         }
     }
     clones
 }
 
 /// `randseed`, which overrides `randrepeat` as in fio. The model tells threads apart by the worker's number.
-fn seed(settings: &Settings) -> u64 {
+fn seed(settings: &FioSettings) -> u64 {
     settings.randseed.unwrap_or(if settings.randrepeat { RANDSEED } else { NOT_REPEATED })
 }
 
@@ -211,7 +216,7 @@ fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
 }
 
 /// A clone with its own place, seed and delay.
-fn worker(file: &JobFile, shape: &Worker, clone: &Clone, plan: Plan) -> Worker {
+fn worker(file: &JobFile, shape: &Worker, clone: &JobClone, plan: WorkerLayout) -> Worker {
     let mut worker = shape.clone();
     let (low, high) = file.sections[clone.section].settings.start_delay;
     let drawn = u128::from(clone.draw) * u128::from(high - low + 1);
@@ -255,7 +260,7 @@ fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
 struct Check<'a> {
     file: &'a JobFile,
     index: usize,
-    settings: &'a Settings,
+    settings: &'a FioSettings,
     found: &'a mut Findings,
 }
 
@@ -287,9 +292,11 @@ impl Check<'_> {
     fn synchronous(&self) -> bool {
         let character = |name: &String| name.starts_with("/dev/sg") || name.starts_with("/dev/bsg");
         match self.settings.engine().runs {
-            Runs::Synchronous => true,
-            Runs::ScsiGeneric => !self.settings.filenames.iter().all(character) || self.settings.filenames.is_empty(),
-            Runs::Asynchronous | Runs::Refused(_) => false,
+            EngineMode::Synchronous => true,
+            EngineMode::ScsiGeneric => {
+                !self.settings.filenames.iter().all(character) || self.settings.filenames.is_empty()
+            }
+            EngineMode::Asynchronous | EngineMode::Refused(_) => false,
         }
     }
 
@@ -331,15 +338,15 @@ impl Check<'_> {
         }
         let rate = |direction: usize| match (settings.rate[direction], settings.rate_iops[direction]) {
             (0, 0) => None,
-            (0, requests) => Some(Rate::Requests(requests)),
-            (bytes, _) => Some(Rate::Bytes(bytes)),
+            (0, requests) => Some(IssueRate::Requests(requests)),
+            (bytes, _) => Some(IssueRate::Bytes(bytes)),
         };
         let thinks = settings.think.time > Span::ZERO;
         if settings.think.spin > Span::ZERO && !thinks {
             self.warn("thinktime_spin", "without a thinktime it does nothing, as in fio");
         }
         // As in fio: no longer than the pause.
-        let think = Think { spin: settings.think.spin.min(settings.think.time), ..settings.think };
+        let think = ThinkTime { spin: settings.think.spin.min(settings.think.time), ..settings.think };
         let [weight, id, sleep] = settings.flow;
         let flow = (weight > 0).then_some(Flow { id, weight, sleep: Span::from_micros(sleep.into()) });
         let rate = [rate(0), rate(1), rate(2)];
@@ -369,9 +376,9 @@ impl Check<'_> {
             generator: self.generator(),
             seed: seed(settings),
             repeat: match (settings.randrepeat, settings.randseed) {
-                (true, None) => Repeat::Passes,
-                (true, Some(_)) => Repeat::Runs,
-                (false, _) => Repeat::Never,
+                (true, None) => RandomRepeat::Passes,
+                (true, Some(_)) => RandomRepeat::Runs,
+                (false, _) => RandomRepeat::Never,
             },
             syncs: if writes { settings.syncs } else { Syncs::default() },
             flush_at_end: writes && settings.flush_at_end.contains(&true),
@@ -399,41 +406,41 @@ impl Check<'_> {
         [share(0, read), share(1, write), 0]
     }
 
-    fn blocks(&mut self, direction: usize) -> Blocks {
+    fn blocks(&mut self, direction: usize) -> BlockSizes {
         let settings = self.settings;
         let blocks = match (&settings.bssplit[direction], settings.bsrange[direction]) {
-            (Some(split), _) => Blocks::Split(split.clone()),
-            (None, Some((min, max))) if min < max => Blocks::Range { min, max, unaligned: settings.unaligned },
-            (None, Some((size, _))) => Blocks::Fixed(size),
-            (None, None) => Blocks::Fixed(settings.bs[direction]),
+            (Some(split), _) => BlockSizes::Split(split.clone()),
+            (None, Some((min, max))) if min < max => BlockSizes::Range { min, max, unaligned: settings.unaligned },
+            (None, Some((size, _))) => BlockSizes::Fixed(size),
+            (None, None) => BlockSizes::Fixed(settings.bs[direction]),
         };
         let (key, sizes) = match &blocks {
-            Blocks::Split(split) => ("bssplit", split.iter().map(|(size, _)| *size).collect()),
-            Blocks::Range { min, .. } => ("bsrange", vec![*min]),
-            Blocks::Fixed(size) => ("bs", vec![*size]),
+            BlockSizes::Split(split) => ("bssplit", split.iter().map(|(size, _)| *size).collect()),
+            BlockSizes::Range { min, .. } => ("bsrange", vec![*min]),
+            BlockSizes::Fixed(size) => ("bs", vec![*size]),
         };
         let used = self.directions()[direction] || settings.sizes_by_randomness && direction < 2;
         if let Some(odd) = sizes.iter().find(|size| used && **size % 512 != 0) {
             self.refuse(key, format!("{odd} bytes are not whole sectors of 512"));
         }
-        if used && matches!(blocks, Blocks::Range { unaligned: true, .. }) {
+        if used && matches!(blocks, BlockSizes::Range { unaligned: true, .. }) {
             self.warn("bs_unaligned", "sizes are cut to whole sectors, as a drive has no others");
         }
         blocks
     }
 
-    fn modifier(&mut self) -> Option<Modifier> {
+    fn modifier(&mut self) -> Option<RwModifier> {
         let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
         match (self.settings.postfix?, self.settings.random) {
             (1, true) | (0, false) => None,
             (_, true) if self.settings.percentage_random == [0; 3] => None,
-            (n, true) if self.settings.identical => Some(Modifier::Same(count(n))),
-            (n, true) => Some(Modifier::Run(count(n))),
+            (n, true) if self.settings.identical => Some(RwModifier::Same(count(n))),
+            (n, true) => Some(RwModifier::Run(count(n))),
             (bytes, false) if bytes % 512 != 0 => {
                 self.refuse("rw", format!("a gap of {bytes} bytes is not whole sectors of 512"));
                 None
             }
-            (bytes, false) => Some(Modifier::Skip(bytes)),
+            (bytes, false) => Some(RwModifier::Skip(bytes)),
         }
     }
 
@@ -488,7 +495,7 @@ impl Check<'_> {
     }
 
     /// How fio's engine takes requests, by its source: which of them make a call of a sync.
-    fn engine(&self) -> Engine {
+    fn engine(&self) -> IoEngine {
         let settings = self.settings;
         let kind = match settings.engine {
             _ if self.synchronous() => EngineKind::OneAtATime,
@@ -500,11 +507,11 @@ impl Check<'_> {
         let [least, most, low, batch] = settings.batches;
         // What is not given, or more than there may be, is the depth.
         let batch = if batch == 0 { settings.iodepth } else { batch.min(settings.iodepth) };
-        Engine { kind, least, most: most.max(least), low, batch }
+        IoEngine { kind, least, most: most.max(least), low, batch }
     }
 
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
-    fn strided(&mut self) -> Option<Strided> {
+    fn strided(&mut self) -> Option<StridedZones> {
         let settings = self.settings;
         let wanted = settings.zonemode.map_or(settings.zones[0] > 0, |mode| mode == "strided");
         let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
@@ -521,7 +528,7 @@ impl Check<'_> {
         if wanted && [range, settings.zones[0], skip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.files() == 1).then_some(Strided { range, size: settings.zones[0], skip })
+        (wanted && settings.files() == 1).then_some(StridedZones { range, size: settings.zones[0], skip })
     }
 
     /// What is said of a log that is played, where none is.
@@ -601,7 +608,7 @@ impl Check<'_> {
     }
 }
 
-impl Settings {
+impl FioSettings {
     /// Without a batch of its own as many are read back as make a backlog.
     fn backlog(&self) -> Option<VerifyBacklog> {
         let [every, batch] = self.backlog;
@@ -620,7 +627,7 @@ impl Settings {
     }
 }
 
-impl Section {
+impl JobSection {
     /// Whether the job's workers share one report (`group_reporting`).
     pub fn reports_as_group(&self) -> bool {
         self.settings.grouping.group_reporting

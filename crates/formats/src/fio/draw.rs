@@ -4,11 +4,11 @@
 
 use seekwise_model::workload::Distribution;
 
-use super::number::{self, Parsed};
-use super::value::Fault;
+use super::number::{self, NumberResult};
+use super::value::OptionError;
 
 /// `bssplit` of one direction: size and percent.
-pub(super) type Split = Vec<(u64, u8)>;
+pub(super) type SizeSplit = Vec<(u64, u8)>;
 
 /// The most entries of a `bssplit`, as in fio.
 const MOST_SPLITS: usize = 64;
@@ -16,7 +16,7 @@ const MOST_SPLITS: usize = 64;
 const MOST_ZONES: usize = 256;
 
 /// `bssplit` of one direction: `4k/60:8k/40`; empty percentages share the rest.
-pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<Split> {
+pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<SizeSplit> {
     let expected = || "sizes and percentages such as 4k/60:8k/40".to_owned();
     let mut given: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
@@ -59,30 +59,29 @@ fn share<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
 }
 
 /// The distribution a `random_distribution` names.
-pub(super) fn distribution(word: &str, rest: Option<&str>, kb_base: u64) -> Result<Distribution, Fault> {
+pub(super) fn distribution(word: &str, rest: Option<&str>, kb_base: u64) -> Result<Distribution, OptionError> {
     match word {
         "random" => Ok(Distribution::Uniform),
         "zoned" => one_for_all(rest, zoned).map(Distribution::Zoned),
         "zoned_abs" => one_for_all(rest, |text| zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute),
-        "sequence" => Err(Fault::new("a fixed sequence of blocks is not in this version")),
+        "sequence" => Err(OptionError::new("a fixed sequence of blocks is not in this version")),
         _ => parametric(word, rest.unwrap_or("")),
     }
 }
 
 /// zipf, pareto, normal: `parameter:centre`. Defaults are fio's.
-fn parametric(word: &str, rest: &str) -> Result<Distribution, Fault> {
+fn parametric(word: &str, rest: &str) -> Result<Distribution, OptionError> {
     let (first, centre) = rest.split_once([':', ',']).unwrap_or((rest, ""));
     let read = |text: &str, default| {
         if text.trim().is_empty() { Some(default) } else { small(text) }
     };
-    let center =
-        match centre.trim() {
-            "" => None,
-            text => Some(small(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
-                Fault::new(format!("`{text}` is not a centre")).expected("a decimal number from 0 to 1")
-            })?),
-        };
-    let wrong = |expected| Fault::new(format!("`{word}:{first}` is not a value for it")).expected(expected);
+    let center = match centre.trim() {
+        "" => None,
+        text => Some(small(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
+            OptionError::new(format!("`{text}` is not a centre")).expected("a decimal number from 0 to 1")
+        })?),
+    };
+    let wrong = |expected| OptionError::new(format!("`{word}:{first}` is not a value for it")).expected(expected);
     match word {
         "zipf" => match read(first, 1_100_000).filter(|theta| *theta > 0 && *theta != 1_000_000) {
             Some(theta) => Ok(Distribution::Zipf { theta, center }),
@@ -105,21 +104,24 @@ fn small(text: &str) -> Option<u32> {
 }
 
 /// Zones may be given for each direction; the model has one table for all.
-fn one_for_all<T: PartialEq>(rest: Option<&str>, read: impl Fn(&str) -> Result<T, Fault>) -> Result<T, Fault> {
+fn one_for_all<T: PartialEq>(
+    rest: Option<&str>,
+    read: impl Fn(&str) -> Result<T, OptionError>,
+) -> Result<T, OptionError> {
     let mut tables = rest.unwrap_or("").split(',').map(read);
-    let first = tables.next().unwrap_or_else(|| Err(Fault::new("no zones are given")))?;
+    let first = tables.next().unwrap_or_else(|| Err(OptionError::new("no zones are given")))?;
     for other in tables {
         if other? != first {
-            return Err(Fault::new("zones that differ between reads, writes and trims are not in this version"));
+            return Err(OptionError::new("zones that differ between reads, writes and trims are not in this version"));
         }
     }
     Ok(first)
 }
 
 /// `access/size` pairs: the access percent, and the text of the size.
-fn zones(text: &str) -> Result<Vec<(u8, &str)>, Fault> {
+fn zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
     let expected = "zones such as 60/10:30/20:10/70, accesses adding up to 100";
-    let wrong = || Fault::new(format!("the zones `{text}` are not understood")).expected(expected);
+    let wrong = || OptionError::new(format!("the zones `{text}` are not understood")).expected(expected);
     let mut zones = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
         let (access, size) = entry.split_once('/').ok_or_else(wrong)?;
@@ -130,9 +132,10 @@ fn zones(text: &str) -> Result<Vec<(u8, &str)>, Fault> {
     if sum == 100 && zones.len() <= MOST_ZONES { Ok(zones) } else { Err(wrong()) }
 }
 
-fn zoned(text: &str) -> Result<Vec<(u8, u8)>, Fault> {
+fn zoned(text: &str) -> Result<Vec<(u8, u8)>, OptionError> {
     let zones = zones(text)?;
-    let wrong = || Fault::new(format!("the zones `{text}` are not understood")).expected("sizes of 100 % at most");
+    let wrong =
+        || OptionError::new(format!("the zones `{text}` are not understood")).expected("sizes of 100 % at most");
     let mut given = Vec::new();
     for (access, size) in zones {
         given.push((access, blank_or(size).ok_or_else(wrong)?));
@@ -141,11 +144,11 @@ fn zoned(text: &str) -> Result<Vec<(u8, u8)>, Fault> {
     Ok(table.into_iter().map(|(access, size)| (access, size as u8)).collect())
 }
 
-fn zoned_absolute(text: &str, kb_base: u64) -> Result<Vec<(u8, u64)>, Fault> {
+fn zoned_absolute(text: &str, kb_base: u64) -> Result<Vec<(u8, u64)>, OptionError> {
     let mut table = Vec::new();
     for (access, size) in zones(text)? {
         let bytes = number::integer(size, kb_base, &mut Vec::new()).ok().and_then(|bytes| u64::try_from(bytes).ok());
-        let wrong = || Fault::new(format!("`{size}` is not the size of a zone")).expected("a size in bytes");
+        let wrong = || OptionError::new(format!("`{size}` is not the size of a zone")).expected("a size in bytes");
         table.push((access, bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)?));
     }
     Ok(table)

@@ -4,7 +4,7 @@
 
 /// How an engine's requests reach the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Runs {
+pub(super) enum EngineMode {
     /// Up to the queue depth at once.
     Asynchronous,
     /// One at a time, regardless of the depth.
@@ -14,39 +14,39 @@ pub(super) enum Runs {
     /// Not supported, for this reason.
     Refused(&'static str),
 }
-use Runs::{Asynchronous, Refused, ScsiGeneric, Synchronous};
+use EngineMode::{Asynchronous, Refused, ScsiGeneric, Synchronous};
 
 /// One engine.
 #[derive(Debug)]
-pub(super) struct Engine {
+pub(super) struct FioEngine {
     pub(super) name: &'static str,
-    pub(super) runs: Runs,
+    pub(super) runs: EngineMode,
     /// A warning about a difference from fio.
     pub(super) note: Option<&'static str>,
 }
 
-const fn engine(name: &'static str, runs: Runs) -> Engine {
-    Engine { name, runs, note: None }
+const fn engine(name: &'static str, runs: EngineMode) -> FioEngine {
+    FioEngine { name, runs, note: None }
 }
 
-const fn noted(name: &'static str, runs: Runs, note: &'static str) -> Engine {
-    Engine { name, runs, note: Some(note) }
+const fn noted(name: &'static str, runs: EngineMode, note: &'static str) -> FioEngine {
+    FioEngine { name, runs, note: Some(note) }
 }
 
-const NETWORK: Runs = Refused("it measures a network or a remote store, not a drive");
-const PROCESSOR: Runs = Refused("it loads the processor and issues nothing to a drive");
-const METADATA: Runs = Refused("it measures calls of a file system, not a drive");
-const MEMORY: Runs = Refused("it measures memory or raw flash, not a drive");
-const GPU: Runs = Refused("it moves data to a graphics processor");
-const LIBRARY: Runs = Refused("it drives devices through a library of its own");
-const ZONED: Runs = Refused("zoned devices are not in this version");
-const OUTSIDE: Runs = Refused("outside engines cannot be loaded here");
+const NETWORK: EngineMode = Refused("it measures a network or a remote store, not a drive");
+const PROCESSOR: EngineMode = Refused("it loads the processor and issues nothing to a drive");
+const METADATA: EngineMode = Refused("it measures calls of a file system, not a drive");
+const MEMORY: EngineMode = Refused("it measures memory or raw flash, not a drive");
+const GPU: EngineMode = Refused("it moves data to a graphics processor");
+const LIBRARY: EngineMode = Refused("it drives devices through a library of its own");
+const ZONED: EngineMode = Refused("zoned devices are not in this version");
+const OUTSIDE: EngineMode = Refused("outside engines cannot be loaded here");
 
 /// fio's default engine on Linux.
 pub(super) const DEFAULT: &str = "psync";
 
 #[rustfmt::skip]
-pub(super) const ENGINES: &[Engine] = &[
+pub(super) const ENGINES: &[FioEngine] = &[
     engine("psync", Synchronous), engine("sync", Synchronous), engine("vsync", Synchronous),
     engine("pvsync", Synchronous), engine("pvsync2", Synchronous),
     noted("mmap", Synchronous, "page faults are not modelled: requests have the block size"),
@@ -72,13 +72,13 @@ pub(super) const ENGINES: &[Engine] = &[
 ];
 
 /// The engine of this name; a path or a shared object means the external engine.
-pub(super) fn find(name: &str) -> Option<&'static Engine> {
+pub(super) fn find(name: &str) -> Option<&'static FioEngine> {
     let outside = name.starts_with("external") || name.ends_with(".so") || name.contains('/');
     let name = if outside { "external" } else { name };
     ENGINES.iter().find(|engine| engine.name == name)
 }
 
 /// Whether the engine is external, with unknown options.
-pub(super) fn is_outside(engine: &Engine) -> bool {
+pub(super) fn is_outside(engine: &FioEngine) -> bool {
     engine.runs == OUTSIDE
 }

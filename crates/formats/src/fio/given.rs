@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostic;
 
 /// An option as the file gives it: its canonical name, and its value after expansion of variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct JobOption {
     /// Its canonical name (`bs` for `blocksize`).
     pub name: String,
     /// The text after `=`; empty for a bare flag.
@@ -17,7 +17,7 @@ pub struct Given {
 
 /// An option after expansion of variables.
 #[derive(Clone, Debug)]
-pub(super) struct Expanded {
+pub(super) struct ExpandedOption {
     /// Its canonical name if known, otherwise as written.
     pub(super) name: String,
     /// `None` without `=`.
@@ -27,10 +27,10 @@ pub(super) struct Expanded {
     pub(super) place: (String, usize),
 }
 
-impl Expanded {
-    pub(super) fn given(self) -> Given {
+impl ExpandedOption {
+    pub(super) fn given(self) -> JobOption {
         let (file, line) = self.place;
-        Given { name: self.name, value: self.value.unwrap_or_default(), file, line }
+        JobOption { name: self.name, value: self.value.unwrap_or_default(), file, line }
     }
 
     /// A diagnostic at this option.

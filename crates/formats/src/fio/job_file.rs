@@ -1,35 +1,35 @@
 //! A parsed job file: its sections with their options and settings.
 
-use super::given::Given;
-use super::settings::Settings;
+use super::given::JobOption;
+use super::settings::FioSettings;
 use crate::diagnostic::Diagnostic;
 
 /// A parsed job file.
 #[derive(Clone, Debug)]
 pub struct JobFile {
     pub(super) file: String,
-    pub(super) globals: Vec<Given>,
-    pub(super) sections: Vec<Section>,
+    pub(super) globals: Vec<JobOption>,
+    pub(super) sections: Vec<JobSection>,
     pub(super) warnings: Vec<Diagnostic>,
 }
 
 /// One job section.
 #[derive(Clone, Debug)]
-pub struct Section {
+pub struct JobSection {
     /// The job's name: the section's, or its `name` option.
     pub name: String,
     /// Line of its header, from 1.
     pub line: usize,
     /// Its own options, in order; those of `[global]` are in [`JobFile::global_options`].
-    pub options: Vec<Given>,
+    pub options: Vec<JobOption>,
     /// The section's header, which names default files.
     pub(super) header: String,
-    pub(super) settings: Settings,
+    pub(super) settings: FioSettings,
 }
 
 /// The origin of a worker of the built job, in the order of the workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct WorkerOrigin {
     /// Index into [`JobFile::sections`].
     pub section: usize,
     /// Which of its `numjobs` clones.
@@ -41,12 +41,12 @@ pub struct Origin {
 
 impl JobFile {
     /// Options of all `[global]` sections, in order.
-    pub fn global_options(&self) -> &[Given] {
+    pub fn global_options(&self) -> &[JobOption] {
         &self.globals
     }
 
     /// The job sections, in order.
-    pub fn sections(&self) -> &[Section] {
+    pub fn sections(&self) -> &[JobSection] {
         &self.sections
     }
 

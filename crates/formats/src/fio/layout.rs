@@ -10,7 +10,7 @@ use seekwise_model::workload::{Direction, Region};
 
 use super::job_file::JobFile;
 use super::number::Amount;
-use super::settings::Settings;
+use super::settings::FioSettings;
 use crate::diagnostic::Diagnostic;
 
 /// Files and slices start at multiples of this many bytes: the block size of common file systems, and the physical sector
@@ -20,7 +20,7 @@ const ALIGNMENT: u64 = 4096;
 const SECTOR: u64 = 512;
 
 /// One clone of a job section.
-pub(super) struct Clone {
+pub(super) struct JobClone {
     pub(super) section: usize,
     /// fio's subjob number.
     pub(super) number: u32,
@@ -33,12 +33,12 @@ pub(super) struct Clone {
 
 /// The bytes of the drive that a worker uses.
 #[derive(Clone, Debug)]
-pub(super) struct Plan {
+pub(super) struct WorkerLayout {
     /// The part of each file in use.
     pub(super) files: Vec<Region>,
     /// The whole files, and their names.
     pub(super) wholes: Vec<Region>,
-    /// See [`Plan::wholes`].
+    /// See [`WorkerLayout::wholes`].
     pub(super) names: Vec<String>,
     /// Bytes of one pass.
     pub(super) bytes: u64,
@@ -72,11 +72,11 @@ type Refusal = (&'static str, String);
 /// The plan of each clone; `None` after an error.
 pub(super) fn lay_out(
     file: &JobFile,
-    clones: &[Clone],
+    clones: &[JobClone],
     drive: u64,
     warnings: &mut Vec<Diagnostic>,
     errors: &mut Vec<Diagnostic>,
-) -> Vec<Option<Plan>> {
+) -> Vec<Option<WorkerLayout>> {
     let mut targets = Vec::new();
     let mut index = BTreeMap::new();
     let used: Vec<Vec<usize>> = clones.iter().map(|clone| named(file, clone, &mut targets, &mut index)).collect();
@@ -99,7 +99,7 @@ pub(super) fn lay_out(
     let region = |&(target, offset, bytes): &(usize, u64, u64)| Region { start: targets[target].start + offset, bytes };
     let whole =
         |&(target, ..): &(usize, u64, u64)| Region { start: targets[target].start, bytes: targets[target].bytes };
-    let plan = |sized: Sized| Plan {
+    let plan = |sized: Sized| WorkerLayout {
         files: sized.parts.iter().map(region).collect(),
         wholes: sized.parts.iter().map(whole).collect(),
         names: sized.parts.iter().map(|part| targets[part.0].name.clone()).collect(),
@@ -110,7 +110,12 @@ pub(super) fn lay_out(
 }
 
 /// The targets of a clone, entered in the table on first use.
-fn named(file: &JobFile, clone: &Clone, targets: &mut Vec<Target>, index: &mut BTreeMap<String, usize>) -> Vec<usize> {
+fn named(
+    file: &JobFile,
+    clone: &JobClone,
+    targets: &mut Vec<Target>,
+    index: &mut BTreeMap<String, usize>,
+) -> Vec<usize> {
     let section = &file.sections[clone.section];
     let enter = |name: String| {
         *index.entry(name.clone()).or_insert_with(|| {
@@ -123,7 +128,7 @@ fn named(file: &JobFile, clone: &Clone, targets: &mut Vec<Target>, index: &mut B
 }
 
 /// The names of a clone's files: `filename`, or made from `filename_format`.
-fn names(settings: &Settings, header: &str, number: u32) -> Vec<String> {
+fn names(settings: &FioSettings, header: &str, number: u32) -> Vec<String> {
     let directory = match settings.directories.as_slice() {
         [] => None,
         all => all.get(number as usize % all.len()),
@@ -175,8 +180,8 @@ fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &
 
 /// Parts and bytes of one clone, as fio computes them. Files grow as needed.
 fn size(
-    settings: &Settings,
-    clone: &Clone,
+    settings: &FioSettings,
+    clone: &JobClone,
     used: &[usize],
     targets: &mut [Target],
     drive: u64,
@@ -231,7 +236,7 @@ fn size(
 }
 
 /// Bytes at the end of a part that are no whole zone: with `zonemode=zbd` fio uses whole ones, but for reads in sequence.
-fn cut(settings: &Settings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
+fn cut(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
     let zone = settings.zones[0];
     if settings.zonemode != Some("zbd") || zone == 0 {
         return Ok(0);
@@ -259,7 +264,7 @@ fn too_large(target: &Target, offset: u64, bytes: u64, drive: u64) -> String {
 }
 
 /// Offset and bytes of one file that has `real` bytes so far; `each` is its share of `size`.
-fn part(settings: &Settings, clone: &Clone, number: u64, real: u64, each: u64) -> Result<(u64, u64), Refusal> {
+fn part(settings: &FioSettings, clone: &JobClone, number: u64, real: u64, each: u64) -> Result<(u64, u64), Refusal> {
     let offset = start_offset(settings, clone, real)?;
     if offset % SECTOR != 0 {
         return Err(("offset", format!("byte {offset} is not the first of a sector of {SECTOR}")));
@@ -283,7 +288,7 @@ fn part(settings: &Settings, clone: &Clone, number: u64, real: u64, each: u64) -
 }
 
 /// Where a clone starts in a file of `real` bytes.
-fn start_offset(settings: &Settings, clone: &Clone, real: u64) -> Result<u64, Refusal> {
+fn start_offset(settings: &FioSettings, clone: &JobClone, real: u64) -> Result<u64, Refusal> {
     let of = |amount: Amount| match amount {
         Amount::Bytes(bytes) => bytes,
         Amount::Percent(percent) => share(real, percent),
@@ -302,7 +307,7 @@ fn start_offset(settings: &Settings, clone: &Clone, real: u64) -> Result<u64, Re
 }
 
 /// A size between the two, whole smallest blocks, drawn by the clone for each file.
-fn file_size(settings: &Settings, clone: &Clone, number: u64, low: u64, high: u64) -> u64 {
+fn file_size(settings: &FioSettings, clone: &JobClone, number: u64, low: u64, high: u64) -> u64 {
     if low == high {
         return low;
     }
@@ -338,7 +343,7 @@ fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Di
     }
 }
 
-impl Settings {
+impl FioSettings {
     /// The smallest block of any direction.
     pub(super) fn least_block(&self) -> u64 {
         (0..3).map(|direction| self.least_block_of(direction)).min().unwrap_or(1)

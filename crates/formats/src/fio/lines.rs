@@ -3,7 +3,7 @@
 //! It does not know the options. Source: fio's parser: a line is cut at the first `;` and then at the first `#`,
 //! anywhere; an included file has only options; `${VAR}` is empty if unset.
 
-use super::given::Expanded;
+use super::given::ExpandedOption;
 use super::{arithmetic, options};
 use crate::diagnostic::Diagnostic;
 
@@ -11,7 +11,7 @@ use crate::diagnostic::Diagnostic;
 const DEEPEST_INCLUDE: usize = 16;
 
 /// What a job file may refer to.
-pub struct Context<'a> {
+pub struct FioContext<'a> {
     /// The value of an environment variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The text of a file named by `include`, or why it cannot be read. The path is tried first relative to the including
@@ -25,10 +25,10 @@ pub struct Context<'a> {
     pub processors: u64,
 }
 
-impl Context<'_> {
+impl FioContext<'_> {
     /// No variables, no files to include, 4 KiB pages, 1 GiB of memory and one processor.
-    pub fn bare() -> Context<'static> {
-        Context {
+    pub fn bare() -> FioContext<'static> {
+        FioContext {
             environment: &|_| None,
             include: &|_| Err("there are no files to include here".to_owned()),
             page_size: 4096,
@@ -68,7 +68,7 @@ fn bare(line: &str) -> &str {
 }
 
 /// All sections of a file.
-pub(super) fn sections(file: &str, text: &str, context: &Context, errors: &mut Vec<Diagnostic>) -> Vec<RawSection> {
+pub(super) fn sections(file: &str, text: &str, context: &FioContext, errors: &mut Vec<Diagnostic>) -> Vec<RawSection> {
     let mut sections: Vec<RawSection> = Vec::new();
     let mut astray = false;
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -105,7 +105,7 @@ fn header(line: &str) -> Option<&str> {
 }
 
 /// Adds a line to a section, or the lines of the file it includes.
-fn take(raw: RawLine, into: &mut RawSection, context: &Context, errors: &mut Vec<Diagnostic>, depth: usize) {
+fn take(raw: RawLine, into: &mut RawSection, context: &FioContext, errors: &mut Vec<Diagnostic>, depth: usize) {
     let Some(path) = raw.text.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
         into.lines.push(raw);
         return;
@@ -149,7 +149,7 @@ fn beside(file: &str, path: &str) -> String {
 
 impl RawLine {
     /// Expands variables and keywords, and splits name from value. Invalid arithmetic is an error.
-    pub(super) fn expand(&self, context: &Context, errors: &mut Vec<Diagnostic>) -> Option<Expanded> {
+    pub(super) fn expand(&self, context: &FioContext, errors: &mut Vec<Diagnostic>) -> Option<ExpandedOption> {
         let (text, unset) = environment(&self.text, context);
         let (text, replaced) = keywords(&text, context);
         let (name, value) = match text.split_once('=') {
@@ -157,7 +157,7 @@ impl RawLine {
             None => (text.trim(), None),
         };
         let name = options::find(name).map_or(name, |known| known.name).to_owned();
-        let mut expanded = Expanded { name, value, unset, place: self.place.clone() };
+        let mut expanded = ExpandedOption { name, value, unset, place: self.place.clone() };
         if let Some(value) = expanded.value.as_ref().filter(|value| replaced && value.contains(['+', '-', '*', '/'])) {
             match arithmetic::whole(value) {
                 Ok(number) => expanded.value = Some(number.to_string()),
@@ -174,7 +174,7 @@ impl RawLine {
 }
 
 /// Replaces `${NAME}`; also returns the names that are not set.
-fn environment(text: &str, context: &Context) -> (String, Vec<String>) {
+fn environment(text: &str, context: &FioContext) -> (String, Vec<String>) {
     let (mut out, mut unset, mut rest) = (String::new(), Vec::new(), text);
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else {
@@ -193,7 +193,7 @@ fn environment(text: &str, context: &Context) -> (String, Vec<String>) {
 }
 
 /// Replaces fio's keywords; also returns whether there was one.
-fn keywords(text: &str, context: &Context) -> (String, bool) {
+fn keywords(text: &str, context: &FioContext) -> (String, bool) {
     let known = [("$pagesize", context.page_size), ("$mb_memory", context.memory_mb), ("$ncpus", context.processors)];
     let replace = |text: String, (word, value): (&str, u64)| text.replace(word, &value.to_string());
     let out = known.into_iter().fold(text.to_owned(), replace);

@@ -3,11 +3,11 @@
 //! Source: fio's number parser. Suffixes without `i` are powers of `kb_base` (1024, or 1000 if the job sets it), those
 //! with `ib` of the other base: `4kib` is 4000. If fio reads a number differently than it looks, a warning is noted.
 
-use super::arithmetic::{self, Units};
+use super::arithmetic::{self, NumberUnits};
 use crate::duration::LONGEST;
 
 /// A value, or what was expected.
-pub(super) type Parsed<T> = Result<T, String>;
+pub(super) type NumberResult<T> = Result<T, String>;
 
 /// A size in bytes, in percent, or in zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +59,10 @@ fn expression(text: &str) -> Option<&str> {
 }
 
 /// A number with an optional size suffix.
-pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<i64> {
+pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<i64> {
     let text = text.trim();
     if let Some(expression) = expression(text) {
-        let value = arithmetic::with_units(expression, Units { time: false, implied: 1 })?;
+        let value = arithmetic::with_units(expression, NumberUnits { time: false, implied: 1 })?;
         return i64::try_from(value).map_err(|_| A_SIZE.to_owned());
     }
     let pieces = pieces(text).ok_or(A_SIZE)?;
@@ -110,7 +110,7 @@ fn size_factor(suffix: &str, kb_base: u64) -> Option<u64> {
 }
 
 /// A size that is not negative, or a percentage.
-pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parsed<Amount> {
+pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<Amount> {
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent = percent.trim().parse().ok().filter(|percent| *percent <= 100);
         return percent.map(Amount::Percent).ok_or_else(|| "a percentage from 0% to 100%".to_owned());
@@ -123,14 +123,14 @@ pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Parse
 }
 
 /// A time in nanoseconds; a bare number counts in units of `unit` microseconds.
-pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> Parsed<u64> {
+pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> NumberResult<u64> {
     let text = text.trim();
     let nanoseconds = |micros: i128| {
         let nanos = micros.checked_mul(1000).and_then(|nanos| u64::try_from(nanos).ok());
         nanos.filter(|nanos| *nanos <= LONGEST).ok_or_else(|| "a time from 0 to 10 years".to_owned())
     };
     if let Some(expression) = expression(text) {
-        let units = Units { time: true, implied: i128::from(unit) };
+        let units = NumberUnits { time: true, implied: i128::from(unit) };
         return nanoseconds(arithmetic::with_units(expression, units)?);
     }
     let pieces = pieces(text).filter(|pieces| !pieces.negative).ok_or(A_TIME)?;
@@ -182,8 +182,8 @@ pub(super) fn millionths(text: &str) -> Option<u64> {
 pub(super) fn triple<T: Clone>(
     text: &str,
     separators: &[char],
-    mut read: impl FnMut(&str) -> Parsed<T>,
-) -> Parsed<[Option<T>; 3]> {
+    mut read: impl FnMut(&str) -> NumberResult<T>,
+) -> NumberResult<[Option<T>; 3]> {
     let separator = separators.iter().find(|separator| text.find(**separator).is_some_and(|at| at > 0));
     let separator = if text.starts_with(',') { Some(&',') } else { separator };
     let mut parts: Vec<&str> = match separator {
@@ -215,7 +215,7 @@ pub(super) fn triple<T: Clone>(
 mod tests {
     use super::*;
 
-    fn size(text: &str, kb_base: u64) -> (Parsed<i64>, usize) {
+    fn size(text: &str, kb_base: u64) -> (NumberResult<i64>, usize) {
         let mut notes = Vec::new();
         (integer(text, kb_base, &mut notes), notes.len())
     }

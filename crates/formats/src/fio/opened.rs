@@ -2,7 +2,7 @@
 
 /// How a worker opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
+pub struct FioOpenFlags {
     /// One call at a time (`psync`) instead of io_uring.
     pub calls: bool,
     /// Bypasses the page cache.
@@ -14,12 +14,12 @@ pub struct Opened {
     /// `sync=sync`: writes are durable with all metadata.
     pub whole: bool,
     /// The hint to the page cache about the order of reads.
-    pub hint: Hint,
+    pub hint: AccessHint,
 }
 
 /// `fadvise_hint`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hint {
+pub enum AccessHint {
     /// No hint.
     #[default]
     None,

@@ -3,12 +3,12 @@
 //! It does not apply them; `settings` does. Source: `fio --cmdhelp` of 3.33, options of later versions (to 3.42) from
 //! the manual, options of the engines from `fio --enghelp`.
 
-use super::value::Kind;
-use super::value::Kind::*;
+use super::value::OptionType;
+use super::value::OptionType::*;
 
 /// What becomes of an option.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Fate {
+pub(super) enum OptionFate {
     /// It shapes the job.
     Honoured,
     /// It is kept for the result and shapes nothing.
@@ -18,19 +18,19 @@ pub(super) enum Fate {
     /// It asks for what is not in this version: an error, unless it is zero, `none`, or one of these words.
     Refused(&'static str, &'static [&'static str]),
 }
-use Fate::{Harmless, Honoured, Label, Refused};
+use OptionFate::{Harmless, Honoured, Label, Refused};
 
 /// One option.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct OptionSpec {
     pub(super) name: &'static str,
     pub(super) alias: &'static str,
-    pub(super) kind: Kind,
-    pub(super) fate: Fate,
+    pub(super) kind: OptionType,
+    pub(super) fate: OptionFate,
 }
 
-const fn o(name: &'static str, alias: &'static str, kind: Kind, fate: Fate) -> Known {
-    Known { name, alias, kind, fate }
+const fn o(name: &'static str, alias: &'static str, kind: OptionType, fate: OptionFate) -> OptionSpec {
+    OptionSpec { name, alias, kind, fate }
 }
 
 /// Largest count.
@@ -40,33 +40,33 @@ const MOST_DEPTH: i64 = 65_535;
 /// Largest size.
 const VAST: i64 = i64::MAX;
 /// A bare number is seconds.
-const SECONDS: Kind = Time(1_000_000);
+const SECONDS: OptionType = Time(1_000_000);
 /// A bare number is microseconds.
-const MICROSECONDS: Kind = Time(1);
+const MICROSECONDS: OptionType = Time(1);
 
 // Why an option is harmless.
-const HOST: Fate = Harmless("it concerns the host's processors, memory or scheduling, not the drive");
-const REPORT: Fate = Harmless("it shapes fio's own report; results here have a form of their own");
-const LOG: Fate = Harmless("fio's log files are not written; this program has a log of its own");
-const BYTES: Fate = Harmless("what the bytes are makes no difference to the drive");
-const CACHE: Fate = Harmless("the page cache (`pagecache.mib`) takes no such hint in this version");
-const FILES: Fate = Harmless("files are laid out on the drive before the run, and nothing is created or removed");
-const VERIFY: Fate = Harmless("how fio checks what it reads back makes no difference to the drive");
-const ZONED: Fate = Harmless("drives here have no limit of open zones of their own");
-const AT_ONCE: Fate = Harmless("here requests reach the drive at once");
-const ALONE: Fate = Harmless("it does nothing without the option it belongs to, which is refused by itself");
-const SYSTEM: Fate = Harmless("it acts on the operating system, which is not part of the run");
+const HOST: OptionFate = Harmless("it concerns the host's processors, memory or scheduling, not the drive");
+const REPORT: OptionFate = Harmless("it shapes fio's own report; results here have a form of their own");
+const LOG: OptionFate = Harmless("fio's log files are not written; this program has a log of its own");
+const BYTES: OptionFate = Harmless("what the bytes are makes no difference to the drive");
+const CACHE: OptionFate = Harmless("the page cache (`pagecache.mib`) takes no such hint in this version");
+const FILES: OptionFate = Harmless("files are laid out on the drive before the run, and nothing is created or removed");
+const VERIFY: OptionFate = Harmless("how fio checks what it reads back makes no difference to the drive");
+const ZONED: OptionFate = Harmless("drives here have no limit of open zones of their own");
+const AT_ONCE: OptionFate = Harmless("here requests reach the drive at once");
+const ALONE: OptionFate = Harmless("it does nothing without the option it belongs to, which is refused by itself");
+const SYSTEM: OptionFate = Harmless("it acts on the operating system, which is not part of the run");
 
 // Why an option is refused.
-const MERGED: Fate = Refused("traces are not merged in this version", &[]);
-const SKIPPED: Fate = Refused("it leaves requests out of blktrace's traces, and no log of fio's", &["none"]);
-const CHUNKED: Fate = Harmless("a log is always read while it is played");
-const LATENCY: Fate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
-const DATA_PLACEMENT: Fate = Refused("data placement is a matter of flash devices", &[]);
-const FLOOR: Fate = Refused("a job is not stopped for falling below a rate in this version", &[]);
-const BY_CODE: Fate = Refused("an outside program cannot be part of a repeatable run", &[]);
+const MERGED: OptionFate = Refused("traces are not merged in this version", &[]);
+const SKIPPED: OptionFate = Refused("it leaves requests out of blktrace's traces, and no log of fio's", &["none"]);
+const CHUNKED: OptionFate = Harmless("a log is always read while it is played");
+const LATENCY: OptionFate = Refused("the depth of a worker is fixed here; it is not steered by a latency", &[]);
+const DATA_PLACEMENT: OptionFate = Refused("data placement is a matter of flash devices", &[]);
+const FLOOR: OptionFate = Refused("a job is not stopped for falling below a rate in this version", &[]);
+const BY_CODE: OptionFate = Refused("an outside program cannot be part of a repeatable run", &[]);
 
-const DIRECTIONS: Kind = Word(&[
+const DIRECTIONS: OptionType = Word(&[
     "read",
     "write",
     "trim",
@@ -79,7 +79,7 @@ const DIRECTIONS: Kind = Word(&[
     "trimwrite",
     "randtrimwrite",
 ]);
-const CHECKS: Kind = Word(&[
+const CHECKS: OptionType = Word(&[
     "0",
     "none",
     "md5",
@@ -102,11 +102,12 @@ const CHECKS: Kind = Word(&[
     "pattern_hdr",
     "null",
 ]);
-const DISTRIBUTIONS: Kind = Word(&["random", "zipf", "pareto", "normal", "gauss", "zoned", "zoned_abs", "sequence"]);
+const DISTRIBUTIONS: OptionType =
+    Word(&["random", "zipf", "pareto", "normal", "gauss", "zoned", "zoned_abs", "sequence"]);
 
 /// All options that are not an engine's own.
 #[rustfmt::skip]
-pub(super) const OPTIONS: &[Known] = &[
+pub(super) const OPTIONS: &[OptionSpec] = &[
     // Names and files.
     o("description", "", Text, Label),
     o("name", "", Text, Honoured),
@@ -376,22 +377,22 @@ pub(super) struct EngineOption {
     pub(super) name: &'static str,
     /// The engines of this version that take it; none: only engines that are refused take it.
     pub(super) engines: &'static [&'static str],
-    pub(super) kind: Kind,
-    pub(super) fate: Fate,
+    pub(super) kind: OptionType,
+    pub(super) fate: OptionFate,
 }
 
-const fn e(name: &'static str, engines: &'static [&'static str], kind: Kind, fate: Fate) -> EngineOption {
+const fn e(name: &'static str, engines: &'static [&'static str], kind: OptionType, fate: OptionFate) -> EngineOption {
     EngineOption { name, engines, kind, fate }
 }
 
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const URING_CMD: &[&str] = &["io_uring_cmd"];
 const PRIORITY: &[&str] = &["io_uring", "io_uring_cmd", "libaio"];
-const BY_SIZE: Fate = Refused("priorities are drawn by direction here (cmdprio_percentage), not by size", &[]);
-const LEVEL: Fate = Harmless("a command has priority or not: the drive knows no levels");
-const PROTECTION: Fate = Harmless("protection information is not part of the figures");
+const BY_SIZE: OptionFate = Refused("priorities are drawn by direction here (cmdprio_percentage), not by size", &[]);
+const LEVEL: OptionFate = Harmless("a command has priority or not: the drive knows no levels");
+const PROTECTION: OptionFate = Harmless("protection information is not part of the figures");
 /// Taken by engines that are refused, and never read further.
-const FOREIGN: Fate = Refused("it belongs to an engine that is refused", &[]);
+const FOREIGN: OptionFate = Refused("it belongs to an engine that is refused", &[]);
 
 /// Options of the engines.
 #[rustfmt::skip]
@@ -462,8 +463,8 @@ pub(super) const ENGINE_OPTIONS: &[EngineOption] = &[
 ];
 
 /// The option of this name or alias. As in fio, names are whole and in this case.
-pub(super) fn find(name: &str) -> Option<&'static Known> {
-    let threads = |known: &Known| known.alias == name && !known.alias.is_empty();
+pub(super) fn find(name: &str) -> Option<&'static OptionSpec> {
+    let threads = |known: &OptionSpec| known.alias == name && !known.alias.is_empty();
     OPTIONS.iter().find(|known| known.name == name || threads(known))
 }
 

@@ -4,10 +4,10 @@
 use seekwise_model::workload::{Job, Pattern};
 
 use super::build;
-use super::engines::Runs;
-use super::given::Given;
-use super::job_file::{JobFile, Section};
-use super::opened::Opened;
+use super::engines::EngineMode;
+use super::given::JobOption;
+use super::job_file::{JobFile, JobSection};
+use super::opened::FioOpenFlags;
 use crate::diagnostic::Diagnostic;
 
 /// Options that would change the measurement on a real file but are not supported: the reason, and the values without
@@ -63,7 +63,7 @@ const ENGINES: &[(&str, &str)] = &[
 
 impl JobFile {
     /// Lays the job out on a file of this many sectors, and says how each worker opens it.
-    pub fn real_job(&self, sectors: u64) -> Result<(Job, Vec<Opened>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    pub fn real_job(&self, sectors: u64) -> Result<(Job, Vec<FioOpenFlags>, Vec<Diagnostic>), Vec<Diagnostic>> {
         let mut errors = self.refused_on_a_file();
         for section in &self.sections {
             let engine = section.settings.engine;
@@ -93,7 +93,7 @@ impl JobFile {
     }
 
     /// All options as given, those of `[global]` first.
-    pub(super) fn given(&self) -> impl Iterator<Item = &Given> {
+    pub(super) fn given(&self) -> impl Iterator<Item = &JobOption> {
         self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
     }
 
@@ -119,8 +119,8 @@ impl JobFile {
 
     /// A warning that another asynchronous engine is replaced by io_uring.
     fn by_ring(&self) -> Option<Diagnostic> {
-        let other = |section: &&Section| {
-            section.settings.engine().runs == Runs::Asynchronous && section.settings.engine != "io_uring"
+        let other = |section: &&JobSection| {
+            section.settings.engine().runs == EngineMode::Asynchronous && section.settings.engine != "io_uring"
         };
         let section = self.sections.iter().find(other)?;
         let engine = section.settings.engine;
@@ -129,7 +129,7 @@ impl JobFile {
     }
 }
 
-fn refusal(given: &Given) -> Option<Diagnostic> {
+fn refusal(given: &JobOption) -> Option<Diagnostic> {
     let (_, why, neutral) = REFUSED.iter().find(|(names, ..)| names.contains(&given.name.as_str()))?;
     if neutral.contains(&given.value.as_str()) {
         return None;
@@ -141,10 +141,10 @@ fn refusal(given: &Given) -> Option<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{Context, Hint, parse};
+    use crate::fio::{AccessHint, FioContext, parse};
 
-    fn job(text: &str) -> Result<(Vec<Opened>, Vec<String>), String> {
-        let file = parse("j.fio", text, &Context::bare()).map_err(|faults| faults[0].to_string())?;
+    fn job(text: &str) -> Result<(Vec<FioOpenFlags>, Vec<String>), String> {
+        let file = parse("j.fio", text, &FioContext::bare()).map_err(|faults| faults[0].to_string())?;
         let made = file.real_job(1 << 21).map_err(|faults| faults[0].to_string())?;
         Ok((made.1, made.2.iter().map(ToString::to_string).collect()))
     }
@@ -152,13 +152,19 @@ mod tests {
     #[test]
     fn options_have_their_meaning() {
         let (opened, warnings) = job("[a]\nsize=1m\nrw=randread\n[b]\nsize=1m\nioengine=io_uring\ndirect=1\n").unwrap();
-        let usual =
-            Opened { calls: true, direct: false, invalidate: true, data_only: false, whole: false, hint: Hint::Random };
-        assert_eq!(opened, [usual, Opened { calls: false, direct: true, hint: Hint::None, ..usual }]);
+        let usual = FioOpenFlags {
+            calls: true,
+            direct: false,
+            invalidate: true,
+            data_only: false,
+            whole: false,
+            hint: AccessHint::Random,
+        };
+        assert_eq!(opened, [usual, FioOpenFlags { calls: false, direct: true, hint: AccessHint::None, ..usual }]);
         assert_eq!(warnings, [""; 0]);
         let sync = "[a]\nsize=1m\nrw=write\nsync=1\nfdatasync=4\ninvalidate=0\nfadvise_hint=0\n";
         let opened = job(sync).unwrap().0[0];
-        assert!(opened.whole && opened.data_only && !opened.invalidate && opened.hint == Hint::None);
+        assert!(opened.whole && opened.data_only && !opened.invalidate && opened.hint == AccessHint::None);
         assert!(!job(&sync.replace("sync=1", "sync=dsync")).unwrap().0[0].whole);
         let said = job("[a]\nsize=1m\nioengine=libaio\n").unwrap().1;
         assert_eq!(said, ["j.fio:3: `ioengine`: libaio: requests are issued through io_uring"]);

@@ -4,16 +4,16 @@
 //! that are drawn does nothing, as in fio, and is warned of; what fio does to a replay and this version does not is refused.
 
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::{Loop, Replay, Speed, Stall};
+use seekwise_model::workload::trace::{LoopMode, Replay, ReplaySpeed, Stall};
 
-use super::engines::Runs;
-use super::given::Given;
+use super::engines::EngineMode;
+use super::given::JobOption;
 use super::job_file::JobFile;
-use super::opened::Opened;
+use super::opened::FioOpenFlags;
 use super::{build, settings};
 use crate::diagnostic::Diagnostic;
-use crate::trace::keys::Asked;
-use crate::trace::{Format, Placed, Reading};
+use crate::trace::keys::TraceOptions;
+use crate::trace::{Placed, TraceFormat, TraceReadOptions};
 
 /// What a replay heeds, beside options that are a label or change nothing anyway.
 const HEEDED: &[&str] = &[
@@ -67,11 +67,11 @@ pub struct Replayed {
     /// File and line that say so.
     pub place: (String, usize),
     /// How it is read and played.
-    pub asked: Asked,
+    pub asked: TraceOptions,
     /// Nothing is issued after so long.
     pub runtime: Option<Span>,
     /// How a real file is opened for it.
-    pub opened: Vec<Opened>,
+    pub opened: Vec<FioOpenFlags>,
     /// What the reader has to say.
     pub warnings: Vec<Diagnostic>,
 }
@@ -88,12 +88,12 @@ impl JobFile {
             let fault = self.at(index, "read_iolog", "a log is played alone in this version");
             errors.push(fault.expected("it as the only job of its file"));
         }
-        let refused = |given: &&Given| {
+        let refused = |given: &&JobOption| {
             let neutral = NEUTRAL.contains(&given.value.as_str()) && (given.name == "numjobs" || given.value != "1");
             let batch = given.name.starts_with("iodepth_batch_complete") && given.value == "1";
             REFUSED.contains(&given.name.as_str()) && !neutral && !batch
         };
-        let refusal = |given: &Given| {
+        let refusal = |given: &JobOption| {
             let fault = Diagnostic::at(&given.file, given.line, "of a log that is played it is not in this version");
             fault.key(&given.name).expected("the option taken out")
         };
@@ -107,10 +107,10 @@ impl JobFile {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let nothing = |given: &&Given| {
+        let nothing = |given: &&JobOption| {
             settings::shapes(&given.name) && ![HEEDED, REFUSED].concat().contains(&given.name.as_str())
         };
-        let note = |given: &Given| {
+        let note = |given: &JobOption| {
             Diagnostic::at(&given.file, given.line, "it does nothing where a log is played, as in fio").key(&given.name)
         };
         let warnings = self.warnings.iter().cloned().chain(self.given().filter(nothing).map(note)).collect();
@@ -120,30 +120,31 @@ impl JobFile {
         Ok(Some(Replayed { path, place, asked: self.asked(index), runtime, opened, warnings }))
     }
 
-    fn asked(&self, index: usize) -> Asked {
+    fn asked(&self, index: usize) -> TraceOptions {
         let settings = &self.sections[index].settings;
         let own = &settings.logs.replay;
         let engine = settings.engine();
-        let one = engine.runs == Runs::Synchronous || (engine.name == "null" && settings.iodepth == 1);
+        let one = engine.runs == EngineMode::Synchronous || (engine.name == "null" && settings.iodepth == 1);
         let calls = one || matches!(engine.name, "libaio" | "windowsaio");
         let depth = if one { 1 } else { settings.iodepth };
         let stall = if own.no_stall { Stall::None } else { Stall::Recorded };
         // 100 is as recorded, 200 twice as fast.
         let thousandths = own.time_scale.saturating_mul(10).max(1);
         let placed = Placed { redirect: own.redirect.clone(), scale: own.scale.max(1), align: own.align.max(1) };
-        let reading = Reading { format: Some(Format::Iolog), placed: Some(placed), ..Reading::default() };
-        let mode = Loop::Replay(Replay { depth, stall, calls });
-        Asked { reading, mode, speed: Speed { thousandths }, ..Asked::default() }
+        let reading =
+            TraceReadOptions { format: Some(TraceFormat::Iolog), placed: Some(placed), ..TraceReadOptions::default() };
+        let mode = LoopMode::Replay(Replay { depth, stall, calls });
+        TraceOptions { reading, mode, speed: ReplaySpeed { thousandths }, ..TraceOptions::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fio::{Context, parse};
+    use crate::fio::{FioContext, parse};
 
     fn replay(lines: &str) -> Result<Replayed, String> {
-        let file = parse("j.fio", &format!("[a]\nread_iolog=log\n{lines}\n"), &Context::bare());
+        let file = parse("j.fio", &format!("[a]\nread_iolog=log\n{lines}\n"), &FioContext::bare());
         let file = file.map_err(|faults| faults[0].to_string())?;
         file.replay().map(|found| found.expect("it plays a log")).map_err(|faults| faults[0].to_string())
     }
@@ -151,13 +152,13 @@ mod tests {
     #[test]
     fn keys_of_a_replay_say_how_it_is_read_and_played() {
         let plain = replay("ioengine=libaio\niodepth=8\nruntime=3\nbs=8k").unwrap();
-        assert_eq!(plain.asked.mode, Loop::Replay(Replay { depth: 8, stall: Stall::Recorded, calls: true }));
+        assert_eq!(plain.asked.mode, LoopMode::Replay(Replay { depth: 8, stall: Stall::Recorded, calls: true }));
         assert_eq!((plain.path.as_str(), plain.runtime), ("log", Some(Span::from_secs(3))));
         let said: Vec<String> = plain.warnings.iter().map(ToString::to_string).collect();
         assert_eq!(said, ["j.fio:6: `bs`: it does nothing where a log is played, as in fio"]);
         let keys = "replay_no_stall=1\nreplay_time_scale=50\nreplay_scale=4\nreplay_align=4k\nreplay_redirect=/dev/sdc";
         let asked = replay(keys).unwrap().asked;
-        assert_eq!(asked.mode, Loop::Replay(Replay { depth: 1, stall: Stall::None, calls: true }));
+        assert_eq!(asked.mode, LoopMode::Replay(Replay { depth: 1, stall: Stall::None, calls: true }));
         assert_eq!(asked.speed.thousandths, 500);
         let placed = Placed { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
         assert_eq!(asked.reading.placed, Some(placed));

@@ -6,19 +6,19 @@
 use std::collections::BTreeMap;
 
 use seekwise_model::time::Span;
-use seekwise_model::workload::{Direction, Distribution, FileService, Generator, Process, Syncs, Think};
+use seekwise_model::workload::{ArrivalProcess, Direction, Distribution, FileService, Generator, Syncs, ThinkTime};
 
-use super::draw::{self, Split};
-use super::engines::{self, Engine, Runs};
-use super::given::Expanded;
+use super::draw::{self, SizeSplit};
+use super::engines::{self, EngineMode, FioEngine};
+use super::given::ExpandedOption;
 use super::number::{self, Amount};
-use super::opened::Hint;
-use super::options::{self, Fate};
-use super::value::{self, Fault, Kind, Value};
+use super::opened::AccessHint;
+use super::options::{self, OptionFate};
+use super::value::{self, OptionError, OptionType, OptionValue};
 
 /// All that shapes a job.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct FioSettings {
     pub(super) name: Option<String>,
     kb_base: u64,
     pub(super) engine: &'static str,
@@ -46,7 +46,7 @@ pub(super) struct Settings {
     pub(super) mix_read: u8,
     pub(super) bs: [u64; 3],
     pub(super) bsrange: [Option<(u64, u64)>; 3],
-    pub(super) bssplit: [Option<Split>; 3],
+    pub(super) bssplit: [Option<SizeSplit>; 3],
     pub(super) align: [u64; 3],
     pub(super) unaligned: bool,
     pub(super) sizes_by_randomness: bool,
@@ -75,7 +75,7 @@ pub(super) struct Settings {
     // Durability.
     pub(super) direct: bool,
     pub(super) write_through: bool,
-    pub(super) system: System,
+    pub(super) system: SystemOptions,
     pub(super) syncs: Syncs,
     pub(super) flush_at_end: [bool; 2],
     /// `continue_on_error`: reads, and writes.
@@ -90,10 +90,10 @@ pub(super) struct Settings {
     pub(super) ramp: u64,
     pub(super) start_delay: (u64, u64),
     pub(super) loops: u32,
-    pub(super) think: Think,
+    pub(super) think: ThinkTime,
     pub(super) rate: [u64; 3],
     pub(super) rate_iops: [u64; 3],
-    pub(super) rate_process: Process,
+    pub(super) rate_process: ArrivalProcess,
     pub(super) rate_ignore_thinktime: bool,
     /// `flow`, `flow_id`, and `flow_sleep` in microseconds.
     pub(super) flow: [u32; 3],
@@ -143,7 +143,7 @@ pub(super) const REPLAYING: [&str; 5] =
 
 /// Whether an option shapes what a job asks.
 pub(super) fn shapes(name: &str) -> bool {
-    options::find(name).is_some_and(|known| matches!(known.fate, Fate::Honoured))
+    options::find(name).is_some_and(|known| matches!(known.fate, OptionFate::Honoured))
 }
 
 /// What `zonemode=zbd` alone heeds.
@@ -170,34 +170,34 @@ pub(super) const ZONING: [&str; 6] = [
 
 /// Settings for the operating system only.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct System {
+pub(super) struct SystemOptions {
     pub(super) invalidate: bool,
     /// `sync=sync`, not `dsync`.
     pub(super) whole_sync: bool,
     /// `fadvise_hint`, if it is more than a switch.
-    pub(super) hint: Option<Hint>,
+    pub(super) hint: Option<AccessHint>,
 }
 
-impl Default for System {
-    fn default() -> System {
-        System { invalidate: true, whole_sync: false, hint: None }
+impl Default for SystemOptions {
+    fn default() -> SystemOptions {
+        SystemOptions { invalidate: true, whole_sync: false, hint: None }
     }
 }
 
-impl System {
-    fn take_hint(&mut self, value: &Value) {
+impl SystemOptions {
+    fn take_hint(&mut self, value: &OptionValue) {
         self.hint = match value.is_zero() {
-            true => Some(Hint::None),
-            false if value.is_word("random") => Some(Hint::Random),
-            false if value.is_word("sequential") => Some(Hint::Sequential),
+            true => Some(AccessHint::None),
+            false if value.is_word("random") => Some(AccessHint::Random),
+            false if value.is_word("sequential") => Some(AccessHint::Sequential),
             false => None,
         };
     }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for FioSettings {
+    fn default() -> FioSettings {
+        FioSettings {
             name: None,
             kb_base: 1024,
             engine: engines::DEFAULT,
@@ -246,7 +246,7 @@ impl Default for Settings {
             priority: [[0; 3]; 2],
             direct: false,
             write_through: false,
-            system: System::default(),
+            system: SystemOptions::default(),
             syncs: Syncs::default(),
             flush_at_end: [false; 2],
             survives: [false; 2],
@@ -257,10 +257,10 @@ impl Default for Settings {
             ramp: 0,
             start_delay: (0, 0),
             loops: 1,
-            think: Think { time: Span::ZERO, spin: Span::ZERO, blocks: 1, on_issue: false },
+            think: ThinkTime { time: Span::ZERO, spin: Span::ZERO, blocks: 1, on_issue: false },
             rate: [0; 3],
             rate_iops: [0; 3],
-            rate_process: Process::Linear,
+            rate_process: ArrivalProcess::Linear,
             rate_ignore_thinktime: false,
             flow: [0; 3],
             places: BTreeMap::new(),
@@ -268,9 +268,9 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl FioSettings {
     /// Applies one option; returns warnings.
-    pub(super) fn apply(&mut self, option: &Expanded) -> Result<Vec<String>, Fault> {
+    pub(super) fn apply(&mut self, option: &ExpandedOption) -> Result<Vec<String>, OptionError> {
         let mut notes: Vec<String> = Vec::new();
         for variable in &option.unset {
             notes.push(format!("the variable ${{{variable}}} is not set, so it is empty"));
@@ -284,25 +284,25 @@ impl Settings {
         };
         let value = value::read(kind, option.value.as_deref(), self.kb_base, &mut notes)?;
         match fate {
-            Fate::Honoured => self.set(name, value, &mut notes)?,
-            Fate::Label => {}
-            Fate::Harmless(reason) if name == "fadvise_hint" => {
+            OptionFate::Honoured => self.set(name, value, &mut notes)?,
+            OptionFate::Label => {}
+            OptionFate::Harmless(reason) if name == "fadvise_hint" => {
                 self.system.take_hint(&value);
                 notes.push(format!("no effect here: {reason}"));
             }
-            Fate::Harmless(reason) if name == "sync_file_range" => {
+            OptionFate::Harmless(reason) if name == "sync_file_range" => {
                 self.syncs.file_range = file_range(&value)?;
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
-            Fate::Harmless(reason) if name == "iodepth_batch" => {
+            OptionFate::Harmless(reason) if name == "iodepth_batch" => {
                 self.batches[3] = value.number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
-            Fate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
-            Fate::Refused(reason, neutral) => {
+            OptionFate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
+            OptionFate::Refused(reason, neutral) => {
                 let text = option.value.as_deref().unwrap_or("");
                 if !value.is_zero() && !neutral.contains(&text) {
-                    return Err(Fault::new(reason));
+                    return Err(OptionError::new(reason));
                 }
             }
         }
@@ -316,37 +316,37 @@ impl Settings {
     }
 
     /// The engine's entry.
-    pub(super) fn engine(&self) -> &'static Engine {
+    pub(super) fn engine(&self) -> &'static FioEngine {
         engines::find(self.engine).unwrap_or(&engines::ENGINES[0])
     }
 
     /// Why the engine is not supported, if it is not.
     pub(super) fn engine_refusal(&self) -> Option<String> {
         match self.engine().runs {
-            Runs::Refused(reason) => Some(format!("the engine {} is not in this version: {reason}", self.engine)),
+            EngineMode::Refused(reason) => Some(format!("the engine {} is not in this version: {reason}", self.engine)),
             _ => None,
         }
     }
 
     /// An option of the engine in use; `None` when the engine is refused anyhow and it may be one of its own.
-    fn of_engine(&self, name: &str) -> Result<Option<(&'static str, Kind, Fate)>, Fault> {
+    fn of_engine(&self, name: &str) -> Result<Option<(&'static str, OptionType, OptionFate)>, OptionError> {
         let engine = self.engine();
-        let refused = matches!(engine.runs, Runs::Refused(_));
+        let refused = matches!(engine.runs, EngineMode::Refused(_));
         match options::find_of_engine(name) {
             Some(own) if own.engines.contains(&engine.name) => Ok(Some((own.name, own.kind, own.fate))),
             Some(_) if refused => Ok(None),
             Some(own) => {
                 let takers =
                     if own.engines.is_empty() { "engines that are refused".to_owned() } else { own.engines.join(", ") };
-                Err(Fault::new(format!("the engine {} has no such option; it belongs to {takers}", engine.name)))
+                Err(OptionError::new(format!("the engine {} has no such option; it belongs to {takers}", engine.name)))
             }
             None if engines::is_outside(engine) => Ok(None),
-            None => Err(Fault::new("unknown option").expected("a fio option").nearest_to(name, options::names())),
+            None => Err(OptionError::new("unknown option").expected("a fio option").nearest_to(name, options::names())),
         }
     }
 
     /// Takes the value of an honoured option.
-    fn set(&mut self, name: &str, value: Value, notes: &mut Vec<String>) -> Result<(), Fault> {
+    fn set(&mut self, name: &str, value: OptionValue, notes: &mut Vec<String>) -> Result<(), OptionError> {
         let taken = self.set_files(name, &value)?
             || self.set_shape(name, &value, notes)?
             || self.set_random(name, &value)?
@@ -356,7 +356,7 @@ impl Settings {
         Ok(())
     }
 
-    fn set_files(&mut self, name: &str, value: &Value) -> Result<bool, Fault> {
+    fn set_files(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         match name {
             "name" => self.name = Some(value.text()),
             "filename" => self.filenames = names(&value.text())?,
@@ -379,7 +379,7 @@ impl Settings {
         Ok(true)
     }
 
-    fn set_replay(&mut self, name: &str, value: &Value) -> bool {
+    fn set_replay(&mut self, name: &str, value: &OptionValue) -> bool {
         match name {
             "read_iolog" => self.logs.read = Some(value.text()),
             "replay_no_stall" => self.logs.replay.no_stall = value.on(),
@@ -392,22 +392,23 @@ impl Settings {
         true
     }
 
-    fn set_shape(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
+    fn set_shape(&mut self, name: &str, value: &OptionValue, notes: &mut Vec<String>) -> Result<bool, OptionError> {
         match (name, value) {
-            ("rw", Value::Word(word, postfix)) => self.set_direction(word, postfix.as_deref(), notes)?,
+            ("rw", OptionValue::Word(word, postfix)) => self.set_direction(word, postfix.as_deref(), notes)?,
             ("rw_sequencer", _) => self.identical = value.is_word("identical"),
             ("rwmixread", _) => self.mix_read = value.number() as u8,
             ("rwmixwrite", _) => self.mix_read = 100 - value.number() as u8,
-            ("bs", Value::Ints(given)) => keep(&mut self.bs, given),
-            ("ba", Value::Ints(given)) => keep(&mut self.align, given),
-            ("bsrange", Value::Ranges(given)) => {
+            ("bs", OptionValue::Ints(given)) => keep(&mut self.bs, given),
+            ("ba", OptionValue::Ints(given)) => keep(&mut self.align, given),
+            ("bsrange", OptionValue::Ranges(given)) => {
                 for (slot, given) in self.bsrange.iter_mut().zip(given) {
                     *slot = given.or(*slot);
                 }
             }
-            ("bssplit", Value::Text(text)) => {
+            ("bssplit", OptionValue::Text(text)) => {
                 let given = number::triple(text, &[','], |part| draw::split(part, self.kb_base, notes));
-                let given = given.map_err(|expected| Fault::new("`bssplit` is not understood").expected(expected))?;
+                let given =
+                    given.map_err(|expected| OptionError::new("`bssplit` is not understood").expected(expected))?;
                 for (slot, given) in self.bssplit.iter_mut().zip(given) {
                     *slot = given.or(slot.take());
                 }
@@ -419,17 +420,17 @@ impl Settings {
         Ok(true)
     }
 
-    fn set_random(&mut self, name: &str, value: &Value) -> Result<bool, Fault> {
+    fn set_random(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         match (name, value) {
-            ("percentage_random", Value::Ints(given)) => {
+            ("percentage_random", OptionValue::Ints(given)) => {
                 for (slot, given) in self.percentage_random.iter_mut().zip(given) {
                     *slot = given.map_or(*slot, |percent| percent as u8);
                 }
             }
-            ("random_distribution", Value::Word(word, rest)) => {
+            ("random_distribution", OptionValue::Word(word, rest)) => {
                 self.distribution = draw::distribution(word, rest.as_deref(), self.kb_base)?;
             }
-            ("random_generator", Value::Word(word, _)) => {
+            ("random_generator", OptionValue::Word(word, _)) => {
                 self.generator = match *word {
                     "lfsr" => Generator::Lfsr,
                     "tausworthe64" => Generator::Tausworthe64,
@@ -439,7 +440,7 @@ impl Settings {
             ("norandommap", _) => self.norandommap = value.on(),
             ("randrepeat", _) => self.randrepeat = value.on(),
             ("randseed", _) => self.randseed = Some(value.number()),
-            ("zonemode", Value::Word(word, _)) => self.zonemode = Some(word),
+            ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
             ("zonesize", _) => self.zones[0] = value.plain_size()?,
             ("zonerange", _) => self.zones[1] = value.plain_size()?,
             ("zoneskip", _) => self.zone_skip = value.size().unwrap_or(Amount::Bytes(0)),
@@ -448,7 +449,7 @@ impl Settings {
         Ok(true)
     }
 
-    fn set_zoning(&mut self, name: &str, value: &Value) -> Result<bool, Fault> {
+    fn set_zoning(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         // What is read as decimals fits.
         let millionths = |text: &str| number::millionths(text).map_or(0, |share| share as u32);
         match (name, value) {
@@ -456,8 +457,8 @@ impl Settings {
             ("read_beyond_wp", _) => self.zoned.beyond = value.on(),
             ("max_open_zones", _) => self.zoned.most_open[0] = value.number() as u32,
             ("job_max_open_zones", _) => self.zoned.most_open[1] = value.number() as u32,
-            ("zone_reset_threshold", Value::Text(text)) => self.zoned.resets[0] = millionths(text),
-            ("zone_reset_frequency", Value::Text(text)) => self.zoned.resets[1] = millionths(text),
+            ("zone_reset_threshold", OptionValue::Text(text)) => self.zoned.resets[0] = millionths(text),
+            ("zone_reset_frequency", OptionValue::Text(text)) => self.zoned.resets[1] = millionths(text),
             _ => return Ok(false),
         }
         Ok(true)
@@ -483,23 +484,28 @@ impl Settings {
         Ok(())
     }
 
-    fn set_concurrency(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
+    fn set_concurrency(
+        &mut self,
+        name: &str,
+        value: &OptionValue,
+        notes: &mut Vec<String>,
+    ) -> Result<bool, OptionError> {
         match (name, value) {
-            ("cmdprio_percentage", Value::Ints(given)) => keep(&mut self.priority[0], given),
-            ("cmdprio_class", Value::Ints(given)) => keep(&mut self.priority[1], given),
+            ("cmdprio_percentage", OptionValue::Ints(given)) => keep(&mut self.priority[0], given),
+            ("cmdprio_class", OptionValue::Ints(given)) => keep(&mut self.priority[1], given),
             _ => return self.set_switches(name, value, notes),
         }
         Ok(true)
     }
 
-    fn set_switches(&mut self, name: &str, value: &Value, notes: &mut Vec<String>) -> Result<bool, Fault> {
+    fn set_switches(&mut self, name: &str, value: &OptionValue, notes: &mut Vec<String>) -> Result<bool, OptionError> {
         match name {
             "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
             "ioengine" => {
                 let text = value.text();
                 let Some(engine) = engines::find(&text) else {
                     let known = engines::ENGINES.iter().map(|engine| engine.name);
-                    return Err(Fault::new(format!("`{text}` is not an I/O engine")).nearest_to(&text, known));
+                    return Err(OptionError::new(format!("`{text}` is not an I/O engine")).nearest_to(&text, known));
                 };
                 self.engine = engine.name;
                 notes.extend(engine.note.map(str::to_owned));
@@ -533,21 +539,22 @@ impl Settings {
         Ok(true)
     }
 
-    fn set_pace(&mut self, name: &str, value: &Value) -> bool {
+    fn set_pace(&mut self, name: &str, value: &OptionValue) -> bool {
         match (name, value) {
             ("runtime", _) => self.runtime = value.number(),
             ("time_based", _) => self.time_based = value.on(),
             ("ramp_time", _) => self.ramp = value.number(),
-            ("startdelay", Value::TimeRange(low, high)) => self.start_delay = (*low, *high),
+            ("startdelay", OptionValue::TimeRange(low, high)) => self.start_delay = (*low, *high),
             ("loops", _) => self.loops = (value.number() as u32).max(1),
             ("thinktime", _) => self.think.time = Span::from_nanos(value.number()),
             ("thinktime_spin", _) => self.think.spin = Span::from_nanos(value.number()),
             ("thinktime_blocks", _) => self.think.blocks = value.number() as u32,
             ("thinktime_blocks_type", _) => self.think.on_issue = value.is_word("issue"),
-            ("rate", Value::Ints(given)) => keep(&mut self.rate, given),
-            ("rate_iops", Value::Ints(given)) => keep(&mut self.rate_iops, given),
+            ("rate", OptionValue::Ints(given)) => keep(&mut self.rate, given),
+            ("rate_iops", OptionValue::Ints(given)) => keep(&mut self.rate_iops, given),
             ("rate_process", _) => {
-                self.rate_process = if value.is_word("poisson") { Process::Poisson } else { Process::Linear }
+                self.rate_process =
+                    if value.is_word("poisson") { ArrivalProcess::Poisson } else { ArrivalProcess::Linear }
             }
             ("flow", _) => self.flow[0] = value.number() as u32,
             ("flow_id", _) => self.flow[1] = value.number() as u32,
@@ -559,7 +566,7 @@ impl Settings {
     }
 
     /// The directions of `rw` and the number behind its colon.
-    fn set_direction(&mut self, word: &str, postfix: Option<&str>, notes: &mut Vec<String>) -> Result<(), Fault> {
+    fn set_direction(&mut self, word: &str, postfix: Option<&str>, notes: &mut Vec<String>) -> Result<(), OptionError> {
         let (random, plain) = match word.strip_prefix("rand") {
             Some(plain) => (true, plain),
             None => (false, word),
@@ -576,7 +583,7 @@ impl Settings {
         if let Some(text) = postfix {
             let value = number::integer(text, self.kb_base, notes).ok().filter(|value| !random || *value >= 1);
             let expected = if random { "a count from 1 after the colon" } else { "a size after the colon" };
-            let wrong = || Fault::new(format!("`{word}:{text}` is not a value for it")).expected(expected);
+            let wrong = || OptionError::new(format!("`{word}:{text}` is not a value for it")).expected(expected);
             self.postfix = Some(value.ok_or_else(wrong)?);
         }
         Ok(())
@@ -591,7 +598,7 @@ fn keep(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
 }
 
 /// Names between colons; `\:` is a colon in a name.
-pub(super) fn names(text: &str) -> Result<Vec<String>, Fault> {
+pub(super) fn names(text: &str) -> Result<Vec<String>, OptionError> {
     let mut names = vec![String::new()];
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -603,17 +610,17 @@ pub(super) fn names(text: &str) -> Result<Vec<String>, Fault> {
         }
     }
     names.retain(|name| !name.is_empty());
-    if names.is_empty() { Err(Fault::new("no name is given")) } else { Ok(names) }
+    if names.is_empty() { Err(OptionError::new("no name is given")) } else { Ok(names) }
 }
 
 /// The service of `file_service_type`; `None` where the model has no such choice, which matters with several files.
-fn file_service(value: &Value) -> Result<Option<FileService>, Fault> {
-    let Value::Word(word, rest) = value else {
+fn file_service(value: &OptionValue) -> Result<Option<FileService>, OptionError> {
+    let OptionValue::Word(word, rest) = value else {
         return Ok(None);
     };
     let requests = match rest.as_deref().filter(|_| matches!(*word, "random" | "roundrobin" | "sequential")) {
         Some(text) => text.trim().parse::<u32>().map_err(|_| {
-            Fault::new(format!("`{word}:{text}` is not a value for it"))
+            OptionError::new(format!("`{word}:{text}` is not a value for it"))
                 .expected("a number of requests after the colon")
         })?,
         None => 1,
@@ -626,71 +633,71 @@ fn file_service(value: &Value) -> Result<Option<FileService>, Fault> {
     })
 }
 
-impl Value {
+impl OptionValue {
     fn number(&self) -> u64 {
         match self {
-            Value::Int(n) => n.unsigned_abs(),
-            Value::Time(ns) => *ns,
-            Value::Seed(seed) => *seed,
+            OptionValue::Int(n) => n.unsigned_abs(),
+            OptionValue::Time(ns) => *ns,
+            OptionValue::Seed(seed) => *seed,
             _ => 0,
         }
     }
 
     fn on(&self) -> bool {
-        *self == Value::Switch(true)
+        *self == OptionValue::Switch(true)
     }
 
     fn text(&self) -> String {
         match self {
-            Value::Text(text) => text.clone(),
+            OptionValue::Text(text) => text.clone(),
             _ => String::new(),
         }
     }
 
     fn is_word(&self, wanted: &str) -> bool {
-        matches!(self, Value::Word(word, _) if *word == wanted)
+        matches!(self, OptionValue::Word(word, _) if *word == wanted)
     }
 
     /// A size; zero counts as none, as in fio.
     fn size(&self) -> Option<Amount> {
         match self {
-            Value::Size(Amount::Bytes(0)) => None,
-            Value::Size(amount) => Some(*amount),
+            OptionValue::Size(Amount::Bytes(0)) => None,
+            OptionValue::Size(amount) => Some(*amount),
             _ => None,
         }
     }
 
-    fn plain_size(&self) -> Result<u64, Fault> {
+    fn plain_size(&self) -> Result<u64, OptionError> {
         match self {
-            Value::Size(Amount::Bytes(bytes)) => Ok(*bytes),
-            Value::Size(Amount::Zones(_)) => {
-                Err(Fault::new("a number of zones is not a value for it").expected("a size"))
+            OptionValue::Size(Amount::Bytes(bytes)) => Ok(*bytes),
+            OptionValue::Size(Amount::Zones(_)) => {
+                Err(OptionError::new("a number of zones is not a value for it").expected("a size"))
             }
-            _ => Err(Fault::new("a percentage is not a value for it").expected("a size")),
+            _ => Err(OptionError::new("a percentage is not a value for it").expected("a size")),
         }
     }
 
     fn range(&self) -> Option<(u64, u64)> {
         match self {
-            Value::SizeRange(low, high) => Some((*low, *high)),
+            OptionValue::SizeRange(low, high) => Some((*low, *high)),
             _ => None,
         }
     }
 }
 
 /// The number of writes between `sync_file_range` calls: the number after the colon, or 1.
-fn file_range(value: &Value) -> Result<u32, Fault> {
+fn file_range(value: &OptionValue) -> Result<u32, OptionError> {
     const EXPECTED: &str =
         "wait_before, write or wait_after, several between commas, and a number of writes after a colon";
     let text = value.text();
     let (words, number) = text.split_once(':').unwrap_or((&text, "1"));
     let known = |word: &str| ["wait_before", "write", "wait_after"].contains(&word.trim());
     let number = number.trim().parse().ok().filter(|_| words.split(',').all(known));
-    number.ok_or_else(|| Fault::new(format!("`{text}` is not a value for it")).expected(EXPECTED))
+    number.ok_or_else(|| OptionError::new(format!("`{text}` is not a value for it")).expected(EXPECTED))
 }
 
 /// Which errors a worker goes on after: those of reads, and of writes. fio counts trims and flushes with writes.
-fn survives(value: &Value) -> [bool; 2] {
+fn survives(value: &OptionValue) -> [bool; 2] {
     let any = |words: &[&str]| words.iter().any(|word| value.is_word(word));
     [any(&["read", "io", "all", "1"]), any(&["write", "io", "all", "1"])]
 }
@@ -700,21 +707,21 @@ mod tests {
     use super::*;
 
     /// A text that the kind takes.
-    fn sample(kind: Kind) -> String {
+    fn sample(kind: OptionType) -> String {
         match kind {
-            Kind::Flag | Kind::Switch => "1".to_owned(),
-            Kind::Int(low, _) | Kind::Ints(low, _) => low.to_string(),
-            Kind::Size | Kind::SizeRange => "4k".to_owned(),
-            Kind::Ranges => "4k-8k".to_owned(),
-            Kind::Time(_) | Kind::TimeRange(_) | Kind::Seed => "10".to_owned(),
-            Kind::Word(words) => words[0].to_owned(),
-            Kind::Decimals(_) => "0.5".to_owned(),
-            Kind::Text | Kind::Any => "4k/100".to_owned(),
+            OptionType::Flag | OptionType::Switch => "1".to_owned(),
+            OptionType::Int(low, _) | OptionType::Ints(low, _) => low.to_string(),
+            OptionType::Size | OptionType::SizeRange => "4k".to_owned(),
+            OptionType::Ranges => "4k-8k".to_owned(),
+            OptionType::Time(_) | OptionType::TimeRange(_) | OptionType::Seed => "10".to_owned(),
+            OptionType::Word(words) => words[0].to_owned(),
+            OptionType::Decimals(_) => "0.5".to_owned(),
+            OptionType::Text | OptionType::Any => "4k/100".to_owned(),
         }
     }
 
     /// A text that the option takes.
-    fn sample_of(known: &options::Known) -> String {
+    fn sample_of(known: &options::OptionSpec) -> String {
         match known.name {
             "ioengine" => "libaio".to_owned(),
             "sync_file_range" => "write:8".to_owned(),
@@ -727,22 +734,22 @@ mod tests {
         for known in options::OPTIONS {
             let value = sample_of(known);
             let place = ("a.fio".to_owned(), 1);
-            let option = Expanded { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
-            let mut settings = Settings::default();
+            let option = ExpandedOption { name: known.name.to_owned(), value: Some(value), unset: vec![], place };
+            let mut settings = FioSettings::default();
             match (known.fate, settings.apply(&option)) {
-                (Fate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
-                (Fate::Label, taken) => {
+                (OptionFate::Honoured, taken) => assert!(taken.is_ok(), "{}: {taken:?}", known.name),
+                (OptionFate::Label, taken) => {
                     assert!(taken.is_ok_and(|notes| notes.is_empty()), "{}", known.name)
                 }
-                (Fate::Harmless(_), taken) => {
+                (OptionFate::Harmless(_), taken) => {
                     assert!(taken.is_ok_and(|notes| notes.len() == 1), "{}", known.name)
                 }
-                (Fate::Refused(..), Ok(_)) => assert!(
+                (OptionFate::Refused(..), Ok(_)) => assert!(
                     ["0", "none", "1"].iter().any(|zero| option.value.as_deref() == Some(zero)),
                     "{}",
                     known.name
                 ),
-                (Fate::Refused(..), Err(_)) => {}
+                (OptionFate::Refused(..), Err(_)) => {}
             }
         }
     }

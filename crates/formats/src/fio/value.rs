@@ -2,14 +2,14 @@
 //!
 //! It does not know what an option means. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
 
-use super::given::Expanded;
+use super::given::ExpandedOption;
 use super::number::{self, Amount};
 use crate::diagnostic::Diagnostic;
 use crate::spelling::nearest;
 
 /// What an option accepts.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum OptionType {
     /// Nothing, or 0 or 1.
     Flag,
     /// 0 or 1.
@@ -42,7 +42,7 @@ pub(super) enum Kind {
 
 /// The value of an option.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Value {
+pub(super) enum OptionValue {
     Switch(bool),
     Int(i64),
     Seed(u64),
@@ -59,17 +59,17 @@ pub(super) enum Value {
     Text(String),
 }
 
-impl Value {
+impl OptionValue {
     /// Whether it is zero, off or empty, so that the option has no effect.
     pub(super) fn is_zero(&self) -> bool {
         match self {
-            Value::Switch(on) => !on,
-            Value::Int(n) => *n == 0,
-            Value::Seed(seed) => *seed == 0,
-            Value::Ints(all) => all.iter().all(|n| n.unwrap_or(0) == 0),
-            Value::Time(ns) => *ns == 0,
-            Value::Word(word, _) => matches!(*word, "0" | "none"),
-            Value::Text(text) => text.is_empty() || text == "0",
+            OptionValue::Switch(on) => !on,
+            OptionValue::Int(n) => *n == 0,
+            OptionValue::Seed(seed) => *seed == 0,
+            OptionValue::Ints(all) => all.iter().all(|n| n.unwrap_or(0) == 0),
+            OptionValue::Time(ns) => *ns == 0,
+            OptionValue::Word(word, _) => matches!(*word, "0" | "none"),
+            OptionValue::Text(text) => text.is_empty() || text == "0",
             _ => false,
         }
     }
@@ -77,29 +77,29 @@ impl Value {
 
 /// Why an option is refused; becomes a diagnostic at its place.
 #[derive(Debug, Default)]
-pub(super) struct Fault {
+pub(super) struct OptionError {
     message: String,
     expected: Option<String>,
     nearest: Option<String>,
 }
 
-impl Fault {
-    pub(super) fn new(message: impl Into<String>) -> Fault {
-        Fault { message: message.into(), ..Fault::default() }
+impl OptionError {
+    pub(super) fn new(message: impl Into<String>) -> OptionError {
+        OptionError { message: message.into(), ..OptionError::default() }
     }
 
-    pub(super) fn expected(mut self, expected: impl Into<String>) -> Fault {
+    pub(super) fn expected(mut self, expected: impl Into<String>) -> OptionError {
         self.expected = Some(expected.into());
         self
     }
 
-    pub(super) fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Fault {
+    pub(super) fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> OptionError {
         self.nearest = nearest(word, known).map(str::to_owned);
         self
     }
 
     /// The diagnostic at the option; names variables that are not set.
-    pub(super) fn at(self, option: &Expanded) -> Diagnostic {
+    pub(super) fn at(self, option: &ExpandedOption) -> Diagnostic {
         let unset: String = option.unset.iter().map(|name| format!("; the variable ${{{name}}} is not set")).collect();
         let mut diagnostic = option.diagnostic(self.message + &unset);
         diagnostic.expected = self.expected;
@@ -109,59 +109,66 @@ impl Fault {
 }
 
 /// Reads `text` as `kind`; if fio reads it differently than it looks, this goes to `notes`.
-pub(super) fn read(kind: Kind, text: Option<&str>, kb_base: u64, notes: &mut Vec<String>) -> Result<Value, Fault> {
+pub(super) fn read(
+    kind: OptionType,
+    text: Option<&str>,
+    kb_base: u64,
+    notes: &mut Vec<String>,
+) -> Result<OptionValue, OptionError> {
     let Some(text) = text else {
         return match kind {
-            Kind::Flag => Ok(Value::Switch(true)),
-            Kind::Any => Ok(Value::Text(String::new())),
-            _ => Err(Fault::new("the option needs a value").expected(describe(kind))),
+            OptionType::Flag => Ok(OptionValue::Switch(true)),
+            OptionType::Any => Ok(OptionValue::Text(String::new())),
+            _ => Err(OptionError::new("the option needs a value").expected(describe(kind))),
         };
     };
     match kind {
-        Kind::Word(words) => return word(text, words),
-        Kind::Text if text.is_empty() => return Err(Fault::new("the option needs a value")),
-        Kind::Text | Kind::Any => return Ok(Value::Text(text.to_owned())),
+        OptionType::Word(words) => return word(text, words),
+        OptionType::Text if text.is_empty() => return Err(OptionError::new("the option needs a value")),
+        OptionType::Text | OptionType::Any => return Ok(OptionValue::Text(text.to_owned())),
         _ => {}
     }
     let read = match kind {
-        Kind::Flag if text.is_empty() => Ok(Value::Switch(true)),
-        Kind::Flag | Kind::Switch => match text {
-            "0" => Ok(Value::Switch(false)),
-            "1" => Ok(Value::Switch(true)),
+        OptionType::Flag if text.is_empty() => Ok(OptionValue::Switch(true)),
+        OptionType::Flag | OptionType::Switch => match text {
+            "0" => Ok(OptionValue::Switch(false)),
+            "1" => Ok(OptionValue::Switch(true)),
             _ => Err("0 or 1".to_owned()),
         },
-        Kind::Int(low, high) => int(text, low, high, kb_base, notes).map(Value::Int),
-        Kind::Seed => match text.trim().parse() {
-            Ok(seed) => Ok(Value::Seed(seed)),
-            Err(_) => int(text, 0, i64::MAX, kb_base, notes).map(|seed| Value::Seed(seed.unsigned_abs())),
+        OptionType::Int(low, high) => int(text, low, high, kb_base, notes).map(OptionValue::Int),
+        OptionType::Seed => match text.trim().parse() {
+            Ok(seed) => Ok(OptionValue::Seed(seed)),
+            Err(_) => int(text, 0, i64::MAX, kb_base, notes).map(|seed| OptionValue::Seed(seed.unsigned_abs())),
         },
-        Kind::Ints(low, high) => {
-            number::triple(text, &[',', ':', '-'], |part| int(part, low, high, kb_base, notes)).map(Value::Ints)
+        OptionType::Ints(low, high) => {
+            number::triple(text, &[',', ':', '-'], |part| int(part, low, high, kb_base, notes)).map(OptionValue::Ints)
         }
-        Kind::Size => number::amount(text, kb_base, notes).map(Value::Size),
-        Kind::SizeRange => range(text, |part| bytes(part, kb_base, notes)).map(|(a, b)| Value::SizeRange(a, b)),
-        Kind::Ranges => ranges(text, kb_base, notes).map(Value::Ranges),
-        Kind::Time(unit) => number::time(text, unit, notes).map(Value::Time),
-        Kind::TimeRange(unit) => {
-            range(text, |part| number::time(part, unit, notes)).map(|(a, b)| Value::TimeRange(a, b))
+        OptionType::Size => number::amount(text, kb_base, notes).map(OptionValue::Size),
+        OptionType::SizeRange => {
+            range(text, |part| bytes(part, kb_base, notes)).map(|(a, b)| OptionValue::SizeRange(a, b))
         }
-        Kind::Decimals(most) => decimals(text, most).map(Value::Text),
-        Kind::Word(_) | Kind::Text | Kind::Any => unreachable!("returned above"),
+        OptionType::Ranges => ranges(text, kb_base, notes).map(OptionValue::Ranges),
+        OptionType::Time(unit) => number::time(text, unit, notes).map(OptionValue::Time),
+        OptionType::TimeRange(unit) => {
+            range(text, |part| number::time(part, unit, notes)).map(|(a, b)| OptionValue::TimeRange(a, b))
+        }
+        OptionType::Decimals(most) => decimals(text, most).map(OptionValue::Text),
+        OptionType::Word(_) | OptionType::Text | OptionType::Any => unreachable!("returned above"),
     };
-    read.map_err(|expected| Fault::new(format!("`{text}` is not a value for it")).expected(expected))
+    read.map_err(|expected| OptionError::new(format!("`{text}` is not a value for it")).expected(expected))
 }
 
-fn describe(kind: Kind) -> String {
+fn describe(kind: OptionType) -> String {
     match kind {
-        Kind::Flag | Kind::Switch => "0 or 1".to_owned(),
-        Kind::Int(low, high) | Kind::Ints(low, high) => bounds(low, high),
-        Kind::Size | Kind::SizeRange => "a size".to_owned(),
-        Kind::Ranges => "a range of sizes such as 4k-16k".to_owned(),
-        Kind::Time(_) | Kind::TimeRange(_) => "a time".to_owned(),
-        Kind::Seed => "a number from 0 to 2^64 - 1".to_owned(),
-        Kind::Word(words) => words.join(", "),
-        Kind::Decimals(_) => "numbers separated by `:`".to_owned(),
-        Kind::Text | Kind::Any => "a string".to_owned(),
+        OptionType::Flag | OptionType::Switch => "0 or 1".to_owned(),
+        OptionType::Int(low, high) | OptionType::Ints(low, high) => bounds(low, high),
+        OptionType::Size | OptionType::SizeRange => "a size".to_owned(),
+        OptionType::Ranges => "a range of sizes such as 4k-16k".to_owned(),
+        OptionType::Time(_) | OptionType::TimeRange(_) => "a time".to_owned(),
+        OptionType::Seed => "a number from 0 to 2^64 - 1".to_owned(),
+        OptionType::Word(words) => words.join(", "),
+        OptionType::Decimals(_) => "numbers separated by `:`".to_owned(),
+        OptionType::Text | OptionType::Any => "a string".to_owned(),
     }
 }
 
@@ -212,15 +219,15 @@ fn decimals(text: &str, most: u64) -> Result<String, String> {
 }
 
 /// The word up to the first `:`.
-fn word(text: &str, words: &'static [&'static str]) -> Result<Value, Fault> {
+fn word(text: &str, words: &'static [&'static str]) -> Result<OptionValue, OptionError> {
     let (head, rest) = match text.split_once(':') {
         Some((head, rest)) => (head, Some(rest.to_owned())),
         None => (text, None),
     };
     match words.iter().find(|word| **word == head) {
-        Some(word) => Ok(Value::Word(word, rest)),
+        Some(word) => Ok(OptionValue::Word(word, rest)),
         None => {
-            let fault = Fault::new(format!("`{head}` is not a value for it")).expected(words.join(", "));
+            let fault = OptionError::new(format!("`{head}` is not a value for it")).expected(words.join(", "));
             Err(fault.nearest_to(head, words.iter().copied()))
         }
     }

@@ -128,11 +128,11 @@ pub struct DirectionResult {
     /// Time from creation to completion.
     pub lat: LatencySummary,
     /// Bandwidth of equal intervals, bytes a second.
-    pub bandwidth_samples: Samples,
+    pub bandwidth_samples: SampleSummary,
     /// This direction's percent of the group's bandwidth.
     pub bandwidth_percent: f64,
     /// Requests a second of equal intervals.
-    pub iops_samples: Samples,
+    pub iops_samples: SampleSummary,
 }
 
 impl DirectionResult {
@@ -170,7 +170,7 @@ pub struct LatencySummary {
 
 /// What samples of equal intervals amount to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Samples {
+pub struct SampleSummary {
     pub min: f64,
     pub max: f64,
     pub mean: f64,
@@ -180,16 +180,16 @@ pub struct Samples {
     pub count: u64,
 }
 
-impl Samples {
+impl SampleSummary {
     /// Sums up samples; all zero when there are none.
-    pub fn of(samples: &[f64]) -> Samples {
+    pub fn of(samples: &[f64]) -> SampleSummary {
         if samples.is_empty() {
-            return Samples::default();
+            return SampleSummary::default();
         }
         let count = samples.len() as f64;
         let mean = samples.iter().sum::<f64>() / count;
         let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-        Samples {
+        SampleSummary {
             min: samples.iter().copied().fold(f64::INFINITY, f64::min),
             max: samples.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             mean,

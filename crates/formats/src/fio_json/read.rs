@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::output::{
-    DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, Samples,
+    DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencyBuckets, LatencySummary, SampleSummary,
 };
 use crate::diagnostic::Diagnostic;
 
@@ -208,7 +208,7 @@ fn direction(fields: Fields) -> DirectionResult {
         slat: latency(fields, "slat"),
         clat: latency(fields, "clat"),
         lat: latency(fields, "lat"),
-        bandwidth_samples: Samples {
+        bandwidth_samples: SampleSummary {
             min: kib("bw_min"),
             max: kib("bw_max"),
             mean: kib("bw_mean"),
@@ -216,7 +216,7 @@ fn direction(fields: Fields) -> DirectionResult {
             count: fields.count("bw_samples"),
         },
         bandwidth_percent: fields.real("bw_agg"),
-        iops_samples: Samples {
+        iops_samples: SampleSummary {
             min: fields.real("iops_min"),
             max: fields.real("iops_max"),
             mean: fields.real("iops_mean"),

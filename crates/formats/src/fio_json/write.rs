@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::output::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, Samples};
+use super::output::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDGES, LatencySummary, SampleSummary};
 
 const DEPTH_LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const DEPTH_BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -95,7 +95,7 @@ fn buckets(names: &[&str], percents: &[f64]) -> Value {
 }
 
 fn direction(direction: &DirectionResult) -> Value {
-    let kib = |samples: Samples| Samples {
+    let kib = |samples: SampleSummary| SampleSummary {
         min: samples.min / 1024.0,
         max: samples.max / 1024.0,
         mean: samples.mean / 1024.0,

@@ -5,11 +5,11 @@ use seekwise_model::workload::AccessSpec;
 
 /// A configuration as the file says it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Config {
+pub struct IometerConfig {
     /// The file's name, for diagnostics.
     pub file: String,
     /// The version the file states.
-    pub version: Version,
+    pub version: IcfVersion,
     /// Free text.
     pub description: String,
     /// Run time of each test; zero means until stopped.
@@ -17,9 +17,9 @@ pub struct Config {
     /// Time before recording begins.
     pub ramp: Span,
     /// Disk workers to make on a manager that the file does not list.
-    pub disk_workers: Spawn,
+    pub disk_workers: WorkerSpawn,
     /// Network workers to make likewise.
-    pub network_workers: Spawn,
+    pub network_workers: WorkerSpawn,
     /// What Iometer would have recorded: `ALL`, `NO_TARGETS`, `NO_WORKERS`, `NO_MANAGERS` or `NONE`.
     pub record: String,
     /// Steps of the test types that vary the number of workers.
@@ -31,16 +31,16 @@ pub struct Config {
     /// What is varied.
     pub test_type: TestType,
     /// The access specifications, in order.
-    pub specs: Vec<Specification>,
+    pub specs: Vec<IcfAccessSpec>,
     /// The managers, in order.
-    pub managers: Vec<Manager>,
+    pub managers: Vec<IometerManager>,
     /// Keys this reader does not know: line, key, value.
     pub unknown: Vec<(usize, String, String)>,
 }
 
 /// Version of the program that wrote a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Version {
+pub enum IcfVersion {
     /// The file does not say.
     #[default]
     Unstated,
@@ -52,7 +52,7 @@ pub enum Version {
 
 /// How many workers to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spawn {
+pub enum WorkerSpawn {
     /// One for each processor.
     PerProcessor,
     /// This many.
@@ -103,18 +103,18 @@ pub enum TestType {
 
 /// An access specification of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Specification {
+pub struct IcfAccessSpec {
     /// Line of its name, or of its first row when it has none.
     pub line: usize,
     /// Which new workers get it.
-    pub assignment: Assignment,
+    pub assignment: SpecAssignment,
     /// Its name and rows.
     pub spec: AccessSpec,
 }
 
 /// Which new workers get a specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Assignment {
+pub enum SpecAssignment {
     #[default]
     None,
     All,
@@ -126,19 +126,19 @@ pub enum Assignment {
 
 /// A machine that runs workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Manager {
+pub struct IometerManager {
     /// Its number.
     pub id: u32,
     pub name: String,
     /// Its network address, as written.
     pub address: String,
     /// Its workers, in order.
-    pub workers: Vec<Worker>,
+    pub workers: Vec<IometerWorker>,
 }
 
 /// A worker: one thread of a manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Worker {
+pub struct IometerWorker {
     /// Line of its name; 0 when the file has no such worker.
     pub line: usize,
     pub name: String,
@@ -162,10 +162,10 @@ pub struct Worker {
     pub targets: Vec<(usize, String)>,
 }
 
-impl Worker {
+impl IometerWorker {
     /// A worker as Iometer makes a new one: one request in flight, the whole of each target.
-    pub(super) fn new(line: usize, name: &str) -> Worker {
-        Worker {
+    pub(super) fn new(line: usize, name: &str) -> IometerWorker {
+        IometerWorker {
             line,
             name: name.to_owned(),
             network: None,

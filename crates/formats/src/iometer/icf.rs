@@ -2,13 +2,14 @@
 //!
 //! The grammar is that of Iometer's own writers and readers, 1998 to 1.1. Where Iometer stops at a key it does not
 //! know, this reader keeps the key, warns and goes on, because files outlive versions. What a configuration would
-//! run is not decided here: see [`Config::job`]. Results-display settings say nothing about the work and are skipped.
+//! run is not decided here: see [`IometerConfig::job`]. Results-display settings say nothing about the work and are skipped.
 
 pub use super::config::{
-    Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker,
+    Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
+    TestType, WorkerSpawn,
 };
 use super::lines::decode;
-use super::reader::Reader;
+use super::reader::IcfReader;
 use crate::diagnostic::Diagnostic;
 
 /// Reads a configuration. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1.
@@ -18,9 +19,9 @@ use crate::diagnostic::Diagnostic;
 /// # Errors
 /// All that is wrong: shares that do not sum to 100, numbers out of range, unknown words for values, or a file
 /// without any section of an Iometer configuration.
-pub fn parse(file: &str, bytes: &[u8]) -> Result<(Config, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn parse(file: &str, bytes: &[u8]) -> Result<(IometerConfig, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = decode(bytes);
-    let mut reader = Reader::new(file, &text);
+    let mut reader = IcfReader::new(file, &text);
     let sections = reader.file();
     if sections == 0 {
         let message = "not an Iometer configuration: none of its sections are present";

@@ -11,7 +11,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{self, AccessSpec, IometerPattern, Job, Pace, Pattern, Region};
 
-use super::config::{Assignment, Config, Cycling, Spawn, TestType, Worker};
+use super::config::{Cycling, IometerConfig, IometerWorker, SpecAssignment, TestType, WorkerSpawn};
 use super::lines::LONGEST_WORD;
 use super::standard;
 use crate::diagnostic::Diagnostic;
@@ -28,7 +28,7 @@ const MOST_CANDIDATES: usize = 500;
 /// A job's limit of workers.
 const MOST_STREAMS: u64 = 65_535;
 
-impl Config {
+impl IometerConfig {
     /// The job this configuration describes, on a drive of `device_sectors` sectors of 512 bytes.
     ///
     /// Beside it come warnings about all that is not as Iometer would do it: targets that share the drive, files
@@ -58,7 +58,7 @@ impl Config {
 /// A disk worker that will run.
 struct Runner {
     manager: usize,
-    settings: Worker,
+    settings: IometerWorker,
     /// One a test series; `None` is Iometer's "Idle".
     specs: Vec<Option<AccessSpec>>,
     targets: Vec<Target>,
@@ -78,7 +78,7 @@ struct Test {
 }
 
 struct Plan<'a> {
-    config: &'a Config,
+    config: &'a IometerConfig,
     sectors: u64,
     /// The file's specifications by name, as written and in small letters.
     names: BTreeMap<String, &'a AccessSpec>,
@@ -89,7 +89,7 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(config: &'a Config, sectors: u64) -> Plan<'a> {
+    fn new(config: &'a IometerConfig, sectors: u64) -> Plan<'a> {
         let mut names: BTreeMap<String, &AccessSpec> = BTreeMap::new();
         // Of several alike the first counts, and a name as written before one in other letters.
         for fold in [str::to_owned as fn(&str) -> String, |name: &str| name.to_lowercase()] {
@@ -134,7 +134,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The disk workers with the index of their manager; one of our own when the file lists no workers.
-    fn disk_workers(&mut self) -> Vec<(usize, Worker)> {
+    fn disk_workers(&mut self) -> Vec<(usize, IometerWorker)> {
         let config = self.config;
         let all =
             config.managers.iter().enumerate().flat_map(|(m, manager)| manager.workers.iter().map(move |w| (m, w)));
@@ -150,21 +150,21 @@ impl<'a> Plan<'a> {
             return Vec::new();
         }
         let spawned = match config.disk_workers {
-            Spawn::PerProcessor => "one per processor".to_owned(),
-            Spawn::Exactly(count) => count.to_string(),
+            WorkerSpawn::PerProcessor => "one per processor".to_owned(),
+            WorkerSpawn::Exactly(count) => count.to_string(),
         };
         self.warn(
             0,
             format!("the file lists no workers; using one with a depth of 1 (Iometer would create {spawned})"),
         );
-        vec![(0, Worker::new(0, "Worker 1"))]
+        vec![(0, IometerWorker::new(0, "Worker 1"))]
     }
 
     /// What runs when no worker has a specification: those for new disk workers, otherwise all.
     fn specs_of_nobody(&mut self) -> Vec<Option<AccessSpec>> {
         let specs = &self.config.specs;
         let default: Vec<_> =
-            specs.iter().filter(|spec| matches!(spec.assignment, Assignment::All | Assignment::Disk)).collect();
+            specs.iter().filter(|spec| matches!(spec.assignment, SpecAssignment::All | SpecAssignment::Disk)).collect();
         let (chosen, which) = if default.is_empty() {
             (specs.iter().collect(), "all of them")
         } else {
@@ -180,7 +180,7 @@ impl<'a> Plan<'a> {
         chosen.into_iter().map(|specification| Some(specification.spec.clone())).collect()
     }
 
-    fn assigned_specs(&mut self, worker: &Worker) -> Vec<Option<AccessSpec>> {
+    fn assigned_specs(&mut self, worker: &IometerWorker) -> Vec<Option<AccessSpec>> {
         worker.assigned.iter().filter_map(|(line, name)| self.resolve(*line, name)).collect()
     }
 
@@ -262,7 +262,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The part of a target in use: `first` and `sectors` are those of its slice.
-    fn area(&mut self, worker: &Worker, first: u64, sectors: u64) -> Region {
+    fn area(&mut self, worker: &IometerWorker, first: u64, sectors: u64) -> Region {
         let (start, maximum) = (worker.starting_sector, worker.maximum_size);
         if start >= sectors {
             let message = format!("worker `{}` starts at sector {start} of a target of {sectors}", worker.name);
@@ -429,7 +429,7 @@ fn is_file_system(name: &str) -> bool {
 
 /// The seed of a worker's next target. Without a fixed one Iometer takes the clock, different for each target;
 /// here the first is 1 and the others differ, so that streams are apart and runs repeat.
-fn seed(worker: &Worker, stream: &mut u64) -> u64 {
+fn seed(worker: &IometerWorker, stream: &mut u64) -> u64 {
     let index = *stream;
     *stream += 1;
     match (worker.fixed_seed, index) {
@@ -488,7 +488,7 @@ fn dealt(present: &[&Runner], targets: u64, parallel: bool) -> Vec<usize> {
 }
 
 /// Rising targets for each rising number of workers.
-fn workers_and_targets(config: &Config, present: &[&Runner]) -> Vec<Test> {
+fn workers_and_targets(config: &IometerConfig, present: &[&Runner]) -> Vec<Test> {
     let most = |active: &[usize]| active.iter().filter(|&&targets| targets > 0).count() as u64;
     let mut tests = Vec::new();
     let (mut running, mut streams) = (0, 0);

@@ -50,12 +50,12 @@ pub(super) fn known_keys() -> impl Iterator<Item = &'static str> {
 
 /// A line without its blanks at both ends.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct TextLine<'a> {
     pub(super) number: usize,
     pub(super) text: &'a str,
 }
 
-impl Line<'_> {
+impl TextLine<'_> {
     /// Starts with an apostrophe.
     pub(super) fn is_key(&self) -> bool {
         self.text.starts_with('\'')
@@ -102,31 +102,31 @@ pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// The lines of a file and a place among them.
-pub(super) struct Lines<'a> {
-    lines: Vec<Line<'a>>,
+pub(super) struct TextLines<'a> {
+    lines: Vec<TextLine<'a>>,
     next: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub(super) fn new(text: &'a str) -> Lines<'a> {
+impl<'a> TextLines<'a> {
+    pub(super) fn new(text: &'a str) -> TextLines<'a> {
         // A lone CR ends a line too: old editors left such files.
         let unix = text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
-        let lines = unix.enumerate().map(|(index, line)| Line { number: index + 1, text: line.trim() });
-        Lines { lines: lines.collect(), next: 0 }
+        let lines = unix.enumerate().map(|(index, line)| TextLine { number: index + 1, text: line.trim() });
+        TextLines { lines: lines.collect(), next: 0 }
     }
 
-    pub(super) fn peek(&self) -> Option<Line<'a>> {
+    pub(super) fn peek(&self) -> Option<TextLine<'a>> {
         self.lines.get(self.next).copied()
     }
 
-    pub(super) fn take(&mut self) -> Option<Line<'a>> {
+    pub(super) fn take(&mut self) -> Option<TextLine<'a>> {
         let line = self.peek()?;
         self.next += 1;
         Some(line)
     }
 
     /// The value of the key just taken: past its captions, the next line. Empty when another key or an end comes first.
-    pub(super) fn value(&mut self) -> Line<'a> {
+    pub(super) fn value(&mut self) -> TextLine<'a> {
         let number = self.lines[..self.next].last().map_or(0, |line| line.number);
         while let Some(line) = self.peek() {
             if line.ends_value() {
@@ -137,11 +137,11 @@ impl<'a> Lines<'a> {
                 return line;
             }
         }
-        Line { number, text: "" }
+        TextLine { number, text: "" }
     }
 
     /// The lines up to the next apostrophe or section, without the empty ones.
-    pub(super) fn rows(&mut self) -> Vec<Line<'a>> {
+    pub(super) fn rows(&mut self) -> Vec<TextLine<'a>> {
         let mut rows = Vec::new();
         while let Some(line) = self.peek() {
             if line.is_key() || line.section().is_some() {

@@ -1,4 +1,4 @@
-//! Reads the sections and keys of an Iometer configuration into a [`Config`].
+//! Reads the sections and keys of an Iometer configuration into a [`IometerConfig`].
 //!
 //! The words come from [`super::lines`]; what they mean together is not judged here, but each value is checked where
 //! it stands, and the shares of each access specification are summed.
@@ -9,9 +9,10 @@ use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec};
 
 use super::config::{
-    Assignment, Config, Cycling, DepthCycling, Manager, Spawn, Specification, TestType, Version, Worker,
+    Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
+    TestType, WorkerSpawn,
 };
-use super::lines::{LONGEST_WORD, Line, Lines, fields, known_keys};
+use super::lines::{LONGEST_WORD, TextLine, TextLines, fields, known_keys};
 use crate::diagnostic::Diagnostic;
 
 /// Before this date (yyyymmdd) specifications have no names.
@@ -37,26 +38,26 @@ const TEST_TYPES: [(&str, TestType); 8] = [
 ];
 
 /// The reader: a place in the file and what was read so far.
-pub(super) struct Reader<'a> {
-    lines: Lines<'a>,
-    pub(super) config: Config,
+pub(super) struct IcfReader<'a> {
+    lines: TextLines<'a>,
+    pub(super) config: IometerConfig,
     /// How many specifications without a name were given this one.
     unnamed: BTreeMap<String, u32>,
     pub(super) warnings: Vec<Diagnostic>,
     pub(super) errors: Vec<Diagnostic>,
 }
 
-impl<'a> Reader<'a> {
-    pub(super) fn new(file: &str, text: &'a str) -> Reader<'a> {
+impl<'a> IcfReader<'a> {
+    pub(super) fn new(file: &str, text: &'a str) -> IcfReader<'a> {
         let once = Cycling { start: 1, step: 1, exponential: false };
-        let config = Config {
+        let config = IometerConfig {
             file: file.to_owned(),
-            version: Version::Unstated,
+            version: IcfVersion::Unstated,
             description: String::new(),
             run_time: Span::ZERO,
             ramp: Span::ZERO,
-            disk_workers: Spawn::PerProcessor,
-            network_workers: Spawn::Exactly(0),
+            disk_workers: WorkerSpawn::PerProcessor,
+            network_workers: WorkerSpawn::Exactly(0),
             record: "ALL".to_owned(),
             worker_cycling: once,
             target_cycling: once,
@@ -66,7 +67,13 @@ impl<'a> Reader<'a> {
             managers: Vec::new(),
             unknown: Vec::new(),
         };
-        Reader { lines: Lines::new(text), config, unnamed: BTreeMap::new(), warnings: Vec::new(), errors: Vec::new() }
+        IcfReader {
+            lines: TextLines::new(text),
+            config,
+            unnamed: BTreeMap::new(),
+            warnings: Vec::new(),
+            errors: Vec::new(),
+        }
     }
 
     fn warn(&mut self, line: usize, message: impl Into<String>) {
@@ -97,7 +104,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Gives each key of a section to `key`, up to the section's end or the next section.
-    fn section(&mut self, key: fn(&mut Self, Line<'a>, &str)) {
+    fn section(&mut self, key: fn(&mut Self, TextLine<'a>, &str)) {
         while let Some(line) = self.lines.peek() {
             if line.section().is_some() {
                 return;
@@ -115,8 +122,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn version(&mut self, line: Line<'a>) {
-        if self.config.version != Version::Unstated {
+    fn version(&mut self, line: TextLine<'a>) {
+        if self.config.version != IcfVersion::Unstated {
             return;
         }
         let numbers: Vec<u32> = line
@@ -127,16 +134,18 @@ impl<'a> Reader<'a> {
             .collect();
         self.config.version = match numbers[..] {
             // Written once as month, day and year: the only version so named.
-            [3, 26, 97, ..] => Version::Dated(19_980_105),
-            [year @ 1901..=9999, month @ 0..=99, day @ 0..=99, ..] => Version::Dated(year * 10_000 + month * 100 + day),
-            [major, minor, patch, ..] => Version::Numbered([major, minor, patch]),
+            [3, 26, 97, ..] => IcfVersion::Dated(19_980_105),
+            [year @ 1901..=9999, month @ 0..=99, day @ 0..=99, ..] => {
+                IcfVersion::Dated(year * 10_000 + month * 100 + day)
+            }
+            [major, minor, patch, ..] => IcfVersion::Numbered([major, minor, patch]),
             _ => {
                 return self.warn(line.number, "the version does not consist of three numbers; ignored");
             }
         };
     }
 
-    fn setup_key(&mut self, line: Line<'a>, words: &str) {
+    fn setup_key(&mut self, line: TextLine<'a>, words: &str) {
         let key = |name: &str| words.starts_with(name);
         let value = self.lines.value();
         if key("test description") {
@@ -164,7 +173,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn unknown(&mut self, line: Line<'a>, value: Line<'a>) {
+    fn unknown(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
         let key = line.text.trim_start_matches('\'').trim();
         let message = "unknown key; it has no effect";
         let mut warning = Diagnostic::at(&self.config.file, line.number, message).key(key);
@@ -176,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A whole number from 0 to `most`. Says what is wrong and gives 0 otherwise.
-    fn number(&mut self, line: Line<'a>, key: &str, text: &str, most: u64) -> u64 {
+    fn number(&mut self, line: TextLine<'a>, key: &str, text: &str, most: u64) -> u64 {
         match text.trim().parse::<u64>() {
             Ok(number) if number <= most => number,
             _ => {
@@ -187,11 +196,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn small(&mut self, line: Line<'a>, key: &str, text: &str) -> u32 {
+    fn small(&mut self, line: TextLine<'a>, key: &str, text: &str) -> u32 {
         self.number(line, key, text, u64::from(u32::MAX)) as u32
     }
 
-    fn hours_minutes_seconds(&mut self, value: Line<'a>) -> Span {
+    fn hours_minutes_seconds(&mut self, value: TextLine<'a>) -> Span {
         let parts = fields(value.text);
         if parts.len() != 3 {
             self.error(value.number, "Run Time", "is not three numbers", "hours, minutes and seconds");
@@ -204,15 +213,15 @@ impl<'a> Reader<'a> {
         Span::from_secs(seconds)
     }
 
-    fn spawn(&mut self, value: Line<'a>, key: &str) -> Spawn {
+    fn spawn(&mut self, value: TextLine<'a>, key: &str) -> WorkerSpawn {
         if value.text.eq_ignore_ascii_case("NUMBER_OF_CPUS") {
-            return Spawn::PerProcessor;
+            return WorkerSpawn::PerProcessor;
         }
-        Spawn::Exactly(self.small(value, key, value.text))
+        WorkerSpawn::Exactly(self.small(value, key, value.text))
     }
 
     /// `start step type`, or `start end step type`.
-    fn cycling(&mut self, value: Line<'a>, key: &str) -> DepthCycling {
+    fn cycling(&mut self, value: TextLine<'a>, key: &str) -> DepthCycling {
         let parts = fields(value.text);
         let (start, end, step, kind) = match parts[..] {
             [start, step, kind] => (start, start, step, kind),
@@ -230,7 +239,7 @@ impl<'a> Reader<'a> {
         DepthCycling { steps, end: self.small(value, key, end) }
     }
 
-    fn test_type(&mut self, value: Line<'a>) {
+    fn test_type(&mut self, value: TextLine<'a>) {
         let word = value.text.to_uppercase();
         match TEST_TYPES.into_iter().find(|&(name, _)| name == word) {
             Some((_, test_type)) => self.config.test_type = test_type,
@@ -244,7 +253,7 @@ impl<'a> Reader<'a> {
     }
 
     fn access_specifications(&mut self) {
-        let mut named: Option<Specification> = None;
+        let mut named: Option<IcfAccessSpec> = None;
         while let Some(line) = self.lines.peek() {
             if line.section().is_some() {
                 break;
@@ -273,22 +282,22 @@ impl<'a> Reader<'a> {
         self.keep(named);
     }
 
-    fn name_and_assignment(&mut self) -> Specification {
+    fn name_and_assignment(&mut self) -> IcfAccessSpec {
         let value = self.lines.value();
         let (name, word) = value.text.rsplit_once(',').unwrap_or((value.text, "NONE"));
         let assignment = match word.trim().to_uppercase().as_str() {
-            "NONE" | "0" => Assignment::None,
-            "ALL" | "1" => Assignment::All,
-            "DISK" | "2" => Assignment::Disk,
-            "NET" | "NETWORK" | "3" => Assignment::Network,
+            "NONE" | "0" => SpecAssignment::None,
+            "ALL" | "1" => SpecAssignment::All,
+            "DISK" | "2" => SpecAssignment::Disk,
+            "NET" | "NETWORK" | "3" => SpecAssignment::Network,
             other => {
                 let message = format!("`{other}` is not a default assignment");
                 self.error(value.number, name.trim(), message, "NONE, ALL, DISK or NET");
-                Assignment::None
+                SpecAssignment::None
             }
         };
         let spec = AccessSpec { name: name.trim().to_owned(), lines: Vec::new() };
-        Specification { line: value.number, assignment, spec }
+        IcfAccessSpec { line: value.number, assignment, spec }
     }
 
     /// The rows up to the next key. Rows of no share are dropped, as Iometer does.
@@ -304,7 +313,7 @@ impl<'a> Reader<'a> {
         rows
     }
 
-    fn row(&mut self, line: Line<'a>) -> Option<AccessLine> {
+    fn row(&mut self, line: TextLine<'a>) -> Option<AccessLine> {
         let errors = self.errors.len();
         let parts = fields(line.text);
         if !(6..=8).contains(&parts.len()) {
@@ -337,7 +346,7 @@ impl<'a> Reader<'a> {
 
     /// Specifications without names (before 1998-05-21): each ends where its shares reach 100 %.
     fn unnamed(&mut self, rows: Vec<(usize, AccessLine)>) {
-        if let (Version::Numbered(_), Some(&(line, _))) | (Version::Dated(NAMED_SINCE..), Some(&(line, _))) =
+        if let (IcfVersion::Numbered(_), Some(&(line, _))) | (IcfVersion::Dated(NAMED_SINCE..), Some(&(line, _))) =
             (self.config.version, rows.first())
         {
             self.warn(line, "rows without an access specification's name, as in files older than 1998-05-21");
@@ -365,10 +374,10 @@ impl<'a> Reader<'a> {
         let number = self.unnamed.entry(base.clone()).or_insert(0);
         *number += 1;
         let name = if *number == 1 { base } else { format!("{base} {number}") };
-        self.keep(Some(Specification { line, assignment: Assignment::All, spec: AccessSpec { name, lines } }));
+        self.keep(Some(IcfAccessSpec { line, assignment: SpecAssignment::All, spec: AccessSpec { name, lines } }));
     }
 
-    fn keep(&mut self, specification: Option<Specification>) {
+    fn keep(&mut self, specification: Option<IcfAccessSpec>) {
         let Some(specification) = specification else {
             return;
         };
@@ -387,45 +396,45 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn manager_key(&mut self, line: Line<'a>, words: &str) {
+    fn manager_key(&mut self, line: TextLine<'a>, words: &str) {
         let key = |name: &str| words.starts_with(name);
         if key("manager id") {
             let value = self.lines.value();
             let (id, name) = value.text.split_once(',').unwrap_or(("0", value.text));
             let id = self.small(value, "Manager ID", id);
-            self.config.managers.push(Manager { id, name: name.trim().to_owned(), ..Manager::default() });
+            self.config.managers.push(IometerManager { id, name: name.trim().to_owned(), ..IometerManager::default() });
         } else if key("manager network address") {
             let address = self.lines.value().text.to_owned();
             self.manager(line).address = address;
         } else if words == "worker" {
             let value = self.lines.value();
-            self.manager(line).workers.push(Worker::new(value.number, value.text));
+            self.manager(line).workers.push(IometerWorker::new(value.number, value.text));
         } else {
             self.worker_key(line, words);
         }
     }
 
     /// The manager being read; one without a name if the file has a worker before any manager.
-    fn manager(&mut self, line: Line<'a>) -> &mut Manager {
+    fn manager(&mut self, line: TextLine<'a>) -> &mut IometerManager {
         if self.config.managers.is_empty() {
             self.warn(line.number, "this belongs to no manager; assuming one without a name");
-            self.config.managers.push(Manager::default());
+            self.config.managers.push(IometerManager::default());
         }
         let last = self.config.managers.len() - 1;
         &mut self.config.managers[last]
     }
 
-    fn worker(&mut self, line: Line<'a>) -> &mut Worker {
+    fn worker(&mut self, line: TextLine<'a>) -> &mut IometerWorker {
         if self.manager(line).workers.is_empty() {
             self.warn(line.number, "this belongs to no worker; assuming one without a name");
-            self.manager(line).workers.push(Worker::new(line.number, ""));
+            self.manager(line).workers.push(IometerWorker::new(line.number, ""));
         }
         let workers = &mut self.manager(line).workers;
         let last = workers.len() - 1;
         &mut workers[last]
     }
 
-    fn worker_key(&mut self, line: Line<'a>, words: &str) {
+    fn worker_key(&mut self, line: TextLine<'a>, words: &str) {
         let key = |name: &str| words.starts_with(name);
         if key("default target settings for worker") || key("target assignments") {
             return;
@@ -449,7 +458,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn worker_type(&mut self, line: Line<'a>, value: Line<'a>) {
+    fn worker_type(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
         let word = value.text.to_uppercase();
         if let Some(protocol) = word.strip_prefix("NETWORK") {
             self.worker(line).network = Some(protocol.trim_start_matches([',', ' ']).to_owned());
@@ -460,7 +469,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `outstanding,connection rate,transactions[,use fixed seed,seed]`.
-    fn outstanding(&mut self, line: Line<'a>, value: Line<'a>) {
+    fn outstanding(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
         let parts = fields(value.text);
         let field = |index: usize| parts.get(index).copied();
         let enabled = |index: usize| field(index).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
@@ -477,7 +486,7 @@ impl<'a> Reader<'a> {
     }
 
     /// `maximum size,starting sector[,data pattern]`.
-    fn disk_size(&mut self, line: Line<'a>, value: Line<'a>) {
+    fn disk_size(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
         let parts = fields(value.text);
         let field = |index: usize| parts.get(index).copied().unwrap_or("0");
         let maximum = self.number(value, "Disk maximum size", field(0), u64::MAX);

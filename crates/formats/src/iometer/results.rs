@@ -19,7 +19,7 @@ const MB: f64 = 1_000_000.0;
 
 /// One test of a run: one access specification on one set of workers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Test {
+pub struct IometerTest {
     /// Description of the run, from its head.
     pub description: String,
     /// Version of the program, from the run's head.
@@ -31,12 +31,12 @@ pub struct Test {
     /// The specifications the test used.
     pub specs: Vec<AccessSpec>,
     /// The results: all, each manager, processor, worker and target.
-    pub rows: Vec<Row>,
+    pub rows: Vec<IometerRow>,
 }
 
 /// Whom a row is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Subject {
+pub enum ResultSubject {
     /// All managers together.
     #[default]
     All,
@@ -52,7 +52,7 @@ pub enum Subject {
 
 /// Total, reads and writes of a figure. `None`: the file has no such column or no number in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Split {
+pub struct ReadWriteSplit {
     /// All requests.
     pub total: Option<f64>,
     pub read: Option<f64>,
@@ -61,13 +61,13 @@ pub struct Split {
 
 /// One row of results.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
+pub struct IometerRow {
     /// Its line in the file.
     pub line: usize,
     /// Its own time stamp, in files of instantaneous results.
     pub time_stamp: Option<String>,
     /// Whom it is about.
-    pub subject: Subject,
+    pub subject: ResultSubject,
     /// Name of the subject.
     pub name: String,
     /// Name of the access specification.
@@ -77,17 +77,17 @@ pub struct Row {
     pub workers: Option<u64>,
     pub disks: Option<u64>,
     /// Requests a second.
-    pub iops: Split,
-    pub bytes_per_second: Split,
+    pub iops: ReadWriteSplit,
+    pub bytes_per_second: ReadWriteSplit,
     /// Mean response, ms.
-    pub mean_ms: Split,
+    pub mean_ms: ReadWriteSplit,
     /// Largest response, ms.
-    pub max_ms: Split,
-    pub errors: Split,
+    pub max_ms: ReadWriteSplit,
+    pub errors: ReadWriteSplit,
     /// Bytes moved (no total in the file).
-    pub bytes: Split,
+    pub bytes: ReadWriteSplit,
     /// Requests done (no total in the file).
-    pub ios: Split,
+    pub ios: ReadWriteSplit,
     /// First sector in use.
     pub starting_sector: Option<u64>,
     /// Sectors in use; 0: all.
@@ -133,7 +133,7 @@ const BINS: [(&str, u64); 21] = [
 ///
 /// # Errors
 /// A file without a results caption.
-pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<Test>, Vec<Diagnostic>), Vec<Diagnostic>> {
+pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<IometerTest>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = decode(bytes);
     let mut reader = Reader { file, ..Reader::default() };
     for (index, line) in text.lines().enumerate() {
@@ -166,8 +166,8 @@ struct Reader<'a> {
     next: Next,
     columns: BTreeMap<String, usize>,
     captioned: bool,
-    test: Test,
-    tests: Vec<Test>,
+    test: IometerTest,
+    tests: Vec<IometerTest>,
     warnings: Vec<Diagnostic>,
 }
 
@@ -186,7 +186,7 @@ impl Reader<'_> {
         match self.next {
             Next::Description => {
                 self.close();
-                self.test = Test::default();
+                self.test = IometerTest::default();
                 self.test.description = text.split_once(',').map_or(text, |(_, text)| text).to_owned();
             }
             Next::Version => self.test.version = text.to_owned(),
@@ -244,11 +244,11 @@ impl Reader<'_> {
         if self.test.rows.is_empty() {
             return;
         }
-        let head = Test {
+        let head = IometerTest {
             description: self.test.description.clone(),
             version: self.test.version.clone(),
             started: self.test.ended.clone(),
-            ..Test::default()
+            ..IometerTest::default()
         };
         self.tests.push(std::mem::replace(&mut self.test, head));
     }
@@ -287,9 +287,9 @@ impl Reader<'_> {
         let fits = values.len() == self.columns.len()
             || values.len() == self.columns.len() + 1 && values.last().is_some_and(|last| last.is_empty());
         let filled = values.iter().skip(2).any(|value| !value.is_empty());
-        let mistrusted = subject == Subject::Processor && !fits && filled;
+        let mistrusted = subject == ResultSubject::Processor && !fits && filled;
         let row = if mistrusted {
-            Row { line: number, subject, name: cells.text("target name").to_owned(), ..Row::default() }
+            IometerRow { line: number, subject, name: cells.text("target name").to_owned(), ..IometerRow::default() }
         } else {
             cells.row(number, subject)
         };
@@ -304,14 +304,14 @@ impl Reader<'_> {
     }
 }
 
-fn subject(word: &str) -> Subject {
+fn subject(word: &str) -> ResultSubject {
     match word.to_uppercase().as_str() {
-        "ALL" => Subject::All,
-        "MANAGER" => Subject::Manager,
-        "PROCESSOR" => Subject::Processor,
-        "WORKER" => Subject::Worker,
-        "DISK" => Subject::Disk,
-        _ => Subject::Other(word.to_owned()),
+        "ALL" => ResultSubject::All,
+        "MANAGER" => ResultSubject::Manager,
+        "PROCESSOR" => ResultSubject::Processor,
+        "WORKER" => ResultSubject::Worker,
+        "DISK" => ResultSubject::Disk,
+        _ => ResultSubject::Other(word.to_owned()),
     }
 }
 
@@ -341,8 +341,8 @@ impl<'a> Cells<'a> {
         self.figure(caption).filter(|&count| count >= 0.0).map(|count| count as u64)
     }
 
-    fn split(&mut self, total: &str, read: &str, write: &str) -> Split {
-        Split { total: self.figure(total), read: self.figure(read), write: self.figure(write) }
+    fn split(&mut self, total: &str, read: &str, write: &str) -> ReadWriteSplit {
+        ReadWriteSplit { total: self.figure(total), read: self.figure(read), write: self.figure(write) }
     }
 
     /// Throughput from the most exact column there is.
@@ -351,9 +351,9 @@ impl<'a> Cells<'a> {
         units.into_iter().find_map(|(unit, bytes)| Some(self.figure(&format!("{direction}{unit}"))? * bytes))
     }
 
-    fn row(&mut self, line: usize, subject: Subject) -> Row {
+    fn row(&mut self, line: usize, subject: ResultSubject) -> IometerRow {
         let stamp = self.text("timestamp");
-        Row {
+        IometerRow {
             line,
             time_stamp: (!stamp.is_empty()).then(|| stamp.to_owned()),
             subject,
@@ -363,7 +363,7 @@ impl<'a> Cells<'a> {
             workers: self.count("# workers"),
             disks: self.count("# disks"),
             iops: self.split("iops", "read iops", "write iops"),
-            bytes_per_second: Split {
+            bytes_per_second: ReadWriteSplit {
                 total: self.throughput(""),
                 read: self.throughput("read "),
                 write: self.throughput("write "),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::stack::Stack;
+use crate::stack::StackFile;
 use crate::study;
 
 fn said(key: &str) -> String {
@@ -50,7 +50,7 @@ fn a_mode_of_sata_is_offered_with_what_its_name_means() {
         "; expected KEY=VALUE (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6); \
          did you mean `controller.mode=sata-3`?"
     );
-    let mut stack = Stack::named_drive("barracuda");
+    let mut stack = StackFile::named_drive("barracuda");
     let faults = stack.set("controller.mode", "SATA6").unwrap_err();
     assert!(faults[0].to_string().ends_with("SATA III is sata-6); did you mean `sata-6`?"), "{}", faults[0]);
 }
@@ -82,11 +82,11 @@ fn all_words_for_a_switch_are_one_setting() {
     for (words, value) in [(["true", "on", "YES", "1"], "true"), (["false", "off", "No", "0"], "false")] {
         for word in words {
             let drive = include_str!("../../../../drives/barracuda-7200.7.toml");
-            let mut stack = Stack::named_drive("barracuda");
+            let mut stack = StackFile::named_drive("barracuda");
             stack.set("drive.cache.write_back", word).unwrap();
             stack.set("at.1 s.drive.cache.write_back", word).unwrap();
             let file = format!("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nmerge = \"{word}\"\n");
-            let of_file = Stack::parse("s.toml", &file).unwrap().build(&|_| Ok(drive.to_owned())).unwrap();
+            let of_file = StackFile::parse("s.toml", &file).unwrap().build(&|_| Ok(drive.to_owned())).unwrap();
             let built = stack.build(&|_| Ok(drive.to_owned())).unwrap();
             for (built, key) in [
                 (&built, "drive.cache.write_back"),
@@ -147,7 +147,7 @@ fn table<'a>(guide: &'a str, section: &str) -> (usize, &'a str) {
     (at, &guide[at..at + lines.map(str::len).sum::<usize>()])
 }
 
-fn as_markdown(section: &Section) -> String {
+fn as_markdown(section: &KeySection) -> String {
     let mut text = "| key | values | default | meaning |\n|---|---|---|---|\n".to_owned();
     for entry in section.keys.iter().filter(|entry| entry.key != section.name || section.name == "job") {
         let key = entry.key.strip_prefix(&format!("{}.", section.name)).unwrap_or(&entry.key);
@@ -167,7 +167,7 @@ fn the_guide_has_every_key() {
 }
 
 /// The tables of these sections in a chapter of the guide are up to date.
-fn written(chapter: &str, has: impl Fn(&Section) -> bool) {
+fn written(chapter: &str, has: impl Fn(&KeySection) -> bool) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(chapter);
     let mut guide = std::fs::read_to_string(&path).expect("the guide");
     for section in sections().iter().filter(|section| has(section)) {

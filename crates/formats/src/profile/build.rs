@@ -3,12 +3,13 @@
 use std::ops::Deref;
 
 use seekwise_model::block::{CutSector, Queuing};
-use seekwise_model::drive::geometry::{Geometry, LayoutError, Order, Run, Skews, Zone};
+use seekwise_model::drive::geometry::{Geometry, LayoutError, Skews, SurfaceRun, TrackOrder, Zone};
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
-    Adaptive, After, Cache, Faults, Firmware, Hold, Link, MediaCache, Overhead, Profile, ProfileError, ReadAhead, Until,
+    AdaptiveDivision, CacheSpec, Faults, Firmware, Link, MediaCacheSpec, Overhead, OverheadAfter, Profile,
+    ProfileError, ReadAhead, ReadAheadEnd, ReadAheadHold,
 };
-use seekwise_model::drive::recovery::Weak;
+use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -16,7 +17,7 @@ use super::drive_file::DriveFile;
 use super::keys::KEYS;
 use super::seek;
 use crate::diagnostic::Diagnostic;
-use crate::figure::{Band, Figures, RunRow, Value, ZoneRow, span};
+use crate::figure::{FigureValue, Figures, RunRow, ZoneBand, ZoneRow, span};
 
 type Errors = Vec<Diagnostic>;
 
@@ -29,7 +30,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
         physical_sector: figures.whole("geometry.physical_sector") as u32,
         geometry,
         mechanics,
-        cache: Cache { media_cache, ..cache(&figures) },
+        cache: CacheSpec { media_cache, ..cache(&figures) },
         firmware: Firmware {
             depth: figures.whole("firmware.depth") as u32,
             queue: figures.discipline("firmware.queue"),
@@ -86,18 +87,18 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
 
 /// Segments are equal shares of the buffer, up to the limit of the drive. An adaptive buffer starts with
 /// three.
-fn cache(figures: &Drive<'_>) -> Cache {
+fn cache(figures: &Drive<'_>) -> CacheSpec {
     let limit = figures.whole("cache.max_segments");
     let sectors = figures.whole("cache.size_kib") * 2;
     let share = figures.whole("cache.dirty_percent");
-    let adaptive = figures.flag("cache.adaptive").then_some(Adaptive {
+    let adaptive = figures.flag("cache.adaptive").then_some(AdaptiveDivision {
         sectors: sectors as u32,
         most: limit.min(sectors / 8) as u32,
         dirty_percent: share as u32,
     });
     let segments = if adaptive.is_some() { FEWEST } else { figures.whole("cache.segments").min(limit) };
     let dirty = segments * share / 100;
-    Cache {
+    CacheSpec {
         segments: segments as u32,
         segment_sectors: sectors.checked_div(segments).unwrap_or(0) as u32,
         read_ahead: read_ahead(figures),
@@ -123,24 +124,24 @@ fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
         min: figures.whole("cache.read_ahead.min_sectors") as u32,
         after: figures.count("cache.read_ahead.after"),
         until: match figures.word("cache.read_ahead.until") {
-            "track" => Until::Track,
-            "cylinder" => Until::Cylinder,
-            "next-track" => Until::NextTrack,
-            _ => Until::Segment,
+            "track" => ReadAheadEnd::Track,
+            "cylinder" => ReadAheadEnd::Cylinder,
+            "next-track" => ReadAheadEnd::NextTrack,
+            _ => ReadAheadEnd::Segment,
         },
         over_requested: figures.flag("cache.read_ahead.over_requested"),
         free_blocks: figures.flag("cache.read_ahead.free_blocks"),
         hold: match figures.word("cache.read_ahead.hold") {
-            "track" => Hold::Track,
-            "segment" => Hold::Segment,
-            "stream" => Hold::Stream,
-            _ => Hold::Never,
+            "track" => ReadAheadHold::Track,
+            "segment" => ReadAheadHold::Segment,
+            "stream" => ReadAheadHold::Stream,
+            _ => ReadAheadHold::Never,
         },
         discards: figures.flag("cache.read_ahead.discard"),
     }
 }
 
-fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCache>), Errors> {
+fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {
     let rows = figures.zones();
     let heads = figures.whole("geometry.heads") as usize;
     let physical = figures.whole("geometry.physical_sector") as u32 / 512;
@@ -160,12 +161,12 @@ fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCache>), Error
         "serpentine" => match figures.may_count("geometry.run_tracks") {
             None => {
                 errors.push(figures.lacking("geometry.run_tracks", "a serpentine order"));
-                Order::Cylinder
+                TrackOrder::Cylinder
             }
-            Some(run) => Order::Serpentine(run),
+            Some(run) => TrackOrder::Serpentine(run),
         },
-        "switchback" => Order::Switchback,
-        _ => Order::Cylinder,
+        "switchback" => TrackOrder::Switchback,
+        _ => TrackOrder::Cylinder,
     };
     if !errors.is_empty() {
         return Err(errors);
@@ -184,7 +185,11 @@ fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCache>), Error
 }
 
 /// Reserves the regions of the media cache: evenly over all slots, each in the middle of its share.
-fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> Result<Option<MediaCache>, Diagnostic> {
+fn reserve(
+    figures: &Drive<'_>,
+    zones: &[Zone],
+    holes: &mut Vec<(u64, u64)>,
+) -> Result<Option<MediaCacheSpec>, Diagnostic> {
     let key = "cache.media_cache_mib";
     let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
     match (figures.whole(key), largest) {
@@ -208,7 +213,7 @@ fn reserve(figures: &Drive<'_>, zones: &[Zone], holes: &mut Vec<(u64, u64)>) -> 
     holes.extend((0..stretches).map(stretch));
     holes.sort_unstable();
     let (stretches, largest) = (stretches as u32, largest as u32);
-    Ok(Some(MediaCache { stretches, slots, first_slot, stride, largest }))
+    Ok(Some(MediaCacheSpec { stretches, slots, first_slot, stride, largest }))
 }
 
 /// Holes and remaps of single slots would split larger physical sectors.
@@ -230,7 +235,7 @@ fn split_sectors(
 }
 
 /// The zones of one row: several if its cylinders are not a multiple of the band.
-fn lay(row: &ZoneRow, order: Order, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
+fn lay(row: &ZoneRow, order: TrackOrder, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
     let mut zones = match &row.band {
         Some(band) => vec![written_out(row, band)],
         None => {
@@ -246,8 +251,8 @@ fn lay(row: &ZoneRow, order: Order, heads: usize, skews: (f64, f64)) -> Vec<Zone
     zones
 }
 
-fn written_out(row: &ZoneRow, band: &Band) -> Zone {
-    let run = |run: &RunRow| Run {
+fn written_out(row: &ZoneRow, band: &ZoneBand) -> Zone {
+    let run = |run: &RunRow| SurfaceRun {
         head: run.head,
         first: run.first,
         backwards: run.tracks < 0,
@@ -417,7 +422,7 @@ impl<'a> Drive<'a> {
     fn holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
         // Twice the tracks of the largest drives: 10 platters with 500,000 tracks per surface.
         const MOST: u64 = 20_000_000;
-        let Some(Value::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
+        let Some(FigureValue::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
             return Ok(Vec::new());
         };
         let mut holes = Vec::new();
@@ -436,15 +441,15 @@ impl<'a> Drive<'a> {
 
     fn pairs(&self, key: &str) -> &'a [(u64, u64)] {
         match self.find(key).map(|figure| &figure.value) {
-            Some(Value::Pairs(pairs)) => pairs,
+            Some(FigureValue::Pairs(pairs)) => pairs,
             _ => &[],
         }
     }
 
-    fn weak(&self) -> Vec<Weak> {
+    fn weak(&self) -> Vec<WeakBlocks> {
         match self.find("faults.weak").map(|figure| &figure.value) {
-            Some(Value::Places(places)) => {
-                places.iter().map(|&(lba, sectors, retries)| Weak { lba, sectors, retries }).collect()
+            Some(FigureValue::Places(places)) => {
+                places.iter().map(|&(lba, sectors, retries)| WeakBlocks { lba, sectors, retries }).collect()
             }
             _ => Vec::new(),
         }
@@ -452,21 +457,21 @@ impl<'a> Drive<'a> {
 
     fn zones(&self) -> &'a [ZoneRow] {
         match self.find("geometry.zones").map(|figure| &figure.value) {
-            Some(Value::Zones(rows)) => rows,
+            Some(FigureValue::Zones(rows)) => rows,
             _ => &[],
         }
     }
 
     fn points(&self, key: &str) -> Vec<(u32, Span)> {
         match self.find(key).map(|f| &f.value) {
-            Some(Value::Points(points)) => points.iter().map(|&(d, t)| (d, span(t))).collect(),
+            Some(FigureValue::Points(points)) => points.iter().map(|&(d, t)| (d, span(t))).collect(),
             _ => Vec::new(),
         }
     }
 
     /// An overhead by the kind of the previous command; the same after both kinds if only one is given.
-    fn after(&self, key: &str, after_write: &str) -> After {
-        After { read: self.span(key), write: self.span(self.either(after_write, key)) }
+    fn after(&self, key: &str, after_write: &str) -> OverheadAfter {
+        OverheadAfter { read: self.span(key), write: self.span(self.either(after_write, key)) }
     }
 
     fn discipline(&self, prefix: &str) -> Discipline {

@@ -14,7 +14,7 @@
 
 use super::drive_file::DriveFile;
 use crate::diagnostic::Diagnostic;
-use crate::figure::{Figure, Kind, Value, ZoneRow};
+use crate::figure::{Figure, FigureOrigin, FigureValue, ZoneRow};
 
 /// Surplus of the zones over the drive's capacity.
 pub const SPARE: f64 = 0.02;
@@ -34,7 +34,7 @@ pub fn held(drive: &DriveFile) -> Option<u64> {
     let heads = drive.number("geometry.heads")? as u64;
     let all = zones(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(sectors(row, heads)?))?;
     let holes = match drive.figure("geometry.holes").map(|figure| &figure.value) {
-        Some(Value::Holes(rows)) => {
+        Some(FigureValue::Holes(rows)) => {
             rows.iter().fold(0u64, |sum, row| sum.saturating_add(row[1].saturating_mul(row[3].saturating_add(1))))
         }
         _ => 0u64,
@@ -45,7 +45,7 @@ pub fn held(drive: &DriveFile) -> Option<u64> {
 
 fn zones(drive: &DriveFile) -> Option<&[ZoneRow]> {
     match &drive.figure("geometry.zones")?.value {
-        Value::Zones(rows) if !rows.is_empty() => Some(rows),
+        FigureValue::Zones(rows) if !rows.is_empty() => Some(rows),
         _ => None,
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
 
 /// The figure, unless it was measured or fitted, or set for a run.
 pub fn doubted<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
-    let stated = |figure: &&Figure| matches!(figure.kind, Kind::Datasheet | Kind::Inferred);
+    let stated = |figure: &&Figure| matches!(figure.kind, FigureOrigin::Datasheet | FigureOrigin::Inferred);
     drive.figure(key).filter(stated)
 }
 

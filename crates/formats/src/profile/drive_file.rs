@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::everyday::Otherwise;
+use super::everyday::CaseException;
 use super::keys::KEYS;
-use crate::figure::{Figure, Value};
+use crate::figure::{Figure, FigureValue};
 
 /// A drive as its file describes it.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub struct DriveFile {
     /// Citations by their short names; the figures' sources carry them in full.
     pub sources: BTreeMap<String, String>,
     /// Everyday cases in which it deviates from the arithmetic.
-    pub otherwise: Vec<Otherwise>,
+    pub otherwise: Vec<CaseException>,
     pub(super) figures: Vec<Figure>,
 }
 
@@ -42,8 +42,8 @@ impl DriveFile {
     /// The value of a figure that is a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.figure(key)?.value {
-            Value::Whole(n) => Some(n as f64),
-            Value::Number(n) => Some(n),
+            FigureValue::Whole(n) => Some(n as f64),
+            FigureValue::Number(n) => Some(n),
             _ => None,
         }
     }
@@ -65,6 +65,6 @@ impl DriveFile {
     }
 
     pub(super) fn adapts(&self) -> bool {
-        self.figure("cache.adaptive").map(|figure| &figure.value) == Some(&Value::Flag(true))
+        self.figure("cache.adaptive").map(|figure| &figure.value) == Some(&FigureValue::Flag(true))
     }
 }

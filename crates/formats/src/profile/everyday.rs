@@ -9,7 +9,7 @@
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::figure::{KINDS, Kind, Reader};
+use crate::figure::{FigureOrigin, FigureReader, KINDS};
 
 /// The names of all cases, in the order of the table.
 pub const CASES: [&str; 44] = [
@@ -61,19 +61,19 @@ pub const CASES: [&str; 44] = [
 
 /// A case in which the drive deviates.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Otherwise {
+pub struct CaseException {
     pub case: &'static str,
     /// The reason.
     pub misses: String,
     /// The kind of its source.
-    pub kind: Kind,
+    pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
 }
 
-impl Reader<'_> {
+impl FigureReader<'_> {
     /// Reads `[everyday]`; errors go to `errors`.
-    pub(super) fn read_everyday(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<Otherwise> {
+    pub(super) fn read_everyday(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<CaseException> {
         let line = self.line(value.span().start);
         let Some(table) = value.get_ref().as_table() else {
             let wrong = self.wrong(line, "not a table").key("everyday");
@@ -91,7 +91,7 @@ impl Reader<'_> {
                 continue;
             };
             match self.otherwise(entry.get_ref(), &key, line) {
-                Some((misses, kind, source)) => all.push(Otherwise { case, misses, kind, source }),
+                Some((misses, kind, source)) => all.push(CaseException { case, misses, kind, source }),
                 None => {
                     let wrong = self.wrong(line, "is not a case with a reason and a source").key(key);
                     self.errors.push(wrong.expected("{ misses = \"why\", measured | datasheet | inferred = \"…\" }"));
@@ -101,7 +101,7 @@ impl Reader<'_> {
         all
     }
 
-    fn otherwise(&mut self, entry: &DeValue<'_>, key: &str, line: usize) -> Option<(String, Kind, String)> {
+    fn otherwise(&mut self, entry: &DeValue<'_>, key: &str, line: usize) -> Option<(String, FigureOrigin, String)> {
         let (mut misses, mut source) = (None, None);
         for (word, text) in entry.as_table()? {
             let (word, text) = (word.get_ref().as_ref(), text.get_ref().as_str()?.trim());

@@ -366,7 +366,7 @@ fn a_profile_names_where_its_drive_does_otherwise() {
         says("\"random reads, 4 KiB, depth 2\" = { misses = \"it sleeps\", measured = \"a diary\" }\n").unwrap();
     let known = &drive.otherwise[0];
     assert_eq!((known.case, known.misses.as_str()), ("random reads, 4 KiB, depth 2", "it sleeps"));
-    assert_eq!((known.kind, known.source.as_str()), (Kind::Measured, "a diary"));
+    assert_eq!((known.kind, known.source.as_str()), (FigureOrigin::Measured, "a diary"));
     let line = SMALL.lines().count() + 2;
     let error = |entries: &str| says(entries).unwrap_err()[0].to_string();
     assert_eq!(

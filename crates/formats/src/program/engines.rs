@@ -1,71 +1,71 @@
 //! The engines of programs: their keys, and how the model's programs are built from them.
 
-use seekwise_model::files::call::Handle;
+use seekwise_model::files::call::OpenMode;
 use seekwise_model::files::program::{
-    BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, Doing, FileSet, PlaybackSpec, RecordsSpec,
+    BootSpec, CopySpec, DatabaseSpec, DefragmentSpec, DocumentSpec, FileSet, PlaybackSpec, ProgramSpec, RecordsSpec,
     RegistrySpec, ScanSpec, ScratchSpec, UnpackSpec,
 };
 use seekwise_model::time::Span;
 
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 
 /// An engine.
-pub(crate) struct Engine {
+pub(crate) struct ProgramEngine {
     pub name: &'static str,
     /// What it does.
     pub what: &'static str,
     /// What its operations are.
     pub operation: &'static str,
     /// Its keys, all of which a program's file must have.
-    pub keys: &'static [Key],
+    pub keys: &'static [ProfileKey],
     /// Builds the program from its figures.
-    pub build: fn(&Figures<'_>, Volumes) -> Doing,
+    pub build: fn(&Figures<'_>, ProgramVolumes) -> ProgramSpec,
 }
 
 /// The volumes of a program, by their indices in the scene.
 #[derive(Clone, Copy)]
-pub(crate) struct Volumes {
+pub(crate) struct ProgramVolumes {
     /// The volume that it runs on.
     pub on: u8,
     /// The volume that it writes to.
     pub to: u8,
 }
 
-const COUNT: Accepts = Accepts::Whole(1, 10_000_000);
-const MAYBE: Accepts = Accepts::Whole(0, 10_000_000);
-const TIME: Accepts = Accepts::Number(0.0, 1e6);
-const SIZE: Accepts = Accepts::Number(0.001, 1e8);
-const ANY_SIZE: Accepts = Accepts::Number(0.0, 1e8);
-const KIB: Accepts = Accepts::Number(0.5, 65_536.0);
-const PERCENT: Accepts = Accepts::Whole(0, 100);
-const HANDLES: Accepts = Accepts::Word(&["cached", "write-through", "direct"]);
+const COUNT: KeyDomain = KeyDomain::Whole(1, 10_000_000);
+const MAYBE: KeyDomain = KeyDomain::Whole(0, 10_000_000);
+const TIME: KeyDomain = KeyDomain::Number(0.0, 1e6);
+const SIZE: KeyDomain = KeyDomain::Number(0.001, 1e8);
+const ANY_SIZE: KeyDomain = KeyDomain::Number(0.0, 1e8);
+const KIB: KeyDomain = KeyDomain::Number(0.5, 65_536.0);
+const PERCENT: KeyDomain = KeyDomain::Whole(0, 100);
+const HANDLES: KeyDomain = KeyDomain::Word(&["cached", "write-through", "direct"]);
 
-const fn must(path: &'static str, unit: &'static str, accepts: Accepts, meaning: &'static str) -> Key {
-    Key::must(path, unit, accepts, meaning)
+const fn must(path: &'static str, unit: &'static str, accepts: KeyDomain, meaning: &'static str) -> ProfileKey {
+    ProfileKey::must(path, unit, accepts, meaning)
 }
 
 // Keys shared by several engines.
-const FILES: Key = must(
+const FILES: ProfileKey = must(
     "files",
     "",
     MAYBE,
     "number of files; 0 means the existing files of the volume, for a program that only reads",
 );
-const TOTAL: Key = must("total_mb", "MB", ANY_SIZE, "total size of the files");
-const SPREAD: Key =
-    must("spread", "", Accepts::Whole(0, 16), "the largest file is up to 2 to this power times the smallest");
-const DIRECTORY: Key = must("directory_files", "", COUNT, "files per directory");
-const BLOCK: Key = must("block_kib", "KiB", KIB, "size of each read and write").also(&["block size", "buffer"]);
-const HANDLE: Key = must("handle", "", HANDLES, "how files are opened");
-const SYNC: Key =
-    must("sync_each", "", Accepts::Flag, "each file is made durable before it is closed").also(&["fsync"]);
-const FILE_MS: Key = must("file_ms", "ms", TIME, "computing time per file").also(&["think time"]);
-const MIB_MS: Key = must("mib_ms", "ms", TIME, "computing time per MiB");
-const COMPUTE: Key = must("compute_ms", "ms", TIME, "computing time per operation").also(&["think time"]);
+const TOTAL: ProfileKey = must("total_mb", "MB", ANY_SIZE, "total size of the files");
+const SPREAD: ProfileKey =
+    must("spread", "", KeyDomain::Whole(0, 16), "the largest file is up to 2 to this power times the smallest");
+const DIRECTORY: ProfileKey = must("directory_files", "", COUNT, "files per directory");
+const BLOCK: ProfileKey = must("block_kib", "KiB", KIB, "size of each read and write").also(&["block size", "buffer"]);
+const HANDLE: ProfileKey = must("handle", "", HANDLES, "how files are opened");
+const SYNC: ProfileKey =
+    must("sync_each", "", KeyDomain::Flag, "each file is made durable before it is closed").also(&["fsync"]);
+const FILE_MS: ProfileKey = must("file_ms", "ms", TIME, "computing time per file").also(&["think time"]);
+const MIB_MS: ProfileKey = must("mib_ms", "ms", TIME, "computing time per MiB");
+const COMPUTE: ProfileKey = must("compute_ms", "ms", TIME, "computing time per operation").also(&["think time"]);
 
 /// All engines.
-pub(crate) static ENGINES: &[Engine] = &[
-    Engine {
+pub(crate) static ENGINES: &[ProgramEngine] = &[
+    ProgramEngine {
         name: "boot",
         what: "boots a system: phases of scattered reads, with or without prefetch",
         operation: "a phase",
@@ -80,14 +80,14 @@ pub(crate) static ENGINES: &[Engine] = &[
             must(
                 "ahead",
                 "",
-                Accepts::Whole(0, 1024),
+                KeyDomain::Whole(0, 1024),
                 "reads in flight while a phase is prefetched; 0 means no prefetch",
             )
             .also(&["prefetch"]),
             COMPUTE,
         ],
         build: |it, on| {
-            Doing::Boot(BootSpec {
+            ProgramSpec::Boot(BootSpec {
                 volume: on.on,
                 set: files(it),
                 phases: it.count("phases"),
@@ -98,7 +98,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "copy",
         what: "copies or moves files from the volume `on` to the volume `to`",
         operation: "a file",
@@ -111,16 +111,16 @@ pub(crate) static ENGINES: &[Engine] = &[
             must(
                 "buffers",
                 "",
-                Accepts::Whole(0, 4096),
+                KeyDomain::Whole(0, 4096),
                 "blocks that a reading thread may be ahead of the writer; 0 means that one thread does both",
             ),
             HANDLE,
-            must("move", "", Accepts::Flag, "delete each source when its copy is closed"),
+            must("move", "", KeyDomain::Flag, "delete each source when its copy is closed"),
             SYNC,
             FILE_MS,
         ],
         build: |it, on| {
-            Doing::Copy(CopySpec {
+            ProgramSpec::Copy(CopySpec {
                 from: on.on,
                 to: on.to,
                 set: files(it),
@@ -133,7 +133,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "database",
         what: "commits transactions through a write-ahead log on the volume `to`, with its data on `on`",
         operation: "a commit",
@@ -141,14 +141,14 @@ pub(crate) static ENGINES: &[Engine] = &[
             must("data_mb", "MB", SIZE, "size of the data"),
             must("log_mb", "MB", SIZE, "size of the circular log"),
             must("page_kib", "KiB", KIB, "page size"),
-            must("log_block", "", Accepts::Whole(512, 65_536), "block size of the log's writes"),
-            must("clients", "", Accepts::Whole(1, 4096), "clients, each with one transaction at a time"),
+            must("log_block", "", KeyDomain::Whole(512, 65_536), "block size of the log's writes"),
+            must("clients", "", KeyDomain::Whole(1, 4096), "clients, each with one transaction at a time"),
             must("commits", "", COUNT, "total commits of all clients"),
             must("reads", "", MAYBE, "pages that each transaction or record reads"),
             must("hit_percent", "%", PERCENT, "share of these that are in the database's memory"),
             must("writes", "", MAYBE, "pages that each transaction or record writes"),
-            must("record_bytes", "", Accepts::Whole(1, 1 << 24), "bytes of log per transaction"),
-            must("group", "", Accepts::Flag, "one client flushes the log for all that wait").also(&["group commit"]),
+            must("record_bytes", "", KeyDomain::Whole(1, 1 << 24), "bytes of log per transaction"),
+            must("group", "", KeyDomain::Flag, "one client flushes the log for all that wait").also(&["group commit"]),
             must("checkpoint_s", "s", TIME, "checkpoint interval; 0 means none"),
             must("spread_percent", "%", PERCENT, "share of the interval over which a checkpoint's writes are spread"),
             must("data_handle", "", HANDLES, "how the data files are opened"),
@@ -158,7 +158,7 @@ pub(crate) static ENGINES: &[Engine] = &[
         ],
         build: |it, on| {
             let every = Span::from_nanos((it.number("checkpoint_s") * 1e9).round() as u64);
-            Doing::Database(DatabaseSpec {
+            ProgramSpec::Database(DatabaseSpec {
                 volume: on.on,
                 log: on.to,
                 bytes: mb(it, "data_mb"),
@@ -181,13 +181,13 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "defragment",
         what: "moves each fragmented file to a free run, chunk by chunk",
         operation: "a file",
         keys: &[FILES, TOTAL, SPREAD, DIRECTORY, FILE_MS, must("chunk_ms", "ms", TIME, "computing time per chunk")],
         build: |it, on| {
-            Doing::Defragment(DefragmentSpec {
+            ProgramSpec::Defragment(DefragmentSpec {
                 volume: on.on,
                 set: files(it),
                 file_time: it.span("file_ms"),
@@ -195,12 +195,12 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "document",
         what: "saves a document from time to time: writes a new file, deletes the old one, renames the new one",
         operation: "a save",
         keys: &[
-            must("document_kib", "KiB", Accepts::Number(0.5, 1e7), "size of the document"),
+            must("document_kib", "KiB", KeyDomain::Number(0.5, 1e7), "size of the document"),
             BLOCK,
             must("saves", "", COUNT, "saves"),
             HANDLE,
@@ -209,7 +209,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             must("pause_ms", "ms", TIME, "pause between saves"),
         ],
         build: |it, on| {
-            Doing::Document(DocumentSpec {
+            ProgramSpec::Document(DocumentSpec {
                 volume: on.on,
                 bytes: kib(it, "document_kib"),
                 block: kib(it, "block_kib"),
@@ -221,7 +221,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "playback",
         what: "issues requests to one file, synthesized from published counts",
         operation: "a run of requests",
@@ -239,7 +239,7 @@ pub(crate) static ENGINES: &[Engine] = &[
         ],
         build: |it, on| {
             let counts = ["reads_sequential", "reads_random", "writes_sequential", "writes_random"];
-            Doing::Playback(PlaybackSpec {
+            ProgramSpec::Playback(PlaybackSpec {
                 volume: on.on,
                 span: mb(it, "span_mb"),
                 counts: counts.map(|key| it.count(key)),
@@ -250,12 +250,12 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "records",
         what: "posts records to tables and indexes, one by one or many in a transaction",
         operation: "a record, or a transaction",
         keys: &[
-            must("tables", "", Accepts::Whole(1, 10_000), "tables, each with an index"),
+            must("tables", "", KeyDomain::Whole(1, 10_000), "tables, each with an index"),
             must("table_mb", "MB", SIZE, "size of a table"),
             must("index_mb", "MB", SIZE, "size of an index"),
             must("records", "", COUNT, "records"),
@@ -265,15 +265,15 @@ pub(crate) static ENGINES: &[Engine] = &[
             must(
                 "flushes",
                 "",
-                Accepts::Whole(0, 1000),
+                KeyDomain::Whole(0, 1000),
                 "writes of a record that are followed by a flush; for a transaction, files that are flushed at its end",
             ),
-            must("write_bytes", "", Accepts::Whole(512, 1 << 20), "size of a write"),
+            must("write_bytes", "", KeyDomain::Whole(512, 1 << 20), "size of a write"),
             HANDLE,
             COMPUTE,
         ],
         build: |it, on| {
-            Doing::Records(RecordsSpec {
+            ProgramSpec::Records(RecordsSpec {
                 volume: on.on,
                 tables: it.count("tables"),
                 table: mb(it, "table_mb"),
@@ -289,12 +289,12 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "registry",
         what: "flushes registry hives through their logs",
         operation: "a hive flush",
         keys: &[
-            must("hives", "", Accepts::Whole(1, 1000), "hives, each with a log"),
+            must("hives", "", KeyDomain::Whole(1, 1000), "hives, each with a log"),
             must("hive_mb", "MB", SIZE, "size of a hive"),
             must("hive_flushes", "", COUNT, "total hive flushes"),
             must("pages", "", COUNT, "pages that each flush writes"),
@@ -302,7 +302,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             COMPUTE,
         ],
         build: |it, on| {
-            Doing::Registry(RegistrySpec {
+            ProgramSpec::Registry(RegistrySpec {
                 volume: on.on,
                 hives: it.count("hives"),
                 hive: mb(it, "hive_mb"),
@@ -313,7 +313,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "scan",
         what: "reads the start of each file, and some files to the end",
         operation: "a file",
@@ -330,7 +330,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             MIB_MS,
         ],
         build: |it, on| {
-            Doing::Scan(ScanSpec {
+            ProgramSpec::Scan(ScanSpec {
                 volume: on.on,
                 set: files(it),
                 block: kib(it, "block_kib"),
@@ -342,7 +342,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "scratch",
         what: "writes parts of an image to a scratch file, and reads tiles back",
         operation: "a stroke",
@@ -357,7 +357,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             COMPUTE,
         ],
         build: |it, on| {
-            Doing::Scratch(ScratchSpec {
+            ProgramSpec::Scratch(ScratchSpec {
                 volume: on.on,
                 bytes: mb(it, "scratch_mb"),
                 strokes: it.count("strokes"),
@@ -370,7 +370,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             })
         },
     },
-    Engine {
+    ProgramEngine {
         name: "unpack",
         what: "writes files, from an archive or generated",
         operation: "a file",
@@ -392,7 +392,7 @@ pub(crate) static ENGINES: &[Engine] = &[
             MIB_MS,
         ],
         build: |it, on| {
-            Doing::Unpack(UnpackSpec {
+            ProgramSpec::Unpack(UnpackSpec {
                 volume: on.on,
                 set: files(it),
                 packed: it.count("packed_percent"),
@@ -426,10 +426,10 @@ fn kib(it: &Figures<'_>, key: &str) -> u64 {
     ((it.number(key) * 2.0).round() as u64).max(1) * 512
 }
 
-fn handle(it: &Figures<'_>, key: &str) -> Handle {
+fn handle(it: &Figures<'_>, key: &str) -> OpenMode {
     match it.word(key) {
-        "write-through" => Handle::WriteThrough,
-        "direct" => Handle::Direct,
-        _ => Handle::Cached,
+        "write-through" => OpenMode::WriteThrough,
+        "direct" => OpenMode::Direct,
+        _ => OpenMode::Cached,
     }
 }

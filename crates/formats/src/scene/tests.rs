@@ -10,7 +10,7 @@ const COPY: &str = "[system]\nfamily = 'windows-nt'\n[volume.d]\nfs = 'ntfs'\nsi
 
 fn built(text: &str, set: &[(&str, &str)]) -> Result<BuiltScene, String> {
     let said = |faults: Errors| faults[0].to_string();
-    let mut scene = Scene::parse("s.toml", text).map_err(said)?;
+    let mut scene = SceneFile::parse("s.toml", text).map_err(said)?;
     for (key, value) in set {
         scene.set(key, value).map_err(said)?;
     }
@@ -25,7 +25,7 @@ fn wrong(text: &str) -> String {
 fn a_scene_is_what_its_words_say() {
     let scene = built(COPY, &[("program.copy.block_kib", "1024")]).unwrap();
     assert_eq!(scene.spec.programs[0].name, "copy");
-    let Doing::Copy(copy) = &scene.spec.programs[0].doing else { panic!("a copy") };
+    let ProgramSpec::Copy(copy) = &scene.spec.programs[0].doing else { panic!("a copy") };
     assert_eq!((copy.from, copy.to, copy.block), (0, 1, 1 << 20), "volumes stand in the order of the file");
     let find = |key: &str| scene.settings.iter().find(|setting| setting.key == key).map(|it| it.value.as_str());
     assert_eq!(find("volume.c.fs"), Some("fat32"));
@@ -43,10 +43,10 @@ fn a_volume_lies_on_the_device_that_it_names() {
     assert_eq!(units, [0, 1]);
     assert_eq!((scene.beside[0].sectors, scene.beside[0].write), (16 << 21, Span::from_millis(5)));
     let find = |key: &str| scene.settings.iter().find(|setting| setting.key == key).unwrap();
-    assert_eq!(find("device.stick.write_ms").kind, Kind::Set);
+    assert_eq!(find("device.stick.write_ms").kind, FigureOrigin::Set);
     // Every figure that went in, and where from.
     let read = find("device.stick.read_ms");
-    assert!(read.value == "0.7" && read.kind == Kind::Inferred && read.source.contains("0.4 to 1.5"));
+    assert!(read.value == "0.7" && read.kind == FigureOrigin::Inferred && read.source.contains("0.4 to 1.5"));
     assert_eq!(find("volume.c.device").value, "stick");
     assert!(wrong(&text.replace("= 'stick'", "= 'stik'")).contains("expected stick; did you mean `stick`?"));
     assert!(

@@ -3,11 +3,11 @@
 use seekwise_model::host::accelerator::AcceleratorSpec;
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 
-pub(super) static ACCELERATOR: Kind = Kind {
+pub(super) static ACCELERATOR: LayerKind = LayerKind {
     name: "accelerator",
     otherwise: "none: no disk cache in host memory",
     what: "a driver's cache of the whole disk in host memory",
@@ -17,23 +17,33 @@ pub(super) static ACCELERATOR: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] = &[
-    Key::must("size_mb", "MiB", Accepts::Whole(1, 65_536), "size of the cache").also(&["page cache"]),
-    Key::must("hit_us", "us", Accepts::Number(0.001, 1e6), "cost of a request that the cache answers"),
-    Key::must("write_back", "", Accepts::Flag, "acknowledges writes before they reach the layer below"),
-    Key::must(
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must("size_mb", "MiB", KeyDomain::Whole(1, 65_536), "size of the cache").also(&["page cache"]),
+    ProfileKey::must("hit_us", "us", KeyDomain::Number(0.001, 1e6), "cost of a request that the cache answers"),
+    ProfileKey::must("write_back", "", KeyDomain::Flag, "acknowledges writes before they reach the layer below"),
+    ProfileKey::must(
         "flush",
         "",
-        Accepts::Word(&["forward", "drop"]),
+        KeyDomain::Word(&["forward", "drop"]),
         "`forward`: write dirty data, then pass the flush down; `drop`: acknowledge it without doing either",
     ),
-    Key::must("dirty_percent", "%", Accepts::Whole(0, 100), "share that may be dirty before write-back starts")
-        .also(&["dirty_ratio"]),
-    Key::must("dirty_ms", "ms", Accepts::Number(0.0, 1e7), "age at which dirty data is written back")
+    ProfileKey::must(
+        "dirty_percent",
+        "%",
+        KeyDomain::Whole(0, 100),
+        "share that may be dirty before write-back starts",
+    )
+    .also(&["dirty_ratio"]),
+    ProfileKey::must("dirty_ms", "ms", KeyDomain::Number(0.0, 1e7), "age at which dirty data is written back")
         .also(&["dirty_expire"]),
-    Key::must("idle_ms", "ms", Accepts::Number(0.0, 1e7), "idle time after which dirty data is written back"),
-    Key::must("read_ahead_kib", "KiB", Accepts::Whole(0, 65_536), "read-ahead for a sequential reader; 0 means none")
-        .also(&["readahead", "read_ahead_kb"]),
+    ProfileKey::must("idle_ms", "ms", KeyDomain::Number(0.0, 1e7), "idle time after which dirty data is written back"),
+    ProfileKey::must(
+        "read_ahead_kib",
+        "KiB",
+        KeyDomain::Whole(0, 65_536),
+        "read-ahead for a sequential reader; 0 means none",
+    )
+    .also(&["readahead", "read_ahead_kb"]),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
@@ -42,7 +52,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("idle_ms", &["write_back"], &["true"]),
 ];
 
-fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     Ok(Layer::Accelerator(AcceleratorSpec {
         size: it.whole("size_mb") << 20,
         hit: it.micros("hit_us"),

@@ -1,15 +1,15 @@
 //! An array of drives: its keys, and how to build it.
 
-use seekwise_model::host::array::layout::{Level, Share};
-use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
+use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 use crate::profile::discipline;
 
-pub(super) static ARRAY: Kind = Kind {
+pub(super) static ARRAY: LayerKind = LayerKind {
     name: "array",
     otherwise: "none: one drive",
     what: "several drives as one, each with its own controller",
@@ -21,8 +21,8 @@ pub(super) static ARRAY: Kind = Kind {
 
 const LEVELS: &[&str] = &["linear", "raid-0", "raid-1", "raid-10", "raid-5", "raid-6"];
 
-static KEYS: &[Key] = &[
-    Key::must("level", "", Accepts::Word(LEVELS), "RAID level of the first volume").also(&[
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must("level", "", KeyDomain::Word(LEVELS), "RAID level of the first volume").also(&[
         "raid",
         "raid level",
         "mirror",
@@ -30,38 +30,54 @@ static KEYS: &[Key] = &[
         "jbod",
         "concatenation",
     ]),
-    Key::must("drives", "", Accepts::Whole(2, 32), "number of drives").also(&["members", "disks"]),
-    Key::must("chunk_kib", "KiB", Accepts::Whole(4, 65_536), "chunk size").also(&[
+    ProfileKey::must("drives", "", KeyDomain::Whole(2, 32), "number of drives").also(&["members", "disks"]),
+    ProfileKey::must("chunk_kib", "KiB", KeyDomain::Whole(4, 65_536), "chunk size").also(&[
         "stripe size",
         "stripe unit",
         "strip",
     ]),
-    Key::must("percent", "%", Accepts::Whole(1, 100), "share of each drive that the first volume takes"),
-    Key::may("second", "", Accepts::Word(LEVELS), "one volume", "RAID level of a second volume after the first")
-        .also(&["matrix raid"]),
-    Key::must("depth", "", Accepts::Whole(1, 65_536), "requests in flight at once"),
-    Key::must(
+    ProfileKey::must("percent", "%", KeyDomain::Whole(1, 100), "share of each drive that the first volume takes"),
+    ProfileKey::may(
+        "second",
+        "",
+        KeyDomain::Word(LEVELS),
+        "one volume",
+        "RAID level of a second volume after the first",
+    )
+    .also(&["matrix raid"]),
+    ProfileKey::must("depth", "", KeyDomain::Whole(1, 65_536), "requests in flight at once"),
+    ProfileKey::must(
         "queue.policy",
         "",
-        Accepts::Word(&["fcfs", "sstf", "look", "clook"]),
+        KeyDomain::Word(&["fcfs", "sstf", "look", "clook"]),
         "order of the requests that wait for a drive",
     ),
-    Key::must("read", "", Accepts::Word(&["nearest", "round-robin", "first"]), "which copy of a mirror is read")
-        .also(&["read balance"]),
-    Key::must(
+    ProfileKey::must(
+        "read",
+        "",
+        KeyDomain::Word(&["nearest", "round-robin", "first"]),
+        "which copy of a mirror is read",
+    )
+    .also(&["read balance"]),
+    ProfileKey::must(
         "parity",
         "",
-        Accepts::Word(&["fewest", "modify", "reconstruct"]),
+        KeyDomain::Word(&["fewest", "modify", "reconstruct"]),
         "how parity is updated: with the fewest reads, always by read-modify-write, or always by reconstruction",
     )
     .also(&["read-modify-write", "rmw"]),
-    Key::must("rebuild_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "rate at which a new drive is rebuilt")
-        .also(&["resync"]),
-    Key::must("rebuild_run_kib", "KiB", Accepts::Whole(4, 65_536), "length of the runs that a rebuild copies"),
-    Key::may(
+    ProfileKey::must(
+        "rebuild_mb_s",
+        "MB/s",
+        KeyDomain::Number(0.001, 100_000.0),
+        "rate at which a new drive is rebuilt",
+    )
+    .also(&["resync"]),
+    ProfileKey::must("rebuild_run_kib", "KiB", KeyDomain::Whole(4, 65_536), "length of the runs that a rebuild copies"),
+    ProfileKey::may(
         "lose",
         "",
-        Accepts::Whole(0, 31),
+        KeyDomain::Whole(0, 31),
         "none is missing",
         "a drive that is missing from the start, counted from 0",
     )
@@ -71,34 +87,34 @@ static KEYS: &[Key] = &[
 static BELONGS: &[(&str, &[&str], &[&str])] =
     &[("read", &["level", "second"], &["raid-1", "raid-10"]), ("parity", &["level", "second"], &["raid-5", "raid-6"])];
 
-fn level(word: &str) -> Level {
+fn level(word: &str) -> RaidLevel {
     match word {
-        "linear" => Level::Linear,
-        "raid-1" => Level::Raid1,
-        "raid-10" => Level::Raid10,
-        "raid-5" => Level::Raid5,
-        "raid-6" => Level::Raid6,
-        _ => Level::Raid0,
+        "linear" => RaidLevel::Linear,
+        "raid-1" => RaidLevel::Raid1,
+        "raid-10" => RaidLevel::Raid10,
+        "raid-5" => RaidLevel::Raid5,
+        "raid-6" => RaidLevel::Raid6,
+        _ => RaidLevel::Raid0,
     }
 }
 
-fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let sectors = |key: &str| it.count(key) * 2;
     let members = it.count("drives");
     let (first, second) = (it.count("percent") * 10, it.may_word("second"));
-    let mut shares = vec![Share { level: level(it.word("level")), permille: first }];
+    let mut shares = vec![VolumeShare { level: level(it.word("level")), permille: first }];
     match (second, first) {
         (None, 1000) => {}
         (None, _) => return Err(("second", "a level for the rest of each drive".to_owned())),
         (_, 1000) => return Err(("percent", "less than 100, since there is a second volume".to_owned())),
-        (Some(word), _) => shares.push(Share { level: level(word), permille: 1000 - first }),
+        (Some(word), _) => shares.push(VolumeShare { level: level(word), permille: 1000 - first }),
     }
     for share in &shares {
         let least = share.level.least_members();
         if members < least {
             return Err(("drives", format!("at least {least}")));
         }
-        if share.level == Level::Raid10 && !members.is_multiple_of(2) {
+        if share.level == RaidLevel::Raid10 && !members.is_multiple_of(2) {
             return Err(("drives", "an even number, to form pairs".to_owned()));
         }
     }
@@ -113,9 +129,9 @@ fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
         depth: it.count("depth"),
         queue: discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
         balance: match it.word("read") {
-            "round-robin" => Balance::RoundRobin,
-            "first" => Balance::First,
-            _ => Balance::Nearest,
+            "round-robin" => ReadBalance::RoundRobin,
+            "first" => ReadBalance::First,
+            _ => ReadBalance::Nearest,
         },
         parity: match it.word("parity") {
             "modify" => ParityWrite::Modify,

@@ -2,11 +2,11 @@
 
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 
-pub(super) static BUS: Kind = Kind {
+pub(super) static BUS: LayerKind = LayerKind {
     name: "bus",
     otherwise: "none: each channel has its own path to memory",
     what: "a bus that all channels of an array share",
@@ -16,12 +16,16 @@ pub(super) static BUS: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] =
-    &[Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "total transfer rate of an array's channels")
-        .also(&["pci"])];
+static KEYS: &[ProfileKey] = &[ProfileKey::must(
+    "rate_mb_s",
+    "MB/s",
+    KeyDomain::Number(0.001, 100_000.0),
+    "total transfer rate of an array's channels",
+)
+.also(&["pci"])];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
-fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     Ok(Layer::Bus(it.rate("rate_mb_s")))
 }

@@ -2,11 +2,11 @@
 
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 
-pub(super) static CHANNEL: Kind = Kind {
+pub(super) static CHANNEL: LayerKind = LayerKind {
     name: "channel",
     otherwise: "none: each drive has its own channel",
     what: "IDE channels shared by drives, with one command at a time on each",
@@ -16,16 +16,16 @@ pub(super) static CHANNEL: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] = &[Key::must(
+static KEYS: &[ProfileKey] = &[ProfileKey::must(
     "drives",
     "",
-    Accepts::Whole(1, 2),
+    KeyDomain::Whole(1, 2),
     "drives per channel; two on one channel wait for each other, whatever the command. The first and second drive share a channel, and so on",
 )
 .also(&["master", "slave", "master and slave", "cable"])];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
-fn build(it: &Figures<'_>, _: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     Ok(Layer::Channel(it.count("drives")))
 }

@@ -1,14 +1,14 @@
 //! The host bus adapter: its keys, and how to build it.
 
-use seekwise_model::host::controller::{Coalesce, ControllerSpec, Programmed};
+use seekwise_model::host::controller::{ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use super::modes::{self, MODES};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 
-pub(super) static CONTROLLER: Kind = Kind {
+pub(super) static CONTROLLER: LayerKind = LayerKind {
     name: "controller",
     otherwise: "none: the drive's link is the host's",
     what: "the host bus adapter, one per drive",
@@ -18,24 +18,24 @@ pub(super) static CONTROLLER: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] = &[
-    Key::must("depth", "", Accepts::Whole(1, 256), "commands outstanding").also(&["queue depth"]),
-    Key::must("command_ms", "ms", Accepts::Number(0.0, 10_000.0), "overhead of a command"),
-    Key::must("rate_mb_s", "MB/s", Accepts::Number(0.001, 100_000.0), "transfer rate of the controller"),
-    Key::may(
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must("depth", "", KeyDomain::Whole(1, 256), "commands outstanding").also(&["queue depth"]),
+    ProfileKey::must("command_ms", "ms", KeyDomain::Number(0.0, 10_000.0), "overhead of a command"),
+    ProfileKey::must("rate_mb_s", "MB/s", KeyDomain::Number(0.001, 100_000.0), "transfer rate of the controller"),
+    ProfileKey::may(
         "mode",
         "",
-        Accepts::Word(MODES),
+        KeyDomain::Word(MODES),
         "as fast as the drive's link",
         "transfer mode, which delivers one fitted share of its clock rate (`sata-3` is 3 Gb/s, called SATA II; `sata-6` is SATA III)",
     )
     .also(&["dma", "udma", "pio", "transfer mode", "sata ii", "sata iii"]),
     // READ MULTIPLE moves blocks of 16 sectors with most drives.
-    Key::may("interrupt_block_sectors", "sectors", Accepts::Whole(1, 256), "16", "`pio`: sectors per interrupt")
+    ProfileKey::may("interrupt_block_sectors", "sectors", KeyDomain::Whole(1, 256), "16", "`pio`: sectors per interrupt")
         .also(&["multcount"]),
-    Key::may("coalesce", "", Accepts::Whole(2, 256), "1", "completions per interrupt")
+    ProfileKey::may("coalesce", "", KeyDomain::Whole(2, 256), "1", "completions per interrupt")
         .also(&["interrupt coalescing"]),
-    Key::may("coalesce_us", "us", Accepts::Number(0.001, 1e6), "1 completion per interrupt", "how long the first completion waits for others"),
+    ProfileKey::may("coalesce_us", "us", KeyDomain::Number(0.001, 1e6), "1 completion per interrupt", "how long the first completion waits for others"),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
@@ -45,7 +45,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// A mode only limits the rate of the drive's link, in both directions.
-fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let mode = it.may_word("mode");
     let link = &mut beside.profile.link;
     if let Some(most) = mode.and_then(modes::attainable) {
@@ -53,9 +53,10 @@ fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
     }
     let block = it.count("interrupt_block_sectors");
     let is_programmed = mode.is_some_and(|mode| mode.starts_with("pio"));
-    let programmed = is_programmed.then_some(Programmed { rate: link.rate, block });
+    let programmed = is_programmed.then_some(ProgrammedIo { rate: link.rate, block });
     let wait = it.has("coalesce_us").then(|| it.micros("coalesce_us"));
-    let coalesce = wait.map(|wait| Coalesce { count: it.count("coalesce"), wait }).filter(|both| both.count > 1);
+    let coalesce =
+        wait.map(|wait| InterruptCoalescing { count: it.count("coalesce"), wait }).filter(|both| both.count > 1);
     let plain = ControllerSpec::plain(it.count("depth"), it.span("command_ms"), it.rate("rate_mb_s"));
     Ok(Layer::Controller(ControllerSpec { programmed, coalesce, ..plain }))
 }

@@ -2,15 +2,15 @@
 
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
-use seekwise_model::host::driver::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
+use seekwise_model::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 use crate::profile::discipline;
 
-pub(super) static DRIVER: Kind = Kind {
+pub(super) static DRIVER: LayerKind = LayerKind {
     name: "driver",
     otherwise: "direct: in order, without splitting, without a limit of its own",
     what: "the operating system's driver and scheduler",
@@ -20,35 +20,35 @@ pub(super) static DRIVER: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] = &[
-    Key::must("capacity", "", Accepts::Whole(1, 65_536), "requests accepted at once; further ones wait in the program").also(&["nr_requests"]),
-    Key::must("depth", "", Accepts::Whole(1, 65_536), "commands in flight to the device; the device's own depth limits them too").also(&["queue depth", "qd"]),
-    Key::must("queue.policy", "", Accepts::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "order of waiting requests: by block number, `deadline` as in Linux's mq-deadline, or `fair` as in BFQ").also(&["scheduler", "elevator", "io scheduler"]),
-    Key::may("queue.window", "", Accepts::Whole(0, 65_536), "0, all", "by block number: how many of the oldest it chooses among"),
-    Key::may("queue.max_wait_ms", "ms", Accepts::Number(0.001, 1e6), "no limit", "by block number: a request that has waited longer goes first"),
-    Key::may("queue.read_expire_ms", "ms", Accepts::Number(0.0, 1e6), "500", "`deadline`: time until a read is due"),
-    Key::may("queue.write_expire_ms", "ms", Accepts::Number(0.0, 1e6), "5000", "`deadline`: time until a write is due"),
-    Key::may("queue.writes_starved", "", Accepts::Whole(0, 65_536), "2", "`deadline`: batches of reads that may pass waiting writes"),
-    Key::may("queue.fifo_batch", "", Accepts::Whole(1, 65_536), "16", "`deadline`: commands per batch"),
-    Key::may("queue.prio_aging_ms", "ms", Accepts::Number(0.0, 1e6), "10000", "`deadline`: time after which a low-priority request goes first"),
-    Key::may("queue.slice_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "8", "`fair`: how long it idles for the next request of a program"),
-    Key::may("queue.seeky_idle_ms", "ms", Accepts::Number(0.0, 10_000.0), "2", "`fair`: how long it idles for a program that seeks"),
-    Key::may("queue.turn_ms", "ms", Accepts::Number(0.001, 10_000.0), "125", "`fair`: longest turn of a program"),
-    Key::may("queue.max_budget_sectors", "sectors", Accepts::Whole(1, 1 << 24), "16384", "`fair`: sectors per turn"),
-    Key::may("queue.async_charge", "", Accepts::Whole(1, 1000), "3", "`fair`: how many sectors an asynchronously written sector is charged as"),
-    Key::may("queue.sync_writes", "", Accepts::Flag, "on", "`fair`: direct writes count as synchronous"),
-    Key::must("max_transfer_sectors", "sectors", Accepts::Whole(1, 65_536), "largest request; longer ones are split").also(&["max_sectors_kb", "split"]),
-    Key::may("merge", "", Accepts::Flag, "off", "adjacent waiting requests are merged into one command"),
-    Key::may("merge_reads", "", Accepts::Flag, "on", "merging applies to reads too"),
-    Key::may("plug.commands", "", Accepts::Whole(1, 65_536), "no plugging", "requests are held back until this many are waiting").also(&["plugging"]),
-    Key::may("plug.wait_ms", "ms", Accepts::Number(0.001, 10_000.0), "no plugging", "or until the first has waited this long"),
-    Key::may("flush", "", Accepts::Word(&["forward", "cached", "drop", "never"]), "forward", "what happens to a flush: it is passed down (`cached`: only if the drive caches writes), or it is acknowledged without effect and FUA is dropped (`never`: not even a flush before a power-off)").also(&["barrier", "fsync"]),
-    Key::may("write_through", "", Accepts::Word(&["fua", "flush", "ignore"]), "fua", "a write with FUA is passed down as is, followed by a flush, or sent like any other write"),
-    Key::may("power_off", "", Accepts::Word(&["orderly", "at-once", "pause"]), "orderly", "what happens on an orderly power-off").also(&["shutdown"]),
-    Key::may("power_off_pause_ms", "ms", Accepts::Number(0.0, 600_000.0), "0", "length of the `pause`"),
-    Key::may("timeout_ms", "ms", Accepts::Number(0.001, 1e6), "none", "a command that takes longer is aborted and retried").also(&["time-out"]),
-    Key::may("retries", "", Accepts::Whole(0, 1_000_000), "0", "how often it is retried"),
-    Key::may("request_us", "us", Accepts::Number(0.0, 1e6), "0", "cost of the driver per request, on the reference machine"),
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must("capacity", "", KeyDomain::Whole(1, 65_536), "requests accepted at once; further ones wait in the program").also(&["nr_requests"]),
+    ProfileKey::must("depth", "", KeyDomain::Whole(1, 65_536), "commands in flight to the device; the device's own depth limits them too").also(&["queue depth", "qd"]),
+    ProfileKey::must("queue.policy", "", KeyDomain::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "order of waiting requests: by block number, `deadline` as in Linux's mq-deadline, or `fair` as in BFQ").also(&["scheduler", "elevator", "io scheduler"]),
+    ProfileKey::may("queue.window", "", KeyDomain::Whole(0, 65_536), "0, all", "by block number: how many of the oldest it chooses among"),
+    ProfileKey::may("queue.max_wait_ms", "ms", KeyDomain::Number(0.001, 1e6), "no limit", "by block number: a request that has waited longer goes first"),
+    ProfileKey::may("queue.read_expire_ms", "ms", KeyDomain::Number(0.0, 1e6), "500", "`deadline`: time until a read is due"),
+    ProfileKey::may("queue.write_expire_ms", "ms", KeyDomain::Number(0.0, 1e6), "5000", "`deadline`: time until a write is due"),
+    ProfileKey::may("queue.writes_starved", "", KeyDomain::Whole(0, 65_536), "2", "`deadline`: batches of reads that may pass waiting writes"),
+    ProfileKey::may("queue.fifo_batch", "", KeyDomain::Whole(1, 65_536), "16", "`deadline`: commands per batch"),
+    ProfileKey::may("queue.prio_aging_ms", "ms", KeyDomain::Number(0.0, 1e6), "10000", "`deadline`: time after which a low-priority request goes first"),
+    ProfileKey::may("queue.slice_idle_ms", "ms", KeyDomain::Number(0.0, 10_000.0), "8", "`fair`: how long it idles for the next request of a program"),
+    ProfileKey::may("queue.seeky_idle_ms", "ms", KeyDomain::Number(0.0, 10_000.0), "2", "`fair`: how long it idles for a program that seeks"),
+    ProfileKey::may("queue.turn_ms", "ms", KeyDomain::Number(0.001, 10_000.0), "125", "`fair`: longest turn of a program"),
+    ProfileKey::may("queue.max_budget_sectors", "sectors", KeyDomain::Whole(1, 1 << 24), "16384", "`fair`: sectors per turn"),
+    ProfileKey::may("queue.async_charge", "", KeyDomain::Whole(1, 1000), "3", "`fair`: how many sectors an asynchronously written sector is charged as"),
+    ProfileKey::may("queue.sync_writes", "", KeyDomain::Flag, "on", "`fair`: direct writes count as synchronous"),
+    ProfileKey::must("max_transfer_sectors", "sectors", KeyDomain::Whole(1, 65_536), "largest request; longer ones are split").also(&["max_sectors_kb", "split"]),
+    ProfileKey::may("merge", "", KeyDomain::Flag, "off", "adjacent waiting requests are merged into one command"),
+    ProfileKey::may("merge_reads", "", KeyDomain::Flag, "on", "merging applies to reads too"),
+    ProfileKey::may("plug.commands", "", KeyDomain::Whole(1, 65_536), "no plugging", "requests are held back until this many are waiting").also(&["plugging"]),
+    ProfileKey::may("plug.wait_ms", "ms", KeyDomain::Number(0.001, 10_000.0), "no plugging", "or until the first has waited this long"),
+    ProfileKey::may("flush", "", KeyDomain::Word(&["forward", "cached", "drop", "never"]), "forward", "what happens to a flush: it is passed down (`cached`: only if the drive caches writes), or it is acknowledged without effect and FUA is dropped (`never`: not even a flush before a power-off)").also(&["barrier", "fsync"]),
+    ProfileKey::may("write_through", "", KeyDomain::Word(&["fua", "flush", "ignore"]), "fua", "a write with FUA is passed down as is, followed by a flush, or sent like any other write"),
+    ProfileKey::may("power_off", "", KeyDomain::Word(&["orderly", "at-once", "pause"]), "orderly", "what happens on an orderly power-off").also(&["shutdown"]),
+    ProfileKey::may("power_off_pause_ms", "ms", KeyDomain::Number(0.0, 600_000.0), "0", "length of the `pause`"),
+    ProfileKey::may("timeout_ms", "ms", KeyDomain::Number(0.001, 1e6), "none", "a command that takes longer is aborted and retried").also(&["time-out"]),
+    ProfileKey::may("retries", "", KeyDomain::Whole(0, 1_000_000), "0", "how often it is retried"),
+    ProfileKey::may("request_us", "us", KeyDomain::Number(0.0, 1e6), "0", "cost of the driver per request, on the reference machine"),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
@@ -73,7 +73,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("retries", &["timeout_ms"], &[]),
 ];
 
-fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     beside.request_us += it.number("request_us");
     let plug = it.may_span("plug.wait_ms").zip(it.may_count("plug.commands"));
     Ok(Layer::Driver(DriverSpec {
@@ -85,11 +85,11 @@ fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
         merge_reads: it.flag("merge_reads"),
         plug: plug.map(|(wait, commands)| Plug { commands, wait }),
         flush: FlushPolicy::named(it.word("flush")).unwrap_or_default(),
-        write_through: WriteThrough::named(it.word("write_through")).unwrap_or_default(),
+        write_through: ForcedWritePolicy::named(it.word("write_through")).unwrap_or_default(),
         power_off: match it.word("power_off") {
-            "at-once" => PowerOff::AtOnce,
-            "pause" => PowerOff::Pause(it.span("power_off_pause_ms")),
-            _ => PowerOff::Orderly,
+            "at-once" => PowerOffPolicy::AtOnce,
+            "pause" => PowerOffPolicy::Pause(it.span("power_off_pause_ms")),
+            _ => PowerOffPolicy::Orderly,
         },
         timeout: it.may_span("timeout_ms"),
         retries: it.count("retries"),

@@ -2,13 +2,13 @@
 
 use super::kinds::KINDS;
 use crate::diagnostic::Diagnostic;
-use crate::figure::{Figure, NO_WORDS, Reader};
+use crate::figure::{Figure, FigureReader, NO_WORDS};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
 /// A ready-made layer.
 #[derive(Clone, Debug)]
-pub struct Host {
+pub struct HostPreset {
     /// The kind of layer.
     pub layer: &'static str,
     pub name: String,
@@ -16,8 +16,8 @@ pub struct Host {
 }
 
 /// All ready-made layers.
-pub fn hosts() -> Result<Vec<Host>, Vec<Diagnostic>> {
-    let mut reader = Reader::new("hosts.toml", HOSTS, &NO_WORDS);
+pub fn hosts() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
+    let mut reader = FigureReader::new("hosts.toml", HOSTS, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
@@ -31,7 +31,7 @@ pub fn hosts() -> Result<Vec<Host>, Vec<Diagnostic>> {
             if let Some(entry) = entry.get_ref().as_table() {
                 reader.walk(entry, "", kind.keys, false, &mut figures);
             }
-            hosts.push(Host { layer: kind.name, name: name.get_ref().to_string(), figures });
+            hosts.push(HostPreset { layer: kind.name, name: name.get_ref().to_string(), figures });
         }
     }
     match reader.errors.is_empty() {

@@ -1,33 +1,33 @@
 //! A kind of layer: its name, its keys and how it is built from them. Each kind has a file of its own
-//! with one [`Kind`]. The reader, `--set`, `seekwise keys`, the guide, the check of credits and the errors
+//! with one [`LayerKind`]. The reader, `--set`, `seekwise keys`, the guide, the check of credits and the errors
 //! all use the list of them (`KINDS`).
 
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::stack::Layer;
 
 use crate::concern::Concern;
-use crate::figure::{Figure, Figures, Key, Kind as Origin, Value};
+use crate::figure::{Figure, FigureOrigin as Origin, FigureValue, Figures, ProfileKey};
 
 /// A kind of layer.
-pub(crate) struct Kind {
+pub(crate) struct LayerKind {
     /// Its name in a stack, which is the first part of its keys.
     pub name: &'static str,
     /// The default, in words.
     pub otherwise: &'static str,
     /// A description.
     pub what: &'static str,
-    pub keys: &'static [Key],
+    pub keys: &'static [ProfileKey],
     /// Keys that only apply if another key, or one of several, is given or has a certain value: the key,
     /// the others, the values.
     pub belongs: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
     /// What a difference in it is credited to, except for keys with their own concern.
     pub concern: Concern,
     /// Builds the layer from its figures; all required ones are present.
-    pub build: fn(&Figures<'_>, &mut Beside<'_>) -> Result<Layer, Misfit>,
+    pub build: fn(&Figures<'_>, &mut LayerContext<'_>) -> Result<Layer, LayerMisfit>,
 }
 
 /// What a layer can see of the others while the stack is built from the drive up.
-pub(crate) struct Beside<'a> {
+pub(crate) struct LayerContext<'a> {
     /// The drive.
     pub profile: &'a mut Profile,
     /// The cost per request of the drivers so far, in microseconds on the reference machine.
@@ -35,17 +35,17 @@ pub(crate) struct Beside<'a> {
 }
 
 /// The key of a figure that contradicts the others, and what would be right.
-pub(crate) type Misfit = (&'static str, String);
+pub(crate) type LayerMisfit = (&'static str, String);
 
-impl Kind {
+impl LayerKind {
     /// The first key set by the user that has no effect, and what it requires.
-    pub fn meaningless(&self, figures: &[Figure]) -> Option<Misfit> {
+    pub fn meaningless(&self, figures: &[Figure]) -> Option<LayerMisfit> {
         let given = |key: &str| figures.iter().find(|figure| figure.key == key);
         let set = |key: &str| given(key).is_some_and(|figure| figure.kind == Origin::Set);
         let word = |key: &str| match given(key).map(|figure| &figure.value) {
-            Some(Value::Word(word)) => word.as_str(),
-            Some(Value::Flag(true)) => "true",
-            Some(Value::Flag(false)) => "false",
+            Some(FigureValue::Word(word)) => word.as_str(),
+            Some(FigureValue::Flag(true)) => "true",
+            Some(FigureValue::Flag(false)) => "false",
             _ => "",
         };
         let fits = |needs: &[&str], values: &[&str]| match values {

@@ -1,12 +1,12 @@
 //! The list of all layers, and lookups by their names.
 
-use super::kind::Kind;
+use super::kind::LayerKind;
 use crate::concern::Concern;
-use crate::figure::Key;
+use crate::figure::ProfileKey;
 use crate::profile::keys::KEYS;
 
 /// The layers above a drive, from the program down.
-pub(crate) static KINDS: [&Kind; 8] = [
+pub(crate) static KINDS: [&LayerKind; 8] = [
     &super::processor::PROCESSOR,
     &super::accelerator::ACCELERATOR,
     &super::driver::DRIVER,
@@ -28,7 +28,7 @@ pub fn concern_of(layer: &str) -> Option<Concern> {
 }
 
 /// The kind of a layer of this name: `driver` and `driver-2` are drivers.
-pub(super) fn kind_of(name: &str) -> Option<&'static Kind> {
+pub(super) fn kind_of(name: &str) -> Option<&'static LayerKind> {
     KINDS.into_iter().find(|kind| kind.name == unnumbered(name))
 }
 
@@ -41,6 +41,6 @@ pub fn unnumbered(name: &str) -> &str {
 }
 
 /// The keys of the figures of a layer of this name.
-pub(crate) fn keys_of(layer: &str) -> &'static [Key] {
+pub(crate) fn keys_of(layer: &str) -> &'static [ProfileKey] {
     kind_of(layer).map_or(KEYS, |kind| kind.keys)
 }

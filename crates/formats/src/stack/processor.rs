@@ -3,11 +3,11 @@
 use seekwise_model::host::processor::ProcessorSpec;
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key, span};
+use crate::figure::{Figures, KeyDomain, ProfileKey, span};
 
-pub(super) static PROCESSOR: Kind = Kind {
+pub(super) static PROCESSOR: LayerKind = LayerKind {
     name: "processor",
     otherwise: "none: computing takes no time",
     what: "the cores that programs and the system run on",
@@ -17,33 +17,48 @@ pub(super) static PROCESSOR: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] = &[
-    Key::must("cores", "", Accepts::Whole(1, 1024), "number of cores").also(&["cpus"]),
-    Key::must(
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must("cores", "", KeyDomain::Whole(1, 1024), "number of cores").also(&["cpus"]),
+    ProfileKey::must(
         "speed",
         "",
-        Accepts::Number(0.01, 10_000.0),
+        KeyDomain::Number(0.01, 10_000.0),
         "speed as a multiple of the reference machine, a Pentium III at 800 MHz, on the same code path",
     )
     .also(&["clock"]),
-    Key::must(
+    ProfileKey::must(
         "request_us",
         "us",
-        Accepts::Number(0.0, 1e6),
+        KeyDomain::Number(0.0, 1e6),
         "cost of program and system per request, on the reference machine",
     )
     .also(&["system call"]),
-    Key::must("interrupt_us", "us", Accepts::Number(0.0, 1e6), "cost of an interrupt, on the reference machine"),
-    Key::must("copy_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "rate of copying in memory; not scaled by `speed`")
-        .also(&["memory bandwidth"]),
-    Key::must("parity_mb_s", "MB/s", Accepts::Number(1.0, 1e7), "rate of computing parity; not scaled by `speed`")
-        .also(&["xor"]),
+    ProfileKey::must(
+        "interrupt_us",
+        "us",
+        KeyDomain::Number(0.0, 1e6),
+        "cost of an interrupt, on the reference machine",
+    ),
+    ProfileKey::must(
+        "copy_mb_s",
+        "MB/s",
+        KeyDomain::Number(1.0, 1e7),
+        "rate of copying in memory; not scaled by `speed`",
+    )
+    .also(&["memory bandwidth"]),
+    ProfileKey::must(
+        "parity_mb_s",
+        "MB/s",
+        KeyDomain::Number(1.0, 1e7),
+        "rate of computing parity; not scaled by `speed`",
+    )
+    .also(&["xor"]),
 ];
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
 /// Scales the costs of the processor and its drivers from the reference machine to the processor's speed.
-fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let at_speed = |us: f64| span(us / 1e3 / it.number("speed"));
     let half = it.number("request_us") / 2.0;
     Ok(Layer::Processor(ProcessorSpec {

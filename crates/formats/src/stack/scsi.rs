@@ -3,11 +3,11 @@
 use seekwise_model::host::scsi::ScsiSpec;
 use seekwise_model::stack::Layer;
 
-use super::kind::{Beside, Kind, Misfit};
+use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Accepts, Figures, Key};
+use crate::figure::{Figures, KeyDomain, ProfileKey};
 
-pub(super) static SCSI: Kind = Kind {
+pub(super) static SCSI: LayerKind = LayerKind {
     name: "scsi",
     otherwise: "none: each drive has its own bus",
     what: "a SCSI bus shared by up to fifteen drives",
@@ -17,22 +17,27 @@ pub(super) static SCSI: Kind = Kind {
     build,
 };
 
-static KEYS: &[Key] = &[
-    Key::must(
+static KEYS: &[ProfileKey] = &[
+    ProfileKey::must(
         "rate_mb_s",
         "MB/s",
-        Accepts::Number(0.001, 100_000.0),
+        KeyDomain::Number(0.001, 100_000.0),
         "transfer rate of the data phase; it also limits a drive's link",
     )
     .also(&["ultra", "scsi bus"]),
-    Key::must("command_us", "us", Accepts::Number(0.0, 1e6), "time on the bus to send a command")
+    ProfileKey::must("command_us", "us", KeyDomain::Number(0.0, 1e6), "time on the bus to send a command")
         .also(&["arbitration", "selection"]),
-    Key::must("reconnect_us", "us", Accepts::Number(0.0, 1e6), "time on the bus for a reselection, besides the data")
-        .also(&["reselection", "disconnection"]),
-    Key::must(
+    ProfileKey::must(
+        "reconnect_us",
+        "us",
+        KeyDomain::Number(0.0, 1e6),
+        "time on the bus for a reselection, besides the data",
+    )
+    .also(&["reselection", "disconnection"]),
+    ProfileKey::must(
         "fair",
         "",
-        Accepts::Flag,
+        KeyDomain::Flag,
         "the loser of an arbitration goes before newcomers; otherwise the higher SCSI ID wins",
     )
     .also(&["fairness", "scsi id", "priority"]),
@@ -40,7 +45,7 @@ static KEYS: &[Key] = &[
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
-fn build(it: &Figures<'_>, beside: &mut Beside<'_>) -> Result<Layer, Misfit> {
+fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let (rate, link) = (it.rate("rate_mb_s"), &mut beside.profile.link);
     (link.rate, link.write_rate) = (link.rate.min(rate), link.write_rate.min(rate));
     let (command, reconnect) = (it.micros("command_us"), it.micros("reconnect_us"));

@@ -1,10 +1,10 @@
 //! What a stack builds, and what its errors say.
 
-use seekwise_model::host::array::layout::{Level, Share};
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_model::host::controller::ControllerSpec;
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
-use seekwise_model::host::driver::{FlushPolicy, PowerOff, SchedulerSpec, WriteThrough};
+use seekwise_model::host::driver::{FlushPolicy, ForcedWritePolicy, PowerOffPolicy, SchedulerSpec};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::time::Span;
 
@@ -24,7 +24,7 @@ fn order(built: &BuiltStack) -> Discipline {
 }
 
 fn error_of(text: &str) -> String {
-    let built = Stack::parse("s.toml", text).and_then(|stack| stack.build(&drives));
+    let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build(&drives));
     let errors = built.err().unwrap_or_default();
     errors.iter().map(|error| format!("{error}\n")).collect()
 }
@@ -36,7 +36,7 @@ fn controller(built: &BuiltStack) -> Option<ControllerSpec> {
 
 #[test]
 fn a_bare_name_measures_the_drive() {
-    let built = Stack::named_drive("barracuda").build(&drives).unwrap();
+    let built = StackFile::named_drive("barracuda").build(&drives).unwrap();
     let driver = built.stack.drivers().next().copied().unwrap();
     assert_eq!(order(&built).policy, Policy::Fcfs);
     assert_eq!(driver.max_transfer, 65_536);
@@ -47,7 +47,7 @@ fn a_bare_name_measures_the_drive() {
 fn names_and_overrides_make_a_stack() {
     let text = "driver = \"windows-xp\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n\
                 [drive]\nname = \"barracuda\"\ncache.segments = 8\n";
-    let mut stack = Stack::parse("s.toml", text).unwrap();
+    let mut stack = StackFile::parse("s.toml", text).unwrap();
     stack.set("drive.cache.write_back", "false").unwrap();
     stack.set("driver.queue.window", "4").unwrap();
     let built = stack.build(&drives).unwrap();
@@ -66,7 +66,7 @@ fn names_and_overrides_make_a_stack() {
 
 #[test]
 fn none_leaves_the_driver_out() {
-    let mut stack = Stack::named_drive("barracuda");
+    let mut stack = StackFile::named_drive("barracuda");
     stack.set("driver", "none").unwrap();
     assert!(stack.build(&drives).unwrap().stack.drivers().next().is_none());
 }
@@ -94,7 +94,7 @@ fn errors_name_key_and_nearest() {
         "s.toml:2: `controller.command_ms`: missing key; \
          expected a number from 0 to 10000, or the name of a ready-made controller\n"
     );
-    let mut stack = Stack::named_drive("barracuda");
+    let mut stack = StackFile::named_drive("barracuda");
     assert_eq!(
         stack.set("drves.depth", "1").unwrap_err()[0].to_string(),
         "--set: `drves.depth`: unknown key; expected a key of a stack layer or of the job (see `seekwise keys`); \
@@ -106,16 +106,17 @@ fn errors_name_key_and_nearest() {
 fn a_driver_has_its_policies() {
     let text = "drive = \"barracuda\"\n[driver]\nname = \"linux-mq-deadline\"\nqueue.fifo_batch = 1\nflush = \"drop\"\n\
                 power_off = \"pause\"\npower_off_pause_ms = 2000\n";
-    let driver = Stack::parse("s.toml", text).unwrap().build(&drives).unwrap().stack.drivers().next().copied().unwrap();
+    let driver =
+        StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap().stack.drivers().next().copied().unwrap();
     let SchedulerSpec::Deadline(deadline) = driver.scheduler else { panic!("{driver:?}") };
     assert_eq!((deadline.fifo_batch, deadline.read_expire), (1, Span::from_millis(500)));
-    assert_eq!((driver.flush, driver.power_off), (FlushPolicy::Drop, PowerOff::Pause(Span::from_secs(2))));
-    let mut stack = Stack::named_drive("barracuda");
+    assert_eq!((driver.flush, driver.power_off), (FlushPolicy::Drop, PowerOffPolicy::Pause(Span::from_secs(2))));
+    let mut stack = StackFile::named_drive("barracuda");
     stack.set("driver", "windows-xp").unwrap();
     let driver = stack.build(&drives).unwrap().stack.drivers().next().copied().unwrap();
     assert_eq!(
         (driver.flush, driver.write_through),
-        (FlushPolicy::Cached, WriteThrough::Fua),
+        (FlushPolicy::Cached, ForcedWritePolicy::Fua),
         "flushed where the drive caches"
     );
 }
@@ -145,7 +146,7 @@ fn a_key_that_changes_nothing_is_an_error() {
 #[test]
 fn every_ready_made_layer_builds() {
     for host in hosts().unwrap() {
-        let mut stack = Stack::named_drive("barracuda");
+        let mut stack = StackFile::named_drive("barracuda");
         stack.set(host.layer, &host.name).unwrap();
         let built = stack.build(&drives).unwrap();
         assert_eq!(controller(&built).is_some(), host.layer == "controller");
@@ -156,7 +157,7 @@ fn every_ready_made_layer_builds() {
 #[test]
 fn a_clamp_is_a_warning() {
     let text = include_str!("../../../../drives/cheetah-15k.4.toml");
-    let mut stack = Stack::named_drive("cheetah");
+    let mut stack = StackFile::named_drive("cheetah");
     stack.set("drive.cache.segments", "128").unwrap();
     let built = stack.build(&|_| Ok(text.to_owned())).unwrap();
     assert_eq!(built.stack.profile.cache.segments, 64);
@@ -167,18 +168,18 @@ fn a_clamp_is_a_warning() {
 #[test]
 fn an_array_is_a_layer_with_its_drives() {
     let text = "drive = \"barracuda\"\narray = \"raid-5\"\nbus = \"pci-32-33\"\n";
-    let mut stack = Stack::parse("s.toml", text).unwrap();
+    let mut stack = StackFile::parse("s.toml", text).unwrap();
     stack.set("array.drives", "4").unwrap();
     stack.set("array.chunk_kib", "64").unwrap();
     stack.set("array.lose", "2").unwrap();
     let built = stack.build(&drives).unwrap();
     let array = built.stack.array().unwrap();
     assert_eq!((array.members, array.chunk, array.lost), (4, 128, 0b100));
-    assert_eq!(array.shares, [Share { level: Level::Raid5, permille: 1000 }]);
+    assert_eq!(array.shares, [VolumeShare { level: RaidLevel::Raid5, permille: 1000 }]);
     assert!(built.stack.layers.contains(&model::Layer::Bus(100_000_000)));
     stack.set("array", "matrix").unwrap();
     let shares = stack.build(&drives).unwrap().stack.array().unwrap().shares.clone();
-    assert_eq!(shares.iter().map(|share| share.level).collect::<Vec<_>>(), [Level::Raid0, Level::Raid1]);
+    assert_eq!(shares.iter().map(|share| share.level).collect::<Vec<_>>(), [RaidLevel::Raid0, RaidLevel::Raid1]);
 }
 
 #[test]
@@ -206,12 +207,12 @@ fn what_does_not_fit_an_array_is_named() {
 #[test]
 fn an_accelerator_is_a_name_and_overrides() {
     let text = "drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nsize_mb = 64\nidle_ms = 2.5\n";
-    let mut stack = Stack::parse("s.toml", text).unwrap();
+    let mut stack = StackFile::parse("s.toml", text).unwrap();
     stack.set("accelerator.flush", "forward").unwrap();
     let spec = stack.build(&drives).unwrap().stack.accelerators().next().copied().unwrap();
     assert_eq!((spec.size, spec.write_back, spec.drops_flushes), (64 << 20, true, false));
     assert_eq!((spec.idle, spec.dirty_share), (Span::from_micros(2_500), 500));
-    assert!(Stack::named_drive("barracuda").build(&drives).unwrap().stack.accelerators().next().is_none());
+    assert!(StackFile::named_drive("barracuda").build(&drives).unwrap().stack.accelerators().next().is_none());
     let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
     assert!(said.contains("unknown accelerator `maxbost`") && said.contains("maxboost"), "{said}");
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
@@ -237,7 +238,7 @@ fn the_guide_names_every_layer_key_and_word() {
 
 /// Names of the layers of a built stack, from the program's side down.
 fn standing(text: &str) -> Vec<String> {
-    let built = Stack::parse("s.toml", text).unwrap().build(&drives).unwrap();
+    let built = StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap();
     built.stack.names().into_iter().rev().collect()
 }
 
@@ -249,7 +250,7 @@ fn layers_stand_in_the_order_that_a_stack_says() {
     assert_eq!(standing(TWICE), ["driver", "driver-2", "array", "controller"]);
     let below = format!("order = [\"driver\", \"array\", \"driver-2\", \"controller\", \"drive\"]\n{TWICE}");
     assert_eq!(standing(&below), ["driver", "array", "driver-2", "controller"]);
-    let mut stack = Stack::parse("s.toml", TWICE).unwrap();
+    let mut stack = StackFile::parse("s.toml", TWICE).unwrap();
     stack.set("order", "array, driver, driver-2, controller").unwrap();
     stack.set("driver-2.depth", "7").unwrap();
     stack.set("at.1 s.driver-2.flush", "forward").unwrap();
@@ -308,7 +309,7 @@ fn what_a_driver_leaves_out_is_as_in_linux() {
         [("deadline", SchedulerSpec::Deadline(DeadlineSpec::LINUX)), ("fair", SchedulerSpec::Fair(FairSpec::LINUX))]
     {
         let text = format!("drive = \"barracuda\"\n[driver]\nname = \"direct\"\nqueue.policy = \"{policy}\"\n");
-        let built = Stack::parse("s.toml", &text).unwrap().build(&drives).unwrap();
+        let built = StackFile::parse("s.toml", &text).unwrap().build(&drives).unwrap();
         assert_eq!(built.stack.drivers().next().unwrap().scheduler, linux);
     }
 }

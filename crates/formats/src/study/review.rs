@@ -26,13 +26,13 @@ pub struct Review {
     /// What was asked and tested, in paragraphs.
     pub introduction: String,
     /// The studies, in order.
-    pub part: Vec<Part>,
+    pub part: Vec<ReviewPart>,
 }
 
 /// A study of a review.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub struct ReviewPart {
     /// The name of a built-in study, or a file.
     pub study: String,
     /// The heading of its chapter; by default the study's title.
@@ -41,7 +41,7 @@ pub struct Part {
     pub why: Option<String>,
 }
 
-impl Part {
+impl ReviewPart {
     /// The name of its subfolder: the file name of the study, without directory and extension.
     pub fn folder(&self) -> &str {
         let name = self.study.rsplit(['/', '\\']).next().unwrap_or(&self.study);
@@ -100,7 +100,7 @@ mod tests {
     fn parts_in_order_and_paragraphs() {
         assert!(Review::looks_like(TEXT));
         let review = Review::parse("r.toml", TEXT).unwrap();
-        assert_eq!(review.part.iter().map(Part::folder).collect::<Vec<_>>(), ["d-modes", "queue"]);
+        assert_eq!(review.part.iter().map(ReviewPart::folder).collect::<Vec<_>>(), ["d-modes", "queue"]);
         assert_eq!(review.paragraphs().collect::<Vec<_>>(), ["one two", "three"]);
     }
 

@@ -2,19 +2,19 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, commas};
-use super::format::Format;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, commas};
+use super::format::TraceFormat;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
-pub(super) struct Alibaba(pub Units);
+pub(super) struct Alibaba(pub TraceUnits);
 
 impl Parse for Alibaba {
     #[inline]
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let (words, count) = commas::<5>(line.text);
         if count != 5 {
-            return Err(line.values(count, Format::Alibaba.known().columns));
+            return Err(line.values(count, TraceFormat::Alibaba.known().columns));
         }
         let [device, op, offset, length, stamp] = words;
         if device.eq_ignore_ascii_case(b"device_id") && line.number == 1 {
@@ -30,7 +30,7 @@ impl Parse for Alibaba {
         let at = line.time("timestamp", stamp, self.0.time)?;
         let device = sink.devices.place(line, device)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }
 }

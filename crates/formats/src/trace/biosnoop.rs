@@ -6,9 +6,9 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, decimal, sectors, whole};
-use super::format::Format;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, decimal, sectors, whole};
+use super::format::TraceFormat;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// Timestamps are relative, and the first request may have been issued before them; this offset is added to all.
@@ -17,7 +17,7 @@ const BEFORE: u64 = 3_600 * 1_000_000_000;
 const MS: u64 = 1_000_000;
 
 pub(super) struct Biosnoop {
-    units: Units,
+    units: TraceUnits,
     /// Columns after DISK, once the header was read; the last is LAT.
     tail: Option<usize>,
     /// One of them is QUE.
@@ -30,7 +30,7 @@ pub(super) fn has_disk(words: &[&[u8]]) -> bool {
 }
 
 impl Biosnoop {
-    pub fn new(units: Units) -> Biosnoop {
+    pub fn new(units: TraceUnits) -> Biosnoop {
         Biosnoop { units, tail: None, queued: false }
     }
 
@@ -47,7 +47,7 @@ impl Biosnoop {
 }
 
 impl Parse for Biosnoop {
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let words: Vec<&[u8]> = line.text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let Some(tail) = self.tail else {
             // Messages of the tool before its table.
@@ -59,7 +59,7 @@ impl Parse for Biosnoop {
         // Time, at least one word of a name, process, disk.
         let wanted = if self.queued { 5 } else { 4 };
         if words.len() < tail + 4 || tail < wanted {
-            return Err(line.values(words.len(), Format::Biosnoop.known().columns));
+            return Err(line.values(words.len(), TraceFormat::Biosnoop.known().columns));
         }
         let end = &words[words.len() - tail..];
         let (disk, latency) = (words[words.len() - tail - 1], end[tail - 1]);
@@ -84,7 +84,7 @@ impl Parse for Biosnoop {
             _ => return Err(line.wrong("T", end[0], "R or W")),
         };
         let device = sink.devices.place(line, disk)?;
-        let raw = Raw { at, response: Some(response), op, device, line: line.number, ..Raw::default() };
+        let raw = RawEntry { at, response: Some(response), op, device, line: line.number, ..RawEntry::default() };
         if op == Op::Flush {
             sink.put(raw);
             return Ok(true);
@@ -95,7 +95,7 @@ impl Parse for Biosnoop {
             _ => Some(line.extent(["SECTOR", "BYTES"], [end[1], end[2]], &self.units)?),
         };
         let extent = extent.ok_or_else(|| line.wrong("SECTOR", end[1], "an address below 16 EiB"))?;
-        sink.put(Raw { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
+        sink.put(RawEntry { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
         Ok(true)
     }
 }

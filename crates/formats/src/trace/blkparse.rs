@@ -6,10 +6,10 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, blanks, sectors, shown, whole};
-use super::format::{Event, Format};
+use super::fields::{TraceLine, blanks, sectors, shown, whole};
+use super::format::{KernelEvent, TraceFormat};
 use super::pairing::Pairing;
-use super::sink::{Parse, Raw, Sink};
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// Every action that blkparse prints.
@@ -24,8 +24,8 @@ pub(super) struct Blkparse {
 }
 
 impl Blkparse {
-    pub fn new(event: Event) -> Blkparse {
-        let event: &[u8] = if event == Event::Queued { b"Q" } else { b"D" };
+    pub fn new(event: KernelEvent) -> Blkparse {
+        let event: &[u8] = if event == KernelEvent::Queued { b"Q" } else { b"D" };
         Blkparse { event, pairing: Pairing::default() }
     }
 }
@@ -39,7 +39,7 @@ struct Asked {
 }
 
 /// `F` first: a flush; then `R`, `W`, `D` or `N`; then `F`: FUA; `S`, `M`, `A`, `E` are ignored.
-fn asked(line: &Line<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
+fn asked(line: &TraceLine<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
     let (flush, rest) = rwbs.strip_prefix(b"F").map_or((false, rwbs), |rest| (true, rest));
     let op = match rest.first() {
         Some(b'R') => Some(Op::Read),
@@ -54,7 +54,7 @@ fn asked(line: &Line<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
 }
 
 impl Parse for Blkparse {
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         if SUMMARY.iter().any(|head| line.text.starts_with(head)) {
             return Ok(false);
         }
@@ -63,7 +63,7 @@ impl Parse for Blkparse {
         let numbers = device.split(|byte| *byte == b',').filter(|number| whole(number).is_some()).count();
         if count < 7 || numbers != 2 {
             let fault = if numbers == 2 { line.values(count, "") } else { line.wrong("device", device, "") };
-            return Err(fault.expected(Format::Blkparse.known().columns));
+            return Err(fault.expected(TraceFormat::Blkparse.known().columns));
         }
         if action != self.event && action != b"C" {
             if !ACTIONS.iter().any(|known| known.as_bytes() == action) {
@@ -78,26 +78,26 @@ impl Parse for Blkparse {
         let extent = match plus {
             b"+" => sectors(line.whole("sector", sector)?, line.whole("sectors", many)?)
                 .ok_or_else(|| line.wrong("sector", sector, "an address below 16 EiB"))?,
-            _ => super::fields::Extent { lba: 0, sectors: 0, ragged: false },
+            _ => super::fields::TraceExtent { lba: 0, sectors: 0, ragged: false },
         };
         let device = sink.devices.place(line, device)?;
         if action == b"C" {
             self.pairing.complete(device, extent.lba, extent.sectors.into(), at, sink);
             return Ok(true);
         }
-        let raw = Raw { at, fua, device, line: line.number, ..Raw::default() };
+        let raw = RawEntry { at, fua, device, line: line.number, ..RawEntry::default() };
         if flush {
-            self.pairing.issue(Raw { op: Op::Flush, fua: false, ..raw }, sink);
+            self.pairing.issue(RawEntry { op: Op::Flush, fua: false, ..raw }, sink);
         }
         match op.filter(|_| extent.sectors > 0) {
-            Some(op) => self.pairing.issue(Raw { op, lba: extent.lba, sectors: extent.sectors, ..raw }, sink),
+            Some(op) => self.pairing.issue(RawEntry { op, lba: extent.lba, sectors: extent.sectors, ..raw }, sink),
             None if flush => {}
             None => sink.passed_over += 1,
         }
         Ok(true)
     }
 
-    fn end(&mut self, sink: &mut Sink) {
+    fn end(&mut self, sink: &mut EntrySink) {
         self.pairing.end(sink);
     }
 }

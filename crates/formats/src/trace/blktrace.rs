@@ -16,10 +16,10 @@ use std::io::{BufRead, Read};
 
 use seekwise_model::block::{Op, SECTOR};
 
-use super::fields::Line;
-use super::format::Event;
+use super::fields::TraceLine;
+use super::format::KernelEvent;
 use super::pairing::Pairing;
-use super::sink::{Raw, Rows, Sink};
+use super::sink::{EntrySink, RawEntry, Rows};
 use crate::diagnostic::Diagnostic;
 
 /// The magic without its version.
@@ -76,9 +76,9 @@ pub(super) struct Blktrace {
 }
 
 impl Blktrace {
-    pub fn new(inputs: Vec<(String, Box<dyn BufRead + Send>)>, event: Event) -> Blktrace {
+    pub fn new(inputs: Vec<(String, Box<dyn BufRead + Send>)>, event: KernelEvent) -> Blktrace {
         let processor = |(file, input)| Processor { file, input, read: 0, records: 0, next: None };
-        let event = if event == Event::Queued { QUEUED } else { ISSUED };
+        let event = if event == KernelEvent::Queued { QUEUED } else { ISSUED };
         let processors = inputs.into_iter().map(processor).collect();
         Blktrace { processors, begun: false, event, pairing: Pairing::default() }
     }
@@ -181,7 +181,7 @@ fn bytes64(head: &[u8; HEAD], more: &[u8; MORE], at: usize, swapped: bool) -> u6
 }
 
 impl Rows for Blktrace {
-    fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() {
             let Some((event, place)) = self.next()? else {
                 self.pairing.end(sink);
@@ -194,7 +194,7 @@ impl Rows for Blktrace {
                 sink.passed_over += 1;
                 continue;
             }
-            let line = Line { file: &processor.file, number: 0, text: &[] };
+            let line = TraceLine { file: &processor.file, number: 0, text: &[] };
             // The kernel's numbers: 12 bits and 20.
             let device = sink.devices.place(&line, format!("{},{}", device >> 20, device & 0xf_ffff).as_bytes())?;
             let extent = super::fields::sectors(sector, u64::from(bytes).div_ceil(SECTOR));
@@ -203,7 +203,7 @@ impl Rows for Blktrace {
                     return Err(processor.fault(format!("its sector {sector} lies beyond 16 EiB")));
                 }
                 if what == self.event && kind & FLUSH != 0 {
-                    self.pairing.issue(Raw { at, op: Op::Flush, device, ..Raw::default() }, sink);
+                    self.pairing.issue(RawEntry { at, op: Op::Flush, device, ..RawEntry::default() }, sink);
                 } else {
                     sink.passed_over += u64::from(what == self.event);
                 }
@@ -215,7 +215,7 @@ impl Rows for Blktrace {
                 continue;
             }
             if kind & FLUSH != 0 {
-                self.pairing.issue(Raw { at, op: Op::Flush, device, ..Raw::default() }, sink);
+                self.pairing.issue(RawEntry { at, op: Op::Flush, device, ..RawEntry::default() }, sink);
             }
             let op = match kind {
                 _ if kind & DISCARD != 0 => Op::Trim,
@@ -223,7 +223,7 @@ impl Rows for Blktrace {
                 _ => Op::Read,
             };
             let (fua, ragged) = (op == Op::Write && kind & FUA != 0, !u64::from(bytes).is_multiple_of(SECTOR));
-            self.pairing.issue(Raw { at, op, fua, device, lba, sectors, ragged, ..Raw::default() }, sink);
+            self.pairing.issue(RawEntry { at, op, fua, device, lba, sectors, ragged, ..RawEntry::default() }, sink);
         }
         Ok(true)
     }

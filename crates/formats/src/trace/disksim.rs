@@ -6,22 +6,22 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, blanks, hexadecimal};
-use super::format::Format;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, blanks, hexadecimal};
+use super::format::TraceFormat;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// Bit 0 of the flags.
 const READ: u64 = 1;
 
-pub(super) struct Ascii(pub Units);
+pub(super) struct DisksimAscii(pub TraceUnits);
 
-impl Parse for Ascii {
+impl Parse for DisksimAscii {
     #[inline]
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let (words, count) = blanks::<5>(line.text);
         if !(5..=6).contains(&count) {
-            return Err(line.values(count, Format::Disksim.known().columns));
+            return Err(line.values(count, TraceFormat::Disksim.known().columns));
         }
         let [stamp, device, block, blocks, flags] = words;
         let at = line.time("arrival", stamp, self.0.time)?;
@@ -31,7 +31,7 @@ impl Parse for Ascii {
         let op = if flags & READ == READ { Op::Read } else { Op::Write };
         let device = sink.devices.place(line, device)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }
 }
@@ -39,23 +39,23 @@ impl Parse for Ascii {
 /// The tags for how the drive served a request.
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
-pub(super) struct Validation {
-    units: Units,
+pub(super) struct DisksimValidation {
+    units: TraceUnits,
     /// When the next is due.
     next: u64,
 }
 
-impl Validation {
-    pub fn new(units: Units) -> Validation {
-        Validation { units, next: 0 }
+impl DisksimValidation {
+    pub fn new(units: TraceUnits) -> DisksimValidation {
+        DisksimValidation { units, next: 0 }
     }
 }
 
-impl Parse for Validation {
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+impl Parse for DisksimValidation {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let (words, count) = blanks::<6>(line.text);
         if count != 6 {
-            return Err(line.values(count, Format::Validation.known().columns));
+            return Err(line.values(count, TraceFormat::Validation.known().columns));
         }
         let [op, tag, block, blocks, response, think] = words;
         let op = match op {
@@ -75,7 +75,7 @@ impl Parse for Validation {
         let (at, response) = (self.next, Some(response));
         let next = at.checked_add(response.unwrap_or(0)).and_then(|over| over.checked_add(think));
         self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace of less than 584 years"))?;
-        sink.put(Raw { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.put(RawEntry { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }
 }

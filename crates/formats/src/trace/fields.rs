@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 
 /// A line of a file.
 #[derive(Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct TraceLine<'a> {
     /// The file's name.
     pub file: &'a str,
     /// Its number, from 1.
@@ -19,7 +19,7 @@ pub(super) struct Line<'a> {
 
 /// The units of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Units {
+pub struct TraceUnits {
     /// Nanoseconds in a unit of time.
     pub time: u64,
     /// Bytes in a unit of address.
@@ -30,7 +30,7 @@ pub struct Units {
 
 /// A run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Extent {
+pub(super) struct TraceExtent {
     pub lba: u64,
     pub sectors: u32,
     /// Whether it was extended to whole sectors.
@@ -40,7 +40,7 @@ pub(super) struct Extent {
 /// The largest disk: 16 EiB, in sectors.
 const LBAS: u64 = 1 << 55;
 
-impl Line<'_> {
+impl TraceLine<'_> {
     /// An error about the line.
     pub fn fault(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(self.file, self.number as usize, message)
@@ -74,7 +74,7 @@ impl Line<'_> {
 
     /// A run of sectors of at least one.
     #[inline]
-    pub fn extent(&self, keys: [&str; 2], words: [&[u8]; 2], units: &Units) -> Result<Extent, Diagnostic> {
+    pub fn extent(&self, keys: [&str; 2], words: [&[u8]; 2], units: &TraceUnits) -> Result<TraceExtent, Diagnostic> {
         self.extent_of(keys, words, units, |start| start)
     }
 
@@ -84,9 +84,9 @@ impl Line<'_> {
         &self,
         keys: [&str; 2],
         words: [&[u8]; 2],
-        units: &Units,
+        units: &TraceUnits,
         moved: impl Fn(u64) -> u64,
-    ) -> Result<Extent, Diagnostic> {
+    ) -> Result<TraceExtent, Diagnostic> {
         let (address, length) = (self.whole(keys[0], words[0])?, self.whole(keys[1], words[1])?);
         if length == 0 {
             return Err(self.wrong(keys[1], words[1], "at least 1"));
@@ -106,18 +106,18 @@ impl Line<'_> {
 
 /// The sectors that contain a range of bytes.
 #[inline]
-fn extent(start: u64, bytes: u64) -> Option<Extent> {
+fn extent(start: u64, bytes: u64) -> Option<TraceExtent> {
     let end = start.checked_add(bytes)?;
     let (lba, after) = (start / SECTOR, end.div_ceil(SECTOR));
     let ragged = !start.is_multiple_of(SECTOR) || !end.is_multiple_of(SECTOR);
     let sectors = u32::try_from(after - lba).ok()?;
-    (after <= LBAS).then_some(Extent { lba, sectors, ragged })
+    (after <= LBAS).then_some(TraceExtent { lba, sectors, ragged })
 }
 
 /// A run of sectors; `None` beyond the largest disk.
-pub(super) fn sectors(lba: u64, sectors: u64) -> Option<Extent> {
+pub(super) fn sectors(lba: u64, sectors: u64) -> Option<TraceExtent> {
     let short = u32::try_from(sectors).ok()?;
-    (lba.checked_add(sectors)? <= LBAS).then_some(Extent { lba, sectors: short, ragged: false })
+    (lba.checked_add(sectors)? <= LBAS).then_some(TraceExtent { lba, sectors: short, ragged: false })
 }
 
 /// A word for an error message: short, and plain text.
@@ -337,8 +337,8 @@ mod tests {
 
     #[test]
     fn whole_sectors_are_taken_around_bytes() {
-        assert_eq!(extent(512, 1_024), Some(Extent { lba: 1, sectors: 2, ragged: false }));
-        assert_eq!(extent(511, 2), Some(Extent { lba: 0, sectors: 2, ragged: true }));
+        assert_eq!(extent(512, 1_024), Some(TraceExtent { lba: 1, sectors: 2, ragged: false }));
+        assert_eq!(extent(511, 2), Some(TraceExtent { lba: 0, sectors: 2, ragged: true }));
         assert_eq!(extent(u64::MAX - 5, 6), None, "beyond what any disk has");
         assert_eq!(extent(0, 1 << 41), None, "sectors are counted in 32 bits");
     }

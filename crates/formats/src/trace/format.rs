@@ -1,10 +1,10 @@
 //! The formats of traces: their names and units, and how a trace is read.
 
-use super::fields::Units;
+use super::fields::TraceUnits;
 
 /// A format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum TraceFormat {
     /// The kernel's binary records, version 7 or 8.
     Blktrace,
     /// The text output of blkparse.
@@ -31,13 +31,13 @@ pub enum Format {
 
 /// The description of a format.
 #[derive(Clone, Copy, Debug)]
-pub struct Known {
-    pub format: Format,
+pub struct FormatSpec {
+    pub format: TraceFormat,
     pub word: &'static str,
     pub title: &'static str,
     /// The contents of a line.
     pub columns: &'static str,
-    pub units: Units,
+    pub units: TraceUnits,
     /// Whether it has response times.
     pub responses: bool,
 }
@@ -49,94 +49,94 @@ const S: u64 = 1_000_000_000;
 /// The unit of formats that count sectors.
 const SECTORS: u64 = 512;
 
-const fn units(time: u64, address: u64, length: u64) -> Units {
-    Units { time, address, length }
+const fn units(time: u64, address: u64, length: u64) -> TraceUnits {
+    TraceUnits { time, address, length }
 }
 
 /// All formats.
-pub const FORMATS: [Known; 11] = [
-    Known {
-        format: Format::Blktrace,
+pub const FORMATS: [FormatSpec; 11] = [
+    FormatSpec {
+        format: TraceFormat::Blktrace,
         word: "blktrace",
         title: "blktrace, binary",
         columns: "records of 48 bytes (version 7) or 64 (version 8)",
         units: units(NS, SECTORS, 1),
         responses: true,
     },
-    Known {
-        format: Format::Blkparse,
+    FormatSpec {
+        format: TraceFormat::Blkparse,
         word: "blkparse",
         title: "blkparse's text",
         columns: "major,minor cpu sequence seconds pid action RWBS sector + sectors [process]",
         units: units(S, SECTORS, SECTORS),
         responses: true,
     },
-    Known {
-        format: Format::Msr,
+    FormatSpec {
+        format: TraceFormat::Msr,
         word: "msr",
         title: "MSR Cambridge",
         columns: "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime",
         units: units(100, 1, 1),
         responses: true,
     },
-    Known {
-        format: Format::Spc,
+    FormatSpec {
+        format: TraceFormat::Spc,
         word: "spc",
         title: "SPC (UMass)",
         columns: "ASU,LBA,Size,Opcode,Timestamp",
         units: units(S, SECTORS, 1),
         responses: false,
     },
-    Known {
-        format: Format::Disksim,
+    FormatSpec {
+        format: TraceFormat::Disksim,
         word: "disksim",
         title: "DiskSim ASCII",
         columns: "arrival device block blocks flags",
         units: units(MS, SECTORS, SECTORS),
         responses: false,
     },
-    Known {
-        format: Format::Validation,
+    FormatSpec {
+        format: TraceFormat::Validation,
         word: "validation",
         title: "DiskSim validation",
         columns: "R|W Hit|Miss|Doub|Trip block blocks response next",
         units: units(US, SECTORS, SECTORS),
         responses: true,
     },
-    Known {
-        format: Format::Iolog,
+    FormatSpec {
+        format: TraceFormat::Iolog,
         word: "iolog",
         title: "fio iolog",
         columns: "v3: instant file action offset length; v2: file action offset length; v1: rw, offset, length",
         units: units(US, 1, 1),
         responses: false,
     },
-    Known {
-        format: Format::Alibaba,
+    FormatSpec {
+        format: TraceFormat::Alibaba,
         word: "alibaba",
         title: "Alibaba (2020)",
         columns: "device_id,opcode,offset,length,timestamp",
         units: units(US, 1, 1),
         responses: false,
     },
-    Known {
-        format: Format::Tencent,
+    FormatSpec {
+        format: TraceFormat::Tencent,
         word: "tencent",
         title: "Tencent (2018)",
         columns: "Timestamp,Offset,Size,IOType,VolumeID",
         units: units(S, SECTORS, SECTORS),
         responses: false,
     },
-    Known {
-        format: Format::Biosnoop,
+    FormatSpec {
+        format: TraceFormat::Biosnoop,
         word: "biosnoop",
         title: "bcc's biosnoop",
         columns: "TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)",
         units: units(S, SECTORS, 1),
         responses: true,
     },
-    Known {
-        format: Format::Recording,
+    FormatSpec {
+        format: TraceFormat::Recording,
         word: "recording",
         title: "Seekwise recording",
         columns: "stamp,at_ns,done_ns,status,op,lba,sectors,fua,tag",
@@ -145,16 +145,16 @@ pub const FORMATS: [Known; 11] = [
     },
 ];
 
-impl Format {
+impl TraceFormat {
     /// Its description.
-    pub fn known(self) -> &'static Known {
+    pub fn known(self) -> &'static FormatSpec {
         FORMATS.iter().find(|known| known.format == self).expect("every format is known")
     }
 }
 
 /// The events of a kernel trace that count as requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Event {
+pub enum KernelEvent {
     /// Q: queued by a program.
     #[default]
     Queued,
@@ -164,7 +164,7 @@ pub enum Event {
 
 /// The meaning of `wait` in version 2 of fio's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub enum WaitMeaning {
     /// Milliseconds from the start, as in fio's code.
     Absolute,
     /// Microseconds since the previous `wait`, as in fio's manual.
@@ -173,11 +173,11 @@ pub enum Wait {
 
 /// How a trace is read. Missing values are those of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct TraceReadOptions {
     /// Its format; `None` to detect it.
-    pub format: Option<Format>,
+    pub format: Option<TraceFormat>,
     /// For kernel traces: which events are requests.
-    pub event: Event,
+    pub event: KernelEvent,
     /// Nanoseconds in a unit of time.
     pub time: Option<u64>,
     /// Bytes in a unit of address.
@@ -186,8 +186,8 @@ pub struct Reading {
     pub length: Option<u64>,
     /// Only the requests of this device.
     pub device: Option<String>,
-    /// For version 2 of fio's log; `None` means [`Wait::Absolute`] if the values never decrease.
-    pub wait: Option<Wait>,
+    /// For version 2 of fio's log; `None` means [`WaitMeaning::Absolute`] if the values never decrease.
+    pub wait: Option<WaitMeaning>,
     /// For version 2 or 3 of fio's log: reads it as fio replays it.
     pub placed: Option<Placed>,
     /// The number of requests in the sorting window.
@@ -209,11 +209,11 @@ pub struct Placed {
 /// The default number of requests in the sorting window, which take 4 MB.
 pub const WINDOW: usize = 1 << 16;
 
-impl Default for Reading {
-    fn default() -> Reading {
-        Reading {
+impl Default for TraceReadOptions {
+    fn default() -> TraceReadOptions {
+        TraceReadOptions {
             format: None,
-            event: Event::Queued,
+            event: KernelEvent::Queued,
             time: None,
             address: None,
             length: None,
@@ -225,11 +225,15 @@ impl Default for Reading {
     }
 }
 
-impl Reading {
+impl TraceReadOptions {
     /// The units of a format, with overrides.
-    pub fn units(&self, format: Format) -> Units {
-        let Units { time, address, length } = format.known().units;
+    pub fn units(&self, format: TraceFormat) -> TraceUnits {
+        let TraceUnits { time, address, length } = format.known().units;
         let said = |said: Option<u64>, otherwise| said.unwrap_or(otherwise);
-        Units { time: said(self.time, time), address: said(self.address, address), length: said(self.length, length) }
+        TraceUnits {
+            time: said(self.time, time),
+            address: said(self.address, address),
+            length: said(self.length, length),
+        }
     }
 }

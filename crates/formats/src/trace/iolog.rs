@@ -2,16 +2,16 @@
 //!
 //! - Version 1: `rw, offset, length`, 0 for a read and 1 for a write, no timestamps. fio wrote it until 2008.
 //! - Version 2: `file add|open|close`, `file read|write|trim|sync|datasync offset length`, `file wait N 0`. What N counts:
-//!   [`Wait`].
+//!   [`WaitMeaning`].
 //! - Version 3: the same without `wait`; each line starts with its time in microseconds since the start.
 //!
 //! Each file counts as a device. `sync` and `datasync` are flushes. All units are bytes.
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, blanks, commas, shown, whole};
-use super::format::{Placed, Wait};
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, blanks, commas, shown, whole};
+use super::format::{Placed, WaitMeaning};
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// The first lines of versions 2 and 3.
@@ -31,8 +31,8 @@ enum Version {
 }
 
 pub(super) struct Iolog {
-    units: Units,
-    wait: Wait,
+    units: TraceUnits,
+    wait: WaitMeaning,
     version: Option<Version>,
     /// The current time: the last `wait` of version 2, the sum of fio's waits in a replay.
     now: u64,
@@ -43,7 +43,7 @@ pub(super) struct Iolog {
 }
 
 impl Iolog {
-    pub fn new(units: Units, wait: Wait, placed: Option<Placed>) -> Iolog {
+    pub fn new(units: TraceUnits, wait: WaitMeaning, placed: Option<Placed>) -> Iolog {
         Iolog { units, wait, version: None, now: 0, placed, before: 0 }
     }
 
@@ -59,7 +59,7 @@ impl Iolog {
         self.before = instant;
     }
 
-    fn one(&self, line: &Line<'_>, sink: &mut Sink) -> Result<(), Diagnostic> {
+    fn one(&self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<(), Diagnostic> {
         let (words, count) = commas::<3>(line.text);
         if count != 3 {
             return Err(line.values(count, "rw, offset, length, as in fio's log of version 1"));
@@ -72,12 +72,12 @@ impl Iolog {
         let extent = line.extent(["offset", "length"], [words[1], words[2]], &self.units)?;
         let device = sink.devices.place(line, b"file")?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(Raw { op, device, lba, sectors, ragged, line: line.number, ..Raw::default() });
+        sink.put(RawEntry { op, device, lba, sectors, ragged, line: line.number, ..RawEntry::default() });
         Ok(())
     }
 
     /// A line of version 2, or of version 3 after its timestamp.
-    fn action(&mut self, line: &Line<'_>, words: &[&[u8]], sink: &mut Sink) -> Result<(), Diagnostic> {
+    fn action(&mut self, line: &TraceLine<'_>, words: &[&[u8]], sink: &mut EntrySink) -> Result<(), Diagnostic> {
         let expected = "file action offset length";
         let (file, action, offset, length) = match words[..] {
             [file, action] => (file, action, &b""[..], &b""[..]),
@@ -101,7 +101,7 @@ impl Iolog {
         };
         let redirect = self.placed.as_ref().and_then(|placed| placed.redirect.as_deref());
         let device = sink.devices.place(line, redirect.map_or(file, str::as_bytes))?;
-        let raw = Raw { at: self.now, op, device, line: line.number, ..Raw::default() };
+        let raw = RawEntry { at: self.now, op, device, line: line.number, ..RawEntry::default() };
         if op == Op::Flush {
             sink.put(raw);
             return Ok(());
@@ -111,17 +111,17 @@ impl Iolog {
             None => start,
         };
         let extent = line.extent_of(["offset", "length"], [offset, length], &self.units, moved)?;
-        sink.put(Raw { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
+        sink.put(RawEntry { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
         Ok(())
     }
 
-    fn wait(&mut self, line: &Line<'_>, word: &[u8]) -> Result<(), Diagnostic> {
-        let unit = if self.wait == Wait::Absolute { MS } else { US };
+    fn wait(&mut self, line: &TraceLine<'_>, word: &[u8]) -> Result<(), Diagnostic> {
+        let unit = if self.wait == WaitMeaning::Absolute { MS } else { US };
         let span = whole(word).and_then(|count| count.checked_mul(unit));
         let span = span.ok_or_else(|| line.wrong("wait", word, "a whole number"))?;
         let next = match self.wait {
-            Wait::Absolute => Some(span),
-            Wait::Relative => self.now.checked_add(span),
+            WaitMeaning::Absolute => Some(span),
+            WaitMeaning::Relative => self.now.checked_add(span),
         };
         let next = next.ok_or_else(|| line.wrong("wait", word, "a log of less than 584 years"))?;
         if next < self.now && self.placed.is_some() {
@@ -140,7 +140,7 @@ impl Iolog {
 pub(super) const WAITS: &str = "milliseconds from the start, or trace.wait=relative";
 
 impl Parse for Iolog {
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let version = match self.version {
             Some(version) => version,
             None => {

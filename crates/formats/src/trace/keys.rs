@@ -1,9 +1,9 @@
 //! The keys of a trace (`trace.…`): how it is read and replayed, and how its requests are mapped to a device of another size.
 
-use seekwise_model::workload::trace::{Loop, Speed};
+use seekwise_model::workload::trace::{LoopMode, ReplaySpeed};
 
 use super::fields::TIMES;
-use super::format::{Event, FORMATS, Reading, WINDOW, Wait};
+use super::format::{FORMATS, KernelEvent, TraceReadOptions, WINDOW, WaitMeaning};
 use crate::diagnostic::Diagnostic;
 
 /// The prefix of the keys.
@@ -57,7 +57,7 @@ pub const KEYS: [(&str, &str, &str, &str); 11] = [
 
 /// What to do with the requests of a trace of a larger device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Map {
+pub enum AddressMapping {
     /// Refuse the trace.
     #[default]
     Refuse,
@@ -69,46 +69,51 @@ pub enum Map {
     Compact,
 }
 
-impl Map {
-    const ALL: [(&'static str, Map); 4] =
-        [("refuse", Map::Refuse), ("wrap", Map::Wrap), ("scale", Map::Scale), ("compact", Map::Compact)];
+impl AddressMapping {
+    const ALL: [(&'static str, AddressMapping); 4] = [
+        ("refuse", AddressMapping::Refuse),
+        ("wrap", AddressMapping::Wrap),
+        ("scale", AddressMapping::Scale),
+        ("compact", AddressMapping::Compact),
+    ];
 
     /// Its word.
     pub fn word(self) -> &'static str {
-        Map::ALL.iter().find(|known| known.1 == self).map_or("", |known| known.0)
+        AddressMapping::ALL.iter().find(|known| known.1 == self).map_or("", |known| known.0)
     }
 }
 
 /// The values of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct TraceOptions {
     /// How it is read.
-    pub reading: Reading,
+    pub reading: TraceReadOptions,
     /// When requests are issued; a closed loop keeps one in flight unless the depth of the job is set.
-    pub mode: Loop,
+    pub mode: LoopMode,
     /// The replay speed.
-    pub speed: Speed,
+    pub speed: ReplaySpeed,
     /// How requests are mapped to the target.
-    pub map: Map,
+    pub map: AddressMapping,
 }
 
 /// The words of a loop.
-const LOOPS: [(&str, Loop); 3] = [("open", Loop::Open), ("closed", Loop::Closed(1)), ("dependent", Loop::Dependent)];
+const LOOPS: [(&str, LoopMode); 3] =
+    [("open", LoopMode::Open), ("closed", LoopMode::Closed(1)), ("dependent", LoopMode::Dependent)];
 
 /// The word of a loop.
-pub fn loop_word(mode: Loop) -> &'static str {
+pub fn loop_word(mode: LoopMode) -> &'static str {
     match mode {
-        Loop::Open => "open",
-        Loop::Closed(_) => "closed",
-        Loop::Dependent => "dependent",
-        Loop::Replay(_) => "replay",
+        LoopMode::Open => "open",
+        LoopMode::Closed(_) => "closed",
+        LoopMode::Dependent => "dependent",
+        LoopMode::Replay(_) => "replay",
     }
 }
 
-impl Asked {
+impl TraceOptions {
     /// Parses keys and values; `file` names their origin.
-    pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Asked, Diagnostic> {
-        let mut asked = Asked::default();
+    pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<TraceOptions, Diagnostic> {
+        let mut asked = TraceOptions::default();
         keys.into_iter().try_for_each(|(key, value)| asked.set(file, key, value))?;
         Ok(asked)
     }
@@ -124,17 +129,18 @@ impl Asked {
             "trace.format" => reading.format = Some(word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
             "trace.loop" => self.mode = word(value, &LOOPS, fault)?,
             "trace.speed" => self.speed = speed(value).ok_or_else(fault)?,
-            "trace.map" => self.map = word(value, &Map::ALL, fault)?,
+            "trace.map" => self.map = word(value, &AddressMapping::ALL, fault)?,
             "trace.device" if value.is_empty() => return Err(fault()),
             "trace.device" => reading.device = Some(value.to_owned()),
             "trace.event" => {
-                reading.event = word(value, &[("queued", Event::Queued), ("issued", Event::Issued)], fault)?;
+                reading.event =
+                    word(value, &[("queued", KernelEvent::Queued), ("issued", KernelEvent::Issued)], fault)?;
             }
             "trace.time" => reading.time = Some(word(value, &TIMES, fault)?),
             "trace.address" => reading.address = Some(bounded(value).ok_or_else(fault)?),
             "trace.length" => reading.length = Some(bounded(value).ok_or_else(fault)?),
             "trace.wait" => {
-                let words = [("absolute", Wait::Absolute), ("relative", Wait::Relative)];
+                let words = [("absolute", WaitMeaning::Absolute), ("relative", WaitMeaning::Relative)];
                 reading.wait = Some(word(value, &words, fault)?);
             }
             "trace.window" => reading.window = bounded(value).ok_or_else(fault)? as usize,
@@ -153,10 +159,10 @@ fn bounded(value: &str) -> Option<u64> {
     value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
 }
 
-fn speed(value: &str) -> Option<Speed> {
+fn speed(value: &str) -> Option<ReplaySpeed> {
     let number: f64 = value.parse().ok()?;
     let thousandths = (number * 1_000.0).round();
-    (1.0..=1e6).contains(&thousandths).then_some(Speed { thousandths: thousandths as u32 })
+    (1.0..=1e6).contains(&thousandths).then_some(ReplaySpeed { thousandths: thousandths as u32 })
 }
 
 fn word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnostic) -> Result<T, Diagnostic> {
@@ -173,9 +179,10 @@ mod tests {
 
     #[test]
     fn keys_say_what_they_say_and_slips_are_told() {
-        let asked = Asked::of("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
-        assert_eq!((asked.mode, asked.speed.thousandths, asked.reading.time), (Loop::Closed(1), 500, Some(1_000)));
-        let said = |key: &str, value: &str| Asked::of("f", [(key, value)]).unwrap_err().to_string();
+        let asked =
+            TraceOptions::of("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
+        assert_eq!((asked.mode, asked.speed.thousandths, asked.reading.time), (LoopMode::Closed(1), 500, Some(1_000)));
+        let said = |key: &str, value: &str| TraceOptions::of("f", [(key, value)]).unwrap_err().to_string();
         assert_eq!(said("trace.speed", "0"), "f: `trace.speed`: `0` is invalid; expected 0.001 to 1000");
         assert_eq!(
             said("trace.map", "scaled"),

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, Read};
 
-use super::fields::{Line, place};
-use super::sink::{Parse, Rows, Sink};
+use super::fields::{TraceLine, place};
+use super::sink::{EntrySink, Parse, Rows};
 use crate::diagnostic::Diagnostic;
 
 /// The longest line of any format.
@@ -25,7 +25,7 @@ impl<P: Parse> Lines<P> {
         Box::new(Lines { file: file.to_owned(), input, parse, number: 0, line: Vec::new(), cut: false, over: false })
     }
 
-    fn end(&mut self, sink: &mut Sink) -> bool {
+    fn end(&mut self, sink: &mut EntrySink) -> bool {
         self.over = true;
         self.parse.end(sink);
         false
@@ -48,13 +48,19 @@ impl<P: Parse> Lines<P> {
 
 /// Parses a line of `file`, including its end. False: the rest is not part of the trace.
 #[inline]
-fn parse<P: Parse>(parser: &mut P, file: &str, number: u64, line: &[u8], sink: &mut Sink) -> Result<bool, Diagnostic> {
+fn parse<P: Parse>(
+    parser: &mut P,
+    file: &str,
+    number: u64,
+    line: &[u8],
+    sink: &mut EntrySink,
+) -> Result<bool, Diagnostic> {
     let mark = if number == 1 { &b"\xef\xbb\xbf"[..] } else { b"" };
     let text = line.strip_prefix(mark).unwrap_or(line).trim_ascii();
     if text.is_empty() || text[0] == b'#' {
         return Ok(true);
     }
-    parser.line(&Line { file, number, text }, sink).map_err(|fault| match line.ends_with(b"\n") {
+    parser.line(&TraceLine { file, number, text }, sink).map_err(|fault| match line.ends_with(b"\n") {
         true => fault,
         false => Diagnostic { message: format!("the file ends inside this line: {}", fault.message), ..fault },
     })
@@ -62,7 +68,7 @@ fn parse<P: Parse>(parser: &mut P, file: &str, number: u64, line: &[u8], sink: &
 
 impl<P: Parse> Rows for Lines<P> {
     #[inline]
-    fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() && !self.over {
             self.number += 1;
             // Usually the whole line is in the buffer. Read errors are reported when the line is collected.

@@ -13,21 +13,21 @@
 //! arrived before the completion).
 
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::Row;
+use seekwise_model::workload::replay::ReplayRow;
 
 use crate::diagnostic::Diagnostic;
 
 mod columns;
 mod row;
 
-use columns::Columns;
+use columns::TraceColumns;
 use row::{LATEST_MS, LONGEST_MS, Place, Raw};
 
 /// A measured trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
+pub struct MeasuredTrace {
     /// The requests, in order of issue.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ReplayRow>,
     /// The measured response time of each.
     pub measured: Vec<Span>,
     /// The line of each in its file.
@@ -40,7 +40,7 @@ pub struct Trace {
 const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 
 /// Reads a trace in either format.
-pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
+pub fn parse(file: &str, text: &str) -> Result<MeasuredTrace, Diagnostic> {
     // Some editors start a file with this mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (raw, warnings) = match content(text).next() {
@@ -51,7 +51,7 @@ pub fn parse(file: &str, text: &str) -> Result<Trace, Diagnostic> {
     if raw.is_empty() {
         return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
     }
-    Ok(Trace { warnings, ..derive(file, raw)? })
+    Ok(MeasuredTrace { warnings, ..derive(file, raw)? })
 }
 
 /// The lines with content, and their numbers.
@@ -105,7 +105,7 @@ fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic
     let reader = reader.trim(csv::Trim::All).flexible(true).delimiter(delimiter(kept.lines().next().unwrap_or("")));
     let mut reader = reader.from_reader(kept.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
-    let (columns, warnings) = Columns::of(Place { file, line: lines[0] }, &header)?;
+    let (columns, warnings) = TraceColumns::of(Place { file, line: lines[0] }, &header)?;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error))?;
@@ -125,13 +125,15 @@ fn delimiter(header: &str) -> u8 {
 }
 
 /// Derives missing values.
-fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
-    let mut trace = Trace::default();
+fn derive(file: &str, raw: Vec<Raw>) -> Result<MeasuredTrace, Diagnostic> {
+    let mut trace = MeasuredTrace::default();
     let mut clock = Span::ZERO;
     let start = raw.first().and_then(|row| row.arrival).unwrap_or(Span::ZERO);
     for (index, row) in raw.iter().enumerate() {
         let arrival = match row.arrival {
-            Some(at) if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &Row| row.arrival) => {
+            Some(at)
+                if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &ReplayRow| row.arrival) =>
+            {
                 return Err(Diagnostic::at(file, row.line, "earlier than the previous row").key("arrival_ms"));
             }
             Some(at) => at - start,
@@ -144,7 +146,7 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<Trace, Diagnostic> {
         let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));
         let think = row.think.unwrap_or(next.saturating_sub(done));
         clock = done + think;
-        trace.rows.push(Row { op: row.op, lba: row.lba, sectors: row.sectors, arrival, think });
+        trace.rows.push(ReplayRow { op: row.op, lba: row.lba, sectors: row.sectors, arrival, think });
         trace.measured.push(row.measured);
         trace.lines.push(row.line);
     }

@@ -3,19 +3,19 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, commas};
-use super::format::Format;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, commas};
+use super::format::TraceFormat;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
-pub(super) struct Msr(pub Units);
+pub(super) struct Msr(pub TraceUnits);
 
 impl Parse for Msr {
     #[inline]
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let (words, count) = commas::<7>(line.text);
         if count != 7 {
-            return Err(line.values(count, Format::Msr.known().columns));
+            return Err(line.values(count, TraceFormat::Msr.known().columns));
         }
         let [stamp, host, disk, op, offset, size, response] = words;
         if line.number == 1 && stamp.eq_ignore_ascii_case(b"timestamp") {
@@ -37,7 +37,7 @@ impl Parse for Msr {
             _ => sink.devices.place(line, between(line.text, host, disk))?,
         };
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(Raw { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.put(RawEntry { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }
 }

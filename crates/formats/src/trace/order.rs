@@ -3,14 +3,14 @@
 
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::sink::Raw;
+use super::sink::RawEntry;
 use crate::diagnostic::Diagnostic;
 
 /// A window of requests.
-pub(super) struct Order {
+pub(super) struct ReorderWindow {
     most: usize,
     /// Requests in order.
-    queue: VecDeque<Raw>,
+    queue: VecDeque<RawEntry>,
     /// Late requests, which came after one with a later timestamp.
     late: BinaryHeap<Late>,
     /// Number of requests so far.
@@ -22,7 +22,7 @@ pub(super) struct Order {
 }
 
 /// The earliest is the greatest; among equals, the one that came first.
-struct Late(Raw, u64);
+struct Late(RawEntry, u64);
 
 impl Ord for Late {
     fn cmp(&self, other: &Late) -> std::cmp::Ordering {
@@ -44,10 +44,10 @@ impl PartialEq for Late {
 
 impl Eq for Late {}
 
-impl Order {
+impl ReorderWindow {
     /// A window of at most this many requests.
-    pub fn new(most: usize) -> Order {
-        Order { most, queue: VecDeque::new(), late: BinaryHeap::new(), came: 0, given: 0, reordered: 0 }
+    pub fn new(most: usize) -> ReorderWindow {
+        ReorderWindow { most, queue: VecDeque::new(), late: BinaryHeap::new(), came: 0, given: 0, reordered: 0 }
     }
 
     /// Whether it is full.
@@ -58,7 +58,7 @@ impl Order {
 
     /// Adds a request; an error if it is earlier than one already returned.
     #[inline]
-    pub fn add(&mut self, file: &str, raw: Raw) -> Result<(), Diagnostic> {
+    pub fn add(&mut self, file: &str, raw: RawEntry) -> Result<(), Diagnostic> {
         if self.queue.back().is_none_or(|last| last.at <= raw.at) && raw.at >= self.given {
             self.queue.push_back(raw);
             return Ok(());
@@ -73,7 +73,7 @@ impl Order {
     }
 
     #[cold]
-    fn too_late(&self, file: &str, raw: &Raw) -> Diagnostic {
+    fn too_late(&self, file: &str, raw: &RawEntry) -> Diagnostic {
         let by = (self.given - raw.at) as f64 / 1e9;
         let fault = format!("it is {by:.6} s earlier than a line more than {} requests before it", self.most);
         let expected = "a trace sorted by time, or a larger trace.window";
@@ -82,7 +82,7 @@ impl Order {
 
     /// Removes the earliest request.
     #[inline]
-    pub fn give(&mut self) -> Option<Raw> {
+    pub fn give(&mut self) -> Option<RawEntry> {
         let raw = match (self.late.peek(), self.queue.front()) {
             // Among equals, the one in the queue came first, as late ones came after a later one.
             (Some(late), Some(front)) if late.0.at < front.at => self.late.pop().map(|late| late.0),
@@ -98,12 +98,12 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn raw(at: u64, line: u64) -> Raw {
-        Raw { at, line, ..Raw::default() }
+    fn raw(at: u64, line: u64) -> RawEntry {
+        RawEntry { at, line, ..RawEntry::default() }
     }
 
     fn ordered(instants: &[u64], window: usize) -> Result<(Vec<(u64, u64)>, u64), String> {
-        let mut order = Order::new(window);
+        let mut order = ReorderWindow::new(window);
         let mut given = Vec::new();
         for (index, &at) in instants.iter().enumerate() {
             if order.is_full() {

@@ -11,7 +11,7 @@ use ruzstd::decoding::FrameDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 
 /// An input that can be sent to a thread.
-pub type Input = Box<dyn Read + Send>;
+pub type PackedInput = Box<dyn Read + Send>;
 
 /// The deepest nesting of compression and archives.
 const WITHIN: usize = 4;
@@ -58,15 +58,15 @@ impl Packing {
 }
 
 /// The decompressed input; the input itself if it is not compressed.
-pub fn unpacked(mut input: Input) -> io::Result<Input> {
+pub fn unpacked(mut input: PackedInput) -> io::Result<PackedInput> {
     for _ in 0..WITHIN {
         let mut head = Vec::with_capacity(HEAD);
         input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
         let packing = Packing::of(&head);
-        let whole: Input = Box::new(Cursor::new(head).chain(input));
+        let whole: PackedInput = Box::new(Cursor::new(head).chain(input));
         let Some(packing) = packing else { return Ok(whole) };
         let packed = BufReader::with_capacity(BUFFER, whole);
-        let inner: Input = match packing {
+        let inner: PackedInput = match packing {
             Packing::Gzip => Box::new(MultiGzDecoder::new(packed)),
             Packing::Zstd => Box::new(Frames::new(packed)),
             Packing::Xz => Box::new(XzReader::new_mem_limit(packed, true, XZ_KIB)),
@@ -79,7 +79,7 @@ pub fn unpacked(mut input: Input) -> io::Result<Input> {
 
 /// Marks errors of decompression.
 struct Unpacking {
-    inner: Input,
+    inner: PackedInput,
     packing: Packing,
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::sink::{Raw, Sink};
+use super::sink::{EntrySink, RawEntry};
 
 /// The most requests that wait for their completions; more are in flight on no device, unless events were lost.
 const MOST: usize = 1 << 16;
@@ -16,7 +16,7 @@ const LONGEST: u64 = 1 << 16;
 #[derive(Default)]
 pub(super) struct Pairing {
     /// In the order of issue, with the number of sectors that are not complete yet.
-    waiting: VecDeque<(Raw, u64)>,
+    waiting: VecDeque<(RawEntry, u64)>,
     /// The number of the first one.
     first: u64,
     /// Device, sector and number of each pending request.
@@ -25,7 +25,7 @@ pub(super) struct Pairing {
 
 impl Pairing {
     /// Adds a request.
-    pub fn issue(&mut self, raw: Raw, sink: &mut Sink) {
+    pub fn issue(&mut self, raw: RawEntry, sink: &mut EntrySink) {
         let number = self.first + self.waiting.len() as u64;
         if raw.sectors > 0 {
             self.places.insert((raw.device, raw.lba, number), ());
@@ -37,7 +37,7 @@ impl Pairing {
     }
 
     /// Completes sectors of a device.
-    pub fn complete(&mut self, device: u32, lba: u64, sectors: u64, at: u64, sink: &mut Sink) {
+    pub fn complete(&mut self, device: u32, lba: u64, sectors: u64, at: u64, sink: &mut EntrySink) {
         let end = lba.saturating_add(sectors);
         let from = (device, lba.saturating_sub(LONGEST), 0);
         let over: Vec<(u32, u64, u64)> = self.places.range(from..(device, end, 0)).map(|(place, ())| *place).collect();
@@ -57,13 +57,13 @@ impl Pairing {
     }
 
     /// Passes on the remaining requests at the end.
-    pub fn end(&mut self, sink: &mut Sink) {
+    pub fn end(&mut self, sink: &mut EntrySink) {
         while !self.waiting.is_empty() {
             self.give(sink);
         }
     }
 
-    fn give(&mut self, sink: &mut Sink) {
+    fn give(&mut self, sink: &mut EntrySink) {
         if let Some((raw, _)) = self.waiting.pop_front() {
             self.places.remove(&(raw.device, raw.lba, self.first));
             self.first += 1;
@@ -77,11 +77,11 @@ mod tests {
     use super::*;
 
     fn paired(events: &[(char, u64, u32, u64)]) -> Vec<(u64, Option<u64>)> {
-        let (mut pairing, mut sink) = (Pairing::default(), Sink::default());
+        let (mut pairing, mut sink) = (Pairing::default(), EntrySink::default());
         sink.devices.names.push("d".to_owned());
         for &(event, lba, sectors, at) in events {
             match event {
-                'Q' => pairing.issue(Raw { lba, sectors, at, ..Raw::default() }, &mut sink),
+                'Q' => pairing.issue(RawEntry { lba, sectors, at, ..RawEntry::default() }, &mut sink),
                 _ => pairing.complete(0, lba, sectors.into(), at, &mut sink),
             }
         }

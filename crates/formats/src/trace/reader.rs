@@ -6,18 +6,18 @@ use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use serde::Serialize;
 
-use super::format::{Format, Reading, Wait};
+use super::format::{TraceFormat, TraceReadOptions, WaitMeaning};
 use super::lines::Lines;
-use super::order::Order;
-use super::packed::Input;
-use super::sink::{Raw, Rows, Sink};
+use super::order::ReorderWindow;
+use super::packed::PackedInput;
+use super::sink::{EntrySink, RawEntry, Rows};
 use super::sniff::{self, HEAD};
 use super::{alibaba, biosnoop, blkparse, blktrace, disksim, iolog, msr, recorded, spc, tencent};
 use crate::diagnostic::Diagnostic;
 
 /// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct TraceEntry {
     /// Its time of issue, relative to the first request.
     pub at: Span,
     /// Its response time, if recorded.
@@ -26,7 +26,7 @@ pub struct Entry {
     pub op: Op,
     /// Whether it is a forced unit access.
     pub fua: bool,
-    /// The index of its device in [`Reader::devices`].
+    /// The index of its device in [`TraceReader::devices`].
     pub device: u32,
     /// First sector.
     pub lba: u64,
@@ -37,22 +37,22 @@ pub struct Entry {
 }
 
 /// A part of a trace: a name and its contents.
-pub type Part = (String, Input);
+pub type TracePart = (String, PackedInput);
 
 /// A trace being read, in the order of timestamps.
-pub struct Reader {
+pub struct TraceReader {
     file: String,
-    pub format: Format,
+    pub format: TraceFormat,
     rows: Box<dyn Rows + Send>,
-    sink: Sink,
-    order: Order,
+    sink: EntrySink,
+    order: ReorderWindow,
     /// The first timestamp, on the clock of the trace.
     base: Option<u64>,
     ended: bool,
 }
 
 /// Opens a trace: one part, or for blktrace one per processor.
-pub fn open(parts: Vec<Part>, reading: &Reading) -> Result<Reader, Diagnostic> {
+pub fn open(parts: Vec<TracePart>, reading: &TraceReadOptions) -> Result<TraceReader, Diagnostic> {
     let mut inputs = Vec::new();
     let mut format = reading.format;
     for (file, mut input) in parts {
@@ -66,38 +66,43 @@ pub fn open(parts: Vec<Part>, reading: &Reading) -> Result<Reader, Diagnostic> {
         inputs.push((file, Box::new(Cursor::new(head).chain(rest)) as Box<dyn BufRead + Send>));
     }
     let (file, format) =
-        (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(Format::Blktrace));
-    let (rows, sink) = (rows(format, inputs, reading), Sink { wanted: reading.device.clone(), ..Sink::default() });
-    Ok(Reader { file, format, rows, sink, order: Order::new(reading.window), base: None, ended: false })
+        (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(TraceFormat::Blktrace));
+    let (rows, sink) =
+        (rows(format, inputs, reading), EntrySink { wanted: reading.device.clone(), ..EntrySink::default() });
+    Ok(TraceReader { file, format, rows, sink, order: ReorderWindow::new(reading.window), base: None, ended: false })
 }
 
-fn rows(format: Format, mut inputs: Vec<(String, Box<dyn BufRead + Send>)>, reading: &Reading) -> Box<dyn Rows + Send> {
-    if format == Format::Blktrace {
+fn rows(
+    format: TraceFormat,
+    mut inputs: Vec<(String, Box<dyn BufRead + Send>)>,
+    reading: &TraceReadOptions,
+) -> Box<dyn Rows + Send> {
+    if format == TraceFormat::Blktrace {
         return Box::new(blktrace::Blktrace::new(inputs, reading.event));
     }
     let Some((file, input)) = inputs.pop() else { return Box::new(blktrace::Blktrace::new(Vec::new(), reading.event)) };
     let (file, units) = (&*file, reading.units(format));
     match format {
-        Format::Blktrace => unreachable!("it is no text"),
-        Format::Blkparse => Lines::boxed(file, input, blkparse::Blkparse::new(reading.event)),
-        Format::Msr => Lines::boxed(file, input, msr::Msr(units)),
-        Format::Spc => Lines::boxed(file, input, spc::Spc(units)),
-        Format::Disksim => Lines::boxed(file, input, disksim::Ascii(units)),
-        Format::Validation => Lines::boxed(file, input, disksim::Validation::new(units)),
-        Format::Iolog => {
-            let wait = reading.wait.unwrap_or(Wait::Absolute);
+        TraceFormat::Blktrace => unreachable!("it is no text"),
+        TraceFormat::Blkparse => Lines::boxed(file, input, blkparse::Blkparse::new(reading.event)),
+        TraceFormat::Msr => Lines::boxed(file, input, msr::Msr(units)),
+        TraceFormat::Spc => Lines::boxed(file, input, spc::Spc(units)),
+        TraceFormat::Disksim => Lines::boxed(file, input, disksim::DisksimAscii(units)),
+        TraceFormat::Validation => Lines::boxed(file, input, disksim::DisksimValidation::new(units)),
+        TraceFormat::Iolog => {
+            let wait = reading.wait.unwrap_or(WaitMeaning::Absolute);
             Lines::boxed(file, input, iolog::Iolog::new(units, wait, reading.placed.clone()))
         }
-        Format::Alibaba => Lines::boxed(file, input, alibaba::Alibaba(units)),
-        Format::Tencent => Lines::boxed(file, input, tencent::Tencent::new(units)),
-        Format::Biosnoop => Lines::boxed(file, input, biosnoop::Biosnoop::new(units)),
-        Format::Recording => Lines::boxed(file, input, recorded::Recorded),
+        TraceFormat::Alibaba => Lines::boxed(file, input, alibaba::Alibaba(units)),
+        TraceFormat::Tencent => Lines::boxed(file, input, tencent::Tencent::new(units)),
+        TraceFormat::Biosnoop => Lines::boxed(file, input, biosnoop::Biosnoop::new(units)),
+        TraceFormat::Recording => Lines::boxed(file, input, recorded::SessionRows),
     }
 }
 
 /// Statistics of a reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Met {
+pub struct ReaderCounts {
     /// Requests that were sorted into place.
     pub reordered: u64,
     /// Requests of other devices.
@@ -110,21 +115,21 @@ pub struct Met {
     pub cut: bool,
 }
 
-impl Reader {
+impl TraceReader {
     /// The names of the devices so far.
     pub fn devices(&self) -> &[String] {
         &self.sink.devices.names
     }
 
     /// The statistics so far.
-    pub fn met(&self) -> Met {
-        let Sink { elsewhere, passed_over, waits, .. } = self.sink;
-        Met { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
+    pub fn met(&self) -> ReaderCounts {
+        let EntrySink { elsewhere, passed_over, waits, .. } = self.sink;
+        ReaderCounts { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
     }
 
     /// The next request; `None` at the end.
     #[inline]
-    pub fn read(&mut self) -> Result<Option<Entry>, Diagnostic> {
+    pub fn read(&mut self) -> Result<Option<TraceEntry>, Diagnostic> {
         while !self.ended && !self.order.is_full() {
             match self.sink.ready.pop_front() {
                 Some(raw) => self.order.add(&self.file, raw)?,
@@ -133,8 +138,8 @@ impl Reader {
         }
         let Some(raw) = self.order.give() else { return Ok(None) };
         let base = *self.base.get_or_insert(raw.at);
-        let Raw { response, op, fua, device, lba, sectors, ragged, .. } = raw;
+        let RawEntry { response, op, fua, device, lba, sectors, ragged, .. } = raw;
         let (at, response) = (Span::from_nanos(raw.at - base), response.map(Span::from_nanos));
-        Ok(Some(Entry { at, response, op, fua, device, lba, sectors, ragged }))
+        Ok(Some(TraceEntry { at, response, op, fua, device, lba, sectors, ragged }))
     }
 }

@@ -1,15 +1,15 @@
 //! A recording of `seekwise serve --record`, read like any other trace: its requests without their tags. Orders to the
 //! disk (power, settings) are skipped and counted; [`crate::recording`] reads the complete recording.
 
-use super::fields::Line;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::TraceLine;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 
-pub(super) struct Recorded;
+pub(super) struct SessionRows;
 
-impl Parse for Recorded {
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+impl Parse for SessionRows {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let text = String::from_utf8_lossy(line.text);
         if text == recording::COLUMNS {
             return Ok(true);
@@ -22,7 +22,7 @@ impl Parse for Recorded {
         let device = sink.devices.place(line, b"disk")?;
         let (at, response) = (entry.at.nanos(), Some(entry.done.since(entry.at).nanos()));
         let (op, fua, lba, sectors) = (entry.op, entry.fua, entry.lba, entry.sectors);
-        sink.put(Raw { at, response, op, fua, device, lba, sectors, ragged: false, line: line.number });
+        sink.put(RawEntry { at, response, op, fua, device, lba, sectors, ragged: false, line: line.number });
         Ok(true)
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 
 use seekwise_model::block::Op;
 
-use super::fields::Line;
+use super::fields::TraceLine;
 use crate::diagnostic::Diagnostic;
 
 /// A request before sorting: times on the clock of the trace, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Raw {
+pub(super) struct RawEntry {
     pub at: u64,
     pub response: Option<u64>,
     pub op: Op,
@@ -21,10 +21,10 @@ pub(super) struct Raw {
     pub line: u64,
 }
 
-impl Default for Raw {
-    fn default() -> Raw {
+impl Default for RawEntry {
+    fn default() -> RawEntry {
         let (fua, ragged, op) = (false, false, Op::Read);
-        Raw { at: 0, response: None, op, fua, device: 0, lba: 0, sectors: 0, ragged, line: 0 }
+        RawEntry { at: 0, response: None, op, fua, device: 0, lba: 0, sectors: 0, ragged, line: 0 }
     }
 }
 
@@ -33,24 +33,24 @@ const DEVICES: usize = 1 << 17;
 
 /// Names of devices with their indices.
 #[derive(Default)]
-pub(super) struct Devices {
+pub(super) struct DeviceNames {
     pub names: Vec<String>,
     places: HashMap<Vec<u8>, u32>,
     /// The last device looked up, as most traces repeat the same one.
     last: (Vec<u8>, u32),
 }
 
-impl Devices {
+impl DeviceNames {
     /// The index of a device by its name.
     #[inline]
-    pub fn place(&mut self, line: &Line<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
+    pub fn place(&mut self, line: &TraceLine<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
         if self.last.0 == written && !self.names.is_empty() {
             return Ok(self.last.1);
         }
         self.look_up(line, written)
     }
 
-    fn look_up(&mut self, line: &Line<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
+    fn look_up(&mut self, line: &TraceLine<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
         let place = match self.places.get(written) {
             Some(&place) => place,
             None if self.names.len() == DEVICES => {
@@ -70,9 +70,9 @@ impl Devices {
 
 /// Collects what a format's reader has read.
 #[derive(Default)]
-pub(super) struct Sink {
-    pub ready: VecDeque<Raw>,
-    pub devices: Devices,
+pub(super) struct EntrySink {
+    pub ready: VecDeque<RawEntry>,
+    pub devices: DeviceNames,
     /// Only requests of this device are kept.
     pub wanted: Option<String>,
     pub elsewhere: u64,
@@ -82,9 +82,9 @@ pub(super) struct Sink {
     pub waits: u64,
 }
 
-impl Sink {
+impl EntrySink {
     #[inline]
-    pub fn put(&mut self, raw: Raw) {
+    pub fn put(&mut self, raw: RawEntry) {
         match &self.wanted {
             Some(wanted) if self.devices.names[raw.device as usize] != *wanted => self.elsewhere += 1,
             _ => self.ready.push_back(raw),
@@ -95,7 +95,7 @@ impl Sink {
 /// A format's reader.
 pub(super) trait Rows {
     /// Reads until there is at least one request; false at the end.
-    fn more(&mut self, sink: &mut Sink) -> Result<bool, Diagnostic>;
+    fn more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
     /// Whether the file does not end with a line end.
     fn is_cut(&self) -> bool {
         false
@@ -105,7 +105,7 @@ pub(super) trait Rows {
 /// A format with lines.
 pub(super) trait Parse {
     /// Parses a line, which is neither empty nor a comment. False: the rest is not part of the trace.
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic>;
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
     /// Called at the end.
-    fn end(&mut self, _: &mut Sink) {}
+    fn end(&mut self, _: &mut EntrySink) {}
 }

@@ -2,7 +2,7 @@
 //! enough, so that a mistake in the first line is reported as such, not as an unknown format.
 
 use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
-use super::format::{FORMATS, Format};
+use super::format::{FORMATS, TraceFormat};
 use super::{biosnoop, blktrace, iolog};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
@@ -15,9 +15,9 @@ const LINES: usize = 20;
 
 /// The result of the detection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recognised {
+pub enum FormatGuess {
     /// A trace.
-    As(Format),
+    As(TraceFormat),
     /// A trace that cannot be replayed, and why.
     Refused(String),
     /// An unknown format.
@@ -25,27 +25,27 @@ pub enum Recognised {
 }
 
 /// Detects the format from the beginning of a file.
-pub fn recognise(head: &[u8]) -> Recognised {
+pub fn recognise(head: &[u8]) -> FormatGuess {
     if blktrace::magic(head).is_some() {
-        return Recognised::As(Format::Blktrace);
+        return FormatGuess::As(TraceFormat::Blktrace);
     }
     if head.starts_with(b"BZh") {
         let why = "compressed with bzip2; expected gzip, zstd, xz, or plain text as from `bzcat FILE`";
-        return Recognised::Refused(why.to_owned());
+        return FormatGuess::Refused(why.to_owned());
     }
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     if head.starts_with(recording::HEAD.as_bytes()) {
-        return Recognised::As(Format::Recording);
+        return FormatGuess::As(TraceFormat::Recording);
     }
     if iolog::HEADS.iter().any(|known| head.starts_with(known)) {
-        return Recognised::As(Format::Iolog);
+        return FormatGuess::As(TraceFormat::Iolog);
     }
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty() && line[0] != b'#').collect();
     if let Some(found) = lines.iter().take(LINES).find_map(|line| shape(line)) {
-        return Recognised::As(found);
+        return FormatGuess::As(found);
     }
-    lines.iter().find_map(|line| head_of_table(line)).unwrap_or(Recognised::Not)
+    lines.iter().find_map(|line| head_of_table(line)).unwrap_or(FormatGuess::Not)
 }
 
 /// Whether this is the beginning of a log that fio 3.33 replays: version 2 or 3.
@@ -55,13 +55,13 @@ pub fn is_replayed(head: &[u8]) -> bool {
 }
 
 /// The format of a trace from its beginning, or an error.
-pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
+pub(super) fn format(file: &str, head: &[u8]) -> Result<TraceFormat, Diagnostic> {
     let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
     match recognise(head) {
-        Recognised::As(format) => Ok(format),
-        Recognised::Refused(why) => Err(Diagnostic::at(file, 0, why)),
-        Recognised::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "the file is empty").expected("a trace")),
-        Recognised::Not => {
+        FormatGuess::As(format) => Ok(format),
+        FormatGuess::Refused(why) => Err(Diagnostic::at(file, 0, why)),
+        FormatGuess::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "the file is empty").expected("a trace")),
+        FormatGuess::Not => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let fault = format!("`{}` does not start a trace of a known format", shown(first.trim_ascii()));
             Err(Diagnostic::at(file, 1, fault)
@@ -71,49 +71,53 @@ pub(super) fn format(file: &str, head: &[u8]) -> Result<Format, Diagnostic> {
 }
 
 /// The format that matches the shape of a line.
-fn shape(line: &[u8]) -> Option<Format> {
+fn shape(line: &[u8]) -> Option<TraceFormat> {
     let is_op = |word: &[u8]| matches!(word, b"r" | b"R" | b"w" | b"W");
     let is_time = |word: &[u8]| decimal(word, 1).is_some();
     let (words, count) = commas::<7>(line);
     let numbers = |places: &[usize]| places.iter().all(|&place| whole(words[place]).is_some());
     match count {
-        7 if [&b"read"[..], b"write"].iter().any(|op| words[3].eq_ignore_ascii_case(op)) => return Some(Format::Msr),
-        5.. if is_op(words[3]) && numbers(&[0, 1, 2]) && is_time(words[4]) => return Some(Format::Spc),
-        5 if is_op(words[1]) && numbers(&[0, 2, 3, 4]) => return Some(Format::Alibaba),
-        5 if matches!(words[3], b"0" | b"1") && numbers(&[0, 1, 2, 4]) => return Some(Format::Tencent),
-        3 if matches!(words[0], b"0" | b"1") && numbers(&[1, 2]) => return Some(Format::Iolog),
+        7 if [&b"read"[..], b"write"].iter().any(|op| words[3].eq_ignore_ascii_case(op)) => {
+            return Some(TraceFormat::Msr);
+        }
+        5.. if is_op(words[3]) && numbers(&[0, 1, 2]) && is_time(words[4]) => return Some(TraceFormat::Spc),
+        5 if is_op(words[1]) && numbers(&[0, 2, 3, 4]) => return Some(TraceFormat::Alibaba),
+        5 if matches!(words[3], b"0" | b"1") && numbers(&[0, 1, 2, 4]) => return Some(TraceFormat::Tencent),
+        3 if matches!(words[0], b"0" | b"1") && numbers(&[1, 2]) => return Some(TraceFormat::Iolog),
         _ => {}
     }
     let (words, count) = blanks::<7>(line);
     let numbers = |places: &[usize]| places.iter().all(|&place| whole(words[place]).is_some());
     match count {
         6 if matches!(words[0], b"R" | b"W") && words[1].iter().all(u8::is_ascii_alphabetic) && numbers(&[2, 3]) => {
-            Some(Format::Validation)
+            Some(TraceFormat::Validation)
         }
-        5..=6 if is_time(words[0]) && numbers(&[1, 2, 3]) && hexadecimal(words[4]).is_some() => Some(Format::Disksim),
+        5..=6 if is_time(words[0]) && numbers(&[1, 2, 3]) && hexadecimal(words[4]).is_some() => {
+            Some(TraceFormat::Disksim)
+        }
         7.. if commas::<2>(words[0]).1 == 2 && numbers(&[1, 2, 4]) && is_time(words[3]) => {
-            commas::<2>(words[0]).0.iter().all(|number| whole(number).is_some()).then_some(Format::Blkparse)
+            commas::<2>(words[0]).0.iter().all(|number| whole(number).is_some()).then_some(TraceFormat::Blkparse)
         }
         _ => None,
     }
 }
 
 /// The header of a table, which may follow a page of messages.
-fn head_of_table(line: &[u8]) -> Option<Recognised> {
+fn head_of_table(line: &[u8]) -> Option<FormatGuess> {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let has = |word: &[u8]| words.contains(&word);
     let begins = words.first()?;
     match () {
         () if begins.starts_with(b"TIME") && has(b"SECTOR") && has(b"BYTES") && biosnoop::has_disk(&words) => {
-            Some(Recognised::As(Format::Biosnoop))
+            Some(FormatGuess::As(TraceFormat::Biosnoop))
         }
         () if begins.starts_with(b"TIME") && has(b"DISK") && has(b"COMM") => {
             let why = "it has response times but no sector numbers, like the output of bpftrace's biosnoop";
-            Some(Recognised::Refused(format!("{why}; expected the output of bcc's biosnoop")))
+            Some(FormatGuess::Refused(format!("{why}; expected the output of bcc's biosnoop")))
         }
         () if has(b"BLOCK") && has(b"SIZE") && has(b"COMM") => {
             let why = "it has sector numbers but no timestamps, like the output of DTrace's iosnoop";
-            Some(Recognised::Refused(format!("{why}; expected a trace with timestamps")))
+            Some(FormatGuess::Refused(format!("{why}; expected a trace with timestamps")))
         }
         () => None,
     }
@@ -126,26 +130,26 @@ mod tests {
     #[test]
     fn each_format_is_told_by_a_line() {
         for (text, format) in [
-            ("128166372003061629,usr,0,Read,7014609920,24576,41286\n", Format::Msr),
-            ("0,20941264,8192,W,0.551706,Alpha/NT\n", Format::Spc),
-            (" 0 , 20941264 , 8192 , w , 0.551706\n", Format::Spc),
-            ("419,W,8792731648,16384,1577808144360767\n", Format::Alibaba),
-            ("1538323200,12910952,128,0,1063\n", Format::Tencent),
-            ("0, 4096, 512\n", Format::Iolog),
-            ("fio version 3 iolog\n", Format::Iolog),
-            ("0.000 5 170843704 56 1\n", Format::Disksim),
-            ("R Miss 564347 2 14095.370 13876.270\n", Format::Validation),
-            ("  8,16   5        1     0.000000000 18615  Q   R 1444645666 + 256 [java]\n", Format::Blkparse),
-            ("#Maj,Mn CPU\n259,0 3 1 0.000000000 1867 P N [x]\n", Format::Blkparse),
-            ("Tracing...\nTIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n", Format::Biosnoop),
-            ("# seekwise recording 1\n# x\n", Format::Recording),
-            ("a slip\n0,20941264,8192,W,0.551706\n", Format::Spc),
+            ("128166372003061629,usr,0,Read,7014609920,24576,41286\n", TraceFormat::Msr),
+            ("0,20941264,8192,W,0.551706,Alpha/NT\n", TraceFormat::Spc),
+            (" 0 , 20941264 , 8192 , w , 0.551706\n", TraceFormat::Spc),
+            ("419,W,8792731648,16384,1577808144360767\n", TraceFormat::Alibaba),
+            ("1538323200,12910952,128,0,1063\n", TraceFormat::Tencent),
+            ("0, 4096, 512\n", TraceFormat::Iolog),
+            ("fio version 3 iolog\n", TraceFormat::Iolog),
+            ("0.000 5 170843704 56 1\n", TraceFormat::Disksim),
+            ("R Miss 564347 2 14095.370 13876.270\n", TraceFormat::Validation),
+            ("  8,16   5        1     0.000000000 18615  Q   R 1444645666 + 256 [java]\n", TraceFormat::Blkparse),
+            ("#Maj,Mn CPU\n259,0 3 1 0.000000000 1867 P N [x]\n", TraceFormat::Blkparse),
+            ("Tracing...\nTIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)\n", TraceFormat::Biosnoop),
+            ("# seekwise recording 1\n# x\n", TraceFormat::Recording),
+            ("a slip\n0,20941264,8192,W,0.551706\n", TraceFormat::Spc),
         ] {
-            assert_eq!(recognise(text.as_bytes()), Recognised::As(format), "{text}");
+            assert_eq!(recognise(text.as_bytes()), FormatGuess::As(format), "{text}");
         }
         let seven = 0x6561_7407u32;
         for head in [seven.to_le_bytes(), seven.to_be_bytes()] {
-            assert_eq!(recognise(&head), Recognised::As(Format::Blktrace));
+            assert_eq!(recognise(&head), FormatGuess::As(TraceFormat::Blktrace));
         }
     }
 
@@ -161,14 +165,14 @@ mod tests {
             "1,2,3,4\n",
         ];
         for text in others {
-            assert_eq!(recognise(text.as_bytes()), Recognised::Not, "{text}");
+            assert_eq!(recognise(text.as_bytes()), FormatGuess::Not, "{text}");
         }
     }
 
     #[test]
     fn what_cannot_be_played_says_why() {
         let said = |text: &[u8]| match recognise(text) {
-            Recognised::Refused(why) => why,
+            FormatGuess::Refused(why) => why,
             other => format!("{other:?}"),
         };
         assert!(said(b"BZh91AY&SY").contains("`bzcat FILE`"));

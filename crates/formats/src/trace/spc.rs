@@ -4,19 +4,19 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, commas};
-use super::format::Format;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, commas};
+use super::format::TraceFormat;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
-pub(super) struct Spc(pub Units);
+pub(super) struct Spc(pub TraceUnits);
 
 impl Parse for Spc {
     #[inline]
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let (words, count) = commas::<5>(line.text);
         if count < 5 {
-            return Err(line.values(count, Format::Spc.known().columns));
+            return Err(line.values(count, TraceFormat::Spc.known().columns));
         }
         let [asu, lba, size, op, stamp] = words;
         line.whole("ASU", asu)?;
@@ -29,7 +29,7 @@ impl Parse for Spc {
         let at = line.time("Timestamp", stamp, self.0.time)?;
         let device = sink.devices.place(line, asu)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        sink.put(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }
 }

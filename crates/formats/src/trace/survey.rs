@@ -8,9 +8,9 @@ use seekwise_model::block::{Op, SECTOR};
 use seekwise_model::time::Span;
 
 use super::fields::{TIMES, name_of};
-use super::format::{Event, Format, Reading, Wait};
+use super::format::{KernelEvent, TraceFormat, TraceReadOptions, WaitMeaning};
 use super::iolog;
-use super::reader::{Entry, Met, Part, open};
+use super::reader::{ReaderCounts, TraceEntry, TracePart, open};
 use crate::diagnostic::Diagnostic;
 
 /// Sectors of a region, the unit in which addresses are remapped: 1 MiB, larger than nearly every request, so that
@@ -28,18 +28,18 @@ const TRIMMED: usize = 1 + (LONGEST as u64 / STRETCH) as usize;
 
 /// The contents of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survey {
-    pub format: Format,
+pub struct TraceSurvey {
+    pub format: TraceFormat,
     /// The meaning of `wait`, if the format has it.
-    pub wait: Option<Wait>,
+    pub wait: Option<WaitMeaning>,
     pub requests: u64,
     /// Of these: reads, writes, flushes, trims.
     pub reads: u64,
-    /// See [`Survey::reads`].
+    /// See [`TraceSurvey::reads`].
     pub writes: u64,
-    /// See [`Survey::reads`].
+    /// See [`TraceSurvey::reads`].
     pub flushes: u64,
-    /// See [`Survey::reads`].
+    /// See [`TraceSurvey::reads`].
     pub trims: u64,
     /// Bytes read and written.
     pub bytes: u64,
@@ -53,20 +53,20 @@ pub struct Survey {
     pub unaligned: u64,
     /// The median and largest size of reads and writes, in sectors; a median beyond 4 MiB may be up to twice too large.
     pub median: u32,
-    /// See [`Survey::median`].
+    /// See [`TraceSurvey::median`].
     pub largest: u32,
-    pub devices: Vec<Device>,
+    pub devices: Vec<TraceDevice>,
     /// A hash of all requests with their times; traces with equal hashes replay identically.
     pub hash: u64,
     /// Statistics of the reader.
-    pub met: Met,
+    pub met: ReaderCounts,
     /// Whether sizes and addresses suggest another unit.
-    pub looks: Looks,
+    pub looks: UnitClues,
 }
 
 /// A device of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Device {
+pub struct TraceDevice {
     pub name: String,
     /// Requests to it.
     pub requests: u64,
@@ -78,7 +78,7 @@ pub struct Device {
 
 /// Properties of all sizes and addresses in sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Looks {
+pub struct UnitClues {
     /// Every address and size is a multiple of 512, in the units of the file.
     pub multiples: bool,
     /// Every size is smaller than a sector.
@@ -120,27 +120,27 @@ impl Sizes {
 
 /// Reads a trace. `parts` opens it, once or twice; with `touched`, the touched regions are remembered.
 pub fn survey(
-    parts: &dyn Fn() -> Result<Vec<Part>, Diagnostic>,
-    reading: &Reading,
+    parts: &dyn Fn() -> Result<Vec<TracePart>, Diagnostic>,
+    reading: &TraceReadOptions,
     touched: bool,
-) -> Result<Survey, Diagnostic> {
+) -> Result<TraceSurvey, Diagnostic> {
     let found = read(parts()?, reading, touched);
     let goes_back = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::WAITS);
     match found {
         // Decreasing values cannot be times from the start.
         Err(fault) if reading.wait.is_none() && goes_back(&fault) => {
-            read(parts()?, &Reading { wait: Some(Wait::Relative), ..reading.clone() }, touched)
+            read(parts()?, &TraceReadOptions { wait: Some(WaitMeaning::Relative), ..reading.clone() }, touched)
         }
         found => found,
     }
 }
 
-fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Diagnostic> {
+fn read(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool) -> Result<TraceSurvey, Diagnostic> {
     let file = parts.first().map_or(String::new(), |part| part.0.clone());
     let mut reader = open(parts, reading)?;
     let units = reading.units(reader.format);
     applies(&file, reader.format, reading)?;
-    let mut survey = Survey::new(reader.format, reading);
+    let mut survey = TraceSurvey::new(reader.format, reading);
     let mut sizes = Sizes::new();
     let mut stretches: Vec<BTreeSet<u64>> = Vec::new();
     let mut remembered = 0;
@@ -148,7 +148,7 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
         survey.count(&entry, &mut sizes);
         let device = entry.device as usize;
         if survey.devices.len() <= device {
-            survey.devices.resize_with(device + 1, Device::default);
+            survey.devices.resize_with(device + 1, TraceDevice::default);
             stretches.resize_with(device + 1, BTreeSet::new);
         }
         let of = &mut survey.devices[device];
@@ -179,19 +179,25 @@ fn read(parts: Vec<Part>, reading: &Reading, touched: bool) -> Result<Survey, Di
 }
 
 /// Checks for keys that do not apply to the format.
-fn applies(file: &str, format: Format, reading: &Reading) -> Result<(), Diagnostic> {
+fn applies(file: &str, format: TraceFormat, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
     let fault = |key: &str, expected: &str| {
         let title = format.known().title;
         Err(Diagnostic::at(file, 0, format!("{title} has no such setting")).key(key).expected(expected))
     };
-    let kernel = matches!(format, Format::Blktrace | Format::Blkparse);
-    let fixed = kernel || format == Format::Recording;
+    let kernel = matches!(format, TraceFormat::Blktrace | TraceFormat::Blkparse);
+    let fixed = kernel || format == TraceFormat::Recording;
     match reading {
-        Reading { event: Event::Issued, .. } if !kernel => fault("trace.event", "it only with blktrace and blkparse"),
-        Reading { wait: Some(_), .. } if format != Format::Iolog => fault("trace.wait", "it only with fio's iolog"),
-        Reading { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time, which is fixed"),
-        Reading { address: Some(_), .. } if fixed => fault("trace.address", "no unit of address, which is fixed"),
-        Reading { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length, which is fixed"),
+        TraceReadOptions { event: KernelEvent::Issued, .. } if !kernel => {
+            fault("trace.event", "it only with blktrace and blkparse")
+        }
+        TraceReadOptions { wait: Some(_), .. } if format != TraceFormat::Iolog => {
+            fault("trace.wait", "it only with fio's iolog")
+        }
+        TraceReadOptions { time: Some(_), .. } if fixed => fault("trace.time", "no unit of time, which is fixed"),
+        TraceReadOptions { address: Some(_), .. } if fixed => {
+            fault("trace.address", "no unit of address, which is fixed")
+        }
+        TraceReadOptions { length: Some(_), .. } if fixed => fault("trace.length", "no unit of length, which is fixed"),
         _ => Ok(()),
     }
 }
@@ -209,15 +215,15 @@ fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
 }
 
-impl Survey {
+impl TraceSurvey {
     /// A line that identifies the trace.
     pub fn words(&self) -> String {
         format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.known().word, self.hash)
     }
 
-    fn new(format: Format, reading: &Reading) -> Survey {
-        let wait = (format == Format::Iolog).then(|| reading.wait.unwrap_or(Wait::Absolute));
-        Survey {
+    fn new(format: TraceFormat, reading: &TraceReadOptions) -> TraceSurvey {
+        let wait = (format == TraceFormat::Iolog).then(|| reading.wait.unwrap_or(WaitMeaning::Absolute));
+        TraceSurvey {
             format,
             wait,
             requests: 0,
@@ -234,14 +240,14 @@ impl Survey {
             largest: 0,
             devices: Vec::new(),
             hash: 0,
-            met: Met::default(),
-            looks: Looks { multiples: true, below: true },
+            met: ReaderCounts::default(),
+            looks: UnitClues { multiples: true, below: true },
         }
     }
 
     #[inline]
-    fn count(&mut self, entry: &Entry, sizes: &mut Sizes) {
-        let Entry { at, response, op, fua, device, lba, sectors, ragged } = *entry;
+    fn count(&mut self, entry: &TraceEntry, sizes: &mut Sizes) {
+        let TraceEntry { at, response, op, fua, device, lba, sectors, ragged } = *entry;
         self.requests += 1;
         let what = u64::from(sectors) << 32 | u64::from(device) << 4 | u64::from(fua) << 3 | op as u64;
         let response_ns = response.map_or(u64::MAX, Span::nanos);
@@ -278,7 +284,7 @@ impl Survey {
 
     /// Total sectors of all devices one after another, each aligned to a region.
     pub fn sectors(&self) -> u64 {
-        let whole = |device: &Device| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
+        let whole = |device: &TraceDevice| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
         match &self.devices[..] {
             [only] => only.sectors,
             several => several.iter().map(whole).fold(0, u64::saturating_add),
@@ -286,7 +292,7 @@ impl Survey {
     }
 
     /// An error if there is nothing to replay.
-    fn is_something(&self, file: &str, reading: &Reading, names: &[String]) -> Result<(), Diagnostic> {
+    fn is_something(&self, file: &str, reading: &TraceReadOptions, names: &[String]) -> Result<(), Diagnostic> {
         if self.requests > 0 {
             return Ok(());
         }
@@ -300,10 +306,10 @@ impl Survey {
                 let fault = fault.nearest_to(device, names.iter().map(String::as_str));
                 Err(fault.expected(format!("{}{more}", known.join(", "))))
             }
-            _ if matches!(self.format, Format::Blktrace | Format::Blkparse) && self.met.passed_over > 0 => {
+            _ if matches!(self.format, TraceFormat::Blktrace | TraceFormat::Blkparse) && self.met.passed_over > 0 => {
                 let (event, other) = match reading.event {
-                    Event::Queued => ('Q', "issued"),
-                    Event::Issued => ('D', "queued"),
+                    KernelEvent::Queued => ('Q', "issued"),
+                    KernelEvent::Issued => ('D', "queued"),
                 };
                 let why = format!("none of its {} records is an event {event} of a request", self.met.passed_over);
                 let fault = Diagnostic::at(file, 0, why).key("trace.event");
@@ -314,7 +320,7 @@ impl Survey {
     }
 
     /// An error if sizes and addresses suggest another unit.
-    fn units_fit(&self, file: &str, reading: &Reading, address: u64, length: u64) -> Result<(), Diagnostic> {
+    fn units_fit(&self, file: &str, reading: &TraceReadOptions, address: u64, length: u64) -> Result<(), Diagnostic> {
         let many = self.reads + self.writes >= MANY;
         let fault =
             |why: String, expected: String| Err(Diagnostic::at(file, 0, why).key("trace.length").expected(expected));
@@ -334,7 +340,7 @@ impl Survey {
     }
 
     /// An error if its timestamps suggest another unit; checked before a replay that uses them.
-    pub fn instants_fit(&self, file: &str, reading: &Reading) -> Result<(), Diagnostic> {
+    pub fn instants_fit(&self, file: &str, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
         if self.requests < 2 {
             return Ok(());
         }

@@ -4,40 +4,40 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{Line, Units, commas};
-use super::format::Format;
-use super::sink::{Parse, Raw, Sink};
+use super::fields::{TraceLine, TraceUnits, commas};
+use super::format::TraceFormat;
+use super::sink::{EntrySink, Parse, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// The most requests with one timestamp, which take 64 MB.
 const MOST: usize = 1 << 20;
 
 pub(super) struct Tencent {
-    units: Units,
+    units: TraceUnits,
     /// The requests of the current second.
-    second: Vec<Raw>,
+    second: Vec<RawEntry>,
 }
 
 impl Tencent {
-    pub fn new(units: Units) -> Tencent {
+    pub fn new(units: TraceUnits) -> Tencent {
         Tencent { units, second: Vec::new() }
     }
 
-    fn spread(&mut self, sink: &mut Sink) {
+    fn spread(&mut self, sink: &mut EntrySink) {
         let count = self.second.len() as u64;
         for (place, raw) in self.second.drain(..).enumerate() {
             let after = (u128::from(self.units.time) * place as u128 / u128::from(count)) as u64;
-            sink.put(Raw { at: raw.at.saturating_add(after), ..raw });
+            sink.put(RawEntry { at: raw.at.saturating_add(after), ..raw });
         }
     }
 }
 
 impl Parse for Tencent {
     #[inline]
-    fn line(&mut self, line: &Line<'_>, sink: &mut Sink) -> Result<bool, Diagnostic> {
+    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let (words, count) = commas::<5>(line.text);
         if count != 5 {
-            return Err(line.values(count, Format::Tencent.known().columns));
+            return Err(line.values(count, TraceFormat::Tencent.known().columns));
         }
         let [stamp, offset, size, op, volume] = words;
         if stamp.eq_ignore_ascii_case(b"timestamp") && line.number == 1 {
@@ -59,11 +59,21 @@ impl Parse for Tencent {
             return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with the same timestamp")));
         }
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
-        self.second.push(Raw { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
+        self.second.push(RawEntry {
+            at,
+            response: None,
+            op,
+            fua: false,
+            device,
+            lba,
+            sectors,
+            ragged,
+            line: line.number,
+        });
         Ok(true)
     }
 
-    fn end(&mut self, sink: &mut Sink) {
+    fn end(&mut self, sink: &mut EntrySink) {
         self.spread(sink);
     }
 }

@@ -5,8 +5,8 @@
 
 use seekwise_lab::outcome::Outcome;
 use seekwise_lab::report::{
-    Anatomy, Cell, Claim, Factor, Interval, Layer, Meaning, Movements, Platter, Provenance, Report, Requests, Setting,
-    Stretch, Verdict,
+    Anatomy, Provenance, Report, ReportCell, ReportClaim, ReportFactor, ReportInterval, ReportLayer, ReportMovements,
+    ReportPlatter, ReportRequests, ReportSetting, ReportStretch, ReportVerdict, VerdictMeaning,
 };
 use seekwise_lab::stats::response::Response;
 use seekwise_model::record::Part;
@@ -80,7 +80,7 @@ pub(crate) fn study() -> Report {
 /// A comparison: one setting, two sides.
 pub(crate) fn compare() -> Report {
     let (sides, patterns, depths) = (&SIDES[2..4], &PATTERNS[..1], &DEPTHS[2..]);
-    let cells: Vec<Cell> = sides.iter().map(|side| cell(side, &patterns[0], depths[0])).collect();
+    let cells: Vec<ReportCell> = sides.iter().map(|side| cell(side, &patterns[0], depths[0])).collect();
     let mut report = frame(cells, factors(sides, patterns, depths).into_iter().take(1).collect());
     report.cells.iter_mut().for_each(|cell| cell.levels.truncate(1));
     report.title = "NCQ off and on, File Server, depth 64".to_owned();
@@ -102,10 +102,12 @@ pub(crate) fn run() -> Report {
     report
 }
 
-fn frame(cells: Vec<Cell>, factors: Vec<Factor>) -> Report {
+fn frame(cells: Vec<ReportCell>, factors: Vec<ReportFactor>) -> Report {
     let runs = cells.len() as u64 * u64::from(RUNS);
-    let meaning =
-        |outcome: Outcome| Meaning { word: outcome.name().to_owned(), says: format!("what {} says", outcome.name()) };
+    let meaning = |outcome: Outcome| VerdictMeaning {
+        word: outcome.name().to_owned(),
+        says: format!("what {} says", outcome.name()),
+    };
     Report {
         version: "0.1.0".to_owned(),
         seed: 20_041_201,
@@ -133,7 +135,7 @@ fn frame(cells: Vec<Cell>, factors: Vec<Factor>) -> Report {
 }
 
 /// Reads that lie a golden section apart, each after the other: half a seek, half a revolution.
-fn stretch(cell: &str) -> Stretch {
+fn stretch(cell: &str) -> ReportStretch {
     let (count, cylinders, spt) = (60_u64, 10_000_u64, 800_u64);
     let places: Vec<u64> = (0..count).map(|place| place * 6180 % cylinders).collect();
     let before: Vec<u64> = [0].into_iter().chain(places.iter().copied()).collect();
@@ -141,15 +143,15 @@ fn stretch(cell: &str) -> Stretch {
     let due: Vec<i64> = (0..places.len()).map(|place| (0..place).map(|at| seek_us(at) + 4200).sum()).collect();
     let rows = 0..places.len();
     let narrow = |values: &[u64]| values.iter().map(|&value| value as u32).collect::<Vec<_>>();
-    Stretch {
+    ReportStretch {
         cell: cell.to_owned(),
         begin_ns: "5000000000".to_owned(),
         cylinders: cylinders as u32,
         heads: 2,
         sectors: cylinders * spt,
-        platters: vec![Platter { revolution_ns: 8_333_333, turned: 0.0 }],
+        platters: vec![ReportPlatter { revolution_ns: 8_333_333, turned: 0.0 }],
         parts: ["seek", "rotation", "transfer"].map(str::to_owned).to_vec(),
-        requests: Requests {
+        requests: ReportRequests {
             worker: vec![0; places.len()],
             op: vec!["read".to_owned(); places.len()],
             failed: Vec::new(),
@@ -158,7 +160,7 @@ fn stretch(cell: &str) -> Stretch {
             due_ns: due.iter().map(|us| us * 1000).collect(),
             parts_ns: rows.clone().map(|place| vec![seek_us(place) as u64 * 1000, 4_100_000, 100_000]).collect(),
         },
-        movements: Movements {
+        movements: ReportMovements {
             drive: vec![0; places.len()],
             errand: vec!["read".to_owned(); places.len()],
             from: narrow(&before[..places.len()]),
@@ -173,8 +175,8 @@ fn stretch(cell: &str) -> Stretch {
     }
 }
 
-fn factors(sides: &[Side], patterns: &[Pattern], depths: &[u32]) -> Vec<Factor> {
-    let factor = |name: &str, unit: Option<&str>, levels: Vec<String>| Factor {
+fn factors(sides: &[Side], patterns: &[Pattern], depths: &[u32]) -> Vec<ReportFactor> {
+    let factor = |name: &str, unit: Option<&str>, levels: Vec<String>| ReportFactor {
         name: name.to_owned(),
         unit: unit.map(str::to_owned),
         levels,
@@ -186,7 +188,7 @@ fn factors(sides: &[Side], patterns: &[Pattern], depths: &[u32]) -> Vec<Factor> 
     ]
 }
 
-fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
+fn cell(side: &Side, pattern: &Pattern, depth: u32) -> ReportCell {
     let service_ms = service(side, pattern, depth, (0.0, 0.0)).total();
     let iops = side.drives.min(f64::from(depth)) * 1e3 / service_ms;
     let mean = f64::from(depth) * 1e3 / iops;
@@ -209,7 +211,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> Cell {
     };
     let response = response(mean, spread);
     let apart = pattern.reads > 0.0 && pattern.reads < 1.0;
-    Cell {
+    ReportCell {
         arrivals: None,
         id: format!("{}/{}/{depth}", side.name, pattern.name),
         levels: vec![side.name.to_owned(), pattern.name.to_owned(), depth.to_string()],
@@ -251,8 +253,8 @@ fn service(side: &Side, pattern: &Pattern, depth: u32, (waiting, queued): (f64, 
     })
 }
 
-fn around(estimate: f64, half_width: f64) -> Interval {
-    Interval { estimate, low: estimate * (1.0 - half_width), high: estimate * (1.0 + half_width) }
+fn around(estimate: f64, half_width: f64) -> ReportInterval {
+    ReportInterval { estimate, low: estimate * (1.0 - half_width), high: estimate * (1.0 + half_width) }
 }
 
 /// Quantiles of a log-normal distribution: the normal quantiles of 0.9, 0.99, 0.999, 0.9999 and about 1 in 10^6.
@@ -288,7 +290,7 @@ fn normal(z: f64) -> f64 {
     if z > 0.0 { 1.0 - tail } else { tail }
 }
 
-fn study_verdicts(cells: &[Cell]) -> Vec<Verdict> {
+fn study_verdicts(cells: &[ReportCell]) -> Vec<ReportVerdict> {
     let index = |side: usize, pattern: usize, depth: usize| (side * PATTERNS.len() + pattern) * DEPTHS.len() + depth;
     let mut verdicts = Vec::new();
     for depth in [2, 1, 0] {
@@ -302,7 +304,7 @@ fn study_verdicts(cells: &[Cell]) -> Vec<Verdict> {
     verdicts
 }
 
-fn verdict(cells: &[Cell], factor: &str, (a, b): (usize, usize), condition: &str) -> Verdict {
+fn verdict(cells: &[ReportCell], factor: &str, (a, b): (usize, usize), condition: &str) -> ReportVerdict {
     let (a, b) = (&cells[a], &cells[b]);
     let ratio = around(b.iops.estimate / a.iops.estimate, 0.012);
     let change = (ratio.estimate - 1.0) * 100.0;
@@ -310,16 +312,16 @@ fn verdict(cells: &[Cell], factor: &str, (a, b): (usize, usize), condition: &str
         _ if condition.starts_with("sequential write") => {
             (Outcome::NotEnoughData, format!("{condition}: the runs cannot tell."))
         }
-        Interval { low, .. } if low > 1.02 => {
+        ReportInterval { low, .. } if low > 1.02 => {
             (Outcome::Faster, format!("{condition}: {change:.0} % more requests per second with NCQ."))
         }
-        Interval { high, .. } if high < 0.98 => {
+        ReportInterval { high, .. } if high < 0.98 => {
             (Outcome::Slower, format!("{condition}: {:.0} % fewer requests per second with NCQ.", -change))
         }
         _ => (Outcome::NoDifference, format!("{condition}: NCQ makes no difference within ± 2 %.")),
     };
     let open = outcome == Outcome::NotEnoughData;
-    Verdict {
+    ReportVerdict {
         headline,
         factor: factor.to_owned(),
         side_a: a.levels[0].clone(),
@@ -340,12 +342,12 @@ fn verdict(cells: &[Cell], factor: &str, (a, b): (usize, usize), condition: &str
         differs: vec!["controller.ncq".to_owned()],
         note: open.then(|| "14 more runs would narrow the interval to the margin.".to_owned()),
         better: "higher".to_owned(),
-        ..Verdict::default()
+        ..ReportVerdict::default()
     }
 }
 
-fn refused(cells: &[Cell], (a, b): (usize, usize)) -> Verdict {
-    Verdict {
+fn refused(cells: &[ReportCell], (a, b): (usize, usize)) -> ReportVerdict {
+    ReportVerdict {
         headline: "Old drive on Adaptec against new drive with NCQ: not credited to NCQ.".to_owned(),
         factor: "controller.ncq".to_owned(),
         side_a: cells[a].levels[0].clone(),
@@ -357,17 +359,17 @@ fn refused(cells: &[Cell], (a, b): (usize, usize)) -> Verdict {
         verdict: Outcome::Refused,
         differs: ["controller.ncq", "controller.model", "drive.model", "drive.cache.size"].map(str::to_owned).to_vec(),
         note: Some("The sides differ in four settings. Declare them as one bundle to compare them.".to_owned()),
-        ..Verdict::default()
+        ..ReportVerdict::default()
     }
 }
 
-fn stack() -> Vec<Layer> {
-    let layer = |role: &str, name: &str, settings: &[[&str; 3]]| Layer {
+fn stack() -> Vec<ReportLayer> {
+    let layer = |role: &str, name: &str, settings: &[[&str; 3]]| ReportLayer {
         role: role.to_owned(),
         name: name.to_owned(),
         settings: settings
             .iter()
-            .map(|&[key, value, source]| Setting {
+            .map(|&[key, value, source]| ReportSetting {
                 key: format!("{role}.{key}"),
                 value: value.to_owned(),
                 source: source.to_owned(),
@@ -406,7 +408,7 @@ fn stack() -> Vec<Layer> {
     ]
 }
 
-fn claims() -> Vec<Claim> {
+fn claims() -> Vec<ReportClaim> {
     let rows = [
         (
             "Q1",
@@ -442,7 +444,7 @@ fn claims() -> Vec<Claim> {
         ),
     ];
     rows.iter()
-        .map(|&(id, finding, condition, figure, reproduced, mechanism)| Claim {
+        .map(|&(id, finding, condition, figure, reproduced, mechanism)| ReportClaim {
             id: id.to_owned(),
             class: "queue".to_owned(),
             finding: finding.to_owned(),

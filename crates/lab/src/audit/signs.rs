@@ -5,7 +5,7 @@
 use std::f64::consts::TAU;
 
 use seekwise_model::time::Instant;
-use seekwise_run::audit::{Elsewhere, Timings};
+use seekwise_run::audit::{AuditTimings, TwoOverwrites};
 use serde::Serialize;
 
 use super::lattice::{self, HOLDS, TIGHT};
@@ -26,7 +26,7 @@ pub struct Signs {
 impl Signs {
     /// The signs of a disk with this period; `ends` selects the ends that keep to it at the first place, and at the
     /// other.
-    pub fn of(timings: &Timings, period_ms: f64, ends: fn(&Elsewhere) -> [Instant; 2]) -> Signs {
+    pub fn of(timings: &AuditTimings, period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> Signs {
         let mut reads: Vec<f64> = timings.reads.iter().map(|span| span.nanos() as f64 / 1e6).collect();
         if period_ms == 0.0 || reads.is_empty() {
             return Signs::default();
@@ -53,7 +53,7 @@ impl Signs {
 
 /// The angle of each place from the first: how well it is kept, on average, and how close all are to zero. It uses
 /// angles between neighbours, so that an error of the period does not accumulate.
-fn angles(elsewhere: &[Elsewhere], period_ms: f64, ends: fn(&Elsewhere) -> [Instant; 2]) -> (f64, f64) {
+fn angles(elsewhere: &[TwoOverwrites], period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> (f64, f64) {
     let places = elsewhere.iter().map(|it| it.place + 1).max().unwrap_or(0);
     let mut sums = vec![(0.0, 0.0, 0.0); places];
     for it in elsewhere {

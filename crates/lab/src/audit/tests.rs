@@ -3,9 +3,9 @@
 
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::audit::{Beside, Elsewhere, Overwrite, Round, Timings, Took};
+use seekwise_run::audit::{AuditInterval, AuditTimings, FlushUnderReads, Overwrite, Round, TwoOverwrites};
 
-use super::{Certainty, Judgement, Verdict, evidence, judge};
+use super::{AuditJudgement, AuditVerdict, Certainty, evidence, judge};
 
 /// A synthetic disk: from the instant of a write or flush to that of its answer, in nanoseconds.
 struct Rules<'a> {
@@ -20,15 +20,16 @@ struct Rules<'a> {
 }
 
 /// The audit of such a disk, as [`seekwise_run::audit::measure`] asks it.
-fn audited(rules: Rules<'_>) -> Judgement {
+fn audited(rules: Rules<'_>) -> AuditJudgement {
     judge(&timings(rules))
 }
 
-fn timings(rules: Rules<'_>) -> Timings {
+fn timings(rules: Rules<'_>) -> AuditTimings {
     let mut rng = Seed(11).stream("pauses");
     let (at, span) = (Instant::from_nanos, Span::from_nanos);
     let mut now = 5_000_000;
-    let mut timings = Timings { again: vec![span(100_000); 60], empty: vec![span(60_000); 40], ..Timings::default() };
+    let mut timings =
+        AuditTimings { again: vec![span(100_000); 60], empty: vec![span(60_000); 40], ..AuditTimings::default() };
     let [least, more] = rules.read;
     timings.reads = (0..60).map(|_| span(least + rng.below(more + 1))).collect();
     // At a place whose angle is this far behind the first's.
@@ -38,23 +39,23 @@ fn timings(rules: Rules<'_>) -> Timings {
         let written = (rules.write)(asked - behind) + behind;
         let flushed = (rules.flush)(written - behind) + behind;
         *now = flushed;
-        let write = Took { from: at(asked), to: at(written) };
-        Overwrite { pause: span(pause), write, flush: Took { from: at(written), to: at(flushed) } }
+        let write = AuditInterval { from: at(asked), to: at(written) };
+        Overwrite { pause: span(pause), write, flush: AuditInterval { from: at(written), to: at(flushed) } }
     };
     timings.overwrites = (0..120).map(|_| overwrite(&mut now, &mut rng, 0)).collect();
     let angles: Vec<u64> = (0..12).map(|_| rules.places.map_or(0, |turn| rng.below(turn))).collect();
     for (place, &behind) in angles.iter().enumerate().cycle().take(60) {
         let (first, other) = (overwrite(&mut now, &mut rng, 0), overwrite(&mut now, &mut rng, behind));
         let forced = [first.flush, other.flush];
-        timings.elsewhere.push(Elsewhere { place, first, other, forced });
+        timings.elsewhere.push(TwoOverwrites { place, first, other, forced });
     }
     for _ in 0..120 {
         let asked = now + rng.below(16_000_000);
         now = (rules.forced)(asked);
-        timings.forced.push(Took { from: at(asked), to: at(now) });
+        timings.forced.push(AuditInterval { from: at(asked), to: at(now) });
     }
     timings.rounds = vec![Round { writes: span(1_600_000), flush: span(rules.scattered_flush) }; 10];
-    timings.beside = vec![Beside { flush: span(30_000_000), slowest: span(40_000_000) }; 15];
+    timings.beside = vec![FlushUnderReads { flush: span(30_000_000), slowest: span(40_000_000) }; 15];
     timings
 }
 
@@ -83,7 +84,7 @@ fn an_honest_disk_is_found_through_noise() {
             scattered_flush: 90_000_000,
             places: Some(TURN),
         });
-        assert_eq!((said.verdict, said.certainty), (Verdict::Honest, certainty), "{noise}: {said:?}");
+        assert_eq!((said.verdict, said.certainty), (AuditVerdict::Honest, certainty), "{noise}: {said:?}");
         let found = said.revolution.unwrap();
         assert!(found.sold() == Some(7200.0) || noise > 2_000_000, "{found:?}");
     }
@@ -102,7 +103,7 @@ fn ends_at_two_angles_have_one_spindle() {
         scattered_flush: 90_000_000,
         places: Some(TURN),
     });
-    assert_eq!((said.verdict, said.revolution.unwrap().sold()), (Verdict::Honest, Some(7200.0)), "{said:?}");
+    assert_eq!((said.verdict, said.revolution.unwrap().sold()), (AuditVerdict::Honest, Some(7200.0)), "{said:?}");
 }
 
 /// One end in ten at any time: another program was at work.
@@ -118,7 +119,7 @@ fn neighbours_that_come_between_take_no_verdict_away() {
         scattered_flush: 90_000_000,
         places: Some(TURN),
     });
-    assert_eq!(said.verdict, Verdict::Honest, "{said:?}");
+    assert_eq!(said.verdict, AuditVerdict::Honest, "{said:?}");
     assert_eq!(said.revolution.unwrap().sold(), Some(7200.0));
 }
 
@@ -136,7 +137,7 @@ fn a_delay_of_one_length_is_no_spindle() {
         });
         assert_eq!(
             (said.verdict, said.certainty, said.revolution),
-            (Verdict::CannotTell, Certainty::Open, None),
+            (AuditVerdict::CannotTell, Certainty::Open, None),
             "{delay}"
         );
         assert!(said.why[0].contains("fit no revolution"), "{said:?}");
@@ -166,7 +167,7 @@ fn a_timer_is_no_spindle() {
         (10_000_000, disk, 320_000_000, "a timer has that period too"),
     ] {
         let said = said(tick, read, scattered);
-        assert_eq!((said.verdict, said.certainty), (Verdict::CannotTell, Certainty::Open), "{said:?}");
+        assert_eq!((said.verdict, said.certainty), (AuditVerdict::CannotTell, Certainty::Open), "{said:?}");
         assert!(said.why[1].contains(why), "{said:?}");
     }
     // 8.333 ms is no multiple of a timer's tick: a spindle, but none that reads like one. If the reads and waits of a
@@ -174,7 +175,7 @@ fn a_timer_is_no_spindle() {
     // log's.
     for (tick, read) in [(TURN, [90_000, 0]), (4_000_000, disk), (6_000_000, disk)] {
         let said = said(tick, read, 190_000_000);
-        assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Likely), "{said:?}");
+        assert_eq!((said.verdict, said.certainty), (AuditVerdict::Honest, Certainty::Likely), "{said:?}");
     }
 }
 
@@ -191,7 +192,7 @@ fn fifteen_thousand_a_minute_is_told_from_a_timer() {
         places: Some(4_000_000),
     });
     assert!(said.revolution.unwrap().may_be_a_tick());
-    assert_eq!((said.verdict, said.certainty), (Verdict::Honest, Certainty::Certain), "{said:?}");
+    assert_eq!((said.verdict, said.certainty), (AuditVerdict::Honest, Certainty::Certain), "{said:?}");
 }
 
 /// The more a period scatters, the larger its error, and the true period lies within it.
@@ -224,7 +225,10 @@ fn flash_with_a_slow_flush_is_no_spindle_either() {
         scattered_flush: 4_000_000,
         places: None,
     });
-    assert_eq!((said.verdict, said.certainty, said.revolution), (Verdict::ProtectedOrFlash, Certainty::Likely, None));
+    assert_eq!(
+        (said.verdict, said.certainty, said.revolution),
+        (AuditVerdict::ProtectedOrFlash, Certainty::Likely, None)
+    );
 }
 
 #[test]
@@ -237,9 +241,9 @@ fn a_flush_that_costs_less_than_a_command_does_not_reach_the_disk() {
         scattered_flush: 2_000,
         places: None,
     });
-    assert_eq!(judge(&rules).verdict, Verdict::CannotTell, "an empty flush reaches it");
+    assert_eq!(judge(&rules).verdict, AuditVerdict::CannotTell, "an empty flush reaches it");
     rules.empty = vec![Span::from_nanos(2_000); 40];
-    assert_eq!((judge(&rules).verdict, judge(&rules).certainty), (Verdict::FlushIgnored, Certainty::Likely));
+    assert_eq!((judge(&rules).verdict, judge(&rules).certainty), (AuditVerdict::FlushIgnored, Certainty::Likely));
 }
 
 #[test]
@@ -262,6 +266,6 @@ fn the_evidence_is_a_staircase() {
 
 #[test]
 fn nothing_measured_is_nothing_told() {
-    let said = judge(&Timings::default());
-    assert_eq!((said.verdict, said.revolution), (Verdict::CannotTell, None));
+    let said = judge(&AuditTimings::default());
+    assert_eq!((said.verdict, said.revolution), (AuditVerdict::CannotTell, None));
 }

@@ -1,7 +1,7 @@
 //! The modelled drive against its datasheet or measurements. A figure that the model does not meet is marked in the
 //! profile (`misses = "why"`); it is shown, and an unexpected agreement fails as well.
 
-use seekwise_formats::figure::Kind;
+use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use super::curves::sustained;
 
 /// A comparison.
 #[derive(Clone, Debug, Serialize)]
-pub struct Check {
+pub struct DatasheetCheck {
     pub what: &'static str,
     /// The figure of the real drive.
     pub expected: f64,
@@ -23,7 +23,7 @@ pub struct Check {
     /// As it should be: met, or missed as the profile says.
     pub ok: bool,
     /// The origin of the expected figure.
-    pub kind: Kind,
+    pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
     /// Why the model does not meet it.
@@ -41,7 +41,7 @@ const TURN: f64 = 0.015;
 pub const WRITES: &str = "sequential write over read";
 
 /// All comparisons that the drive's figures allow.
-pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
+pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
     let seek = mechanics.seek();
     let ms = |span: seekwise_model::time::Span| span.nanos() as f64 / 1e6;
@@ -69,7 +69,7 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
         ("rate, outermost zone", "checks.outer_mb_s", read(outer), RATE),
         ("rate, innermost zone", "checks.inner_mb_s", read(inner), RATE),
     ];
-    let mut checks: Vec<Check> = compared
+    let mut checks: Vec<DatasheetCheck> = compared
         .into_iter()
         .filter_map(|(what, key, found, tolerance)| compare(drive, what, key, found, tolerance))
         .collect();
@@ -78,11 +78,11 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<Check> {
     checks
 }
 
-fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, tolerance: f64) -> Option<Check> {
+fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, tolerance: f64) -> Option<DatasheetCheck> {
     let figure = drive.figure(key)?;
     let expected = drive.number(key)?;
     let met = (found - expected).abs() <= tolerance * expected;
-    Some(Check {
+    Some(DatasheetCheck {
         what,
         expected,
         found,
@@ -96,16 +96,16 @@ fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, toleran
 }
 
 /// A skew that the arm cannot keep up with would cost a revolution a track.
-fn no_lost_revolution(read: f64, write: f64) -> Check {
+fn no_lost_revolution(read: f64, write: f64) -> DatasheetCheck {
     let found = write / read;
-    Check {
+    DatasheetCheck {
         what: WRITES,
         expected: 1.0,
         found,
         unit: "",
         tolerance: 0.001,
         ok: (found - 1.0).abs() <= 0.001,
-        kind: Kind::Inferred,
+        kind: FigureOrigin::Inferred,
         source: "a drive's skew covers its write settle".to_owned(),
         misses: None,
     }

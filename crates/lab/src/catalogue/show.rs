@@ -2,19 +2,19 @@
 //! here.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::{Kind, Value, ZoneRow};
+use seekwise_formats::figure::{FigureOrigin, FigureValue, ZoneRow};
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::SECTOR;
 use serde::Serialize;
 
-use super::check::{Check, checks};
+use super::check::{DatasheetCheck, checks};
 use super::curves::{Curves, curves, sustained};
 use super::{load, names};
 use crate::plot::Picture;
 
 /// A line of the list.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub struct DriveSummary {
     /// Name in the catalogue.
     pub name: String,
     /// Maker and model.
@@ -42,36 +42,36 @@ pub struct Summary {
 
 /// A figure of a drive.
 #[derive(Clone, Debug, Serialize)]
-pub struct Shown {
+pub struct SheetFigure {
     /// Dotted key, as `--set` takes it.
     pub key: String,
     /// As text.
     pub value: String,
     pub unit: &'static str,
     /// Its origin.
-    pub kind: Kind,
+    pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
 }
 
 /// A drive in full.
 #[derive(Clone, Debug, Serialize)]
-pub struct Sheet {
+pub struct DriveSheet {
     /// Its line of the list.
     #[serde(flatten)]
-    pub summary: Summary,
-    pub figures: Vec<Shown>,
+    pub summary: DriveSummary,
+    pub figures: Vec<SheetFigure>,
     /// Comparisons with datasheet and measurement.
-    pub checks: Vec<Check>,
+    pub checks: Vec<DatasheetCheck>,
     pub curves: Curves,
 }
 
 /// A drive in full.
-pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
+pub fn sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
     let (first, end) = geometry.zone_spans().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
-    let summary = Summary {
+    let summary = DriveSummary {
         name: drive.name.clone(),
         title: drive.title.clone(),
         year: drive.year,
@@ -86,7 +86,7 @@ pub fn sheet(drive: &DriveFile) -> Result<Sheet, Vec<Diagnostic>> {
         outer_mb_s: sustained(&profile, first, end, false),
     };
     let figures = drive.figures().filter(|figure| !figure.key.starts_with("checks."));
-    Ok(Sheet {
+    Ok(DriveSheet {
         summary,
         figures: figures.map(shown).collect(),
         checks: checks(drive, &profile),
@@ -101,15 +101,15 @@ fn mean_track(row: &ZoneRow) -> u32 {
     all.iter().sum::<u32>() / all.len().max(1) as u32
 }
 
-fn shown(figure: &seekwise_formats::figure::Figure) -> Shown {
+fn shown(figure: &seekwise_formats::figure::Figure) -> SheetFigure {
     let value = match &figure.value {
-        Value::Zones(rows) => {
+        FigureValue::Zones(rows) => {
             let (outer, inner) = (rows.first().map_or(0, mean_track), rows.last().map_or(0, mean_track));
             format!("{} zones, {outer} to {inner} sectors a track", rows.len())
         }
         value => value.to_string(),
     };
-    Shown {
+    SheetFigure {
         key: format!("drive.{}", figure.key),
         value,
         unit: figure.unit,
@@ -119,18 +119,18 @@ fn shown(figure: &seekwise_formats::figure::Figure) -> Shown {
 }
 
 /// The built-in drives, one line each.
-pub fn summaries() -> Result<Vec<Summary>, Vec<Diagnostic>> {
+pub fn summaries() -> Result<Vec<DriveSummary>, Vec<Diagnostic>> {
     let summary = |name| Ok(sheet(&load(name)?)?.summary);
     names().map(summary).collect()
 }
 
 /// The seek curve as a picture.
-pub fn seek_picture(sheet: &Sheet) -> Picture<'_> {
+pub fn seek_picture(sheet: &DriveSheet) -> Picture<'_> {
     Picture { title: "Seek time", x: "distance (cylinders)", y: "read seek (ms)", points: &sheet.curves.seek }
 }
 
 /// The transfer curve as a picture.
-pub fn rate_picture(sheet: &Sheet) -> Picture<'_> {
+pub fn rate_picture(sheet: &DriveSheet) -> Picture<'_> {
     Picture { title: "Sustained rate", x: "position (GB)", y: "rate (MB/s)", points: &sheet.curves.rate }
 }
 

@@ -11,7 +11,7 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
-use self::layout::{Layout, Rates};
+use self::layout::{SketchLayout, SustainedRates};
 use super::check::{WRITES, checks};
 use super::{load, names, text};
 use crate::rewriting::{drop_uncited, put};
@@ -91,7 +91,7 @@ pub fn nearest(given: &Datasheet) -> Option<&'static str> {
         Some(
             far(given.capacity.map(|bytes| bytes as f64), bytes, 0.5)
                 + far(given.rpm, drive.number("mechanics.rpm")?, 3.0)
-                + far(given.outer, Rates::made(&drive).ok()?.outer, 1.0)
+                + far(given.outer, SustainedRates::made(&drive).ok()?.outer, 1.0)
                 + far(given.seek, seek, 1.0),
         )
     };
@@ -143,14 +143,14 @@ fn at_skew(
 ) -> Result<(String, DriveFile, bool), String> {
     // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second
     // corrects that.
-    let first = Rates::of(base, given)?;
+    let first = SustainedRates::of(base, given)?;
     let made = parsed(name, &Sketch::new(like, base, given, &first, skew)?.text(name)?)?;
     let sketch = Sketch::new(like, base, given, &first.nearer(&made, given)?, skew)?;
     let expected = sketch.layout.outer_rate();
     let text = sketch.text(name)?;
     let drive = parsed(name, &text)?;
     let profile = drive.profile().map_err(|errors| faults(&errors))?;
-    let late = Rates::made(&drive)?.outer < LATE * expected;
+    let late = SustainedRates::made(&drive)?.outer < LATE * expected;
     let lost = checks(&drive, &profile).iter().any(|check| check.what == WRITES && !check.ok);
     Ok((text, drive, late || lost))
 }
@@ -168,7 +168,7 @@ struct Sketch<'a> {
     like: &'a str,
     base: &'a DriveFile,
     given: &'a Datasheet,
-    layout: Layout,
+    layout: SketchLayout,
     /// How many times as wide as the other drive's its skews are in time.
     skew: f64,
     document: DocumentMut,
@@ -179,12 +179,12 @@ impl<'a> Sketch<'a> {
         like: &'a str,
         base: &'a DriveFile,
         given: &'a Datasheet,
-        aim: &Rates,
+        aim: &SustainedRates,
         skew: f64,
     ) -> Result<Sketch<'a>, String> {
         let document: DocumentMut =
             text(like).unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-        Ok(Sketch { like, base, given, layout: Layout::of(base, given, aim, skew)?, skew, document })
+        Ok(Sketch { like, base, given, layout: SketchLayout::of(base, given, aim, skew)?, skew, document })
     }
 
     /// The whole profile as text.
@@ -309,7 +309,7 @@ impl<'a> Sketch<'a> {
             table.into_iter().for_each(|table| drop(table.remove("write_rate_mb_s")));
             self.set("link.rate_mb_s", plain(*rate), "inferred", &format!("{why}: what carries the outermost zone"));
         }
-        let (track, was) = (self.layout.longest() as f64 / 2.0, Layout::track(self.base) / 2.0);
+        let (track, was) = (self.layout.longest() as f64 / 2.0, SketchLayout::track(self.base) / 2.0);
         let most = (kib / track).floor().max(1.0);
         if segments > most && kib / segments >= was {
             let why = format!("as many as hold a track of {track:.0} KiB each; {segments} on {}", self.like);
@@ -443,7 +443,7 @@ mod tests {
             // What was given is the datasheet's; all else is inferred.
             let stated: Vec<&str> = drive
                 .figures()
-                .filter(|figure| figure.kind == seekwise_formats::figure::Kind::Datasheet)
+                .filter(|figure| figure.kind == seekwise_formats::figure::FigureOrigin::Datasheet)
                 .map(|figure| figure.key)
                 .collect();
             assert_eq!(
@@ -467,7 +467,7 @@ mod tests {
     fn a_drive_takes_any_figure_by_itself() {
         for like in ["caviar-wd400jb", "raptor-wd740gd", "cheetah-15k.4", "atlas-10k-v-300", "exos-x18"] {
             let base = load(like).unwrap();
-            let were = Rates::made(&base).unwrap();
+            let were = SustainedRates::made(&base).unwrap();
             let number = |key: &str| base.number(key).unwrap();
             let seek = base.profile().unwrap().mechanics.seek().mean().nanos() as f64 / 1e6;
             let none = Datasheet::default();

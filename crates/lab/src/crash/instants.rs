@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use seekwise_model::block::{LandingKind, Op, Status};
-use seekwise_model::history::{Event, History};
+use seekwise_model::history::{History, HistoryEvent};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The reason for an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
+pub enum InstantReason {
     /// A flush has just completed.
     Flushed,
     /// A flush is about to complete.
@@ -22,14 +22,14 @@ pub enum Why {
     Drawn,
 }
 
-impl Why {
+impl InstantReason {
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Why::Flushed => "a flush has completed",
-            Why::Unflushed => "a flush is about to complete",
-            Why::Landed => "a write has reached the medium",
-            Why::Drawn => "anywhere",
+            InstantReason::Flushed => "a flush has completed",
+            InstantReason::Unflushed => "a flush is about to complete",
+            InstantReason::Landed => "a write has reached the medium",
+            InstantReason::Drawn => "anywhere",
         }
     }
 }
@@ -37,17 +37,19 @@ impl Why {
 /// `n` different instants in `span`, in order: half of them on both sides of the ends of flushes (all, if there are so
 /// few), a quarter where writes reach the medium, the rest drawn evenly. If there are too many, the seed's stream `cut`
 /// selects. Fewer only if the span has fewer nanoseconds.
-pub fn choose(history: &History, span: (Instant, Instant), n: usize, seed: Seed) -> Vec<(Instant, Why)> {
+pub fn choose(history: &History, span: (Instant, Instant), n: usize, seed: Seed) -> Vec<(Instant, InstantReason)> {
     let mut chance = seed.stream("cut");
     let inside = |at: &Instant| span.0 <= *at && *at <= span.1;
     let (mut flushes, mut landings) = (Vec::new(), Vec::new());
     for event in &history.events {
         match event {
-            Event::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
-                flushes.push((before(over.finished), Why::Unflushed));
-                flushes.push((over.finished, Why::Flushed));
+            HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
+                flushes.push((before(over.finished), InstantReason::Unflushed));
+                flushes.push((over.finished, InstantReason::Flushed));
             }
-            Event::Landed(landing) if landing.kind == LandingKind::Landed => landings.push((landing.to, Why::Landed)),
+            HistoryEvent::Landed(landing) if landing.kind == LandingKind::Landed => {
+                landings.push((landing.to, InstantReason::Landed))
+            }
             _ => {}
         }
     }
@@ -61,13 +63,18 @@ pub fn choose(history: &History, span: (Instant, Instant), n: usize, seed: Seed)
     let length = span.1.since(span.0).nanos().saturating_add(1);
     let all = (n as u64).min(length) as usize;
     while chosen.len() < all {
-        chosen.entry(span.0 + Span::from_nanos(chance.below(length))).or_insert(Why::Drawn);
+        chosen.entry(span.0 + Span::from_nanos(chance.below(length))).or_insert(InstantReason::Drawn);
     }
     chosen.into_iter().collect()
 }
 
 /// Moves some of `from` to `to`, until there are `most` or none is left.
-fn draw(from: &mut Vec<(Instant, Why)>, most: usize, to: &mut BTreeMap<Instant, Why>, chance: &mut Rng) {
+fn draw(
+    from: &mut Vec<(Instant, InstantReason)>,
+    most: usize,
+    to: &mut BTreeMap<Instant, InstantReason>,
+    chance: &mut Rng,
+) {
     while to.len() < most && !from.is_empty() {
         let (at, why) = from.swap_remove(chance.below(from.len() as u64) as usize);
         to.entry(at).or_insert(why);

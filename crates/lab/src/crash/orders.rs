@@ -8,14 +8,14 @@
 use seekwise_model::rng::Rng;
 use seekwise_model::time::Instant;
 
-use seekwise_model::durability::image::Lost;
-use seekwise_model::durability::writes::{Write, Writes};
+use seekwise_model::durability::image::LostWrite;
+use seekwise_model::durability::writes::{SessionWrite, SessionWrites};
 
 /// Draws selection `number` of what a cut at `at` loses; physical sectors have `unit` sectors. The first loses
 /// everything that may be lost, the second only one write, the third all but one; the others draw how likely a write is
 /// to be lost, and which are.
-pub fn draw(writes: &Writes, at: Instant, number: u32, unit: u64, chance: &mut Rng) -> Vec<Lost> {
-    let open: Vec<&Write> = writes.open(at).collect();
+pub fn draw(writes: &SessionWrites, at: Instant, number: u32, unit: u64, chance: &mut Rng) -> Vec<LostWrite> {
+    let open: Vec<&SessionWrite> = writes.open(at).collect();
     if open.is_empty() {
         return Vec::new();
     }
@@ -38,12 +38,12 @@ pub fn draw(writes: &Writes, at: Instant, number: u32, unit: u64, chance: &mut R
     lost
 }
 
-fn whole(write: &Write) -> Lost {
-    Lost { write: *write, parts: vec![write.run] }
+fn whole(write: &SessionWrite) -> LostWrite {
+    LostWrite { write: *write, parts: vec![write.run] }
 }
 
 /// Loses one side of a physical sector's edge within the write, if there is one.
-fn halved(write: &Write, unit: u64, chance: &mut Rng) -> Lost {
+fn halved(write: &SessionWrite, unit: u64, chance: &mut Rng) -> LostWrite {
     let (from, end) = write.run;
     let (first, last) = (from / unit + 1, (end - 1) / unit);
     if first > last {
@@ -51,5 +51,5 @@ fn halved(write: &Write, unit: u64, chance: &mut Rng) -> Lost {
     }
     let edge = (first + chance.below(last - first + 1)) * unit;
     let part = if chance.percent(50) { (from, edge) } else { (edge, end) };
-    Lost { write: *write, parts: vec![part] }
+    LostWrite { write: *write, parts: vec![part] }
 }

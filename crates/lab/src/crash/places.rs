@@ -1,10 +1,10 @@
 //! The purpose of lost writes in words of the file system above. It does not know whether they were promised.
 
-use seekwise_formats::ext4::{Layout, Read};
+use seekwise_formats::ext4::{Ext4BlockMap, MediumReader};
 use seekwise_model::block::SECTOR;
 use seekwise_model::history::History;
 
-use seekwise_model::durability::image::Lost;
+use seekwise_model::durability::image::LostWrite;
 
 /// The unit in bytes: a block of a file system.
 const BLOCK: u64 = 4096;
@@ -13,7 +13,7 @@ const BLOCK: u64 = 4096;
 const MOST: usize = 3;
 
 /// The purpose of the lost parts of a write.
-pub fn words(layout: &Layout, lost: &Lost, history: &History, read: &Read<'_>) -> String {
+pub fn words(layout: &Ext4BlockMap, lost: &LostWrite, history: &History, read: &MediumReader<'_>) -> String {
     let (mut named, mut kinds): (Vec<String>, Vec<String>) = Default::default();
     for &(from, end) in &lost.parts {
         for at in (from..end).step_by((BLOCK / SECTOR) as usize) {

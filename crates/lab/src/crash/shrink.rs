@@ -7,7 +7,7 @@ pub fn fewest<T: Clone, E>(
     all: &[T],
     most: usize,
     mut fails: impl FnMut(&[T]) -> Result<bool, E>,
-) -> Result<Fewest<T>, E> {
+) -> Result<MinimalSet<T>, E> {
     let (mut left, mut parts, mut trials) = (all.to_vec(), 2, 0);
     while left.len() > 1 {
         let size = left.len().div_ceil(parts);
@@ -22,7 +22,7 @@ pub fn fewest<T: Clone, E>(
         let mut found = None;
         for (candidate, is_chunk) in candidates {
             if trials == most {
-                return Ok(Fewest { left, trials, complete: false });
+                return Ok(MinimalSet { left, trials, complete: false });
             }
             trials += 1;
             if fails(&candidate)? {
@@ -37,12 +37,12 @@ pub fn fewest<T: Clone, E>(
             None => parts = (parts * 2).min(left.len()),
         }
     }
-    Ok(Fewest { left, trials, complete: true })
+    Ok(MinimalSet { left, trials, complete: true })
 }
 
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fewest<T> {
+pub struct MinimalSet<T> {
     /// What is left.
     pub left: Vec<T>,
     /// Trials used.
@@ -55,7 +55,7 @@ pub struct Fewest<T> {
 mod tests {
     use super::*;
 
-    fn of(all: &[u32], most: usize, fails: impl Fn(&[u32]) -> bool) -> Fewest<u32> {
+    fn of(all: &[u32], most: usize, fails: impl Fn(&[u32]) -> bool) -> MinimalSet<u32> {
         assert!(fails(all));
         let found = fewest(all, most, |part| Ok::<bool, ()>(fails(part))).unwrap();
         assert!(fails(&found.left));

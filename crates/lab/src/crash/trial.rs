@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seekwise_model::durability::image::{Image, Lost, after_cuts};
-use seekwise_model::durability::loss::{Class, Cut};
-use seekwise_model::durability::terms::Terms;
-use seekwise_model::durability::view::Plan;
-use seekwise_model::durability::writes::Writes;
+use seekwise_model::durability::image::{LostWrite, MediumImage, after_cuts};
+use seekwise_model::durability::loss::{CutLoss, WriteClass};
+use seekwise_model::durability::terms::DriveTerms;
+use seekwise_model::durability::view::CutArray;
+use seekwise_model::durability::writes::SessionWrites;
 use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
-use super::instants::{Why, choose};
+use super::instants::{InstantReason, choose};
 use super::orders;
-use super::shrink::{Fewest, fewest};
-use super::verdict::{Checked, Finding, Verdict};
-use crate::cut::blame::{Blamed, blamed};
+use super::shrink::{MinimalSet, fewest};
+use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
+use crate::cut::blame::{BlamedLevel, blamed};
 
 /// The settings of the trials.
 #[derive(Clone, Copy, Debug)]
-pub struct Trials {
+pub struct TrialOptions {
     pub cuts: usize,
     /// Other orders of each.
     pub orders: u32,
@@ -37,11 +37,11 @@ pub struct Trials {
 
 /// The origin of a medium to check.
 #[derive(Clone, Copy, Debug)]
-pub struct Case {
+pub struct CrashCase {
     /// When the power failed.
     pub at: Instant,
     /// The reason for that instant.
-    pub why: Why,
+    pub why: InstantReason,
     /// Which other order it is; `None` for what the disk would have left.
     pub order: Option<u32>,
     /// How many promises had been made by then.
@@ -50,64 +50,64 @@ pub struct Case {
 
 /// A case that was checked, or that equals one that was.
 #[derive(Clone, Debug)]
-pub struct Tried {
-    pub case: Case,
+pub struct CrashTrial {
+    pub case: CrashCase,
     /// The index of its medium among all different ones.
     pub state: usize,
-    pub finding: Finding,
+    pub finding: CrashFinding,
     /// The verdict on the same medium with earlier content in place of unreadable sectors; only for bad cases with such
     /// sectors.
-    pub readable: Option<Verdict>,
+    pub readable: Option<CrashVerdict>,
 }
 
-impl Tried {
+impl CrashTrial {
     /// True if a promise was broken, and not because of an unreadable sector.
     pub fn is_bad(&self) -> bool {
-        self.finding.verdict.is_bad() && self.readable.is_none_or(Verdict::is_bad)
+        self.finding.verdict.is_bad() && self.readable.is_none_or(CrashVerdict::is_bad)
     }
 }
 
 /// All results.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CrashResults {
     /// Every case, in order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<CrashTrial>,
     /// Media that were checked.
     pub checked: usize,
     /// Cuts at which a write was lost that the disk had promised.
     pub disk_broke: u64,
     /// The levels of the stack at fault, and their settings.
-    pub broken_by: Vec<Blamed>,
+    pub broken_by: Vec<BlamedLevel>,
     /// Writes of the session.
-    pub writes: Writes,
+    pub writes: SessionWrites,
     /// By bad verdict: the first medium with it.
-    pub first: BTreeMap<Verdict, (usize, Image)>,
+    pub first: BTreeMap<CrashVerdict, (usize, MediumImage)>,
 }
 
 /// A check of a medium: by worker, with the promises so far.
-pub type Check<'a> = dyn Fn(usize, &Image, &[&str]) -> io::Result<Checked> + Sync + 'a;
+pub type MediumCheck<'a> = dyn Fn(usize, &MediumImage, &[&str]) -> io::Result<CheckOutput> + Sync + 'a;
 
 /// A case on its way, with its medium and the index of that among all different ones.
 struct Sent {
     state: usize,
-    case: Case,
-    image: Image,
+    case: CrashCase,
+    image: MediumImage,
 }
 
 /// The result for a medium: the finding, and the verdict with all of it readable.
-type Found = (Finding, Option<Verdict>);
+type Found = (CrashFinding, Option<CrashVerdict>);
 
 /// The workers' results.
 #[derive(Default)]
 struct Findings {
     by_state: HashMap<usize, Found>,
-    first: BTreeMap<Verdict, (usize, Image)>,
+    first: BTreeMap<CrashVerdict, (usize, MediumImage)>,
     failed: Option<io::Error>,
 }
 
 impl Findings {
     fn add(&mut self, sent: Sent, (finding, readable): Found) {
-        let (verdict, bad) = (finding.verdict, finding.verdict.is_bad() && readable.is_none_or(Verdict::is_bad));
+        let (verdict, bad) = (finding.verdict, finding.verdict.is_bad() && readable.is_none_or(CrashVerdict::is_bad));
         self.by_state.insert(sent.state, (finding, readable));
         // Workers end in any order: the first is that with the lowest index.
         if bad && self.first.get(&verdict).is_none_or(|(state, _)| sent.state < *state) {
@@ -118,23 +118,23 @@ impl Findings {
 
 /// Checks that cuts of this stack can be computed; an error says why not.
 pub fn admits(stack: &Stack) -> Result<(), String> {
-    Plan::of(stack).map(drop)
+    CutArray::of(stack).map(drop)
 }
 
-impl Trials {
+impl TrialOptions {
     /// Runs the trials on a history of `stack`. `progress` is called after each case. An error comes from a check that
     /// could not run.
     pub fn run(
         &self,
         history: &History,
         stack: &Stack,
-        check: &Check<'_>,
+        check: &MediumCheck<'_>,
         progress: &(dyn Fn() + Sync),
-    ) -> Result<Outcome, String> {
+    ) -> Result<CrashResults, String> {
         let Some(span) = history.span() else { return Err("the session was not ended in order".to_owned()) };
-        let terms = Terms::of(stack);
-        let plan = Plan::of(stack)?;
-        let writes = Arc::new(Writes::of(history, terms.volatile));
+        let terms = DriveTerms::of(stack);
+        let plan = CutArray::of(stack)?;
+        let writes = Arc::new(SessionWrites::of(history, terms.volatile));
         if writes.taken(span.1).all(|write| write.taken < span.0) {
             return Err(
                 "the workload wrote nothing to the disk while it ran: a power cut has nothing to lose; expected \
@@ -171,16 +171,16 @@ impl Trials {
         if let Some(error) = failed {
             return Err(error.to_string());
         }
-        let found = |(state, case): (usize, Case)| {
+        let found = |(state, case): (usize, CrashCase)| {
             let (finding, readable) = by_state[&state].clone();
-            Tried { case, state, finding, readable }
+            CrashTrial { case, state, finding, readable }
         };
         let tried = made.into_iter().map(found).collect();
-        let broke = |cut: &&Cut| cut.lost[Class::Promised as usize].writes > 0;
+        let broke = |cut: &&CutLoss| cut.lost[WriteClass::Promised as usize].writes > 0;
         let disk_broke = cuts.iter().filter(broke).count() as u64;
         let broken_by = blamed(stack, &cuts, false);
         let writes = Arc::unwrap_or_clone(writes);
-        Ok(Outcome { checked: by_state.len(), tried, disk_broke, broken_by, writes, first })
+        Ok(CrashResults { checked: by_state.len(), tried, disk_broke, broken_by, writes, first })
     }
 }
 
@@ -193,7 +193,7 @@ fn next(comes: &Mutex<Receiver<Sent>>) -> Option<Sent> {
 }
 
 /// Checks a medium, and again without its unreadable sectors if it is bad with them.
-fn examine(check: &Check<'_>, worker: usize, image: &Image, promises: &[&str]) -> io::Result<Found> {
+fn examine(check: &MediumCheck<'_>, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<Found> {
     let finding = check(worker, image, promises)?.finding()?;
     let again = finding.verdict.is_bad() && !image.torn().is_empty();
     let readable = match again {
@@ -205,8 +205,8 @@ fn examine(check: &Check<'_>, worker: usize, image: &Image, promises: &[&str]) -
 
 /// Makes the cases while a judge goes through the session.
 struct Maker {
-    instants: std::vec::IntoIter<(Instant, Why)>,
-    writes: Arc<Writes>,
+    instants: std::vec::IntoIter<(Instant, InstantReason)>,
+    writes: Arc<SessionWrites>,
     orders: u32,
     unit: u64,
     chance: seekwise_model::rng::Rng,
@@ -215,23 +215,24 @@ struct Maker {
     /// By what is checked: its index among all different ones.
     states: HashMap<(u64, usize), usize>,
     /// Every case with the index of its medium, in order.
-    made: Vec<(usize, Case)>,
+    made: Vec<(usize, CrashCase)>,
     sends: SyncSender<Sent>,
     stop: Arc<AtomicBool>,
 }
 
 impl Maker {
     fn new(
-        trials: &Trials,
-        writes: &Arc<Writes>,
-        instants: Vec<(Instant, Why)>,
+        trials: &TrialOptions,
+        writes: &Arc<SessionWrites>,
+        instants: Vec<(Instant, InstantReason)>,
         unit: u64,
         sends: SyncSender<Sent>,
         stop: Arc<AtomicBool>,
         history: &History,
     ) -> Maker {
-        use seekwise_model::history::Mark;
-        let said = history.marks.iter().filter(|(_, mark)| matches!(mark, Mark::Said(_))).map(|it| it.0).collect();
+        use seekwise_model::history::HistoryMark;
+        let said =
+            history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
         Maker {
             instants: instants.into_iter(),
             writes: Arc::clone(writes),
@@ -247,7 +248,7 @@ impl Maker {
     }
 
     /// Runs a judge on the history; returns all cases, and what each cut lost.
-    fn make(mut self, history: &History, terms: Terms, plan: Plan) -> (Vec<(usize, Case)>, Vec<Cut>) {
+    fn make(mut self, history: &History, terms: DriveTerms, plan: CutArray) -> (Vec<(usize, CrashCase)>, Vec<CutLoss>) {
         let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
         let end = history.span().map_or(Instant::ZERO, |span| span.1);
         let cuts = after_cuts(history, (terms, plan), cuts, end, |at, image| self.cut(at, image));
@@ -255,18 +256,21 @@ impl Maker {
     }
 
     /// A cut, and other orders of what it may have left.
-    fn cut(&mut self, at: Instant, image: Image) {
+    fn cut(&mut self, at: Instant, image: MediumImage) {
         let Some((instant, why)) = self.instants.next() else { return };
         debug_assert_eq!(instant, at);
         let promises = self.said.partition_point(|said| *said <= at);
-        self.send(Case { at, why, order: None, promises }, image);
+        self.send(CrashCase { at, why, order: None, promises }, image);
         for number in 0..self.orders {
             let lost = orders::draw(&self.writes, at, number, self.unit, &mut self.chance);
-            self.send(Case { at, why, order: Some(number), promises }, Image::without(&self.writes, at, &lost));
+            self.send(
+                CrashCase { at, why, order: Some(number), promises },
+                MediumImage::without(&self.writes, at, &lost),
+            );
         }
     }
 
-    fn send(&mut self, case: Case, image: Image) {
+    fn send(&mut self, case: CrashCase, image: MediumImage) {
         let mut hasher = DefaultHasher::new();
         image.hash(&mut hasher);
         let key = (hasher.finish(), case.promises);
@@ -282,25 +286,25 @@ impl Maker {
 
 /// The result of shrinking a failure.
 #[derive(Clone, Debug)]
-pub enum Shrunk {
+pub enum ShrinkResult {
     /// This many of `of` lost writes suffice for the check to give this verdict, or a worse one.
     To {
         /// The writes left, and the trials used.
-        lost: Fewest<Lost>,
+        lost: MinimalSet<LostWrite>,
         /// How many the case had lost.
         of: usize,
         /// The check's finding with them.
-        finding: Finding,
+        finding: CrashFinding,
     },
     /// It fails with all writes on the medium that the disk was given: the loss of `of` writes is not the cause.
     NotLost {
         /// How many the case had lost.
         of: usize,
         /// The check's finding without the loss.
-        finding: Finding,
+        finding: CrashFinding,
     },
     /// The same medium did not fail again.
-    NotAgain(Finding),
+    NotAgain(CrashFinding),
 }
 
 /// The most trials for a failure: a tenth of a second each, a minute in all.
@@ -308,34 +312,34 @@ const MOST: usize = 600;
 
 /// Finds the fewest lost writes of a case, whose medium is `image`, with the same verdict or a worse one.
 pub fn shrink(
-    writes: &Writes,
+    writes: &SessionWrites,
     history: &History,
-    (tried, image): (&Tried, &Image),
-    check: &Check<'_>,
-) -> Result<Shrunk, String> {
-    let Case { at, promises, .. } = tried.case;
+    (tried, image): (&CrashTrial, &MediumImage),
+    check: &MediumCheck<'_>,
+) -> Result<ShrinkResult, String> {
+    let CrashCase { at, promises, .. } = tried.case;
     let said: Vec<&str> = history.said(at).take(promises).collect();
     let all = image.lost(writes, at);
     let (wanted, of) = (tried.finding.verdict, all.len());
-    let find = |image: &Image| -> Result<Finding, String> {
+    let find = |image: &MediumImage| -> Result<CrashFinding, String> {
         check(0, image, &said).and_then(|checked| checked.finding()).map_err(|error| error.to_string())
     };
     let again = find(image)?;
     if again.verdict < wanted {
-        return Ok(Shrunk::NotAgain(again));
+        return Ok(ShrinkResult::NotAgain(again));
     }
-    let nothing = find(&Image::without(writes, at, &[]))?;
+    let nothing = find(&MediumImage::without(writes, at, &[]))?;
     if nothing.verdict >= wanted {
-        return Ok(Shrunk::NotLost { of, finding: nothing });
+        return Ok(ShrinkResult::NotLost { of, finding: nothing });
     }
     let mut last = again;
     let lost = fewest(&all, MOST, |lost| {
-        let finding = find(&Image::without(writes, at, lost))?;
+        let finding = find(&MediumImage::without(writes, at, lost))?;
         let fails = finding.verdict >= wanted;
         if fails {
             last = finding;
         }
         Ok::<bool, String>(fails)
     })?;
-    Ok(Shrunk::To { lost, of, finding: last })
+    Ok(ShrinkResult::To { lost, of, finding: last })
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 /// The verdicts, from the best to the worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum CrashVerdict {
     Consistent,
     /// Something is lost that may be lost.
     LostAllowed,
@@ -35,29 +35,30 @@ const LOST_PROMISED: i32 = 11;
 /// A shell's own: the command could not run, or was not found.
 const NO_COMMAND: [i32; 2] = [126, 127];
 
-impl Verdict {
+impl CrashVerdict {
     /// All verdicts.
-    pub const ALL: [Verdict; 4] = [Verdict::Consistent, Verdict::LostAllowed, Verdict::LostPromised, Verdict::Corrupt];
+    pub const ALL: [CrashVerdict; 4] =
+        [CrashVerdict::Consistent, CrashVerdict::LostAllowed, CrashVerdict::LostPromised, CrashVerdict::Corrupt];
 
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
-            Verdict::Consistent => "consistent",
-            Verdict::LostAllowed => "lost, but allowed",
-            Verdict::LostPromised => "lost after a promise",
-            Verdict::Corrupt => "corrupt",
+            CrashVerdict::Consistent => "consistent",
+            CrashVerdict::LostAllowed => "lost, but allowed",
+            CrashVerdict::LostPromised => "lost after a promise",
+            CrashVerdict::Corrupt => "corrupt",
         }
     }
 
     /// True if a promise was broken.
     pub fn is_bad(self) -> bool {
-        self >= Verdict::LostPromised
+        self >= CrashVerdict::LostPromised
     }
 }
 
 /// The observations of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckOutput {
     /// The exit code of the check, if it has one.
     pub code: Option<i32>,
     /// How it ended without one, to follow "the check": it died of a signal, or took too long.
@@ -71,31 +72,31 @@ pub struct Checked {
 
 /// A verdict and its reason in a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    pub verdict: Verdict,
+pub struct CrashFinding {
+    pub verdict: CrashVerdict,
     /// The last line that the check printed, or the system's message.
     pub words: String,
 }
 
-impl Checked {
+impl CheckOutput {
     /// The finding; an error if the check could not run.
-    pub fn finding(&self) -> io::Result<Finding> {
+    pub fn finding(&self) -> io::Result<CrashFinding> {
         let last = self.printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
-        let finding = |verdict, words: &str| Ok(Finding { verdict, words: words.to_owned() });
+        let finding = |verdict, words: &str| Ok(CrashFinding { verdict, words: words.to_owned() });
         if let Some(why) = &self.unmountable {
-            return finding(Verdict::Corrupt, why);
+            return finding(CrashVerdict::Corrupt, why);
         }
         let verdict = match self.code {
             Some(code) if NO_COMMAND.contains(&code) => {
                 return Err(io::Error::other(format!("the check could not run (exit code {code}): {last}")));
             }
-            Some(0) => Verdict::Consistent,
-            Some(LOST_ALLOWED) => Verdict::LostAllowed,
-            Some(LOST_PROMISED) => Verdict::LostPromised,
-            _ => Verdict::Corrupt,
+            Some(0) => CrashVerdict::Consistent,
+            Some(LOST_ALLOWED) => CrashVerdict::LostAllowed,
+            Some(LOST_PROMISED) => CrashVerdict::LostPromised,
+            _ => CrashVerdict::Corrupt,
         };
         if let Some(fault) = &self.fault {
-            return finding(Verdict::Corrupt, fault);
+            return finding(CrashVerdict::Corrupt, fault);
         }
         match &self.died {
             Some(died) if last.is_empty() => finding(verdict, &format!("the check {died}")),
@@ -109,19 +110,21 @@ impl Checked {
 mod tests {
     use super::*;
 
-    fn said(code: Option<i32>, fault: Option<&str>) -> Finding {
+    fn said(code: Option<i32>, fault: Option<&str>) -> CrashFinding {
         let printed = "first\nthe last \n\n".to_owned();
         let died = code.is_none().then(|| "died of SIGSEGV".to_owned());
-        Checked { code, died, printed, unmountable: None, fault: fault.map(str::to_owned) }.finding().unwrap()
+        CheckOutput { code, died, printed, unmountable: None, fault: fault.map(str::to_owned) }.finding().unwrap()
     }
 
     #[test]
     fn exit_codes_are_verdicts() {
-        for (code, verdict) in [(0, Verdict::Consistent), (10, Verdict::LostAllowed), (11, Verdict::LostPromised)] {
-            assert_eq!(said(Some(code), None), Finding { verdict, words: "the last".to_owned() });
+        for (code, verdict) in
+            [(0, CrashVerdict::Consistent), (10, CrashVerdict::LostAllowed), (11, CrashVerdict::LostPromised)]
+        {
+            assert_eq!(said(Some(code), None), CrashFinding { verdict, words: "the last".to_owned() });
         }
         for code in [Some(1), Some(2), Some(255), None] {
-            assert_eq!(said(code, None).verdict, Verdict::Corrupt, "a check that knows no code of ours says no");
+            assert_eq!(said(code, None).verdict, CrashVerdict::Corrupt, "a check that knows no code of ours says no");
         }
         assert_eq!(said(Some(0), Some("bad bitmap")).words, "bad bitmap");
         assert_eq!(said(None, None).words, "the check died of SIGSEGV; before, it said: the last");
@@ -130,7 +133,7 @@ mod tests {
     #[test]
     fn a_check_that_cannot_run_is_no_answer() {
         let printed = "sh: x: not found".into();
-        let checked = Checked { code: Some(127), died: None, printed, unmountable: None, fault: None };
+        let checked = CheckOutput { code: Some(127), died: None, printed, unmountable: None, fault: None };
         assert!(checked.finding().unwrap_err().to_string().contains("x: not found"));
     }
 }

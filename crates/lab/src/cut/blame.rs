@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 
 use seekwise_model::block::assurance::Assurance;
-use seekwise_model::durability::loss::{Class, Cut};
+use seekwise_model::durability::loss::{CutLoss, WriteClass};
 use seekwise_model::stack::Stack;
 use seekwise_model::stack::breakers::PromiseBreaker;
 use serde::Serialize;
 
 /// A level that broke a promise, and the setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Blamed {
+pub struct BlamedLevel {
     /// Its name in keys: `drive`, or a layer's.
     pub level: String,
     /// The setting, a dotted key.
@@ -21,11 +21,11 @@ pub struct Blamed {
 
 /// The levels of `stack` that broke the promises that these cuts found broken, the highest first; empty if none was.
 /// `off`: an orderly power-off.
-pub fn blamed(stack: &Stack, cuts: &[Cut], off: bool) -> Vec<Blamed> {
+pub fn blamed(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
     let broken = broken(cuts, off);
-    let mut blamed: Vec<Blamed> = Vec::new();
+    let mut blamed: Vec<BlamedLevel> = Vec::new();
     for PromiseBreaker { level, setting, value, breaks } in stack.promise_breakers() {
-        let breaker = Blamed { level, setting, value };
+        let breaker = BlamedLevel { level, setting, value };
         if broken.contains(&breaks) && !blamed.contains(&breaker) {
             blamed.push(breaker);
         }
@@ -34,11 +34,11 @@ pub fn blamed(stack: &Stack, cuts: &[Cut], off: bool) -> Vec<Blamed> {
 }
 
 /// The kinds of promises that were broken.
-fn broken(cuts: &[Cut], off: bool) -> BTreeSet<Assurance> {
+fn broken(cuts: &[CutLoss], off: bool) -> BTreeSet<Assurance> {
     let mut broken = BTreeSet::new();
     for cut in cuts {
-        let [flushed, forced, promised] =
-            [Class::Flushed, Class::Forced, Class::Promised].map(|class| cut.lost[class as usize].writes);
+        let [flushed, forced, promised] = [WriteClass::Flushed, WriteClass::Forced, WriteClass::Promised]
+            .map(|class| cut.lost[class as usize].writes);
         let seen = [
             (flushed > 0 && !off, Assurance::Flush),
             (forced > 0 && !off, Assurance::Fua),
@@ -53,9 +53,9 @@ fn broken(cuts: &[Cut], off: bool) -> BTreeSet<Assurance> {
 }
 
 /// The levels by name, each once: `the accelerator and the drive`.
-pub fn levels(blamed: &[Blamed]) -> String {
+pub fn levels(blamed: &[BlamedLevel]) -> String {
     let mut names: Vec<String> = Vec::new();
-    for Blamed { level, .. } in blamed {
+    for BlamedLevel { level, .. } in blamed {
         let name = format!("the {level}");
         if !names.contains(&name) {
             names.push(name);
@@ -65,7 +65,7 @@ pub fn levels(blamed: &[Blamed]) -> String {
 }
 
 /// The settings, each once: `accelerator.flush = drop`.
-pub fn settings(blamed: &[Blamed]) -> String {
+pub fn settings(blamed: &[BlamedLevel]) -> String {
     joined(&blamed.iter().map(|it| format!("{} = {}", it.setting, it.value)).collect::<Vec<_>>())
 }
 

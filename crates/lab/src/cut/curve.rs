@@ -1,7 +1,7 @@
 //! Data at risk over time: an exact function, kept as a few hundred points with the mean and the maximum of each
 //! stretch of time. When a run outgrows the points, neighbouring points merge.
 
-use seekwise_model::durability::risk::Level;
+use seekwise_model::durability::risk::RiskLevel;
 use seekwise_model::time::Instant;
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ const FIRST: u64 = 1_000_000;
 
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Point {
+pub struct RiskPoint {
     /// Its middle, in seconds of the run.
     pub t_s: f64,
     /// Bytes at risk, mean over the stretch.
@@ -28,7 +28,7 @@ pub struct Point {
 
 /// The function, from time 0 on.
 #[derive(Clone, Debug)]
-pub struct Curve {
+pub struct RiskCurve {
     width: u64,
     stretches: Vec<Stretch>,
     now: u64,
@@ -38,7 +38,7 @@ pub struct Curve {
 struct Stretch {
     /// Bytes and writes, times nanoseconds.
     area: [f64; 2],
-    most: Level,
+    most: RiskLevel,
 }
 
 impl Stretch {
@@ -46,19 +46,19 @@ impl Stretch {
         let bytes = self.most.bytes.max(other.most.bytes);
         let writes = self.most.writes.max(other.most.writes);
         let area = [self.area[0] + other.area[0], self.area[1] + other.area[1]];
-        Stretch { area, most: Level { bytes, writes } }
+        Stretch { area, most: RiskLevel { bytes, writes } }
     }
 }
 
-impl Default for Curve {
-    fn default() -> Curve {
-        Curve { width: FIRST, stretches: Vec::new(), now: 0 }
+impl Default for RiskCurve {
+    fn default() -> RiskCurve {
+        RiskCurve { width: FIRST, stretches: Vec::new(), now: 0 }
     }
 }
 
-impl Curve {
+impl RiskCurve {
     /// Since the last call the level fell evenly from `before` to `after`, or stayed; until `now`.
-    pub fn until(&mut self, now: Instant, before: Level, after: Level) {
+    pub fn until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
         let (from, to) = (self.now, now.nanos());
         let all = to.saturating_sub(from);
         if all == 0 {
@@ -78,7 +78,7 @@ impl Curve {
             let end = ((index as u64 + 1) * self.width).min(to);
             let (first, last, time) = (at(self.now), at(end), (end - self.now) as f64);
             let area = [0, 1].map(|i| (first[i] + last[i]) / 2.0 * time);
-            let most = Level { bytes: first[0].max(last[0]) as u64, writes: first[1].max(last[1]).ceil() as u64 };
+            let most = RiskLevel { bytes: first[0].max(last[0]) as u64, writes: first[1].max(last[1]).ceil() as u64 };
             if index >= self.stretches.len() {
                 self.stretches.resize(index + 1, Stretch::default());
             }
@@ -94,12 +94,12 @@ impl Curve {
     }
 
     /// The points kept.
-    pub fn points(&self) -> Vec<Point> {
+    pub fn points(&self) -> Vec<RiskPoint> {
         let point = |(index, stretch): (usize, &Stretch)| {
             let from = index as u64 * self.width;
             let to = (from + self.width).min(self.now);
             let time = (to - from) as f64;
-            Point {
+            RiskPoint {
                 t_s: (from + to) as f64 / 2e9,
                 bytes_mean: stretch.area[0] / time,
                 bytes_max: stretch.most.bytes,
@@ -111,10 +111,10 @@ impl Curve {
     }
 
     /// Mean and maximum of bytes and of writes, over the whole run.
-    pub fn summary(&self) -> Summary {
+    pub fn summary(&self) -> RiskSummary {
         let all = self.stretches.iter().copied().fold(Stretch::default(), Stretch::with);
         let time = (self.now as f64).max(1.0);
-        Summary {
+        RiskSummary {
             bytes_mean: all.area[0] / time,
             bytes_max: all.most.bytes,
             writes_mean: all.area[1] / time,
@@ -125,7 +125,7 @@ impl Curve {
 
 /// Data at risk over a whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct RiskSummary {
     /// Bytes, mean over time.
     pub bytes_mean: f64,
     /// Their maximum.
@@ -140,8 +140,8 @@ pub struct Summary {
 mod tests {
     use super::*;
 
-    fn level(bytes: u64) -> Level {
-        Level { bytes, writes: bytes / 10 }
+    fn level(bytes: u64) -> RiskLevel {
+        RiskLevel { bytes, writes: bytes / 10 }
     }
 
     fn at(us: u64) -> Instant {
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn means_and_peaks_are_exact() {
-        let mut curve = Curve::default();
+        let mut curve = RiskCurve::default();
         curve.until(at(500), level(0), level(0));
         curve.until(at(1000), level(100), level(100));
         curve.until(at(2000), level(100), level(0));
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_long_run_keeps_few_points_and_its_mean() {
-        let mut curve = Curve::default();
+        let mut curve = RiskCurve::default();
         for step in 0..100_000u64 {
             curve.until(at((step + 1) * 100), level(step % 7 * 10), level(step % 7 * 10));
         }

@@ -1,6 +1,6 @@
 //! What cuts left of files and operations, as it is reported: with means, in seconds.
 
-use seekwise_model::durability::files::losses::{Kind, Losses};
+use seekwise_model::durability::files::losses::{FileLossCounts, FileLossKind};
 use serde::{Deserialize, Serialize};
 
 /// The first one found, and when.
@@ -14,7 +14,7 @@ pub struct Example {
 
 /// Counts of one kind over cuts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Count {
+pub struct LossCount {
     /// Cuts that left any.
     pub cuts_with_loss: u64,
     /// Over all cuts.
@@ -27,11 +27,11 @@ pub struct Count {
     pub example: Option<Example>,
 }
 
-impl Count {
-    fn of(losses: &Losses, kind: Kind) -> Count {
+impl LossCount {
+    fn of(losses: &FileLossCounts, kind: FileLossKind) -> LossCount {
         let count = losses.of(kind);
         let example = count.example.as_ref();
-        Count {
+        LossCount {
             cuts_with_loss: count.cuts_with_loss,
             count: count.count,
             count_mean: count.count as f64 / losses.cuts().max(1) as f64,
@@ -45,30 +45,30 @@ impl Count {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileLosses {
     /// Promised to stay, and lost.
-    pub promised_lost: Count,
+    pub promised_lost: LossCount,
     /// Acknowledged and never promised, and lost.
-    pub unpromised_lost: Count,
+    pub unpromised_lost: LossCount,
     /// Moved, renamed or replaced: neither the earlier file nor the one that took its place.
-    pub in_neither_place: Count,
+    pub in_neither_place: LossCount,
     /// With older content than was acknowledged.
-    pub stale: Count,
+    pub stale: LossCount,
     /// With an unreadable sector.
-    pub unreadable: Count,
+    pub unreadable: LossCount,
     /// Metadata with an unreadable sector.
-    pub metadata_unreadable: Count,
+    pub metadata_unreadable: LossCount,
 }
 
 impl FileLosses {
     /// The losses of files.
-    pub fn of(losses: &Losses) -> FileLosses {
-        let of = |kind| Count::of(losses, kind);
+    pub fn of(losses: &FileLossCounts) -> FileLosses {
+        let of = |kind| LossCount::of(losses, kind);
         FileLosses {
-            promised_lost: of(Kind::FilePromised),
-            unpromised_lost: of(Kind::FileUnpromised),
-            in_neither_place: of(Kind::FileNeither),
-            stale: of(Kind::FileStale),
-            unreadable: of(Kind::FileUnreadable),
-            metadata_unreadable: of(Kind::Metadata),
+            promised_lost: of(FileLossKind::FilePromised),
+            unpromised_lost: of(FileLossKind::FileUnpromised),
+            in_neither_place: of(FileLossKind::FileNeither),
+            stale: of(FileLossKind::FileStale),
+            unreadable: of(FileLossKind::FileUnreadable),
+            metadata_unreadable: of(FileLossKind::Metadata),
         }
     }
 }
@@ -77,21 +77,21 @@ impl FileLosses {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationLosses {
     /// Acknowledged after all of it was promised to stay, and lost.
-    pub promised_lost: Count,
+    pub promised_lost: LossCount,
     /// Acknowledged, and lost in the part that was never promised.
-    pub unpromised_lost: Count,
+    pub unpromised_lost: LossCount,
     /// Some bytes are on the medium and others not; operations under way count too.
-    pub in_part: Count,
+    pub in_part: LossCount,
 }
 
 impl OperationLosses {
     /// The losses of operations.
-    pub fn of(losses: &Losses) -> OperationLosses {
-        let of = |kind| Count::of(losses, kind);
+    pub fn of(losses: &FileLossCounts) -> OperationLosses {
+        let of = |kind| LossCount::of(losses, kind);
         OperationLosses {
-            promised_lost: of(Kind::OperationPromised),
-            unpromised_lost: of(Kind::OperationUnpromised),
-            in_part: of(Kind::OperationInPart),
+            promised_lost: of(FileLossKind::OperationPromised),
+            unpromised_lost: of(FileLossKind::OperationUnpromised),
+            in_part: of(FileLossKind::OperationInPart),
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use plotters::prelude::*;
 
-use super::Report;
+use super::CutReport;
 use crate::plot;
 
 /// In pixels.
@@ -16,7 +16,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The unit that keeps figures short: its name, and its bytes.
-fn unit(report: &Report) -> (&'static str, f64) {
+fn unit(report: &CutReport) -> (&'static str, f64) {
     match report.at_risk_summary.bytes_max {
         0..10_240 => ("bytes", 1.0),
         10_240..10_485_760 => ("KiB", 1024.0),
@@ -25,7 +25,7 @@ fn unit(report: &Report) -> (&'static str, f64) {
 }
 
 /// The mean as a curve in `columns` by `rows` characters, preceded by its caption; `None` if nothing was ever at risk.
-pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<[String; 2]> {
+pub fn terminal(report: &CutReport, columns: usize, rows: usize) -> Option<[String; 2]> {
     let (name, bytes) = unit(report);
     let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
     let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium (mean)"));
@@ -34,7 +34,7 @@ pub fn terminal(report: &Report, columns: usize, rows: usize) -> Option<[String;
 }
 
 /// An SVG document titled `title`.
-pub fn svg(title: &str, report: &Report) -> String {
+pub fn svg(title: &str, report: &CutReport) -> String {
     let mut text = String::new();
     let drawn = draw(title, report, SVGBackend::with_string(&mut text, SIZE));
     // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
@@ -42,7 +42,7 @@ pub fn svg(title: &str, report: &Report) -> String {
     text
 }
 
-fn draw(title: &str, report: &Report, backend: SVGBackend<'_>) -> Fallible {
+fn draw(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Fallible {
     let (name, bytes) = unit(report);
     let right = report.at_risk.last().map_or(1.0, |point| point.t_s).max(f64::MIN_POSITIVE);
     let top = plot::rounded_up((report.at_risk_summary.bytes_max as f64 / bytes).max(1.0) * 1.02);

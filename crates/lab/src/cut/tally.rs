@@ -1,11 +1,11 @@
 //! What a judge of cuts tells as it goes, summed up: the ages of lost writes, and data at risk over time.
 
 use seekwise_model::durability::Tally;
-use seekwise_model::durability::loss::Class;
-use seekwise_model::durability::risk::Level;
+use seekwise_model::durability::loss::WriteClass;
+use seekwise_model::durability::risk::RiskLevel;
 use seekwise_model::time::{Instant, Span};
 
-use super::curve::Curve;
+use super::curve::RiskCurve;
 use crate::stats::histogram::Histogram;
 
 /// Of one run.
@@ -14,11 +14,11 @@ pub struct Summed {
     /// By class: how long ago each lost write had been acknowledged, over all cuts.
     pub ages: [Histogram; 4],
     /// Data at risk over time.
-    pub curve: Curve,
+    pub curve: RiskCurve,
 }
 
 impl Tally for Summed {
-    fn lost(&mut self, class: Class, age: Span, count: u64) {
+    fn lost(&mut self, class: WriteClass, age: Span, count: u64) {
         let ages = &mut self.ages[class as usize];
         match count {
             1 => ages.record(age),
@@ -26,7 +26,7 @@ impl Tally for Summed {
         }
     }
 
-    fn at_risk(&mut self, until: Instant, before: Level, after: Level) {
+    fn at_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
         self.curve.until(until, before, after);
     }
 }

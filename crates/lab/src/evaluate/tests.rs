@@ -44,7 +44,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
 }
 
 /// The results of a check over the six cells, or over those that were run.
-fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
+fn check_of(text: &str, ran: &[usize]) -> Vec<EvaluatedCheck> {
     let study = study::parse("s.toml", STUDY).unwrap();
     let cells = plan::cells(&study);
     let records: Vec<RunRecord> = ran.iter().flat_map(|&cell| [record(cell, 0), record(cell, 1)]).collect();
@@ -54,7 +54,7 @@ fn check_of(text: &str, ran: &[usize]) -> Vec<Checked> {
     }
     let levels = cells.iter().map(|cell| &cell.levels[..]).collect();
     let expression = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
-    Results::new(&study, levels, None, &runs).check(&expression, &[])
+    StudyResults::new(&study, levels, None, &runs).check(&expression, &[])
 }
 
 #[track_caller]
@@ -186,7 +186,7 @@ fn what_is_asked_twice_is_one_test() {
         let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let any = plan::prepare("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
-        let made = MadeFrom::new(text, &study, &cells, &vec![any; cells.len()], inputs.taken());
+        let made = StudyProvenance::new(text, &study, &cells, &vec![any; cells.len()], inputs.taken());
         let (findings, overall) = Evidence::new(&study, &made, &records).findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
         let findings: Vec<(f64, f64)> = findings.iter().map(|finding| of(finding.judgement)).collect();

@@ -6,28 +6,28 @@
 
 use seekwise_model::block::{Queuing, SECTOR};
 use seekwise_model::drive::mechanics::Arm;
-use seekwise_model::drive::profile::{After, Profile};
+use seekwise_model::drive::profile::{OverheadAfter, Profile};
 use seekwise_model::queue::Policy;
 use seekwise_model::time::Span;
 use serde::Serialize;
 
-use super::matrix::{Case, Op, Pattern};
+use super::matrix::{CaseOp, CasePattern, EverydayCase};
 use crate::catalogue::curves::sustained;
 
 /// The expectation for a case: requests a second, from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Expected {
+pub struct ExpectedRate {
     /// The fewest requests a second.
     pub low: f64,
     /// The most requests a second.
     pub high: f64,
-    pub law: Law,
+    pub law: RateLaw,
 }
 
 /// How an expectation is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Law {
+pub enum RateLaw {
     /// A stream: medium or commands.
     Stream,
     /// A stream whose commands are slower than the medium, and use up the data ahead of them within a revolution.
@@ -48,18 +48,18 @@ pub enum Law {
     Again,
 }
 
-impl Law {
+impl RateLaw {
     /// All laws.
-    pub const ALL: [Law; 9] = [
-        Law::Stream,
-        Law::ShortSegment,
-        Law::LongReads,
-        Law::Access,
-        Law::Queue,
-        Law::Destage,
-        Law::Behind,
-        Law::Part,
-        Law::Again,
+    pub const ALL: [RateLaw; 9] = [
+        RateLaw::Stream,
+        RateLaw::ShortSegment,
+        RateLaw::LongReads,
+        RateLaw::Access,
+        RateLaw::Queue,
+        RateLaw::Destage,
+        RateLaw::Behind,
+        RateLaw::Part,
+        RateLaw::Again,
     ];
 
     /// Its letter in tables.
@@ -70,14 +70,14 @@ impl Law {
     /// Its description, with the reason for its tolerance.
     pub const fn words(self) -> &'static str {
         match self {
-            Law::Stream => {
+            RateLaw::Stream => {
                 "The smaller of two rates. Medium: the sectors of a track in 1 + skew revolutions, in the zone in use. \
                  Commands: at depth 1 link command + overhead of a hit + data over the link + completion, one after \
                  another; deeper, the longer of electronics (command and overhead) and link (ATA's tagged queuing, which shares the \
                  bus: between the two). Off by 3 % at most: whole \
                  requests at the window's edges, and waits at a track's end when both rates are alike"
             }
-            Law::ShortSegment => {
+            RateLaw::ShortSegment => {
                 "The medium gives more than the commands take, so the drive stops when it is as far ahead as its figures \
                  let it be, and must wait a revolution for the place, and a switch at a track's end; the commands have then used up what was ahead. At \
                  most the commands' rate C. At least what S bytes ahead, filled at the medium's rate M, give when \
@@ -85,38 +85,38 @@ impl Law {
                  gains on the commands before its switch loses it again, half of it at most. Off by 3 % at most, as a \
                  stream"
             }
-            Law::LongReads => {
+            RateLaw::LongReads => {
                 "A read that takes in whole tracks may begin each wherever the head comes to it. At least as a stream; \
                  at most a track in a revolution and the arm's movement to the next. Off by 3 % at most, as a stream"
             }
-            Law::Access => {
+            RateLaw::Access => {
                 "Link command + overhead + mean seek between places drawn from the blocks in use (settled, for a write) + \
                  half a revolution + the data with their changes of track (less for reads that may begin anywhere in a \
                  track) + what remains on the link behind the medium + completion. Off by 2 % at most: the draws leave \
                  0.3 %, sums over 400 places 0.5 %, and an arm that has read ahead starts a track or two farther on"
             }
-            Law::Queue => {
+            RateLaw::Queue => {
                 "At least the rate of depth 1: nothing makes a drive choose worse. At most that of a drive which at each \
                  access has as many new places to choose from, each a seek and a wait away, and takes the soonest: the \
                  sum over time t of (1 - share of places reached by t) to the power of the depth. Without a choice by \
                  time: the nearest seek and half a revolution. Off by 3 % at most: both ends are sums over draws"
             }
-            Law::Destage => {
+            RateLaw::Destage => {
                 "At least the rate of uncached writes at depth 1 in the same place: what waits in the buffer could be \
                  written as it came. At most that of a drive which chooses each time among as many writes as fit the \
                  share of its buffer that may be unwritten (by time where destaging knows the angle, else by seek and \
                  half a revolution), and saves those that overwrite or touch one that waits; never more than the \
                  commands' rate. Off by 3 % at most, as a queue"
             }
-            Law::Behind => {
+            RateLaw::Behind => {
                 "The next write comes when its first sector has just passed: the data and a revolution each, less at a \
                  change of track whose skew leaves time enough. Off by 1 % at most: the window's edges"
             }
-            Law::Part => {
+            RateLaw::Part => {
                 "As a random write, but the whole physical sector is read, comes round again and is written: a revolution \
                  more. Off by 3 % at most: settling for the write may come before the read or within the revolution"
             }
-            Law::Again => {
+            RateLaw::Again => {
                 "The same sectors come round once a revolution: one loop in each, as commands and settling take less. \
                  Off by 1 % at most: the window's edges"
             }
@@ -126,9 +126,14 @@ impl Law {
     /// The largest difference that still counts as expected.
     pub const fn tolerance(self) -> f64 {
         match self {
-            Law::Behind | Law::Again => 0.01,
-            Law::Access => 0.02,
-            Law::Stream | Law::ShortSegment | Law::LongReads | Law::Queue | Law::Destage | Law::Part => 0.03,
+            RateLaw::Behind | RateLaw::Again => 0.01,
+            RateLaw::Access => 0.02,
+            RateLaw::Stream
+            | RateLaw::ShortSegment
+            | RateLaw::LongReads
+            | RateLaw::Queue
+            | RateLaw::Destage
+            | RateLaw::Part => 0.03,
         }
     }
 }
@@ -171,9 +176,9 @@ fn places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> {
 }
 
 /// The drive's figures as arithmetic needs them.
-pub struct Figures<'a> {
+pub struct CaseFigures<'a> {
     profile: &'a Profile,
-    case: Case,
+    case: EverydayCase,
     first: u64,
     end: u64,
 }
@@ -189,34 +194,34 @@ struct Passage {
     angle: f64,
 }
 
-impl<'a> Figures<'a> {
+impl<'a> CaseFigures<'a> {
     /// The figures of `profile` for `case`.
-    pub fn new(profile: &'a Profile, case: Case) -> Figures<'a> {
+    pub fn new(profile: &'a Profile, case: EverydayCase) -> CaseFigures<'a> {
         let (first, end) = case.span(profile);
-        Figures { profile, case, first, end }
+        CaseFigures { profile, case, first, end }
     }
 
     /// The expectation.
-    pub fn expected(&self) -> Expected {
+    pub fn expected(&self) -> ExpectedRate {
         match (self.case.pattern, self.case.op) {
-            (Pattern::Sequential, Op::Uncached) => exactly(self.behind(), Law::Behind),
-            (Pattern::Sequential, _) => self.stream(),
-            (Pattern::Flushed, _) => exactly(self.again(), Law::Again),
-            (Pattern::Random, Op::Cached) => self.destage(),
-            (Pattern::Random, Op::Uncached) if self.is_part() => exactly(self.part(), Law::Part),
-            (Pattern::Random, _) if self.depth() == 1 => exactly(1.0 / self.access(), Law::Access),
-            (Pattern::Random, _) => self.queue(),
+            (CasePattern::Sequential, CaseOp::Uncached) => exactly(self.behind(), RateLaw::Behind),
+            (CasePattern::Sequential, _) => self.stream(),
+            (CasePattern::Flushed, _) => exactly(self.again(), RateLaw::Again),
+            (CasePattern::Random, CaseOp::Cached) => self.destage(),
+            (CasePattern::Random, CaseOp::Uncached) if self.is_part() => exactly(self.part(), RateLaw::Part),
+            (CasePattern::Random, _) if self.depth() == 1 => exactly(1.0 / self.access(), RateLaw::Access),
+            (CasePattern::Random, _) => self.queue(),
         }
     }
 
     /// How long it takes to fill the buffer of a drive that accepts writes faster than it destages them.
     pub fn fills_in(&self) -> f64 {
-        if self.case.op != Op::Cached {
+        if self.case.op != CaseOp::Cached {
             return 0.0;
         }
         let taken = self.carried() / self.alone();
         let written = match self.case.pattern {
-            Pattern::Sequential => self.medium(),
+            CasePattern::Sequential => self.medium(),
             _ => 0.0,
         };
         // Slower commands fill it too if the drive has no reason yet to destage.
@@ -225,7 +230,7 @@ impl<'a> Figures<'a> {
     }
 
     fn write(&self) -> bool {
-        self.case.op != Op::Read
+        self.case.op != CaseOp::Read
     }
 
     fn is_part(&self) -> bool {
@@ -264,7 +269,7 @@ impl<'a> Figures<'a> {
     /// The time of the electronics for a command: its way over the link and its overhead.
     fn electronics(&self, cached: bool) -> f64 {
         let overhead = &self.profile.overhead;
-        let own = |after: After| seconds(if self.write() { after.write } else { after.read });
+        let own = |after: OverheadAfter| seconds(if self.write() { after.write } else { after.read });
         let cost = match (self.write(), cached) {
             (false, true) => own(overhead.read_hit),
             (false, false) => own(overhead.read_miss),
@@ -295,7 +300,7 @@ impl<'a> Figures<'a> {
         sustained(self.profile, self.first, self.end, self.write()) * 1e6
     }
 
-    fn stream(&self) -> Expected {
+    fn stream(&self) -> ExpectedRate {
         let bytes = self.case.bytes as f64;
         let alone = self.carried() / self.alone();
         let overlapped = self.carried() / self.electronics(true).max(self.link());
@@ -316,13 +321,13 @@ impl<'a> Figures<'a> {
             let gained = if ahead < least * revolution { passing - least * revolution } else { 0.0 };
             let ahead = ahead - gained.clamp(0.0, ahead / 2.0);
             let filled = medium * ahead / (ahead + back * (medium - least));
-            return Expected { low: filled / bytes, high, law: Law::ShortSegment };
+            return ExpectedRate { low: filled / bytes, high, law: RateLaw::ShortSegment };
         }
         if self.begins_anywhere() && self.carried() > f64::from(track.sectors) * SECTOR as f64 {
             let high = most.min(self.medium_at_most()) / bytes;
-            return Expected { low, high, law: Law::LongReads };
+            return ExpectedRate { low, high, law: RateLaw::LongReads };
         }
-        Expected { low, high, law: Law::Stream }
+        ExpectedRate { low, high, law: RateLaw::Stream }
     }
 
     /// Bytes by which the medium may be ahead of a stream of reads, or behind one of writes.
@@ -330,7 +335,7 @@ impl<'a> Figures<'a> {
         let cache = &self.profile.cache;
         let room = cache.adaptive.map_or(cache.segment_sectors, |it| it.sectors);
         match self.case.op {
-            Op::Read => f64::from(room.min(cache.read_ahead.max)) * SECTOR as f64,
+            CaseOp::Read => f64::from(room.min(cache.read_ahead.max)) * SECTOR as f64,
             _ => self.unwritten(),
         }
     }
@@ -478,15 +483,15 @@ impl<'a> Figures<'a> {
         SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution())
     }
 
-    fn queue(&self) -> Expected {
+    fn queue(&self) -> ExpectedRate {
         let electronics = 1.0 / self.electronics(false).max(self.link());
         let most = self.nearest(f64::from(self.depth()), self.profile.firmware.queue.policy == Policy::Sptf);
-        Expected { low: 1.0 / self.access(), high: most.min(electronics), law: Law::Queue }
+        ExpectedRate { low: 1.0 / self.access(), high: most.min(electronics), law: RateLaw::Queue }
     }
 
-    fn destage(&self) -> Expected {
-        let uncached = Case { op: Op::Uncached, depth: 1, ..self.case };
-        let low = 1.0 / Figures { case: uncached, ..*self }.access();
+    fn destage(&self) -> ExpectedRate {
+        let uncached = EverydayCase { op: CaseOp::Uncached, depth: 1, ..self.case };
+        let low = 1.0 / CaseFigures { case: uncached, ..*self }.access();
         let held = (self.unwritten() / self.case.bytes as f64).max(1.0);
         let blocks = ((self.end - self.first) * SECTOR) as f64 / self.case.bytes as f64;
         // A new write's block and its two neighbours may be dirty already; then it costs no access of its own.
@@ -498,7 +503,7 @@ impl<'a> Figures<'a> {
         };
         // A media cache writes them one after another.
         let most = if self.profile.cache.media_cache.is_some() { commands } else { most.min(commands) };
-        Expected { low: low.min(most), high: most, law: Law::Destage }
+        ExpectedRate { low: low.min(most), high: most, law: RateLaw::Destage }
     }
 
     /// Uncached writes one after another, over some thousand of them.
@@ -537,8 +542,8 @@ impl<'a> Figures<'a> {
     }
 }
 
-fn exactly(rate: f64, law: Law) -> Expected {
-    Expected { low: rate, high: rate, law }
+fn exactly(rate: f64, law: RateLaw) -> ExpectedRate {
+    ExpectedRate { low: rate, high: rate, law }
 }
 
 #[cfg(test)]
@@ -548,14 +553,14 @@ mod tests {
     use crate::catalogue::load;
 
     /// The expectation for a case of a drive with some settings changed.
-    fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> Expected {
+    fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> ExpectedRate {
         let mut drive = load(drive).unwrap();
         for (key, value) in set {
             drive.set(key, value).unwrap();
         }
         let profile = drive.profile().unwrap();
         let case = cases(&drive, &profile).into_iter().find(|known| known.name == case).expect("a case");
-        Figures::new(&profile, case).expected()
+        CaseFigures::new(&profile, case).expected()
     }
 
     #[track_caller]
@@ -569,7 +574,7 @@ mod tests {
         // quarter of a revolution more.
         let medium = expected("barracuda-7200.7-ncq", &[], "sequential reads, 64 KiB, depth 1");
         near(medium.low * 65_536.0, 58.99e6, 0.002);
-        assert_eq!((medium.low, medium.law), (medium.high, Law::Stream));
+        assert_eq!((medium.low, medium.law), (medium.high, RateLaw::Stream));
         // 0.005 + 0.1 ms, and 4096 bytes at 550 MB/s: 112.4 us; deeper the electronics alone: 105 us.
         let commands = expected("exos-x18", &[], "sequential reads, 4 KiB, depth 1");
         near(commands.low, 1e6 / 112.447, 0.0001);
@@ -584,7 +589,7 @@ mod tests {
         // 122 us and 4096 bytes at 272 MB/s: 29.89 MB/s. Half a segment of 64 KiB fills at 78.2 in 32,768 / 48.3e6 s = 0.678 ms,
         // while 53,050 bytes pass; then a revolution of 5.999 ms and a switch, 1.278 revolutions a track.
         let short = expected("atlas-10k-v-300", &[("cache.segments", "128")], "sequential reads, 4 KiB, depth 1");
-        assert_eq!(short.law, Law::ShortSegment);
+        assert_eq!(short.law, RateLaw::ShortSegment);
         near(short.low * 4096.0, 53_050.0 / (0.678e-3 + 1.278 * 5.999e-3), 0.003);
         near(short.high * 4096.0, 29.89e6, 0.001);
     }
@@ -598,7 +603,7 @@ mod tests {
         // 0.105 + 7.55 + 4.167 + 0.018 ms, and a revolution of 8.333.
         let part = expected("exos-x18", &[], "random uncached writes, 512 B, depth 1");
         near(part.low, 1e3 / 20.17, 0.01);
-        assert_eq!(part.law, Law::Part);
+        assert_eq!(part.law, RateLaw::Part);
     }
 
     #[test]
@@ -669,12 +674,12 @@ mod tests {
             let drive = load(name).unwrap();
             let profile = drive.profile().unwrap();
             for case in cases(&drive, &profile) {
-                let expected = Figures::new(&profile, case).expected();
+                let expected = CaseFigures::new(&profile, case).expected();
                 let sound = 0.0 < expected.low && expected.low <= expected.high && expected.high.is_finite();
                 assert!(sound, "{name}, {}: {expected:?}", case.name);
                 used.push(expected.law);
             }
         }
-        assert!(Law::ALL.iter().all(|law| used.contains(law)));
+        assert!(RateLaw::ALL.iter().all(|law| used.contains(law)));
     }
 }

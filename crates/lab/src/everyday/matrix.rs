@@ -8,7 +8,7 @@ use seekwise_model::drive::profile::Profile;
 
 /// The access pattern of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pattern {
+pub enum CasePattern {
     /// One request after another.
     Sequential,
     /// Anywhere in the place.
@@ -19,7 +19,7 @@ pub enum Pattern {
 
 /// Reading or writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub enum CaseOp {
     Read,
     /// Writes with the write cache on.
     Cached,
@@ -29,7 +29,7 @@ pub enum Op {
 
 /// The part of the drive in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CaseRegion {
     /// The outermost zone.
     Outer,
     /// The innermost zone that is more than a short remainder.
@@ -41,12 +41,12 @@ pub enum Place {
 
 /// A case of everyday work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct EverydayCase {
     /// As in tables and in profiles.
     pub name: &'static str,
-    pub op: Op,
-    pub pattern: Pattern,
-    pub place: Place,
+    pub op: CaseOp,
+    pub pattern: CasePattern,
+    pub place: CaseRegion,
     /// Bytes in a request.
     pub bytes: u64,
     /// Requests outstanding.
@@ -54,13 +54,13 @@ pub struct Case {
 }
 
 /// Streams from a sector to more than any segment holds, one request at a time and as deep as ATA's queues.
-pub fn streams() -> Vec<Case> {
+pub fn streams() -> Vec<EverydayCase> {
     let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
     let mut all = Vec::new();
-    for op in [Op::Read, Op::Cached] {
+    for op in [CaseOp::Read, CaseOp::Cached] {
         for (bytes, depth) in sizes.into_iter().flat_map(|bytes| [1, 2, 32].map(|depth| (bytes, depth))) {
-            let (pattern, place) = (Pattern::Sequential, Place::Outer);
-            all.push(Case { name: "a lone stream", op, pattern, place, bytes, depth });
+            let (pattern, place) = (CasePattern::Sequential, CaseRegion::Outer);
+            all.push(EverydayCase { name: "a lone stream", op, pattern, place, bytes, depth });
         }
     }
     all
@@ -69,31 +69,31 @@ pub fn streams() -> Vec<Case> {
 /// A zone shorter than this share of the drive is a remainder: it says nothing of a long transfer.
 const REST: u64 = 1000;
 
-impl Case {
+impl EverydayCase {
     /// The case with a name. Panics if it is not one of [`CASES`]; a test reads them all.
-    fn named(name: &'static str) -> Case {
+    fn named(name: &'static str) -> EverydayCase {
         let mut words = name.split(", ");
         let what = words.next().unwrap_or_default();
         let (op, pattern) = match what {
-            "sequential reads" => (Op::Read, Pattern::Sequential),
-            "sequential cached writes" => (Op::Cached, Pattern::Sequential),
-            "sequential uncached writes" => (Op::Uncached, Pattern::Sequential),
-            "random reads" => (Op::Read, Pattern::Random),
-            "random cached writes" => (Op::Cached, Pattern::Random),
-            "random uncached writes" => (Op::Uncached, Pattern::Random),
-            "overwrite and flush" => (Op::Cached, Pattern::Flushed),
+            "sequential reads" => (CaseOp::Read, CasePattern::Sequential),
+            "sequential cached writes" => (CaseOp::Cached, CasePattern::Sequential),
+            "sequential uncached writes" => (CaseOp::Uncached, CasePattern::Sequential),
+            "random reads" => (CaseOp::Read, CasePattern::Random),
+            "random cached writes" => (CaseOp::Cached, CasePattern::Random),
+            "random uncached writes" => (CaseOp::Uncached, CasePattern::Random),
+            "overwrite and flush" => (CaseOp::Cached, CasePattern::Flushed),
             _ => panic!("{name}: no such work"),
         };
-        let place = if pattern == Pattern::Random { Place::Whole } else { Place::Outer };
-        let mut case = Case { name, op, pattern, place, bytes: 0, depth: 1 };
+        let place = if pattern == CasePattern::Random { CaseRegion::Whole } else { CaseRegion::Outer };
+        let mut case = EverydayCase { name, op, pattern, place, bytes: 0, depth: 1 };
         for word in words {
             match word.split_once(' ') {
                 Some(("depth", depth)) => case.depth = depth.parse().expect("a depth"),
                 Some((size, "B")) => case.bytes = size.parse().expect("a size"),
                 Some((size, "KiB")) => case.bytes = size.parse::<u64>().expect("a size") << 10,
                 Some((size, "MiB")) => case.bytes = size.parse::<u64>().expect("a size") << 20,
-                _ if word == "inside 1 GB" => case.place = Place::Gigabyte,
-                _ if word == "inner zone" => case.place = Place::Inner,
+                _ if word == "inside 1 GB" => case.place = CaseRegion::Gigabyte,
+                _ if word == "inner zone" => case.place = CaseRegion::Inner,
                 _ => panic!("{name}: {word}?"),
             }
         }
@@ -106,10 +106,10 @@ impl Case {
         let all = geometry.sectors();
         let mut zones = geometry.zone_spans().filter(|(first, end)| end - first > all / REST);
         match self.place {
-            Place::Outer => zones.next().unwrap_or((0, all)),
-            Place::Inner => zones.last().unwrap_or((0, all)),
-            Place::Whole => (0, all),
-            Place::Gigabyte => (0, all.min(1_000_000_000 / SECTOR)),
+            CaseRegion::Outer => zones.next().unwrap_or((0, all)),
+            CaseRegion::Inner => zones.last().unwrap_or((0, all)),
+            CaseRegion::Whole => (0, all),
+            CaseRegion::Gigabyte => (0, all.min(1_000_000_000 / SECTOR)),
         }
     }
 
@@ -119,7 +119,7 @@ impl Case {
         let unit = self.bytes.max(u64::from(profile.physical_sector));
         let offset = (first * SECTOR).div_ceil(unit) * unit;
         match self.pattern {
-            Pattern::Flushed => (offset, self.bytes),
+            CasePattern::Flushed => (offset, self.bytes),
             _ => (offset, (end * SECTOR - offset) / unit * unit),
         }
     }
@@ -127,13 +127,13 @@ impl Case {
     /// The job: `ramp` and then `runtime` in ms of virtual time.
     pub fn job(&self, profile: &Profile, ramp_ms: u64, runtime_ms: u64) -> String {
         let rw = match (self.pattern, self.op) {
-            (Pattern::Random, Op::Read) => "randread",
-            (Pattern::Random, _) => "randwrite",
-            (_, Op::Read) => "read",
+            (CasePattern::Random, CaseOp::Read) => "randread",
+            (CasePattern::Random, _) => "randwrite",
+            (_, CaseOp::Read) => "read",
             _ => "write",
         };
         let (offset, size) = self.region(profile);
-        let flush = if self.pattern == Pattern::Flushed { "fsync=1\n" } else { "" };
+        let flush = if self.pattern == CasePattern::Flushed { "fsync=1\n" } else { "" };
         format!(
             "[everyday]\nfilename=/dev/sdx\nioengine=libaio\ndirect=1\nrw={rw}\nbs={}\niodepth={}\noffset={offset}\n\
              size={size}\nnorandommap\ntime_based\nramp_time={ramp_ms}ms\nruntime={runtime_ms}ms\n{flush}",
@@ -144,21 +144,21 @@ impl Case {
 
 /// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
 /// there is a buffer for them, flushes only if the buffer does not survive a cut.
-pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<Case> {
+pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCase> {
     let caches = cached(drive, true).is_some_and(|profile| profile.cache.segments > 0);
     let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
-    let says = |case: &Case| {
+    let says = |case: &EverydayCase| {
         let whole = case.bytes >= 4096 || profile.physical_sector > case.bytes as u32;
         let op = match (case.op, case.pattern) {
-            (Op::Read, Pattern::Sequential) => reads_ahead,
-            (Op::Read, _) => true,
-            (Op::Cached, Pattern::Flushed) => caches && !profile.saves_buffer(),
-            (Op::Cached, _) => caches,
-            (Op::Uncached, _) => profile.cache.flash_sectors == 0,
+            (CaseOp::Read, CasePattern::Sequential) => reads_ahead,
+            (CaseOp::Read, _) => true,
+            (CaseOp::Cached, CasePattern::Flushed) => caches && !profile.saves_buffer(),
+            (CaseOp::Cached, _) => caches,
+            (CaseOp::Uncached, _) => profile.cache.flash_sectors == 0,
         };
         whole && op
     };
-    CASES.iter().map(|name| Case::named(name)).filter(says).collect()
+    CASES.iter().map(|name| EverydayCase::named(name)).filter(says).collect()
 }
 
 /// The drive with its write cache switched on or off; `None` if it cannot be.

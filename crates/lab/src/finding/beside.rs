@@ -1,20 +1,20 @@
 //! What the headline does not say: figures that went the other way than the judged one. More requests a second with a
 //! longer p99 is no plain "faster".
 
-use seekwise_formats::metric::{Figure, Metric, Whose};
+use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 
 use crate::stats::{Interval, Verdict};
 
 /// A figure beside the judged one, with its own interval.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beside {
+pub struct SecondaryFigure {
     pub metric: Metric,
     /// The other side over the base; 95 %, not corrected for others.
     pub ratio: Interval,
     pub worse: bool,
 }
 
-impl Beside {
+impl SecondaryFigure {
     /// In one sentence.
     pub fn text(&self) -> String {
         let Interval { estimate, low, high } = self.ratio;
@@ -26,14 +26,14 @@ impl Beside {
 /// The figures to compare with a judged one, of the same requests. There are none for the time of a whole run, in which
 /// a program may get by with fewer and longer requests.
 pub fn companions(of: &Metric) -> Vec<Metric> {
-    let figures: &[Figure] = match of.whose {
-        _ if of.figure == Figure::Elapsed => &[],
-        Whose::Flush => &[Figure::Mean, Figure::P99, Figure::P999],
+    let figures: &[Statistic] = match of.whose {
+        _ if of.figure == Statistic::Elapsed => &[],
+        MetricScope::Flush => &[Statistic::Mean, Statistic::P99, Statistic::P999],
         // The rate of an open arrival process is given.
         _ if of.figure.since_due().is_some() => {
-            &[Figure::SinceDue, Figure::SinceDueP99, Figure::SinceDueP999, Figure::Mean, Figure::P99]
+            &[Statistic::SinceDue, Statistic::SinceDueP99, Statistic::SinceDueP999, Statistic::Mean, Statistic::P99]
         }
-        _ => &[Figure::Iops, Figure::Mean, Figure::P99, Figure::P999],
+        _ => &[Statistic::Iops, Statistic::Mean, Statistic::P99, Statistic::P999],
     };
     let others = figures.iter().filter(|figure| **figure != of.figure);
     others.map(|&figure| Metric { whose: of.whose.clone(), figure }).collect()
@@ -41,7 +41,7 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
 
 /// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it
 /// goes the other way than the verdict. Beside "no difference" either way contradicts; without a verdict, none does.
-pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<Beside> {
+pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<SecondaryFigure> {
     let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);
     let sure = ratio.low > 1.0 || ratio.high < 1.0;
     let worse = (ratio.estimate < 1.0) == metric.figure.higher_is_better();
@@ -51,34 +51,34 @@ pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f6
         Verdict::NoDifference { .. } => true,
         Verdict::NotEnoughData { .. } => false,
     };
-    (beyond && sure && against).then_some(Beside { metric, ratio, worse })
+    (beyond && sure && against).then_some(SecondaryFigure { metric, ratio, worse })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(figure: Figure, low: f64, estimate: f64, high: f64, verdict: Verdict) -> Option<bool> {
+    fn of(figure: Statistic, low: f64, estimate: f64, high: f64, verdict: Verdict) -> Option<bool> {
         let ratio = Interval { estimate, low, high };
         contradicts(Metric::of_all(figure), ratio, verdict, 0.02).map(|beside| beside.worse)
     }
 
     #[test]
     fn a_better_headline_with_a_worse_tail_is_said() {
-        assert_eq!(of(Figure::P99, 1.2, 1.3, 1.4, Verdict::Faster), Some(true));
-        assert_eq!(of(Figure::P99, 0.7, 0.8, 0.9, Verdict::Faster), None, "it goes along");
-        assert_eq!(of(Figure::P99, 0.9, 1.3, 1.9, Verdict::Faster), None, "its interval holds 1");
-        assert_eq!(of(Figure::P99, 1.001, 1.01, 1.02, Verdict::Faster), None, "it is within the margin");
-        assert_eq!(of(Figure::P99, 0.7, 0.8, 0.9, Verdict::Slower), Some(false), "the reverse");
-        assert_eq!(of(Figure::Iops, 0.7, 0.8, 0.9, Verdict::Faster), Some(true));
+        assert_eq!(of(Statistic::P99, 1.2, 1.3, 1.4, Verdict::Faster), Some(true));
+        assert_eq!(of(Statistic::P99, 0.7, 0.8, 0.9, Verdict::Faster), None, "it goes along");
+        assert_eq!(of(Statistic::P99, 0.9, 1.3, 1.9, Verdict::Faster), None, "its interval holds 1");
+        assert_eq!(of(Statistic::P99, 1.001, 1.01, 1.02, Verdict::Faster), None, "it is within the margin");
+        assert_eq!(of(Statistic::P99, 0.7, 0.8, 0.9, Verdict::Slower), Some(false), "the reverse");
+        assert_eq!(of(Statistic::Iops, 0.7, 0.8, 0.9, Verdict::Faster), Some(true));
     }
 
     #[test]
     fn beside_no_difference_either_way_is_said() {
         let same = Verdict::NoDifference { margin: 0.02 };
-        assert_eq!(of(Figure::Mean, 7.9, 8.0, 8.1, same), Some(true));
-        assert_eq!(of(Figure::P999, 0.4, 0.5, 0.6, same), Some(false));
-        assert_eq!(of(Figure::P999, 0.4, 0.5, 0.6, Verdict::NotEnoughData { more_runs: 1 }), None);
+        assert_eq!(of(Statistic::Mean, 7.9, 8.0, 8.1, same), Some(true));
+        assert_eq!(of(Statistic::P999, 0.4, 0.5, 0.6, same), Some(false));
+        assert_eq!(of(Statistic::P999, 0.4, 0.5, 0.6, Verdict::NotEnoughData { more_runs: 1 }), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_formats::metric::Whose;
+use seekwise_formats::metric::MetricScope;
 use seekwise_model::record::Part;
 use serde::{Serialize, Serializer};
 
@@ -26,7 +26,7 @@ const WAITING: [Part; 3] = [Part::Driver, Part::Flush, Part::Queue];
 
 /// A part of the mean response on both sides, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct PartChange {
     pub part: Part,
     /// On the base's side.
     pub from: i64,
@@ -39,10 +39,10 @@ pub struct Change {
 pub struct Cause {
     /// The requests, in words.
     pub of: String,
-    pub parts: Vec<Change>,
+    pub parts: Vec<PartChange>,
 }
 
-impl Change {
+impl PartChange {
     /// What it adds to the difference, in ns.
     pub fn difference(&self) -> i64 {
         self.to - self.from
@@ -55,28 +55,28 @@ impl Change {
 }
 
 /// The words for the requests of the mean.
-fn requests(whose: &Whose) -> String {
+fn requests(whose: &MetricScope) -> String {
     match whose {
-        Whose::All => "reads and writes".to_owned(),
-        Whose::Read => "reads".to_owned(),
-        Whose::Write => "writes".to_owned(),
-        Whose::Flush => "flushes".to_owned(),
-        Whose::Job(name) => format!("job {name}"),
-        Whose::Operations(name) => format!("operations of {name}"),
+        MetricScope::All => "reads and writes".to_owned(),
+        MetricScope::Read => "reads".to_owned(),
+        MetricScope::Write => "writes".to_owned(),
+        MetricScope::Flush => "flushes".to_owned(),
+        MetricScope::Job(name) => format!("job {name}"),
+        MetricScope::Operations(name) => format!("operations of {name}"),
     }
 }
 
 /// The parts of a run. Result folders of every version have those of reads and writes.
-fn parts<'a>(whose: &Whose, run: &'a RunRecord) -> Option<&'a BTreeMap<String, f64>> {
+fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a BTreeMap<String, f64>> {
     let parts = match whose {
-        Whose::All => &run.anatomy_ms,
+        MetricScope::All => &run.anatomy_ms,
         whose => &view(whose, run)?.anatomy_ms,
     };
     (!parts.is_empty()).then_some(parts)
 }
 
 /// The mean of each part over runs, in ns.
-fn mean(whose: &Whose, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
+fn mean(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
     let parts: Vec<_> = runs.iter().map(|run| parts(whose, run)).collect::<Option<_>>()?;
     let of = |part: Part| {
         let sum: f64 = parts.iter().map(|parts| parts.get(part.name()).copied().unwrap_or(0.0)).sum();
@@ -87,10 +87,10 @@ fn mean(whose: &Whose, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
 
 impl Cause {
     /// The cause between the runs of two sides; `None` if one has no such request, or keeps no parts.
-    pub fn between(whose: &Whose, from: &[&RunRecord], to: &[&RunRecord]) -> Option<Cause> {
+    pub fn between(whose: &MetricScope, from: &[&RunRecord], to: &[&RunRecord]) -> Option<Cause> {
         let (from, to) = (mean(whose, from)?, mean(whose, to)?);
         let changes = Part::ALL.into_iter().zip(from.into_iter().zip(to));
-        let parts = changes.map(|(part, (from, to))| Change { part, from, to });
+        let parts = changes.map(|(part, (from, to))| PartChange { part, from, to });
         let parts = parts.filter(|change| change.from != 0 || change.to != 0).collect();
         Some(Cause { of: requests(whose), parts })
     }
@@ -107,7 +107,7 @@ impl Cause {
 
     /// The share of a part in the difference; `None` if parts cancel each other, so that shares of the remainder would
     /// mislead.
-    pub fn share(&self, change: &Change) -> Option<f64> {
+    pub fn share(&self, change: &PartChange) -> Option<f64> {
         self.share_of(change.difference())
     }
 
@@ -118,12 +118,12 @@ impl Cause {
     }
 
     /// The parts of waiting, or of the work itself, that make its difference, the largest first.
-    fn main(&self, waits: bool) -> Vec<Change> {
+    fn main(&self, waits: bool) -> Vec<PartChange> {
         let own = || self.parts.iter().filter(|change| change.waits() == waits);
         let most = own().map(|change| change.difference().abs()).max().unwrap_or(0);
         let named =
-            |change: &&Change| change.difference() != 0 && change.difference().abs() as f64 >= NAMED * most as f64;
-        let mut main: Vec<Change> = own().filter(named).copied().collect();
+            |change: &&PartChange| change.difference() != 0 && change.difference().abs() as f64 >= NAMED * most as f64;
+        let mut main: Vec<PartChange> = own().filter(named).copied().collect();
         main.sort_by_key(|change| -change.difference().abs());
         main
     }
@@ -133,7 +133,7 @@ impl Cause {
     pub fn text(&self) -> String {
         let (from, to) = (us(self.from()), us(self.to()));
         let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
-        let waiting: i64 = self.parts.iter().filter(|change| change.waits()).map(Change::difference).sum();
+        let waiting: i64 = self.parts.iter().filter(|change| change.waits()).map(PartChange::difference).sum();
         let sums = [(true, "waiting", us(waiting)), (false, "own work", to - from - us(waiting))];
         let said: Vec<String> = sums.into_iter().filter_map(|(waits, word, sum)| self.side(waits, word, sum)).collect();
         match said.is_empty() {
@@ -147,7 +147,8 @@ impl Cause {
         let own = || self.parts.iter().filter(move |change| change.waits() == waits);
         let most = own().map(|change| change.from).sum::<i64>().max(own().map(|change| change.to).sum());
         let moved = own().map(|change| change.difference().abs()).max().unwrap_or(0);
-        let main: Vec<Change> = self.main(waits).into_iter().filter(|change| us(change.difference()) != 0).collect();
+        let main: Vec<PartChange> =
+            self.main(waits).into_iter().filter(|change| us(change.difference()) != 0).collect();
         if main.is_empty() || (moved as f64) < CHANGED * most as f64 {
             return None;
         }
@@ -157,7 +158,7 @@ impl Cause {
         if rest != 0 {
             parts.push(format!("the rest {}", signed(rest)));
         }
-        let share = self.share_of(own().map(Change::difference).sum());
+        let share = self.share_of(own().map(PartChange::difference).sum());
         let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
         Some(format!("{word} {}{share} ({})", signed(sum), parts.join(", ")))
     }
@@ -198,7 +199,7 @@ impl Serialize for Cause {
             text: String,
         }
         let ms = |ns: i64| ns as f64 / 1e6;
-        let row = |change: &Change| Row {
+        let row = |change: &PartChange| Row {
             part: change.part.name(),
             waits: change.waits(),
             from_ms: ms(change.from),
@@ -218,7 +219,7 @@ mod tests {
     use super::*;
 
     fn cause(parts: &[(Part, i64, i64)]) -> Cause {
-        let parts = parts.iter().map(|&(part, from, to)| Change { part, from, to }).collect();
+        let parts = parts.iter().map(|&(part, from, to)| PartChange { part, from, to }).collect();
         Cause { of: "reads".to_owned(), parts }
     }
 
@@ -230,7 +231,7 @@ mod tests {
             (Part::Rotation, 4_100_400, 4_100_900),
             (Part::Link, 30_400, 30_400),
         ]);
-        let sum: i64 = cause.parts.iter().map(Change::difference).sum();
+        let sum: i64 = cause.parts.iter().map(PartChange::difference).sum();
         assert_eq!(sum, cause.to() - cause.from());
         // 70.123 - 0.498 makes the figure before the colon, and each bracket the figure before it.
         assert_eq!(

@@ -26,7 +26,7 @@ pub struct Axis {
 
 /// A cell of the comparison.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct CellOutcome {
     /// For each axis, the index of the level.
     pub at: Vec<usize>,
     pub outcome: Outcome,
@@ -35,7 +35,7 @@ pub struct Place {
 
 /// Cells with one outcome, and the words for where they are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Region {
+pub struct CellRegion {
     /// "depth 8 and more, pattern random"; "everywhere", for all cells only; "where decided"; "elsewhere".
     pub place: String,
     /// The outcome there.
@@ -45,23 +45,23 @@ pub struct Region {
     /// Undecided cells within these words.
     pub undecided: usize,
     /// The lowest and the highest of their ratios.
-    pub ratio: Range,
+    pub ratio: RatioRange,
 }
 
 /// Ratios of several cells.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Range {
+pub struct RatioRange {
     pub low: f64,
     pub high: f64,
 }
 
 /// Where the effect of a comparison is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Where {
+pub struct EffectLocation {
     /// In one sentence.
     pub text: String,
     /// The groups, the effects first; empty if no few words separate them.
-    pub regions: Vec<Region>,
+    pub regions: Vec<CellRegion>,
     /// Between which levels of a factor the outcome changes, if that is the same for all other levels.
     pub turns: Vec<String>,
 }
@@ -72,7 +72,7 @@ type Levels = Vec<Vec<usize>>;
 const DECIDED: [Outcome; 3] = [Outcome::Faster, Outcome::Slower, Outcome::NoDifference];
 
 /// Describes the cells of one comparison; `None` if none is decided. `margin` is 0.02 for ±2 %.
-pub fn describe(axes: &[Axis], places: &[Place], margin: f64) -> Option<Where> {
+pub fn describe(axes: &[Axis], places: &[CellOutcome], margin: f64) -> Option<EffectLocation> {
     let of = |outcome: Outcome| places.iter().filter(move |place| place.outcome == outcome);
     let present: Vec<Outcome> = DECIDED.into_iter().filter(|outcome| of(*outcome).next().is_some()).collect();
     let last = elsewhere(axes, places, &present)?;
@@ -84,9 +84,9 @@ pub fn describe(axes: &[Axis], places: &[Place], margin: f64) -> Option<Where> {
         }
     }
     let Some(mut regions) = regions else {
-        return Some(Where { text: counted(axes, places, &present), ..Where::default() });
+        return Some(EffectLocation { text: counted(axes, places, &present), ..EffectLocation::default() });
     };
-    let rest: Vec<&Place> = of(last).collect();
+    let rest: Vec<&CellOutcome> = of(last).collect();
     let inside: usize = regions.iter().map(|said| said.region.undecided).sum();
     let undecided = of(Outcome::NotEnoughData).count() - inside.min(of(Outcome::NotEnoughData).count());
     let place = match (regions.is_empty(), undecided) {
@@ -94,11 +94,11 @@ pub fn describe(axes: &[Axis], places: &[Place], margin: f64) -> Option<Where> {
         (true, _) => WHERE_DECIDED,
         (false, _) => ELSEWHERE,
     };
-    let rest = Region { place: place.to_owned(), verdict: last, cells: rest.len(), undecided, ratio: range(&rest) };
+    let rest = CellRegion { place: place.to_owned(), verdict: last, cells: rest.len(), undecided, ratio: range(&rest) };
     regions.push(Said { region: rest, short: place.to_owned(), preposition: "" });
     let turns = turns(axes, places);
     let text = sentence(&regions, &turns, margin);
-    Some(Where { text, regions: regions.into_iter().map(|said| said.region).collect(), turns })
+    Some(EffectLocation { text, regions: regions.into_iter().map(|said| said.region).collect(), turns })
 }
 
 /// All cells are alike.
@@ -112,7 +112,7 @@ const ELSEWHERE: &str = "elsewhere";
 
 /// The group that is named by what it is not: the one that no box describes, else the cells without a difference, else
 /// the largest.
-fn elsewhere(axes: &[Axis], places: &[Place], present: &[Outcome]) -> Option<Outcome> {
+fn elsewhere(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> Option<Outcome> {
     let count = |outcome: &Outcome| places.iter().filter(|place| place.outcome == *outcome).count();
     let loose = present.iter().copied().find(|outcome| boxes(axes, places, *outcome).is_none());
     let same = present.iter().copied().find(|outcome| *outcome == Outcome::NoDifference);
@@ -120,7 +120,7 @@ fn elsewhere(axes: &[Axis], places: &[Place], present: &[Outcome]) -> Option<Out
 }
 
 /// The levels that cells have, axis by axis.
-fn hull<'a>(axes: &[Axis], of: impl Iterator<Item = &'a Place> + Clone) -> Levels {
+fn hull<'a>(axes: &[Axis], of: impl Iterator<Item = &'a CellOutcome> + Clone) -> Levels {
     let levels = |axis: usize| {
         let mut levels: Vec<usize> = of.clone().map(|place| place.at[axis]).collect();
         levels.sort_unstable();
@@ -130,26 +130,26 @@ fn hull<'a>(axes: &[Axis], of: impl Iterator<Item = &'a Place> + Clone) -> Level
     (0..axes.len()).map(levels).collect()
 }
 
-fn holds(within: &Levels, place: &Place) -> bool {
+fn holds(within: &Levels, place: &CellOutcome) -> bool {
     within.iter().zip(&place.at).all(|(levels, at)| levels.contains(at))
 }
 
 /// True if no cell of another group is in it.
-fn is_clean(within: &Levels, places: &[Place], outcome: Outcome) -> bool {
-    let other = |place: &Place| DECIDED.contains(&place.outcome) && place.outcome != outcome;
+fn is_clean(within: &Levels, places: &[CellOutcome], outcome: Outcome) -> bool {
+    let other = |place: &CellOutcome| DECIDED.contains(&place.outcome) && place.outcome != outcome;
     !places.iter().any(|place| other(place) && holds(within, place))
 }
 
 /// One box or two that describe a group.
-fn boxes(axes: &[Axis], places: &[Place], outcome: Outcome) -> Option<Vec<Levels>> {
-    let own: Vec<&Place> = places.iter().filter(|place| place.outcome == outcome).collect();
+fn boxes(axes: &[Axis], places: &[CellOutcome], outcome: Outcome) -> Option<Vec<Levels>> {
+    let own: Vec<&CellOutcome> = places.iter().filter(|place| place.outcome == outcome).collect();
     let whole = hull(axes, own.iter().copied());
     if is_clean(&whole, places, outcome) {
         return Some(vec![whole]);
     }
     let halves = |axis: usize, low: &dyn Fn(usize) -> bool| {
         let side = |wanted: bool| {
-            let cells: Vec<&Place> = own.iter().copied().filter(|place| low(place.at[axis]) == wanted).collect();
+            let cells: Vec<&CellOutcome> = own.iter().copied().filter(|place| low(place.at[axis]) == wanted).collect();
             hull(axes, cells.iter().copied())
         };
         let mut halves = vec![side(true), side(false)];
@@ -173,16 +173,16 @@ fn boxes(axes: &[Axis], places: &[Place], outcome: Outcome) -> Option<Vec<Levels
 
 /// A region, and its description.
 struct Said {
-    region: Region,
+    region: CellRegion,
     /// Its place in fewer words: levels that go by their own names are counted.
     short: String,
     /// What stands before either.
     preposition: &'static str,
 }
 
-fn region(axes: &[Axis], places: &[Place], outcome: Outcome, within: &Levels) -> Said {
-    let inside: Vec<&Place> = places.iter().filter(|place| holds(within, place)).collect();
-    let own: Vec<&Place> = inside.iter().copied().filter(|place| place.outcome == outcome).collect();
+fn region(axes: &[Axis], places: &[CellOutcome], outcome: Outcome, within: &Levels) -> Said {
+    let inside: Vec<&CellOutcome> = places.iter().filter(|place| holds(within, place)).collect();
+    let own: Vec<&CellOutcome> = inside.iter().copied().filter(|place| place.outcome == outcome).collect();
     let said = |counted: bool| {
         let mut said: Vec<(bool, String)> =
             axes.iter().zip(within).filter_map(|(axis, levels)| words(axis, levels, counted)).collect();
@@ -193,13 +193,13 @@ fn region(axes: &[Axis], places: &[Place], outcome: Outcome, within: &Levels) ->
     };
     let (cells, undecided) = (own.len(), inside.len() - own.len());
     let ((by_class, place), (_, short)) = (said(false), said(true));
-    let region = Region { place, verdict: outcome, cells, undecided, ratio: range(&own) };
+    let region = CellRegion { place, verdict: outcome, cells, undecided, ratio: range(&own) };
     Said { region, short, preposition: if by_class { "in" } else { "at" } }
 }
 
-fn range(places: &[&Place]) -> Range {
+fn range(places: &[&CellOutcome]) -> RatioRange {
     let ratios = || places.iter().map(|place| place.ratio);
-    Range { low: ratios().fold(f64::INFINITY, f64::min), high: ratios().fold(0.0, f64::max) }
+    RatioRange { low: ratios().fold(f64::INFINITY, f64::min), high: ratios().fold(0.0, f64::max) }
 }
 
 fn number(level: &str) -> Option<f64> {
@@ -278,12 +278,12 @@ fn listed(words: &[&str], last: &str) -> String {
 
 /// Along each numeric factor, the pair of levels between which the outcome changes in every row of the others in which
 /// it changes at all; rows that change twice are excluded.
-fn turns(axes: &[Axis], places: &[Place]) -> Vec<String> {
+fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
     let turn = |axis: usize| {
         let mut found: Option<(usize, usize)> = None;
         for start in places.iter().filter(|place| place.at[axis] == 0) {
             let row = |level: usize| {
-                let here = |place: &&Place| {
+                let here = |place: &&CellOutcome| {
                     (0..axes.len()).all(|it| place.at[it] == if it == axis { level } else { start.at[it] })
                 };
                 let decided = places.iter().find(here).map(|place| place.outcome);
@@ -307,7 +307,7 @@ fn turns(axes: &[Axis], places: &[Place]) -> Vec<String> {
 }
 
 /// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`.
-fn by(Range { low, high }: Range) -> String {
+fn by(RatioRange { low, high }: RatioRange) -> String {
     let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
     let percent = |ratio: f64| format!("{:+.0}", (ratio - 1.0) * 100.0);
     let times = |ratio: f64| format!("{ratio:.2}");
@@ -322,7 +322,7 @@ fn by(Range { low, high }: Range) -> String {
 }
 
 /// A region's outcome with its figures.
-fn outcome(region: &Region, margin: f64) -> String {
+fn outcome(region: &CellRegion, margin: f64) -> String {
     match region.verdict {
         Outcome::NoDifference => {
             let percent = (margin * 1e5).round() / 1e3;
@@ -365,7 +365,7 @@ fn phrase(Said { region, preposition, .. }: &Said, place: &str, margin: f64) -> 
 }
 
 /// If few words do not separate the groups: how many cells of each, along the factor whose levels separate them best.
-fn counted(axes: &[Axis], places: &[Place], present: &[Outcome]) -> String {
+fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> String {
     let count = |outcome: Outcome, axis: usize, level: usize| {
         places.iter().filter(|place| place.outcome == outcome && place.at[axis] == level).count()
     };
@@ -406,13 +406,13 @@ mod tests {
         vec![axis("pattern", &["random", "stream", "mixed"]), axis("depth", &["1", "4", "8", "64"])]
     }
 
-    fn places(outcome: impl Fn(&str, u32) -> (Outcome, f64)) -> Vec<Place> {
+    fn places(outcome: impl Fn(&str, u32) -> (Outcome, f64)) -> Vec<CellOutcome> {
         let axes = axes();
         let mut places = Vec::new();
         for (pattern, name) in axes[0].levels.iter().enumerate() {
             for (depth, level) in axes[1].levels.iter().enumerate() {
                 let (outcome, ratio) = outcome(name, level.parse().unwrap());
-                places.push(Place { at: vec![pattern, depth], outcome, ratio });
+                places.push(CellOutcome { at: vec![pattern, depth], outcome, ratio });
             }
         }
         places
@@ -468,9 +468,9 @@ mod tests {
         let depths = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
         let levels = depths.iter().map(|level| (*level).to_owned()).collect();
         let axes = [Axis { factor: "depth".to_owned(), levels, classes: Vec::new() }];
-        let places = |decided: usize| -> Vec<Place> {
+        let places = |decided: usize| -> Vec<CellOutcome> {
             let outcome = |at| if at < decided { Slower } else { NotEnoughData };
-            (0..16).map(|at| Place { at: vec![at], outcome: outcome(at), ratio: 0.9 }).collect()
+            (0..16).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 0.9 }).collect()
         };
         let found = describe(&axes, &places(5), 0.02).unwrap();
         assert_eq!(found.text, "slower, -10 % in 5 of 16 cells, the others undecided");
@@ -522,7 +522,8 @@ mod tests {
         let levels: Vec<String> = (0..20).map(name).collect();
         let axes = [Axis { factor: "pattern".to_owned(), levels, classes: Vec::new() }];
         let outcome = |at: usize| if at.is_multiple_of(2) { Faster } else { NoDifference };
-        let places: Vec<Place> = (0..20).map(|at| Place { at: vec![at], outcome: outcome(at), ratio: 1.1 }).collect();
+        let places: Vec<CellOutcome> =
+            (0..20).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 1.1 }).collect();
         let found = describe(&axes, &places, 0.02).unwrap();
         assert_eq!(found.text, "faster, +10 % at 10 of 20 levels of pattern; elsewhere no difference within ±2 %");
         assert!(found.regions[0].place.contains("the 18th of many"), "the table names them");

@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
 
-use super::data::{Data, Draws, Part};
+use super::data::{DataSplit, FitData, Resamples};
 use super::parameter::{Parameter, apply};
-use super::slope::{Simulated, Target};
+use super::slope::{SimulatedValue, SlopeTarget};
 
 /// The loss of a point of which no drive can be made.
 const IMPOSSIBLE: f64 = 1e6;
@@ -33,34 +33,34 @@ pub enum Question {
 }
 
 /// Called for each point that is tried: the question as it is written down, the answer, and whether it was known.
-pub type Heard<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
+pub type PointListener<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
 
 /// A drive, what may move of it, and the data.
-pub struct Bench<'a> {
+pub struct FitBench<'a> {
     /// The initial profile.
     pub drive: &'a DriveFile,
     /// What may move.
     pub parameters: &'a [Parameter],
-    data: &'a [Data],
-    draws: [Vec<Draws>; 2],
-    targets: Vec<Target>,
+    data: &'a [FitData],
+    draws: [Vec<Resamples>; 2],
+    targets: Vec<SlopeTarget>,
     known: Mutex<BTreeMap<String, Vec<f64>>>,
-    heard: &'a Heard<'a>,
+    heard: &'a PointListener<'a>,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> FitBench<'a> {
     /// A bench that knows some answers already.
     pub fn new(
         drive: &'a DriveFile,
         parameters: &'a [Parameter],
-        data: &'a [Data],
+        data: &'a [FitData],
         known: BTreeMap<String, Vec<f64>>,
-        heard: &'a Heard<'a>,
-    ) -> Bench<'a> {
+        heard: &'a PointListener<'a>,
+    ) -> FitBench<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
-        let draws = [draws(Part::Seen, SEEN_DRAWS, "fit seen"), draws(Part::Held, HELD_DRAWS, "fit held")];
+        let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
         let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
-        Bench { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
+        FitBench { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
     }
 
     /// The answer for one point.
@@ -87,27 +87,27 @@ impl<'a> Bench<'a> {
     }
 
     /// The measured values of the seen data, figure by figure.
-    pub fn targets(&self) -> &[Target] {
+    pub fn targets(&self) -> &[SlopeTarget] {
         &self.targets
     }
 
     /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
-    pub fn simulated(&self, point: &[f64]) -> Option<Vec<Simulated>> {
+    pub fn simulated(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
         let drive = apply(self.drive, self.parameters, point).ok()?;
-        let parts: Result<Vec<Vec<Simulated>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
+        let parts: Result<Vec<Vec<SimulatedValue>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
         parts.ok().map(|parts| parts.concat())
     }
 
     /// True if any data are held back.
     pub fn holds_back(&self) -> bool {
-        self.data.iter().any(|data| data.count(Part::Held) > 0)
+        self.data.iter().any(|data| data.count(DataSplit::Held) > 0)
     }
 
     fn tried(&self, question: Question, point: &[f64]) -> Vec<f64> {
         let (part, none) = match question {
-            Question::Seen => (Part::Seen, true),
-            Question::Drawn => (Part::Seen, false),
-            Question::Held => (Part::Held, false),
+            Question::Seen => (DataSplit::Seen, true),
+            Question::Drawn => (DataSplit::Seen, false),
+            Question::Held => (DataSplit::Held, false),
         };
         let draws = &self.draws[part as usize];
         let answers = match question {

@@ -1,11 +1,11 @@
 //! The data of a fit: measured traces, and jobs with their figures. Each can be repeated on a drive with other figures,
 //! and returns how far the results are from the measurements.
 //!
-//! The search sees one part of it ([`Part::Seen`]); the other is held back to test what was found. It chooses nothing.
+//! The search sees one part of it ([`DataSplit::Seen`]); the other is held back to test what was found. It chooses nothing.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
-use seekwise_formats::trace::measured::Trace;
+use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::record::{Part as Place, Record};
@@ -14,10 +14,10 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Timing;
 
-use super::loss::{BLOCKS, Compared};
-use super::points::{Again, Point, again};
-use super::slope::{Simulated, Target};
-use crate::validate::{Samples, fits, replay};
+use super::loss::{BLOCKS, MeasuredRequests};
+use super::points::{MeasuredPoint, PointWeight, again};
+use super::slope::{SimulatedValue, SlopeTarget};
+use crate::validate::{ResponseSamples, fits, replay};
 
 /// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets
 /// its own phase with the first access, so one is enough.
@@ -28,7 +28,7 @@ pub const FEWEST_REQUESTS: usize = 200;
 
 /// A part of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum DataSplit {
     /// What the search goes by.
     Seen,
     /// What the search never sees.
@@ -37,9 +37,9 @@ pub enum Part {
 
 /// A measured trace.
 #[derive(Clone, Debug)]
-pub struct Traced {
+pub struct FitTrace {
     pub file: String,
-    pub trace: Trace,
+    pub trace: MeasuredTrace,
     /// How many of them the search sees, the first ones.
     pub seen: usize,
     /// What decides the issue in the replay.
@@ -47,13 +47,13 @@ pub struct Traced {
     /// Settings of the drive during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
     /// The results of another simulator, for display only.
-    pub beside: Option<Beside>,
-    parts: [Option<Compared>; 2],
+    pub beside: Option<ReferenceTimes>,
+    parts: [Option<MeasuredRequests>; 2],
 }
 
 /// Response times of the same requests from elsewhere.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Beside {
+pub struct ReferenceTimes {
     /// The simulator's name.
     pub name: String,
     /// One for each request.
@@ -62,30 +62,30 @@ pub struct Beside {
 
 /// Several resamples of a part of one kind of data.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Draws {
+pub enum Resamples {
     /// For each draw, how often each block of a trace counts.
     Blocks(Vec<Vec<u32>>),
     /// For each draw and job, how often it counts and what else could have been measured.
-    Jobs(Vec<Vec<Again>>),
+    Jobs(Vec<Vec<PointWeight>>),
 }
 
 /// A kind of data.
 #[derive(Clone, Debug)]
-pub enum Data {
-    Traced(Box<Traced>),
+pub enum FitData {
+    Traced(Box<FitTrace>),
     /// Jobs with their figures.
-    Points(Vec<Point>),
+    Points(Vec<MeasuredPoint>),
 }
 
-impl Traced {
+impl FitTrace {
     /// The trace of `file`, of which a share from 0 to 1 is held back at its end.
     pub fn new(
         file: &str,
-        trace: Trace,
+        trace: MeasuredTrace,
         held: f64,
         timing: Timing,
         set: Vec<(String, String)>,
-    ) -> Result<Traced, Diagnostic> {
+    ) -> Result<FitTrace, Diagnostic> {
         let all = trace.rows.len();
         let seen = ((1.0 - held) * all as f64).round() as usize;
         for (part, n) in [("seen", seen), ("held back", all - seen)] {
@@ -96,10 +96,10 @@ impl Traced {
             }
         }
         let compared = |range: std::ops::Range<usize>| {
-            (!range.is_empty()).then(|| Compared::new(&trace.rows, &trace.measured, range))
+            (!range.is_empty()).then(|| MeasuredRequests::new(&trace.rows, &trace.measured, range))
         };
         let parts = [compared(0..seen), compared(seen..all)];
-        Ok(Traced { file: file.to_owned(), seen, timing, set, beside: None, parts, trace })
+        Ok(FitTrace { file: file.to_owned(), seen, timing, set, beside: None, parts, trace })
     }
 
     fn drive(&self, drive: &DriveFile) -> Result<Profile, Vec<Diagnostic>> {
@@ -135,30 +135,30 @@ impl Traced {
     }
 
     /// All its requests on `drive`, with the first phase.
-    pub fn samples(&self, drive: &DriveFile) -> Result<Samples, Vec<Diagnostic>> {
+    pub fn samples(&self, drive: &DriveFile) -> Result<ResponseSamples, Vec<Diagnostic>> {
         let profile = self.drive(drive)?;
         fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
         let simulated = self.times(&profile, self.trace.rows.len(), 1)?;
         let read = self.trace.rows.iter().map(|row| row.op == Op::Read).collect();
-        Ok(Samples { read, measured: self.trace.measured.clone(), simulated })
+        Ok(ResponseSamples { read, measured: self.trace.measured.clone(), simulated })
     }
 
     fn losses(
         &self,
         drive: &DriveFile,
-        part: Part,
-        draws: Option<&Draws>,
+        part: DataSplit,
+        draws: Option<&Resamples>,
     ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         let Some(compared) = &self.parts[part as usize] else { return Ok(None) };
-        let draws = if let Some(Draws::Blocks(draws)) = draws { &draws[..] } else { &[] };
+        let draws = if let Some(Resamples::Blocks(draws)) = draws { &draws[..] } else { &[] };
         let profile = self.drive(drive)?;
         let cap = Span::from_nanos((15e9 / self.rpm(drive)) as u64);
         let phases = if self.timing == Timing::Arrival { PHASES } else { 1 };
         let mut sums = vec![0.0; 1 + draws.len()];
         for seed in 1..=phases {
             let (rows, from) = match part {
-                Part::Seen => (self.seen, 0),
-                Part::Held => (self.trace.rows.len(), self.seen),
+                DataSplit::Seen => (self.seen, 0),
+                DataSplit::Held => (self.trace.rows.len(), self.seen),
             };
             let times = self.times(&profile, rows, seed)?;
             let losses = compared.losses(&times[from..], cap, draws);
@@ -169,9 +169,10 @@ impl Traced {
 
     /// Times of the seen requests as shares of the mean of all reads, or writes: the loss's unit. A quarter of a
     /// revolution is far.
-    fn targets(&self, drive: &DriveFile) -> Vec<Target> {
+    fn targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
         let cut = 15e9 / self.rpm(drive);
-        let one = |(measured, mean): (&Span, f64)| Target { measured: measured.nanos() as f64 / mean, cut: cut / mean };
+        let one =
+            |(measured, mean): (&Span, f64)| SlopeTarget { measured: measured.nanos() as f64 / mean, cut: cut / mean };
         self.trace.measured[..self.seen].iter().zip(self.means()).map(one).collect()
     }
 
@@ -186,13 +187,13 @@ impl Traced {
         self.trace.rows[..self.seen].iter().map(|row| if row.op == Op::Read { reads } else { writes }).collect()
     }
 
-    fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
-        let mut all = vec![Simulated { value: 0.0, wait: 0.0 }; self.seen];
+    fn simulated(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
+        let mut all = vec![SimulatedValue { value: 0.0, wait: 0.0 }; self.seen];
         let means = self.means();
         let mut heard = |record: &Record| {
             let row = record.request.stamp as usize - 1;
             let share = |time: Span| time.nanos() as f64 / means[row];
-            all[row] = Simulated {
+            all[row] = SimulatedValue {
                 value: share(record.since_due()),
                 wait: share(record.completion.parts.get(Place::Rotation)),
             };
@@ -206,39 +207,40 @@ impl Traced {
     }
 }
 
-impl Data {
+impl FitData {
     /// How many requests, or jobs, a part has.
-    pub fn count(&self, part: Part) -> usize {
+    pub fn count(&self, part: DataSplit) -> usize {
         match self {
-            Data::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, Compared::requests),
-            Data::Points(points) => points.iter().filter(|point| point.held == (part == Part::Held)).count(),
+            FitData::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, MeasuredRequests::requests),
+            FitData::Points(points) => points.iter().filter(|point| point.held == (part == DataSplit::Held)).count(),
         }
     }
 
     /// The measured values of the seen part.
-    pub fn targets(&self, drive: &DriveFile) -> Vec<Target> {
+    pub fn targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
         match self {
-            Data::Traced(traced) => traced.targets(drive),
-            Data::Points(points) => super::points::targets(points),
+            FitData::Traced(traced) => traced.targets(drive),
+            FitData::Points(points) => super::points::targets(points),
         }
     }
 
     /// The simulated values on `drive`, in the same unit.
-    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         match self {
-            Data::Traced(traced) => traced.simulated(drive),
-            Data::Points(points) => super::points::simulated(points, drive),
+            FitData::Traced(traced) => traced.simulated(drive),
+            FitData::Points(points) => super::points::simulated(points, drive),
         }
     }
 
     /// `times` draws of a part: for a trace, how often each of its blocks counts. They are the same for every drive.
-    pub fn draws(&self, part: Part, times: usize, stream: &str) -> Draws {
+    pub fn draws(&self, part: DataSplit, times: usize, stream: &str) -> Resamples {
         let mut chance = Seed(1).stream(stream);
         match self {
-            Data::Traced(_) => Draws::Blocks((0..times).map(|_| counts(BLOCKS, &mut chance)).collect()),
-            Data::Points(points) => {
-                let points: Vec<&Point> = points.iter().filter(|point| point.held == (part == Part::Held)).collect();
-                Draws::Jobs((0..times).map(|_| again(&points, &mut chance)).collect())
+            FitData::Traced(_) => Resamples::Blocks((0..times).map(|_| counts(BLOCKS, &mut chance)).collect()),
+            FitData::Points(points) => {
+                let points: Vec<&MeasuredPoint> =
+                    points.iter().filter(|point| point.held == (part == DataSplit::Held)).collect();
+                Resamples::Jobs((0..times).map(|_| again(&points, &mut chance)).collect())
             }
         }
     }
@@ -247,13 +249,13 @@ impl Data {
     pub fn losses(
         &self,
         drive: &DriveFile,
-        part: Part,
-        draws: Option<&Draws>,
+        part: DataSplit,
+        draws: Option<&Resamples>,
     ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         match self {
-            Data::Traced(traced) => traced.losses(drive, part, draws),
-            Data::Points(points) => {
-                let draws = if let Some(Draws::Jobs(draws)) = draws { &draws[..] } else { &[] };
+            FitData::Traced(traced) => traced.losses(drive, part, draws),
+            FitData::Points(points) => {
+                let draws = if let Some(Resamples::Jobs(draws)) = draws { &draws[..] } else { &[] };
                 super::points::losses(points, drive, part, draws)
             }
         }

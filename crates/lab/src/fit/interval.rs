@@ -17,7 +17,7 @@
 
 use rayon::prelude::*;
 
-use super::bench::{Bench, Question, share_better};
+use super::bench::{FitBench, Question, share_better};
 use super::judge::SURE;
 use super::parameter::Parameter;
 use super::slope::{FINE, Slopes, better, descend};
@@ -60,7 +60,7 @@ impl Intervals {
 }
 
 /// The subject of the intervals.
-pub struct Asked<'a> {
+pub struct IntervalQuery<'a> {
     /// The point whose numbers they are.
     pub point: &'a [f64],
     /// Another start of the search for points that are no worse.
@@ -88,7 +88,7 @@ fn least(tried: &[Tried]) -> Tried {
 }
 
 /// The intervals of what moved.
-pub fn intervals(bench: &Bench<'_>, asked: &Asked<'_>) -> Intervals {
+pub fn intervals(bench: &FitBench<'_>, asked: &IntervalQuery<'_>) -> Intervals {
     let is_number = |index: usize| bench.parameters[index].range().is_some();
     let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
     let first: Vec<Vec<f64>> = [asked.point, asked.beside]
@@ -123,7 +123,7 @@ pub fn intervals(bench: &Bench<'_>, asked: &Asked<'_>) -> Intervals {
 
 /// The least and the largest choice of a numeric rule with which, the numbers following, a point is no worse than the
 /// one with the losses `fit`.
-fn choices(bench: &Bench<'_>, asked: &Asked<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
+fn choices(bench: &FitBench<'_>, asked: &IntervalQuery<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
     let numbers = bench.parameters[index].numbers()?;
     let no_worse = |&choice: &usize| {
         let mut other = asked.point.to_vec();
@@ -140,7 +140,7 @@ fn choices(bench: &Bench<'_>, asked: &Asked<'_>, fit: &[f64], index: usize) -> O
 /// The points tried on the way outwards of one number to one side, while they are no worse than the one with the losses
 /// `fit`.
 fn outwards(
-    bench: &Bench<'_>,
+    bench: &FitBench<'_>,
     (centre, fit): (&[f64], &[f64]),
     free: &[bool],
     (index, side): (usize, f64),
@@ -173,7 +173,7 @@ fn outwards(
 const SETTLES: usize = 3;
 
 /// `point` with the others settled by least squares, and the slopes there.
-fn settled(bench: &Bench<'_>, mut point: Vec<f64>, free: &[bool], index: usize) -> Option<(Vec<f64>, Slopes)> {
+fn settled(bench: &FitBench<'_>, mut point: Vec<f64>, free: &[bool], index: usize) -> Option<(Vec<f64>, Slopes)> {
     let mut slopes = Slopes::at(bench, &point, free, AHEAD)?;
     for _ in 0..SETTLES {
         let asked = slopes.steps(bench, &point, Some(index));
@@ -219,7 +219,7 @@ fn trades(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::parameter::{Form, Marked};
+    use crate::fit::parameter::{FigureMark, ParameterDomain};
     use crate::fit::ranges;
 
     #[test]
@@ -228,9 +228,9 @@ mod tests {
             name: "overhead.read_hit_ms".to_owned(),
             key: "overhead.read_hit_ms",
             bend: None,
-            form: Form::Number(ranges::of("overhead.read_hit_ms", 1.0).unwrap()),
+            form: ParameterDomain::Number(ranges::of("overhead.read_hit_ms", 1.0).unwrap()),
             origin,
-            marked: Marked::Inferred,
+            marked: FigureMark::Inferred,
         };
         let intervals = Intervals { of: vec![Some((0.0, 2.0)), Some((1.0, 2.0))], pairs: vec![(0, 1, 0.9)] };
         let found = intervals.at(&[number(1.0), number(1.0)], &[1.0, 2.5]);

@@ -8,10 +8,10 @@
 
 use serde::Serialize;
 
-use super::bench::{Bench, Question, share_better};
+use super::bench::{FitBench, Question, share_better};
 use super::interval::Intervals;
-use super::parameter::Marked;
-use super::search::{Effort, numbers};
+use super::parameter::FigureMark;
+use super::search::{SearchEffort, numbers};
 use super::slope::{FINE, descend, followed};
 
 /// The share of draws in which a change must be better: one standard error of a normal distribution.
@@ -29,7 +29,7 @@ const AGREED: f64 = SPARED;
 /// Why a parameter was left or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Left {
+pub enum RejectionReason {
     /// No simulated time depends on it.
     NotFelt,
     /// The search left it where it was.
@@ -41,13 +41,19 @@ pub enum Left {
 }
 
 /// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well.
-pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, left: &mut [Option<Left>]) -> Vec<f64> {
+pub fn thin(
+    bench: &FitBench<'_>,
+    origin: &[f64],
+    point: Vec<f64>,
+    effort: SearchEffort,
+    left: &mut [Option<RejectionReason>],
+) -> Vec<f64> {
     let whole = bench.ask(Question::Drawn, &point);
     let mut point = point;
     for index in numbers_moved(bench, origin, &point) {
         let other = without(bench, origin, &point, index, effort);
         if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
-            left[index] = Some(Left::NotTold);
+            left[index] = Some(RejectionReason::NotTold);
             point = other;
         }
     }
@@ -58,12 +64,12 @@ pub fn thin(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, effort: Effort, 
 /// original value, and that the held-back data do not confirm. A number stays if the whole needs it to meet those
 /// better than the profile did.
 pub fn told(
-    bench: &Bench<'_>,
+    bench: &FitBench<'_>,
     origin: &[f64],
     point: Vec<f64>,
     intervals: &Intervals,
-    effort: Effort,
-    left: &mut [Option<Left>],
+    effort: SearchEffort,
+    left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
     let mut questions = vec![(Question::Drawn, SURE)];
     if bench.holds_back() {
@@ -85,7 +91,7 @@ pub fn told(
         let alone = alone(origin, &point, index);
         let other = if will_do(&alone) { alone } else { without(bench, origin, &point, index, effort) };
         if will_do(&other) {
-            left[index] = Some(Left::NotTold);
+            left[index] = Some(RejectionReason::NotTold);
             point = other;
         }
     }
@@ -101,12 +107,12 @@ fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
 
 /// The numbers that moved, in the order in which they are tested: those that were never stated first, and of those the
 /// ones that moved least. Of numbers that trade, the fewest then carry the change.
-fn numbers_moved(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
+fn numbers_moved(bench: &FitBench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
     let range = |index: usize| bench.parameters[index].range();
     let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
     let rank = |index: usize| match bench.parameters[index].marked {
-        Marked::Absent | Marked::Inferred | Marked::Provisional => 0,
-        Marked::Imported | Marked::Fitted | Marked::Named => 1,
+        FigureMark::Absent | FigureMark::Inferred | FigureMark::Provisional => 0,
+        FigureMark::Imported | FigureMark::Fitted | FigureMark::Named => 1,
     };
     let mut moved: Vec<usize> =
         (0..point.len()).filter(|&index| point[index] != origin[index] && range(index).is_some()).collect();
@@ -115,7 +121,7 @@ fn numbers_moved(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize>
 }
 
 /// `point` with one number at its original value, and the others that moved following.
-fn without(bench: &Bench<'_>, origin: &[f64], point: &[f64], index: usize, effort: Effort) -> Vec<f64> {
+fn without(bench: &FitBench<'_>, origin: &[f64], point: &[f64], index: usize, effort: SearchEffort) -> Vec<f64> {
     let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
     let mut other = alone(origin, point, index);
     let followed = followed(bench, point, &carried, (index, origin[index]));
@@ -128,20 +134,25 @@ fn without(bench: &Bench<'_>, origin: &[f64], point: &[f64], index: usize, effor
 }
 
 /// Puts back what does not stay, the least important first. `left` gets the reasons.
-pub fn take_back(bench: &Bench<'_>, origin: &[f64], point: Vec<f64>, left: &mut [Option<Left>]) -> Vec<f64> {
-    let mut point = back(bench, (Question::Drawn, SURE), origin, point, (Left::NotTold, left));
+pub fn take_back(
+    bench: &FitBench<'_>,
+    origin: &[f64],
+    point: Vec<f64>,
+    left: &mut [Option<RejectionReason>],
+) -> Vec<f64> {
+    let mut point = back(bench, (Question::Drawn, SURE), origin, point, (RejectionReason::NotTold, left));
     if bench.holds_back() {
-        point = back(bench, (Question::Held, AGREED), origin, point, (Left::NotBetter, left));
+        point = back(bench, (Question::Held, AGREED), origin, point, (RejectionReason::NotBetter, left));
     }
     point
 }
 
 fn back(
-    bench: &Bench<'_>,
+    bench: &FitBench<'_>,
     (question, sure): (Question, f64),
     origin: &[f64],
     mut point: Vec<f64>,
-    (why, left): (Left, &mut [Option<Left>]),
+    (why, left): (RejectionReason, &mut [Option<RejectionReason>]),
 ) -> Vec<f64> {
     let mut moved: Vec<usize> = (0..point.len()).filter(|&index| point[index] != origin[index]).collect();
     // The cheapest to put back is tested first: of two equivalent numbers one then stays.
@@ -166,7 +177,7 @@ fn back(
 }
 
 /// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
-pub fn better(bench: &Bench<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
+pub fn better(bench: &FitBench<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
     bench
         .holds_back()
         .then(|| share_better(&bench.ask(Question::Held, point), &bench.ask(Question::Held, origin)) >= SURE)

@@ -12,7 +12,7 @@
 
 use seekwise_model::block::Op;
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::Row;
+use seekwise_model::workload::replay::ReplayRow;
 
 /// The weight of a paired error relative to a demerit. A profile is judged by its demerit. Single requests scatter
 /// several times further than their distributions do (by whole revolutions, if one just misses its sector), and would
@@ -44,22 +44,23 @@ struct Group {
 
 /// Measured requests, ready for comparison with simulated ones.
 #[derive(Clone, Debug)]
-pub struct Compared {
+pub struct MeasuredRequests {
     /// In ns.
     measured: Vec<u64>,
     groups: Vec<Group>,
 }
 
 /// Which requests are near the ones before them.
-pub fn near(rows: &[Row]) -> Vec<bool> {
-    let close = |row: &Row, last: &Row| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
+pub fn near(rows: &[ReplayRow]) -> Vec<bool> {
+    let close =
+        |row: &ReplayRow, last: &ReplayRow| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
     let last = |index: usize| &rows[index.saturating_sub(BEFORE)..index];
     rows.iter().enumerate().map(|(index, row)| last(index).iter().any(|last| close(row, last))).collect()
 }
 
-impl Compared {
+impl MeasuredRequests {
     /// The requests `range` of a trace.
-    pub fn new(rows: &[Row], measured: &[Span], range: std::ops::Range<usize>) -> Compared {
+    pub fn new(rows: &[ReplayRow], measured: &[Span], range: std::ops::Range<usize>) -> MeasuredRequests {
         let near = near(rows);
         let of = |of: &dyn Fn(usize) -> bool| -> Vec<u32> {
             range.clone().filter(|&row| of(row)).map(|row| (row - range.start) as u32).collect()
@@ -86,7 +87,7 @@ impl Compared {
             Group { weight, scale: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
         };
         let groups = groups.into_iter().map(group).collect();
-        Compared { measured, groups }
+        MeasuredRequests { measured, groups }
     }
 
     /// How many requests there are.
@@ -159,8 +160,8 @@ impl Compared {
 mod tests {
     use super::*;
 
-    fn row(op: Op, lba: u64) -> Row {
-        Row { op, lba, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }
+    fn row(op: Op, lba: u64) -> ReplayRow {
+        ReplayRow { op, lba, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }
     }
 
     fn ms(ms: f64) -> Span {
@@ -171,16 +172,17 @@ mod tests {
     fn near_is_inside_a_segment_behind_one_of_the_last() {
         let rows = [1000, 5000, 1008, 1136, 1137 + 8, 4999].map(|lba| row(Op::Read, lba));
         assert_eq!(near(&rows), [false, false, true, true, true, false]);
-        let far: Vec<Row> = (0..12).map(|index| row(Op::Read, if index == 11 { 0 } else { index * 10_000 })).collect();
+        let far: Vec<ReplayRow> =
+            (0..12).map(|index| row(Op::Read, if index == 11 { 0 } else { index * 10_000 })).collect();
         assert!(!near(&far)[11]);
     }
 
     #[test]
     fn opposite_errors_of_reads_and_writes_do_not_hide() {
-        let rows: Vec<Row> =
+        let rows: Vec<ReplayRow> =
             (0..200).map(|index| row(if index % 2 == 0 { Op::Read } else { Op::Write }, index * 9_000)).collect();
         let measured = vec![ms(4.0); 200];
-        let compared = Compared::new(&rows, &measured, 0..200);
+        let compared = MeasuredRequests::new(&rows, &measured, 0..200);
         let off = |by: f64| -> Vec<Span> {
             (0..200).map(|index| ms(if index % 2 == 0 { 4.0 + by } else { 4.0 - by })).collect()
         };
@@ -198,9 +200,9 @@ mod tests {
 
     #[test]
     fn a_draw_of_all_blocks_once_is_no_draw_and_blocks_left_out_do_not_count() {
-        let rows: Vec<Row> = (0..100).map(|index| row(Op::Read, index * 9_000)).collect();
+        let rows: Vec<ReplayRow> = (0..100).map(|index| row(Op::Read, index * 9_000)).collect();
         let measured: Vec<Span> = (0..100).map(|index| ms(1.0 + index as f64 * 0.01)).collect();
-        let compared = Compared::new(&rows, &measured, 0..100);
+        let compared = MeasuredRequests::new(&rows, &measured, 0..100);
         let mut simulated = measured.clone();
         simulated[99] = ms(9.0);
         let mut without = vec![1; BLOCKS];

@@ -4,8 +4,8 @@ mod pictures;
 
 use std::fmt::Write;
 
-use super::report::{OfOther, OfTrace, Report};
-use crate::validate::{Errors, Validation, plot};
+use super::report::{FitReport, ReferenceErrors, TraceErrors};
+use crate::validate::{ResponseErrors, Validation, plot};
 
 const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 table{border-collapse:collapse;margin:1rem 0}td,th{padding:.2rem .7rem;border-bottom:1px solid #ddd;text-align:right}\
@@ -13,7 +13,7 @@ td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.he
 figcaption{color:#555;font-size:.9rem}";
 
 /// The page on `title`'s fit. `data` describes the data, `search` the least loss after each number of points.
-pub fn page(title: &str, report: &Report, data: &str, search: &[(u64, f64)]) -> String {
+pub fn page(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
          fitted</h1>\n<p class=\"head\">{2}</p>\n<p>{1}.</p>\n",
@@ -53,7 +53,7 @@ pub fn page(title: &str, report: &Report, data: &str, search: &[(u64, f64)]) -> 
 const NAMED: usize = 3;
 
 /// What moved, and how well the drive meets the held-back data, before and after.
-fn headline(report: &Report) -> String {
+fn headline(report: &FitReport) -> String {
     let names: Vec<&str> = report.figures.iter().take(NAMED).map(|figure| figure.name.as_str()).collect();
     let more = report.figures.len().saturating_sub(NAMED);
     let moved = match (report.figures.len(), more) {
@@ -88,7 +88,7 @@ fn headline(report: &Report) -> String {
     }
 }
 
-fn of_trace(text: &mut String, title: &str, trace: &OfTrace) {
+fn of_trace(text: &mut String, title: &str, trace: &TraceErrors) {
     let parts = [("seen", &trace.seen), ("held back", &trace.held)];
     let rows = parts.iter().filter_map(|(name, errors)| Some((name, errors.as_ref()?))).flat_map(|(name, errors)| {
         kinds(&errors[0]).into_iter().zip(kinds(&errors[1])).filter(|((_, before), _)| before.n > 0).map(
@@ -119,7 +119,7 @@ fn of_trace(text: &mut String, title: &str, trace: &OfTrace) {
 }
 
 /// Another simulator's errors beside those after the fit.
-fn beside(text: &mut String, trace: &OfTrace, other: &OfOther) {
+fn beside(text: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
     let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
     let parts = [
         ("seen", other.seen, after(&trace.seen)),
@@ -138,7 +138,7 @@ fn beside(text: &mut String, trace: &OfTrace, other: &OfOther) {
     section(text, &heading, &["", "its mean ms", "its demerit ms", "its demerit %", "after the fit %"], rows);
 }
 
-fn kinds(of: &Validation) -> [(&'static str, Errors); 3] {
+fn kinds(of: &Validation) -> [(&'static str, ResponseErrors); 3] {
     [("all", of.all), ("reads", of.reads), ("writes", of.writes)]
 }
 

@@ -4,11 +4,11 @@
 //! Ranges are in [`super::ranges`]. This room looks at no data: the search finds out what the data feel.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::{Figure, Kind, Value};
+use seekwise_formats::figure::{Figure, FigureOrigin, FigureValue};
 use seekwise_formats::profile::DriveFile;
 use serde::Serialize;
 
-use super::ranges::{self, Range};
+use super::ranges::{self, ParameterRange};
 
 /// The seek curve's points.
 pub const CURVE: &str = "mechanics.seek.points";
@@ -27,7 +27,7 @@ const WIDE: f64 = 0.5;
 /// The origin of the figure that a parameter moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Marked {
+pub enum FigureMark {
     /// Extracted by another program and imported.
     Imported,
     /// It follows from something else.
@@ -44,8 +44,8 @@ pub enum Marked {
 
 /// The values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Form {
-    Number(Range),
+pub enum ParameterDomain {
+    Number(ParameterRange),
     /// One of these; a point has its index in the list.
     Choice(Vec<String>),
 }
@@ -59,25 +59,25 @@ pub struct Parameter {
     pub key: &'static str,
     /// For a seek curve: which of [`BENDS`].
     pub bend: Option<usize>,
-    pub form: Form,
+    pub form: ParameterDomain,
     /// Its value in the profile.
     pub origin: f64,
     /// The origin of the figure.
-    pub marked: Marked,
+    pub marked: FigureMark,
 }
 
 impl Parameter {
     /// A value in words.
     pub fn says(&self, value: f64) -> String {
         match &self.form {
-            Form::Number(range) => range.says(value),
-            Form::Choice(words) => words[value as usize].clone(),
+            ParameterDomain::Number(range) => range.says(value),
+            ParameterDomain::Choice(words) => words[value as usize].clone(),
         }
     }
 
     /// Its range, if it is a number.
-    pub fn range(&self) -> Option<&Range> {
-        if let Form::Number(range) = &self.form { Some(range) } else { None }
+    pub fn range(&self) -> Option<&ParameterRange> {
+        if let ParameterDomain::Number(range) = &self.form { Some(range) } else { None }
     }
 
     /// True if an interval of it is so wide that the number is hardly determined.
@@ -88,59 +88,63 @@ impl Parameter {
 
     /// Its choices as numbers, if it is a numeric rule.
     pub fn numbers(&self) -> Option<Vec<f64>> {
-        if let Form::Choice(words) = &self.form { words.iter().map(|word| word.parse().ok()).collect() } else { None }
+        if let ParameterDomain::Choice(words) = &self.form {
+            words.iter().map(|word| word.parse().ok()).collect()
+        } else {
+            None
+        }
     }
 }
 
 /// All parameters of `drive`. With `only`, those with these keys (or below these sections), whatever their origin.
 pub fn of(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
     let named = |key: &str| only.iter().any(|only| key == only || key.starts_with(&format!("{only}.")));
-    let moved = |key: &str, marked: Option<Marked>| match (only.is_empty(), named(key)) {
+    let moved = |key: &str, marked: Option<FigureMark>| match (only.is_empty(), named(key)) {
         (true, _) => marked,
-        (false, true) => Some(marked.unwrap_or(Marked::Named)),
+        (false, true) => Some(marked.unwrap_or(FigureMark::Named)),
         (false, false) => None,
     };
     let mut all = Vec::new();
     for figure in drive.figures() {
         let Some(marked) = moved(figure.key, marked(drive, figure)) else { continue };
         match &figure.value {
-            Value::Points(points) if figure.key == CURVE && is_table(drive) => all.extend(bends(points, marked)),
-            Value::Whole(_) | Value::Number(_) if ranges::rule(figure.key).is_none() => {
+            FigureValue::Points(points) if figure.key == CURVE && is_table(drive) => all.extend(bends(points, marked)),
+            FigureValue::Whole(_) | FigureValue::Number(_) if ranges::rule(figure.key).is_none() => {
                 all.extend(number(drive, figure, marked));
             }
             _ => all.extend(rule(figure.key, Some(&figure.value), marked)),
         }
     }
     let absent = ranges::RULES.iter().filter(|(key, _)| drive.figure(key).is_none());
-    all.extend(absent.filter_map(|(key, _)| rule(key, None, moved(key, Some(Marked::Absent))?)));
+    all.extend(absent.filter_map(|(key, _)| rule(key, None, moved(key, Some(FigureMark::Absent))?)));
     all
 }
 
 fn is_table(drive: &DriveFile) -> bool {
-    drive.figure("mechanics.seek.form").is_some_and(|form| form.value == Value::Word("table".to_owned()))
+    drive.figure("mechanics.seek.form").is_some_and(|form| form.value == FigureValue::Word("table".to_owned()))
 }
 
 /// The origin of a figure, if it may move.
-fn marked(drive: &DriveFile, figure: &Figure) -> Option<Marked> {
+fn marked(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
     let cites = |name: &str| drive.sources.get(name).is_some_and(|text| figure.source.starts_with(text.as_str()));
     match figure.kind {
-        Kind::Inferred if figure.source.starts_with("provisional") => Some(Marked::Provisional),
-        Kind::Inferred => Some(Marked::Inferred),
-        Kind::Fitted => Some(Marked::Fitted),
-        Kind::Measured if cites("disksim") => Some(Marked::Imported),
-        Kind::Measured if cites("fit") => Some(Marked::Fitted),
+        FigureOrigin::Inferred if figure.source.starts_with("provisional") => Some(FigureMark::Provisional),
+        FigureOrigin::Inferred => Some(FigureMark::Inferred),
+        FigureOrigin::Fitted => Some(FigureMark::Fitted),
+        FigureOrigin::Measured if cites("disksim") => Some(FigureMark::Imported),
+        FigureOrigin::Measured if cites("fit") => Some(FigureMark::Fitted),
         _ => None,
     }
 }
 
-fn number(drive: &DriveFile, figure: &Figure, marked: Marked) -> Option<Parameter> {
+fn number(drive: &DriveFile, figure: &Figure, marked: FigureMark) -> Option<Parameter> {
     let origin = drive.number(figure.key)?;
     let range = ranges::of(figure.key, origin)?;
     let (name, key) = (figure.key.to_owned(), figure.key);
-    Some(Parameter { name, key, bend: None, form: Form::Number(range), origin, marked })
+    Some(Parameter { name, key, bend: None, form: ParameterDomain::Number(range), origin, marked })
 }
 
-fn bends(points: &[(u32, f64)], marked: Marked) -> Vec<Parameter> {
+fn bends(points: &[(u32, f64)], marked: FigureMark) -> Vec<Parameter> {
     let longest = points.iter().map(|point| point.0).max().unwrap_or(1);
     let at = |share: f64| {
         let distance = share * f64::from(longest);
@@ -150,14 +154,14 @@ fn bends(points: &[(u32, f64)], marked: Marked) -> Vec<Parameter> {
         name: format!("{CURVE} ({place})"),
         key: CURVE,
         bend: Some(index),
-        form: Form::Number(ranges::bend(at([0.0, QUARTER, 1.0][index]))),
+        form: ParameterDomain::Number(ranges::bend(at([0.0, QUARTER, 1.0][index]))),
         origin: 0.0,
         marked,
     };
     BENDS.iter().enumerate().map(bend).collect()
 }
 
-fn rule(key: &'static str, value: Option<&Value>, marked: Marked) -> Option<Parameter> {
+fn rule(key: &'static str, value: Option<&FigureValue>, marked: FigureMark) -> Option<Parameter> {
     let (otherwise, words) = ranges::rule(key)?;
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let now = value.map_or_else(|| otherwise.to_owned(), ToString::to_string);
@@ -165,7 +169,7 @@ fn rule(key: &'static str, value: Option<&Value>, marked: Marked) -> Option<Para
         words.push(now.clone());
     }
     let origin = words.iter().position(|word| *word == now)? as f64;
-    Some(Parameter { name: key.to_owned(), key, bend: None, form: Form::Choice(words), origin, marked })
+    Some(Parameter { name: key.to_owned(), key, bend: None, form: ParameterDomain::Choice(words), origin, marked })
 }
 
 /// The value of every parameter in the profile.
@@ -187,7 +191,7 @@ pub fn settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> V
         }
     }
     if corrections != [0.0; 3]
-        && let Some(Figure { value: Value::Points(points), .. }) = drive.figure(CURVE)
+        && let Some(Figure { value: FigureValue::Points(points), .. }) = drive.figure(CURVE)
     {
         let rows: Vec<String> = bent(points, corrections).iter().map(|(at, ms)| format!("[{at}, {ms}]")).collect();
         all.push((CURVE, format!("[{}]", rows.join(", "))));
@@ -230,10 +234,13 @@ mod tests {
         let free = of(&drive, &[]);
         assert!(free.len() > 10);
         for parameter in &free {
-            assert!(!matches!(kind(parameter.key), Some(Kind::Datasheet | Kind::Measured)), "{parameter:?}");
+            assert!(
+                !matches!(kind(parameter.key), Some(FigureOrigin::Datasheet | FigureOrigin::Measured)),
+                "{parameter:?}"
+            );
         }
         let named = of(&drive, &["mechanics.rpm".to_owned()]);
-        assert_eq!(named.iter().map(|p| (p.key, p.marked)).collect::<Vec<_>>(), [("mechanics.rpm", Marked::Named)]);
+        assert_eq!(named.iter().map(|p| (p.key, p.marked)).collect::<Vec<_>>(), [("mechanics.rpm", FigureMark::Named)]);
         let section = of(&drive, &["overhead".to_owned()]);
         assert!(section.len() > 3 && section.iter().all(|p| p.key.starts_with("overhead.")));
     }

@@ -14,13 +14,13 @@ use seekwise_model::block::Op;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
-use seekwise_model::workload::replay::{Row, Timing};
+use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_run::work::Work;
 
-use super::data::{Part, counts};
-use super::slope::{Simulated, Target};
+use super::data::{DataSplit, counts};
+use super::slope::{SimulatedValue, SlopeTarget};
 use crate::run::measure_first;
-use crate::stats::Kind;
+use crate::stats::RequestKind;
 use crate::validate::replay;
 
 /// Requests after which a point's job ends: its figures are within a hundredth by then.
@@ -35,7 +35,7 @@ const STEPS: u64 = 500;
 
 /// The work of a point.
 #[derive(Clone, Debug)]
-pub enum Doing {
+pub enum PointWork {
     /// A job on a stack, whose drive is replaced.
     Job(Box<(Stack, Work)>),
     /// Single reads of this many sectors, each this many blocks after one at a random place.
@@ -44,7 +44,7 @@ pub enum Doing {
 
 /// A measured figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct MeasuredFigure {
     /// `iops`, `mib_s`, `mb_s`, `mean`, or a percentile such as `p50`; with `write.` before it for writes.
     pub name: String,
     /// Its value: times in ms.
@@ -53,7 +53,7 @@ pub struct Figure {
     pub error: f64,
 }
 
-impl Figure {
+impl MeasuredFigure {
     fn is_rate(&self) -> bool {
         matches!(bare(&self.name), "iops" | "mib_s" | "mb_s")
     }
@@ -70,7 +70,7 @@ fn bare(name: &str) -> &str {
 
 /// A job in a draw.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Again {
+pub struct PointWeight {
     /// How often it counts.
     counts: u32,
     /// How far from each of its figures the measurement could have been, as a logarithm.
@@ -85,12 +85,13 @@ const RUN_TO_RUN: f64 = 0.015;
 const MANY: usize = 8;
 
 /// A draw of `points`.
-pub fn again(points: &[&Point], chance: &mut Rng) -> Vec<Again> {
+pub fn again(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
     let times = if points.len() < MANY { vec![1; points.len()] } else { counts(points.len(), chance) };
-    let one = |(point, counts): (&&Point, u32)| {
+    let one = |(point, counts): (&&MeasuredPoint, u32)| {
         let run = RUN_TO_RUN * normal(chance);
-        let mut off = |figure: &Figure| (if figure.is_rate() { -run } else { run }) + figure.error * normal(chance);
-        Again { counts, off: point.figures.iter().map(&mut off).collect() }
+        let mut off =
+            |figure: &MeasuredFigure| (if figure.is_rate() { -run } else { run }) + figure.error * normal(chance);
+        PointWeight { counts, off: point.figures.iter().map(&mut off).collect() }
     };
     points.iter().zip(times).map(one).collect()
 }
@@ -106,7 +107,7 @@ const LEVEL: f64 = 2.0;
 
 /// A job with its measurements on the real drive.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub struct MeasuredPoint {
     /// In words.
     pub what: String,
     pub file: String,
@@ -120,9 +121,9 @@ pub struct Point {
     pub held: bool,
     /// Settings during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
-    pub doing: Doing,
+    pub doing: PointWork,
     /// The measured figures.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<MeasuredFigure>,
 }
 
 /// Names of figures.
@@ -139,7 +140,7 @@ fn percentile(name: &str) -> Option<f64> {
     (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
 }
 
-impl Point {
+impl MeasuredPoint {
     /// Its figures on `drive`, in their order.
     pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
         let mut drive = drive.clone();
@@ -149,7 +150,7 @@ impl Point {
         let profile = drive.profile()?;
         let wrong = |message: String| vec![Diagnostic::at(&self.file, self.line, message)];
         match &self.doing {
-            Doing::Step(distance, sectors) => {
+            PointWork::Step(distance, sectors) => {
                 let rows = steps(*distance, *sectors, profile.geometry.sectors());
                 let mut sum = Span::ZERO;
                 let target = Stack::bare(profile).into();
@@ -162,7 +163,7 @@ impl Point {
                 .map_err(|error| wrong(error.to_string()))?;
                 Ok(vec![sum.nanos() as f64 / STEPS as f64 / 1e6; self.figures.len()])
             }
-            Doing::Job(job) => {
+            PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
                 let measured =
@@ -182,7 +183,8 @@ impl Point {
         let n = |percentiles: bool| self.figures.iter().filter(|it| it.is_percentile() == percentiles).count() as f64;
         let (level, spread) = (n(false), n(true));
         let all = if level > 0.0 { LEVEL } else { 0.0 } + if spread > 0.0 { 1.0 } else { 0.0 };
-        let one = |figure: &Figure| if figure.is_percentile() { 1.0 / spread / all } else { LEVEL / level / all };
+        let one =
+            |figure: &MeasuredFigure| if figure.is_percentile() { 1.0 / spread / all } else { LEVEL / level / all };
         self.figures.iter().map(one).collect()
     }
 
@@ -196,13 +198,13 @@ impl Point {
     }
 }
 
-fn value(run: &crate::stats::summary::Run, figure: &Figure) -> Option<f64> {
-    let reads = run.kind(Kind::Read);
+fn value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) -> Option<f64> {
+    let reads = run.kind(RequestKind::Read);
     let (kind, name) = match (figure.name.strip_prefix("write."), figure.name.strip_prefix("read.")) {
-        (Some(name), _) => (run.kind(Kind::Write), name),
+        (Some(name), _) => (run.kind(RequestKind::Write), name),
         (_, Some(name)) => (reads, name),
         _ if reads.tally.ios() > 0 => (reads, figure.name.as_str()),
-        _ => (run.kind(Kind::Write), figure.name.as_str()),
+        _ => (run.kind(RequestKind::Write), figure.name.as_str()),
     };
     match name {
         _ if kind.tally.ios() == 0 => None,
@@ -215,21 +217,21 @@ fn value(run: &crate::stats::summary::Run, figure: &Figure) -> Option<f64> {
 }
 
 /// Alternating reads at a random place and at a fixed distance after it.
-fn steps(distance: u64, sectors: u32, capacity: u64) -> Vec<Row> {
+fn steps(distance: u64, sectors: u32, capacity: u64) -> Vec<ReplayRow> {
     let mut chance = Seed(1).stream("steps");
     let room = capacity.saturating_sub(distance + u64::from(sectors)).max(1);
     let mut rows = Vec::new();
     for _ in 0..STEPS {
         let lba = chance.below(room);
         for lba in [lba, lba + distance] {
-            rows.push(Row { op: Op::Read, lba, sectors, arrival: Span::ZERO, think: Span::ZERO });
+            rows.push(ReplayRow { op: Op::Read, lba, sectors, arrival: Span::ZERO, think: Span::ZERO });
         }
     }
     rows
 }
 
 /// Holds back every other point of each series, by its order: the second, the fourth, ….
-pub fn hold_every_other(points: &mut [Point]) {
+pub fn hold_every_other(points: &mut [MeasuredPoint]) {
     let mut order: Vec<usize> = (0..points.len()).collect();
     order.sort_by(|&a, &b| {
         let (a, b) = (&points[a], &points[b]);
@@ -256,17 +258,17 @@ pub fn hold_every_other(points: &mut [Point]) {
 
 /// The loss of a part of `points`, and that of each draw.
 pub fn losses(
-    points: &[Point],
+    points: &[MeasuredPoint],
     drive: &DriveFile,
-    part: Part,
-    draws: &[Vec<Again>],
+    part: DataSplit,
+    draws: &[Vec<PointWeight>],
 ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
-    let of_part: Vec<&Point> = points.iter().filter(|point| point.held == (part == Part::Held)).collect();
+    let of_part: Vec<&MeasuredPoint> = points.iter().filter(|point| point.held == (part == DataSplit::Held)).collect();
     if of_part.is_empty() {
         return Ok(None);
     }
     let simulated: Vec<Vec<f64>> = of_part.par_iter().map(|point| point.simulated(drive)).collect::<Result<_, _>>()?;
-    let mean = |draw: Option<&Vec<Again>>| {
+    let mean = |draw: Option<&Vec<PointWeight>>| {
         let one = |index: usize| {
             let again = draw.map(|draw| &draw[index]);
             let counts = again.map_or(1.0, |again| f64::from(again.counts));
@@ -282,24 +284,26 @@ pub fn losses(
 const FAR: f64 = std::f64::consts::LN_2;
 
 /// Logarithms of the seen figures, as often as the loss counts them.
-pub fn targets(points: &[Point]) -> Vec<Target> {
-    let of = |point: &Point| -> Vec<Target> {
-        let one =
-            |(figure, weight): (&Figure, f64)| Target { measured: weight * figure.measured.ln(), cut: weight * FAR };
+pub fn targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
+    let of = |point: &MeasuredPoint| -> Vec<SlopeTarget> {
+        let one = |(figure, weight): (&MeasuredFigure, f64)| SlopeTarget {
+            measured: weight * figure.measured.ln(),
+            cut: weight * FAR,
+        };
         point.figures.iter().zip(point.weights()).map(one).collect()
     };
     points.iter().filter(|point| !point.held).flat_map(of).collect()
 }
 
 /// The simulated values on `drive`.
-pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<Simulated>, Vec<Diagnostic>> {
-    let of = |point: &&Point| -> Result<Vec<Simulated>, Vec<Diagnostic>> {
+pub fn simulated(points: &[MeasuredPoint], drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
+    let of = |point: &&MeasuredPoint| -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         let found = point.simulated(drive)?;
-        let one = |(it, weight): (&f64, f64)| Simulated { value: weight * it.max(1e-9).ln(), wait: 0.0 };
+        let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
         Ok(found.iter().zip(point.weights()).map(one).collect())
     };
-    let seen: Vec<&Point> = points.iter().filter(|point| !point.held).collect();
-    let all: Result<Vec<Vec<Simulated>>, _> = seen.par_iter().map(of).collect();
+    let seen: Vec<&MeasuredPoint> = points.iter().filter(|point| !point.held).collect();
+    let all: Result<Vec<Vec<SimulatedValue>>, _> = seen.par_iter().map(of).collect();
     all.map(|all| all.concat())
 }
 
@@ -307,9 +311,9 @@ pub fn simulated(points: &[Point], drive: &DriveFile) -> Result<Vec<Simulated>, 
 mod tests {
     use super::*;
 
-    fn point(figures: &[(&str, f64)]) -> Point {
-        let figure = |&(name, measured): &(&str, f64)| Figure { name: name.to_owned(), measured, error: 0.01 };
-        Point {
+    fn point(figures: &[(&str, f64)]) -> MeasuredPoint {
+        let figure = |&(name, measured): &(&str, f64)| MeasuredFigure { name: name.to_owned(), measured, error: 0.01 };
+        MeasuredPoint {
             what: String::new(),
             file: String::new(),
             line: 0,
@@ -317,7 +321,7 @@ mod tests {
             order: 0.0,
             held: false,
             set: Vec::new(),
-            doing: Doing::Step(1, 1),
+            doing: PointWork::Step(1, 1),
             figures: figures.iter().map(figure).collect(),
         }
     }
@@ -335,7 +339,7 @@ mod tests {
     fn a_run_is_off_as_a_whole_and_few_jobs_count_once_each() {
         let point = point(&[("iops", 100.0), ("mean", 10.0)]);
         let mut chance = Seed(1).stream("test");
-        let draws: Vec<Vec<Again>> = (0..400).map(|_| again(&[&point; 4], &mut chance)).collect();
+        let draws: Vec<Vec<PointWeight>> = (0..400).map(|_| again(&[&point; 4], &mut chance)).collect();
         assert!(draws.iter().flatten().all(|again| again.counts == 1));
         // A slower run has longer times: the common part is opposite, the rest belongs to each figure.
         let product: f64 = draws.iter().flatten().map(|again| again.off[0] * again.off[1]).sum::<f64>() / 1600.0;

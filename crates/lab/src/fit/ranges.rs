@@ -8,7 +8,7 @@
 
 /// The values of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Range {
+pub struct ParameterRange {
     pub low: f64,
     pub high: f64,
     /// The size of a step.
@@ -17,7 +17,7 @@ pub struct Range {
     pub log: bool,
 }
 
-impl Range {
+impl ParameterRange {
     /// A place from 0 to 1 as a value.
     pub fn value(&self, place: f64) -> f64 {
         let place = place.clamp(0.0, 1.0);
@@ -53,17 +53,17 @@ impl Range {
 /// Times in milliseconds move by whole microseconds.
 const STEP_MS: f64 = 0.001;
 
-const fn linear(low: f64, high: f64, step: f64) -> Option<Range> {
-    Some(Range { low, high, step, log: false })
+const fn linear(low: f64, high: f64, step: f64) -> Option<ParameterRange> {
+    Some(ParameterRange { low, high, step, log: false })
 }
 
-fn ratio(value: f64, factor: f64, step: f64) -> Option<Range> {
+fn ratio(value: f64, factor: f64, step: f64) -> Option<ParameterRange> {
     let low = (value / factor).max(step);
-    (value > 0.0).then_some(Range { low, high: value * factor, step, log: true })
+    (value > 0.0).then_some(ParameterRange { low, high: value * factor, step, log: true })
 }
 
 /// The range of the figure `key`, now `value`; `None` if it does not move.
-pub fn of(key: &str, value: f64) -> Option<Range> {
+pub fn of(key: &str, value: f64) -> Option<ParameterRange> {
     match key {
         // Electronics: from nothing to twice the figure and 2.5 ms, the most by which an extraction was found wrong.
         _ if key.starts_with("overhead.") && key != "overhead.flush_ms" => linear(0.0, 2.0 * value + 2.5, STEP_MS),
@@ -95,9 +95,9 @@ pub fn of(key: &str, value: f64) -> Option<Range> {
 
 /// The range of a bend of a seek curve that takes `ms` there: 15 % either way, and half a millisecond for what an
 /// extraction may have included or excluded (settling, a head switch).
-pub fn bend(ms: f64) -> Range {
+pub fn bend(ms: f64) -> ParameterRange {
     let most = 0.15 * ms + 0.5;
-    Range { low: -most, high: most, step: STEP_MS, log: false }
+    ParameterRange { low: -most, high: most, step: STEP_MS, log: false }
 }
 
 const FLAG: &[&str] = &["false", "true"];

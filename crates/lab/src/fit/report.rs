@@ -7,14 +7,14 @@ use seekwise_model::block::Op;
 use seekwise_model::time::Span;
 use serde::Serialize;
 
-use super::Fitted;
-use super::data::{Beside, Data, Part, Traced};
-use super::judge::Left;
+use super::FitResult;
+use super::data::{DataSplit, FitData, FitTrace, ReferenceTimes};
+use super::judge::RejectionReason;
 use super::loss::near;
-use super::parameter::{Marked, apply};
-use super::points::Point;
+use super::parameter::{FigureMark, apply};
+use super::points::MeasuredPoint;
 use crate::stats::demerit::demerit;
-use crate::validate::{Samples, Validation};
+use crate::validate::{ResponseSamples, Validation};
 
 /// Above this share of the measured mean, the held-back reads are not explained: DiskSim's worst drive is at 7 %, a
 /// drive taken for another far above.
@@ -33,39 +33,39 @@ fn began_far(percent: f64, n: u64) -> bool {
 
 /// A fit, as it is shown and kept.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct FitReport {
     /// The initial drive.
     pub drive: String,
     /// The parameters that moved.
-    pub figures: Vec<Moved>,
+    pub figures: Vec<MovedParameter>,
     /// Those that could have moved and did not.
-    pub left: Vec<Stayed>,
+    pub left: Vec<FixedParameter>,
     /// Pairs that trade against one another: either could have moved instead.
     pub trades: Vec<(String, String)>,
     /// The loss of the search.
-    pub seen: Change,
+    pub seen: FigureChange,
     /// The loss on the held-back data.
-    pub held: Option<Change>,
-    pub traces: Vec<OfTrace>,
+    pub held: Option<FigureChange>,
+    pub traces: Vec<TraceErrors>,
     /// Jobs with figures.
-    pub points: Vec<OfPoint>,
+    pub points: Vec<PointErrors>,
     pub warnings: Vec<String>,
 }
 
 /// A figure before and after.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Change {
+pub struct FigureChange {
     pub before: f64,
     pub after: f64,
 }
 
 /// A parameter that moved.
 #[derive(Clone, Debug, Serialize)]
-pub struct Moved {
+pub struct MovedParameter {
     /// Its key; for a curve with the place of the bend.
     pub name: String,
     /// The origin of the figure.
-    pub marked: Marked,
+    pub marked: FigureMark,
     /// Its old value.
     pub before: String,
     /// Its new value.
@@ -81,15 +81,15 @@ pub struct Moved {
 
 /// A parameter that did not move.
 #[derive(Clone, Debug, Serialize)]
-pub struct Stayed {
+pub struct FixedParameter {
     pub name: String,
     pub value: String,
-    pub why: Left,
+    pub why: RejectionReason,
 }
 
 /// Errors on a trace.
 #[derive(Clone, Debug, Serialize)]
-pub struct OfTrace {
+pub struct TraceErrors {
     pub file: String,
     /// On the seen requests, before and after.
     pub seen: Option<[Validation; 2]>,
@@ -98,17 +98,17 @@ pub struct OfTrace {
     /// On all, after.
     pub whole: Validation,
     /// The results of another simulator, if known.
-    pub beside: Option<OfOther>,
+    pub beside: Option<ReferenceErrors>,
     /// The remaining errors, on the held-back requests (else on all).
-    pub remains: Vec<Remains>,
+    pub remains: Vec<ResidualGroup>,
     /// Times after the fit, for pictures: of the held-back requests, else of all.
     #[serde(skip)]
-    pub samples: Samples,
+    pub samples: ResponseSamples,
 }
 
 /// Errors of another simulator on the same trace.
 #[derive(Clone, Debug, Serialize)]
-pub struct OfOther {
+pub struct ReferenceErrors {
     pub name: String,
     /// On the requests that the search saw.
     pub seen: Option<Validation>,
@@ -120,7 +120,7 @@ pub struct OfOther {
 
 /// Some requests of a trace, and their error.
 #[derive(Clone, Debug, Serialize)]
-pub struct Remains {
+pub struct ResidualGroup {
     /// In words.
     pub which: String,
     pub n: usize,
@@ -134,7 +134,7 @@ pub struct Remains {
 
 /// A job's figure.
 #[derive(Clone, Debug, Serialize)]
-pub struct OfPoint {
+pub struct PointErrors {
     /// The job, in words.
     pub what: String,
     pub figure: String,
@@ -148,10 +148,10 @@ pub struct OfPoint {
 }
 
 /// The report on `fitted`.
-pub fn report(drive: &DriveFile, data: &[Data], fitted: &Fitted) -> Result<Report, Vec<Diagnostic>> {
+pub fn report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result<FitReport, Vec<Diagnostic>> {
     let after = apply(drive, &fitted.parameters, &fitted.point)?;
-    let change = |(before, after)| Change { before, after };
-    let mut report = Report {
+    let change = |(before, after)| FigureChange { before, after };
+    let mut report = FitReport {
         drive: drive.name.clone(),
         figures: figures(fitted),
         left: left(fitted),
@@ -164,8 +164,8 @@ pub fn report(drive: &DriveFile, data: &[Data], fitted: &Fitted) -> Result<Repor
     };
     for data in data {
         match data {
-            Data::Traced(traced) => report.traces.push(of_trace(traced, drive, &after)?),
-            Data::Points(points) => {
+            FitData::Traced(traced) => report.traces.push(of_trace(traced, drive, &after)?),
+            FitData::Points(points) => {
                 for point in points {
                     report.points.extend(of_point(point, drive, &after)?);
                 }
@@ -176,11 +176,11 @@ pub fn report(drive: &DriveFile, data: &[Data], fitted: &Fitted) -> Result<Repor
     Ok(report)
 }
 
-fn figures(fitted: &Fitted) -> Vec<Moved> {
+fn figures(fitted: &FitResult) -> Vec<MovedParameter> {
     let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] != it.origin);
     let moved = |(index, parameter): (usize, &super::parameter::Parameter)| {
         let interval = fitted.intervals.of[index];
-        Moved {
+        MovedParameter {
             name: parameter.name.clone(),
             marked: parameter.marked,
             before: parameter.says(parameter.origin),
@@ -197,29 +197,29 @@ fn figures(fitted: &Fitted) -> Vec<Moved> {
     all.map(moved).collect()
 }
 
-fn left(fitted: &Fitted) -> Vec<Stayed> {
+fn left(fitted: &FitResult) -> Vec<FixedParameter> {
     let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] == it.origin);
-    let stayed = |(index, parameter): (usize, &super::parameter::Parameter)| Stayed {
+    let stayed = |(index, parameter): (usize, &super::parameter::Parameter)| FixedParameter {
         name: parameter.name.clone(),
         value: parameter.says(parameter.origin),
-        why: fitted.left[index].unwrap_or(Left::NotMoved),
+        why: fitted.left[index].unwrap_or(RejectionReason::NotMoved),
     };
     all.map(stayed).collect()
 }
 
-fn trades(fitted: &Fitted) -> Vec<(String, String)> {
+fn trades(fitted: &FitResult) -> Vec<(String, String)> {
     let name = |index: usize| fitted.parameters[index].name.clone();
     fitted.intervals.pairs.iter().map(|&(a, b, _)| (name(a), name(b))).collect()
 }
 
-fn of_trace(traced: &Traced, before: &DriveFile, after: &DriveFile) -> Result<OfTrace, Vec<Diagnostic>> {
+fn of_trace(traced: &FitTrace, before: &DriveFile, after: &DriveFile) -> Result<TraceErrors, Vec<Diagnostic>> {
     let [before, after] = [traced.samples(before)?, traced.samples(after)?];
     let all = after.read.len();
     let both = |range: std::ops::Range<usize>| {
         (!range.is_empty()).then(|| [before.part(range.clone()).errors(), after.part(range).errors()])
     };
     let shown = if traced.seen < all { traced.seen..all } else { 0..all };
-    Ok(OfTrace {
+    Ok(TraceErrors {
         file: traced.file.clone(),
         seen: both(0..traced.seen),
         held: both(traced.seen..all),
@@ -230,11 +230,11 @@ fn of_trace(traced: &Traced, before: &DriveFile, after: &DriveFile) -> Result<Of
     })
 }
 
-fn of_other(beside: &Beside, seen: usize, ours: &Samples) -> OfOther {
-    let all = Samples { simulated: beside.times.clone(), ..ours.clone() };
+fn of_other(beside: &ReferenceTimes, seen: usize, ours: &ResponseSamples) -> ReferenceErrors {
+    let all = ResponseSamples { simulated: beside.times.clone(), ..ours.clone() };
     let part = |range: std::ops::Range<usize>| (!range.is_empty()).then(|| all.part(range).errors());
     let (seen, held) = (part(0..seen), part(seen..all.read.len()));
-    OfOther { name: beside.name.clone(), seen, held, whole: all.errors() }
+    ReferenceErrors { name: beside.name.clone(), seen, held, whole: all.errors() }
 }
 
 /// Distances between requests, as shares of the furthest block.
@@ -244,7 +244,7 @@ const DISTANCES: [(f64, &str); 4] =
 /// Sizes in sectors.
 const SIZES: [(u32, &str); 4] = [(4, "up to 2 KiB"), (8, "to 4 KiB"), (32, "to 16 KiB"), (u32::MAX, "larger")];
 
-fn remains(traced: &Traced, samples: &Samples, range: std::ops::Range<usize>) -> Vec<Remains> {
+fn remains(traced: &FitTrace, samples: &ResponseSamples, range: std::ops::Range<usize>) -> Vec<ResidualGroup> {
     let rows = &traced.trace.rows;
     let near = near(rows);
     let furthest = rows.iter().map(|row| row.lba).max().unwrap_or(1).max(1) as f64;
@@ -277,11 +277,11 @@ fn remains(traced: &Traced, samples: &Samples, range: std::ops::Range<usize>) ->
     found
 }
 
-fn some(which: String, samples: &Samples, chosen: &[usize]) -> Remains {
+fn some(which: String, samples: &ResponseSamples, chosen: &[usize]) -> ResidualGroup {
     let pick = |times: &[Span]| -> Vec<Span> { chosen.iter().map(|&row| times[row]).collect() };
     let (mut measured, mut simulated) = (pick(&samples.measured), pick(&samples.simulated));
     let mean = |times: &[Span]| times.iter().map(|time| time.nanos() as f64).sum::<f64>() / times.len() as f64 / 1e6;
-    Remains {
+    ResidualGroup {
         which,
         n: chosen.len(),
         measured_ms: mean(&measured),
@@ -290,10 +290,10 @@ fn some(which: String, samples: &Samples, chosen: &[usize]) -> Remains {
     }
 }
 
-fn of_point(point: &Point, before: &DriveFile, after: &DriveFile) -> Result<Vec<OfPoint>, Vec<Diagnostic>> {
+fn of_point(point: &MeasuredPoint, before: &DriveFile, after: &DriveFile) -> Result<Vec<PointErrors>, Vec<Diagnostic>> {
     let [before, after] = [point.simulated(before)?, point.simulated(after)?];
     let figures = point.figures.iter().zip(before).zip(after);
-    let one = |((figure, before), after): ((&super::points::Figure, f64), f64)| OfPoint {
+    let one = |((figure, before), after): ((&super::points::MeasuredFigure, f64), f64)| PointErrors {
         what: point.what.clone(),
         figure: figure.name.clone(),
         measured: figure.measured,
@@ -304,7 +304,7 @@ fn of_point(point: &Point, before: &DriveFile, after: &DriveFile) -> Result<Vec<
     Ok(figures.map(one).collect())
 }
 
-fn warnings(report: &Report, data: &[Data]) -> Vec<String> {
+fn warnings(report: &FitReport, data: &[FitData]) -> Vec<String> {
     let mut all = Vec::new();
     for trace in &report.traces {
         let [before, errors] = trace.held.or(trace.seen).unwrap_or([trace.whole; 2]);
@@ -322,7 +322,7 @@ fn warnings(report: &Report, data: &[Data]) -> Vec<String> {
             ));
         }
     }
-    if data.iter().all(|data| data.count(Part::Held) == 0) {
+    if data.iter().all(|data| data.count(DataSplit::Held) == 0) {
         all.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
     }
     if report.figures.is_empty() {

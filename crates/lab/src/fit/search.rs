@@ -7,8 +7,8 @@
 
 use cmaes::{CMAESOptions, DVector};
 
-use super::bench::{Bench, Question};
-use super::parameter::Form;
+use super::bench::{FitBench, Question};
+use super::parameter::ParameterDomain;
 use super::slope::{FINE, descend};
 
 /// The seed of the search.
@@ -22,12 +22,12 @@ const WORTH: f64 = 0.002;
 
 /// The effort of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effort {
+pub struct SearchEffort {
     /// Generations of the first search; the second has half, the last a quarter.
     pub generations: usize,
 }
 
-impl Effort {
+impl SearchEffort {
     /// Generations of a search after a single change: 14 of the usual 120.
     pub fn following(self) -> usize {
         (14 * self.generations).div_ceil(120)
@@ -38,13 +38,13 @@ impl Effort {
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
 /// Which parameters change the loss anywhere within their range.
-pub fn felt(bench: &Bench<'_>, point: &[f64]) -> Vec<bool> {
+pub fn felt(bench: &FitBench<'_>, point: &[f64]) -> Vec<bool> {
     let mut asked = Vec::new();
     let mut of = Vec::new();
     for (index, parameter) in bench.parameters.iter().enumerate() {
         let values: Vec<f64> = match &parameter.form {
-            Form::Number(range) => PLACES.iter().map(|place| range.value(*place)).collect(),
-            Form::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
+            ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value(*place)).collect(),
+            ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
         };
         for value in values {
             let mut other = point.to_vec();
@@ -62,13 +62,13 @@ pub fn felt(bench: &Bench<'_>, point: &[f64]) -> Vec<bool> {
 }
 
 /// The best rules from `point` on, one change after another.
-pub fn rules(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+pub fn rules(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
     let mut loss = bench.loss(&best);
     loop {
         let mut asked: Vec<Vec<f64>> = Vec::new();
         for (index, parameter) in bench.parameters.iter().enumerate() {
-            let Form::Choice(words) = &parameter.form else { continue };
+            let ParameterDomain::Choice(words) = &parameter.form else { continue };
             for word in (0..words.len()).map(|word| word as f64).filter(|word| free[index] && *word != best[index]) {
                 let mut other = best.clone();
                 other[index] = word;
@@ -91,10 +91,10 @@ pub fn rules(bench: &Bench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
 const NEARLY: f64 = 0.3;
 
 /// As `rules`, with the numbers following each change: a rule may be better only with the times that go with it.
-pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort: Effort) -> Vec<f64> {
+pub fn rules_followed(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], effort: SearchEffort) -> Vec<f64> {
     let mut best = point;
     for (index, parameter) in bench.parameters.iter().enumerate() {
-        let Form::Choice(words) = &parameter.form else { continue };
+        let ParameterDomain::Choice(words) = &parameter.form else { continue };
         for word in (0..words.len()).map(|word| word as f64) {
             let loss = bench.loss(&best);
             let mut other = best.clone();
@@ -114,7 +114,7 @@ pub fn rules_followed(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], effort:
 }
 
 /// The best numbers from `point` on, searched within about `spread` of each range.
-pub fn numbers(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], spread: f64, generations: usize) -> Vec<f64> {
+pub fn numbers(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], spread: f64, generations: usize) -> Vec<f64> {
     let moving: Vec<usize> =
         (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
     if moving.is_empty() || generations == 0 {

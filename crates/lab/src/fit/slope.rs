@@ -10,8 +10,8 @@
 
 use rayon::prelude::*;
 
-use super::bench::{Bench, Question};
-use super::ranges::Range;
+use super::bench::{FitBench, Question};
+use super::ranges::ParameterRange;
 
 /// Steps of a descent, as shares of a range: wide ones first, because jumps show only at a short distance.
 pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
@@ -92,13 +92,13 @@ impl Squares {
     }
 }
 
-fn range<'a>(bench: &Bench<'a>, index: usize) -> &'a Range {
+fn range<'a>(bench: &FitBench<'a>, index: usize) -> &'a ParameterRange {
     bench.parameters[index].range().expect("only numbers have slopes")
 }
 
 impl Slopes {
     /// The slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
-    pub fn at(bench: &Bench<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
+    pub fn at(bench: &FitBench<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
         let numbers: Vec<usize> =
             (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
         let here = bench.simulated(point)?;
@@ -116,14 +116,14 @@ impl Slopes {
         let rows = |one: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
             residuals.iter().enumerate().map(|(row, it)| one(*it, row)).collect()
         };
-        let times = |it: &Simulated, _: usize| it.value;
+        let times = |it: &SimulatedValue, _: usize| it.value;
         let cut = Squares::of(&columns(&beside, &here, times, clamped), &rows(&clamped));
         let (mut smooth, mut left) = (columns(&beside, &here, times, near), rows(&near));
         without_jumps(&mut smooth, &mut left);
         // The instant of the arm does not jump.
         let weights: Vec<f64> =
             here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| weight(it, to, *off)).collect();
-        let ready = |it: &Simulated, row: usize| weights[row] * (it.value - it.wait);
+        let ready = |it: &SimulatedValue, row: usize| weights[row] * (it.value - it.wait);
         let far = |it: f64, row: usize| if it.abs() > targets[row].cut { f64::NAN } else { it };
         let mut arm = columns(&beside, &here, ready, far);
         let mut later: Vec<f64> =
@@ -138,7 +138,7 @@ impl Slopes {
     /// follow.
     fn within(
         &self,
-        bench: &Bench<'_>,
+        bench: &FitBench<'_>,
         point: &[f64],
         (squares, residuals, damped): (&Squares, bool, f64),
         mut fixed: Vec<Option<f64>>,
@@ -168,12 +168,12 @@ impl Slopes {
 
     /// `point` with one number a share of its range further, the others following with the least change, in either
     /// form.
-    pub fn further(&self, bench: &Bench<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
+    pub fn further(&self, bench: &FitBench<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
         [&self.smooth, &self.cut].map(|squares| self.within(bench, point, (squares, false, 0.0), self.fixed(Some(one))))
     }
 
     /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
-    pub fn steps(&self, bench: &Bench<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
+    pub fn steps(&self, bench: &FitBench<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
         let fixed = self.fixed(but.map(|index| (index, 0.0)));
         let step = |squares| {
             DAMPED.iter().map(|damped| self.within(bench, point, (squares, true, *damped), fixed.clone())).collect()
@@ -190,7 +190,7 @@ impl Slopes {
 
 /// A simulated value, in the loss's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Simulated {
+pub struct SimulatedValue {
     pub value: f64,
     /// The part of it that the arm waited for its first sector, if it did.
     pub wait: f64,
@@ -198,18 +198,18 @@ pub struct Simulated {
 
 /// The simulated values with one number further.
 struct Beside {
-    there: Vec<Simulated>,
+    there: Vec<SimulatedValue>,
     by: f64,
 }
 
 /// The changes of each figure over the change of each number, as `cut` leaves them.
 fn columns(
     beside: &[Beside],
-    here: &[Simulated],
-    one: impl Fn(&Simulated, usize) -> f64,
+    here: &[SimulatedValue],
+    one: impl Fn(&SimulatedValue, usize) -> f64,
     cut: impl Fn(f64, usize) -> f64,
 ) -> Vec<Vec<f64>> {
-    let change = |there: &Simulated, row: usize| cut(one(there, row) - one(&here[row], row), row);
+    let change = |there: &SimulatedValue, row: usize| cut(one(there, row) - one(&here[row], row), row);
     let column = |beside: &Beside| -> Vec<f64> {
         beside.there.iter().enumerate().map(|(row, there)| change(there, row) / beside.by).collect()
     };
@@ -219,7 +219,7 @@ fn columns(
 /// How much later than simulated the arm must have been ready for its request to take as long as measured: past its
 /// sector if that took a revolution more, before it if that took one less. Otherwise any instant within the revolution
 /// will do.
-fn late(it: &Simulated, to: &Target, off: f64) -> f64 {
+fn late(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
     let revolution = 4.0 * to.cut;
     match off / revolution {
         turns if it.wait <= 0.0 || turns.abs() < 0.5 || turns.abs() > 1.5 => 0.0,
@@ -233,7 +233,7 @@ fn late(it: &Simulated, to: &Target, off: f64) -> f64 {
 const HELD: f64 = 0.1;
 
 /// The weight of an instant relative to a time: full if it is known to be wrong.
-fn weight(it: &Simulated, to: &Target, off: f64) -> f64 {
+fn weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
     match late(it, to, off) {
         _ if it.wait <= 0.0 => 0.0,
         0.0 => HELD,
@@ -243,7 +243,7 @@ fn weight(it: &Simulated, to: &Target, off: f64) -> f64 {
 
 /// A measured value, in the loss's unit, and the distance from which a simulated value is only far.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Target {
+pub struct SlopeTarget {
     pub measured: f64,
     /// The distance.
     pub cut: f64,
@@ -254,7 +254,7 @@ pub struct Target {
 const MEDIANS: f64 = 4.0;
 
 /// From where on a residual is far, for each figure.
-fn nearer(targets: &[Target], residuals: &[f64]) -> Vec<f64> {
+fn nearer(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
     let mut shares: Vec<f64> = residuals.iter().zip(targets).map(|(it, to)| (it / to.cut).abs()).collect();
     shares.sort_by(f64::total_cmp);
     let median = shares.get(shares.len() / 2).copied().unwrap_or(1.0);
@@ -287,7 +287,7 @@ fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
 }
 
 /// One number a share of its range further, inwards at an end, and how far it went.
-fn stepped(range: &Range, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
+fn stepped(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
     let here = range.place(point[index]);
     let mut other = point.to_vec();
     // A whole number takes a step of its own if the share is less.
@@ -303,7 +303,7 @@ fn stepped(range: &Range, point: &[f64], index: usize, share: f64) -> (Vec<f64>,
 }
 
 /// `point` moved by a way in shares of ranges, within them.
-pub fn moved(bench: &Bench<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
+pub fn moved(bench: &FitBench<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
     let mut other = point.to_vec();
     for (&index, by) in numbers.iter().zip(way) {
         let range = range(bench, index);
@@ -313,7 +313,7 @@ pub fn moved(bench: &Bench<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -
 }
 
 /// From `point` down by least squares, over steps of each of the shares while the loss follows.
-pub fn descend(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
+pub fn descend(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
     let mut best = point;
     let mut loss = bench.loss(&best);
     for &share in shares {
@@ -334,7 +334,7 @@ pub fn descend(bench: &Bench<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]
 }
 
 /// `point` with the number `index` at `value`, the others following.
-pub fn followed(bench: &Bench<'_>, point: &[f64], free: &[bool], (index, value): (usize, f64)) -> Vec<f64> {
+pub fn followed(bench: &FitBench<'_>, point: &[f64], free: &[bool], (index, value): (usize, f64)) -> Vec<f64> {
     let by = range(bench, index).place(value) - range(bench, index).place(point[index]);
     let alone = |mut point: Vec<f64>| {
         point[index] = value;
@@ -346,7 +346,7 @@ pub fn followed(bench: &Bench<'_>, point: &[f64], free: &[bool], (index, value):
 }
 
 /// The best of several points, of equal ones the first.
-pub fn better(bench: &Bench<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
+pub fn better(bench: &FitBench<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
     let losses: Vec<f64> = bench.ask_all(Question::Seen, &points).iter().map(|answer| answer[0]).collect();
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")
@@ -395,8 +395,8 @@ mod tests {
     #[test]
     fn a_revolution_more_than_simulated_means_that_the_arm_came_past_its_sector() {
         // A revolution of 8, of which the arm waited 0.5, 7.5, not at all.
-        let to = Target { measured: 12.0, cut: 2.0 };
-        let it = |wait: f64| Simulated { value: 4.0, wait };
+        let to = SlopeTarget { measured: 12.0, cut: 2.0 };
+        let it = |wait: f64| SimulatedValue { value: 4.0, wait };
         assert_eq!([0.5, 7.5, 0.0].map(|wait| late(&it(wait), &to, 8.0)), [0.5, 2.0, 0.0]);
         assert_eq!([0.5, 7.5, 0.0].map(|wait| late(&it(wait), &to, -8.0)), [-2.0, -0.5, 0.0]);
         assert_eq!([1.0, -1.0, 20.0].map(|off| late(&it(0.5), &to, off)), [0.0; 3]);

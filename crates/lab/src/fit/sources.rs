@@ -11,14 +11,14 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured;
 use seekwise_model::workload::replay::Timing;
 
-use super::data::{Data, Traced};
-use super::points::{Point, hold_every_other};
+use super::data::{FitData, FitTrace};
+use super::points::{MeasuredPoint, hold_every_other};
 use crate::validate::quantile;
 use cases::Bed;
 
 /// A file as the user names it: `FILE,KEY=VALUE,…`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Named {
+pub struct FileArgument {
     pub file: String,
     /// What decides the issue in a replay of a trace.
     pub timing: Timing,
@@ -33,9 +33,9 @@ pub struct Named {
 /// Words that may follow a file, beside dotted keys of the stack.
 const WORDS: [&str; 5] = ["replay", "hold", "cache", "depth", "beside"];
 
-impl Named {
+impl FileArgument {
     /// Reads `FILE,KEY=VALUE,…`.
-    pub fn parse(text: &str) -> Result<Named, Diagnostic> {
+    pub fn parse(text: &str) -> Result<FileArgument, Diagnostic> {
         let mut parts = text.split(',');
         let mut file = parts.next().unwrap_or_default().to_owned();
         let (mut timing, mut held, mut beside, mut set) = (Timing::Think, None, None, Vec::new());
@@ -74,7 +74,7 @@ impl Named {
                 }
             }
         }
-        Ok(Named { file, timing, held, beside, set })
+        Ok(FileArgument { file, timing, held, beside, set })
     }
 
     /// The keys of the drive, without their layer.
@@ -97,7 +97,7 @@ pub fn share(text: &str) -> Option<f64> {
 }
 
 /// A trace of which `held` is held back.
-pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result<Data, Vec<Diagnostic>> {
+pub fn traced(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) -> Result<FitData, Vec<Diagnostic>> {
     let file = &named.file;
     let one = |fault: Diagnostic| vec![fault];
     if let Some((key, _)) = named.set.iter().find(|(key, _)| !key.starts_with("drive.")) {
@@ -106,9 +106,9 @@ pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result
     }
     let trace = measured::parse(file, text).map_err(one)?;
     let held = named.held.unwrap_or(held);
-    let traced = Traced::new(file, trace, held, named.timing, named.of_drive()).map_err(one)?;
+    let traced = FitTrace::new(file, trace, held, named.timing, named.of_drive()).map_err(one)?;
     unit(&traced, drive)?;
-    Ok(Data::Traced(Box::new(traced)))
+    Ok(FitData::Traced(Box::new(traced)))
 }
 
 /// A larger ratio of medians means another unit of time, not another drive: units lie a thousand apart, drives of one
@@ -116,7 +116,7 @@ pub fn traced(named: &Named, text: &str, held: f64, drive: &DriveFile) -> Result
 const OTHER_UNIT: f64 = 30.0;
 
 /// Checks that the measured times are in the unit in which they are read.
-fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
+fn unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     let mut samples = traced.samples(drive)?;
     samples.measured.sort_unstable();
     samples.simulated.sort_unstable();
@@ -140,18 +140,18 @@ fn unit(traced: &Traced, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// The data made of texts, and the warnings.
-pub type Made = (Vec<Data>, Vec<Diagnostic>);
+pub type LoadedData = (Vec<FitData>, Vec<Diagnostic>);
 
 /// All data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
 pub fn data(
-    named: &[Named],
+    named: &[FileArgument],
     texts: &[String],
     held: f64,
     drive: &DriveFile,
     profile: &str,
-) -> Result<Made, Vec<Diagnostic>> {
+) -> Result<LoadedData, Vec<Diagnostic>> {
     let (mut all, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
-    let mut points: Vec<Point> = Vec::new();
+    let mut points: Vec<MeasuredPoint> = Vec::new();
     for (named, text) in named.iter().zip(texts) {
         let bed = Bed { named, drive, profile };
         let made = match Form::of(text) {
@@ -175,7 +175,7 @@ pub fn data(
     warnings.extend(cases::outstanding(&points));
     apart(&mut points, named, held);
     if !points.is_empty() {
-        all.push(Data::Points(points));
+        all.push(FitData::Points(points));
     }
     Ok((all, warnings))
 }
@@ -205,7 +205,7 @@ impl Form {
 }
 
 /// Decides which points are held back: what was said of a file, else every other one of a series.
-fn apart(points: &mut [Point], named: &[Named], held: f64) {
+fn apart(points: &mut [MeasuredPoint], named: &[FileArgument], held: f64) {
     if held > 0.0 {
         hold_every_other(points);
     }
@@ -223,12 +223,12 @@ fn apart(points: &mut [Point], named: &[Named], held: f64) {
 mod tests {
     use super::*;
     use crate::catalogue;
-    use crate::fit::data::Part;
+    use crate::fit::data::DataSplit;
 
-    fn made(words: &str, text: &str) -> Result<Made, String> {
+    fn made(words: &str, text: &str) -> Result<LoadedData, String> {
         let name = "barracuda-7200.7-ncq";
         let drive = catalogue::load(name).unwrap();
-        let named = Named::parse(words).map_err(|fault| fault.to_string())?;
+        let named = FileArgument::parse(words).map_err(|fault| fault.to_string())?;
         let profile = catalogue::text(name).unwrap();
         data(&[named], &[text.to_owned()], 0.5, &drive, profile)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -241,10 +241,10 @@ mod tests {
 
     #[test]
     fn words_behind_a_file_are_read_and_slips_named() {
-        let named = Named::parse("a,b.csv,replay=arrival,cache=off,hold=none").unwrap();
+        let named = FileArgument::parse("a,b.csv,replay=arrival,cache=off,hold=none").unwrap();
         assert_eq!((named.file.as_str(), named.timing, named.held), ("a,b.csv", Timing::Arrival, Some(0.0)));
         assert_eq!(named.of_drive(), [("cache.write_back".to_owned(), "off".to_owned())]);
-        let error = |text: &str| Named::parse(text).unwrap_err().to_string();
+        let error = |text: &str| FileArgument::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("a.csv,cahce=off"),
             "a.csv: `cahce`: unknown word behind a file; expected replay, hold, cache, depth, beside, or a dotted key of the \
@@ -264,8 +264,8 @@ mod tests {
         let (data, warnings) = made("t.csv", table).unwrap();
         let said: Vec<String> = warnings.iter().map(ToString::to_string).collect();
         assert_eq!(said, ["t.csv:3: `clat_max_ms`: 1 rows hold a request of seconds, a time-out: they are left out"]);
-        let Data::Points(points) = &data[0] else { panic!("jobs") };
-        let of = |point: &Point| -> Vec<(String, f64)> {
+        let FitData::Points(points) = &data[0] else { panic!("jobs") };
+        let of = |point: &MeasuredPoint| -> Vec<(String, f64)> {
             point.figures.iter().map(|figure| (figure.name.clone(), figure.measured)).collect()
         };
         // Beyond the 99.9 % of 4,800 lie fewer than 20, as beyond the 99 % of 480.
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((points[0].held, points[1].held), (false, true));
         let bare = "rw,depth,clat_mean_ms,iops\nrandread,1,12.5,80\n";
         let (data, _) = made("t.csv,hold=none", bare).unwrap();
-        let Data::Points(points) = &data[0] else { panic!("jobs") };
+        let FitData::Points(points) = &data[0] else { panic!("jobs") };
         assert_eq!(of(&points[0]), [("mean".to_owned(), 12.5), ("iops".to_owned(), 80.0)]);
     }
 
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn times_of_another_simulator_stand_beside_a_trace() {
-        let named = Named::parse("t.csv,beside=runs/disksim.txt").unwrap();
+        let named = FileArgument::parse("t.csv,beside=runs/disksim.txt").unwrap();
         assert_eq!(named.beside.as_deref(), Some("runs/disksim.txt"));
         let (mut data, _) = made("t.csv", &trace(400, "12.5")).unwrap();
         let mut put =
@@ -309,7 +309,7 @@ mod tests {
             "runs/disksim.txt:4: `beside`: `fast` is invalid; expected a response time in milliseconds a line"
         );
         put(&("# ms\n".to_owned() + &"13.5\n".repeat(400))).unwrap();
-        let Data::Traced(traced) = &data[0] else { panic!("a trace") };
+        let FitData::Traced(traced) = &data[0] else { panic!("a trace") };
         let beside = traced.beside.as_ref().unwrap();
         assert_eq!((beside.name.as_str(), beside.times.len()), ("disksim", 400));
         let (mut jobs, _) = made("t.csv", "rw,depth,iops\nrandread,1,80\nrandread,2,81\n").unwrap();
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
         let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
-        assert_eq!((data[0].count(Part::Seen), data[0].count(Part::Held)), (500, 500));
+        assert_eq!((data[0].count(DataSplit::Seen), data[0].count(DataSplit::Held)), (500, 500));
         let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
         assert!(
             error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500 ms, on `barracuda"),

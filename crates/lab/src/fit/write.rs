@@ -1,13 +1,13 @@
 //! A fitted profile as text: the original, with its comments and order, and the moved figures in place. Each says that
 //! it was fitted, to which data, its interval, and its earlier value.
 
-use seekwise_formats::figure::Value;
+use seekwise_formats::figure::FigureValue;
 use seekwise_formats::profile::DriveFile;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value as Toml};
 
 use crate::rewriting::{drop_uncited, put};
 
-use super::Fitted;
+use super::FitResult;
 use super::parameter::{CURVE, settings};
 
 /// The words for a figure's origin in a profile.
@@ -20,7 +20,7 @@ const WAS: &str = "; was ";
 const A_LINE: usize = 5;
 
 /// The profile `text` with what `fitted` moved. `name` is its new name; `data` describes the data of the fit.
-pub fn profile(text: &str, drive: &DriveFile, fitted: &Fitted, name: &str, data: &str) -> Result<String, String> {
+pub fn profile(text: &str, drive: &DriveFile, fitted: &FitResult, name: &str, data: &str) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let source = free_name(drive);
     document["name"] = toml_edit::value(name);
@@ -48,7 +48,7 @@ fn free_name(drive: &DriveFile) -> String {
 }
 
 /// How the curve was bent, in words.
-fn bends(fitted: &Fitted, key: &str) -> String {
+fn bends(fitted: &FitResult, key: &str) -> String {
     let bent = fitted.parameters.iter().enumerate().filter(|(index, parameter)| {
         key == CURVE && parameter.bend.is_some() && fitted.point[*index] != parameter.origin
     });
@@ -79,11 +79,11 @@ fn origin(root: &Item, key: &str) -> Option<String> {
 }
 
 /// The figure's value, with its interval if it is a number.
-fn figure(drive: &DriveFile, fitted: &Fitted, key: &str, value: &str, cited: &str) -> Result<Item, String> {
+fn figure(drive: &DriveFile, fitted: &FitResult, key: &str, value: &str, cited: &str) -> Result<Item, String> {
     let mut moved = drive.clone();
     moved.set(key, value).map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     let value = &moved.figure(key).ok_or_else(|| format!("{key} was not set"))?.value;
-    if let Value::Points(points) = value {
+    if let FigureValue::Points(points) = value {
         let mut table = Table::new();
         table.insert("fitted", toml_edit::value(cited));
         table.insert("value", Item::Value(Toml::Array(rows(points))));
@@ -91,9 +91,9 @@ fn figure(drive: &DriveFile, fitted: &Fitted, key: &str, value: &str, cited: &st
     }
     let mut table = InlineTable::new();
     let (toml, number) = match value {
-        Value::Whole(whole) => (Toml::from(*whole as i64), true),
-        Value::Number(number) => (plain(*number), true),
-        Value::Flag(flag) => (Toml::from(*flag), false),
+        FigureValue::Whole(whole) => (Toml::from(*whole as i64), true),
+        FigureValue::Number(number) => (plain(*number), true),
+        FigureValue::Flag(flag) => (Toml::from(*flag), false),
         other => (Toml::from(other.to_string()), false),
     };
     table.insert("value", toml);

@@ -3,36 +3,39 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{MadeFrom, Program};
+use super::{ProgramVersion, StudyProvenance};
 use crate::digest::sha256;
 
 /// What made the results of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MadeOfParts {
-    pub program: Program,
+pub struct ReviewProvenance {
+    pub program: ProgramVersion,
     /// SHA-256 of the review's text.
     pub study_sha256: String,
     /// In order.
-    pub parts: Vec<MadePart>,
+    pub parts: Vec<PartProvenance>,
 }
 
 /// A part of a review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct MadePart {
+pub struct PartProvenance {
     /// Below the review's folder.
     pub folder: String,
     /// SHA-256 of the part's own `made-from.json`.
     pub made_sha256: String,
 }
 
-impl MadeOfParts {
+impl ReviewProvenance {
     /// What makes the results of the review with the text `text`, with its parts by folder.
-    pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, &'a MadeFrom)>) -> MadeOfParts {
-        let part = |(folder, made): (&str, &MadeFrom)| MadePart { folder: folder.to_owned(), made_sha256: made.hash() };
-        MadeOfParts {
-            program: Program::this(),
+    pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, &'a StudyProvenance)>) -> ReviewProvenance {
+        let part = |(folder, made): (&str, &StudyProvenance)| PartProvenance {
+            folder: folder.to_owned(),
+            made_sha256: made.hash(),
+        };
+        ReviewProvenance {
+            program: ProgramVersion::this(),
             study_sha256: sha256(text.as_bytes()),
             parts: parts.map(part).collect(),
         }
@@ -60,7 +63,7 @@ impl MadeOfParts {
 
     /// Checks that `made`, found in the folder of the part at `place`, made that part's results; an error says what
     /// does not fit.
-    pub fn fits(&self, place: usize, made: &MadeFrom) -> Result<(), String> {
+    pub fn fits(&self, place: usize, made: &StudyProvenance) -> Result<(), String> {
         let part = &self.parts[place];
         match made.hash() == part.made_sha256 {
             true => Ok(()),

@@ -10,7 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::figure::Kind;
+use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::keys::scaled;
 use seekwise_formats::stack::{Setting, unnumbered};
 use seekwise_model::rng::Seed;
@@ -32,34 +32,34 @@ const FINE: u64 = 1 << 20;
 
 /// A draw among several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Draw {
+pub struct ProfileDraw {
     /// From 1.
     number: u32,
     /// How many draws there are.
     of: u32,
 }
 
-impl FromStr for Draw {
+impl FromStr for ProfileDraw {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Draw, String> {
+    fn from_str(text: &str) -> Result<ProfileDraw, String> {
         let wrong = || format!("`{text}` is no draw; expected NUMBER/DRAWS such as 3/15, up to {MOST} draws");
         let (number, of) = text.split_once('/').ok_or_else(wrong)?;
         let (number, of) = (number.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
         match (1..=MOST).contains(&of) && (1..=of).contains(&number) {
-            true => Ok(Draw { number, of }),
+            true => Ok(ProfileDraw { number, of }),
             false => Err(wrong()),
         }
     }
 }
 
-impl fmt::Display for Draw {
+impl fmt::Display for ProfileDraw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
     }
 }
 
-impl Draw {
+impl ProfileDraw {
     /// The cell with each inferred figure as drawn. If figures must fit together, those stay that do not fit what was
     /// drawn before them.
     pub fn of_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
@@ -107,7 +107,7 @@ impl Draw {
 
 /// True if a figure is one that is drawn.
 pub fn is_drawn(setting: &Setting) -> bool {
-    setting.kind == Kind::Inferred && scaled(&setting.key, &setting.value, 1.0).is_some()
+    setting.kind == FigureOrigin::Inferred && scaled(&setting.key, &setting.value, 1.0).is_some()
 }
 
 /// The identity of a figure: its key without numbers and names of the stack's or the scene's own, its value and its
@@ -125,7 +125,7 @@ pub fn identity(setting: &Setting) -> String {
 mod tests {
     use super::*;
 
-    fn setting(key: &str, value: &str, kind: Kind) -> Setting {
+    fn setting(key: &str, value: &str, kind: FigureOrigin) -> Setting {
         let (key, value, source) = (key.to_owned(), value.to_owned(), "s".to_owned());
         Setting { key, value, unit: String::new(), kind, source }
     }
@@ -133,35 +133,35 @@ mod tests {
     #[test]
     fn each_slice_once_over_all_draws() {
         for identity in ["a", "b", "c"] {
-            let factors = (1..=15).map(|number| Draw { number, of: 15 }.factor(identity));
+            let factors = (1..=15).map(|number| ProfileDraw { number, of: 15 }.factor(identity));
             let mut slices: Vec<u32> = factors.map(|factor| ((factor - 0.9) / 0.2 * 15.0) as u32).collect();
             slices.sort_unstable();
             assert_eq!(slices, (0..15).collect::<Vec<_>>(), "{identity}");
         }
-        let first = |identity| Draw { number: 1, of: 15 }.factor(identity);
+        let first = |identity| ProfileDraw { number: 1, of: 15 }.factor(identity);
         assert!(first("a") != first("b") && first("a") == first("a"));
     }
 
     #[test]
     fn numbers_that_are_inferred_and_no_others() {
-        let draw = Draw { number: 2, of: 15 };
+        let draw = ProfileDraw { number: 2, of: 15 };
         let drawn = |key: &str, value: &str, kind| draw.drawn(&setting(key, value, kind));
-        let (key, value) = drawn("drive.mechanics.head_switch_ms", "2", Kind::Inferred).unwrap();
+        let (key, value) = drawn("drive.mechanics.head_switch_ms", "2", FigureOrigin::Inferred).unwrap();
         let value: f64 = value.parse().unwrap();
         assert!(key == "drive.mechanics.head_switch_ms" && (1.8..=2.2).contains(&value) && value != 2.0, "{value}");
-        assert_eq!(drawn("drive.mechanics.head_switch_ms", "2", Kind::Datasheet), None);
-        assert_eq!(drawn("drive.cache.write_back", "true", Kind::Inferred), None);
-        assert_eq!(drawn("drive.geometry.zones", "16 zones", Kind::Inferred), None);
+        assert_eq!(drawn("drive.mechanics.head_switch_ms", "2", FigureOrigin::Datasheet), None);
+        assert_eq!(drawn("drive.cache.write_back", "true", FigureOrigin::Inferred), None);
+        assert_eq!(drawn("drive.geometry.zones", "16 zones", FigureOrigin::Inferred), None);
         // A whole number stays one, and a small one stays the same.
-        assert_eq!(drawn("drive.geometry.heads", "2", Kind::Inferred), None);
-        let (_, tracks) = drawn("drive.geometry.run_tracks", "128", Kind::Inferred).unwrap();
+        assert_eq!(drawn("drive.geometry.heads", "2", FigureOrigin::Inferred), None);
+        let (_, tracks) = drawn("drive.geometry.run_tracks", "128", FigureOrigin::Inferred).unwrap();
         assert!(tracks.parse::<u32>().is_ok(), "{tracks}");
     }
 
     #[test]
     fn a_figure_is_the_same_in_every_program_and_layer_of_its_kind() {
         let same = |a: &str, b: &str| {
-            let of = |key: &str| identity(&setting(key, "64", Kind::Inferred));
+            let of = |key: &str| identity(&setting(key, "64", FigureOrigin::Inferred));
             of(a) == of(b)
         };
         assert!(same("program.copy.block_kib", "program.other.block_kib"));
@@ -175,7 +175,7 @@ mod tests {
         let asked = [("drive", "barracuda-7200.7-ncq"), ("driver", "windows-xp"), ("job", "random-read")];
         let settings = asked.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let cell = Cell { levels: Vec::new(), settings };
-        let draw: Draw = "3/15".parse().unwrap();
+        let draw: ProfileDraw = "3/15".parse().unwrap();
         let drawn = draw.of_cell("s.toml", &cell, &inputs).unwrap();
         assert_eq!(draw.of_cell("s.toml", &cell, &inputs).unwrap(), drawn);
         let before = prepare("s.toml", &cell, &inputs).unwrap();
@@ -188,8 +188,8 @@ mod tests {
     #[test]
     fn what_is_no_draw() {
         for text in ["3", "0/15", "16/15", "1/1001", "a/b"] {
-            assert!(text.parse::<Draw>().unwrap_err().contains("expected NUMBER/DRAWS"), "{text}");
+            assert!(text.parse::<ProfileDraw>().unwrap_err().contains("expected NUMBER/DRAWS"), "{text}");
         }
-        assert_eq!("15/15".parse::<Draw>().unwrap().to_string(), "15/15");
+        assert_eq!("15/15".parse::<ProfileDraw>().unwrap().to_string(), "15/15");
     }
 }

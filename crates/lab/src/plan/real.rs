@@ -2,10 +2,10 @@
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::size;
-use seekwise_formats::fio::{Hint, Opened};
+use seekwise_formats::fio::{AccessHint, FioOpenFlags};
 use seekwise_formats::keys::REAL;
 use seekwise_formats::stack::Setting;
-use seekwise_run::handle::{Engine, Handle, Wanted};
+use seekwise_run::handle::{RealEngine, RealHandle, RealOptions};
 
 use super::Cell;
 
@@ -14,18 +14,18 @@ pub const REAL_KEYS: &str = "real.";
 
 /// What the keys of a cell ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Keys {
+pub struct RealKeys {
     /// Of the place.
-    pub wanted: Wanted,
+    pub wanted: RealOptions,
     direct: Option<bool>,
-    engine: Option<Engine>,
+    engine: Option<RealEngine>,
     drop: Option<bool>,
 }
 
-impl Keys {
+impl RealKeys {
     /// The keys of a cell; `file` names the study in errors.
-    pub fn of(file: &str, cell: &Cell) -> Result<Keys, Vec<Diagnostic>> {
-        let mut keys = Keys::default();
+    pub fn of(file: &str, cell: &Cell) -> Result<RealKeys, Vec<Diagnostic>> {
+        let mut keys = RealKeys::default();
         for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
             let known = REAL.iter().find(|known| known.0 == key);
             let Some((_, takes, ..)) = known else {
@@ -50,7 +50,8 @@ impl Keys {
         match key {
             "real.direct" => self.direct = Some(flag(value)?),
             "real.engine" => {
-                self.engine = Some([Engine::Ring, Engine::Calls].into_iter().find(|engine| engine.name() == value)?);
+                self.engine =
+                    Some([RealEngine::Ring, RealEngine::Calls].into_iter().find(|engine| engine.name() == value)?);
             }
             "real.cache" => {
                 self.drop = Some(match value {
@@ -81,28 +82,28 @@ impl Keys {
     /// warning, if any. Without workers, one handle for all.
     pub fn handles(
         &self,
-        opened: Option<&[Opened]>,
+        opened: Option<&[FioOpenFlags]>,
         ring: &dyn Fn() -> Result<(), String>,
-    ) -> Result<(Vec<Handle>, Option<String>), String> {
-        let mut handles: Vec<Handle> = match opened {
+    ) -> Result<(Vec<RealHandle>, Option<String>), String> {
+        let mut handles: Vec<RealHandle> = match opened {
             Some(opened) => opened.iter().map(handle).collect(),
-            None => vec![Handle::default()],
+            None => vec![RealHandle::default()],
         };
         for handle in &mut handles {
             if let Some(direct) = self.direct {
-                (handle.direct, handle.hint) = (direct, if direct { Hint::None } else { handle.hint });
+                (handle.direct, handle.hint) = (direct, if direct { AccessHint::None } else { handle.hint });
             }
             handle.engine = self.engine.unwrap_or(handle.engine);
             handle.invalidate = self.drop.unwrap_or(handle.invalidate);
         }
-        let rings = |handles: &[Handle]| handles.iter().any(|handle| handle.engine == Engine::Ring);
+        let rings = |handles: &[RealHandle]| handles.iter().any(|handle| handle.engine == RealEngine::Ring);
         let Some(why) = Some(()).filter(|()| rings(&handles)).and_then(|()| ring().err()) else {
             return Ok((handles, None));
         };
-        if self.engine == Some(Engine::Ring) {
+        if self.engine == Some(RealEngine::Ring) {
             return Err(format!("io_uring is forbidden here ({why}); expected real.engine=psync"));
         }
-        handles.iter_mut().for_each(|handle| handle.engine = Engine::Calls);
+        handles.iter_mut().for_each(|handle| handle.engine = RealEngine::Calls);
         Ok((
             handles,
             Some(format!("io_uring is forbidden here ({why}): each worker makes one call after another (psync)")),
@@ -110,9 +111,9 @@ impl Keys {
     }
 }
 
-fn handle(opened: &Opened) -> Handle {
-    Handle {
-        engine: if opened.calls { Engine::Calls } else { Engine::Ring },
+fn handle(opened: &FioOpenFlags) -> RealHandle {
+    RealHandle {
+        engine: if opened.calls { RealEngine::Calls } else { RealEngine::Ring },
         direct: opened.direct,
         invalidate: opened.invalidate,
         data_only: opened.data_only,
@@ -122,8 +123,8 @@ fn handle(opened: &Opened) -> Handle {
 }
 
 /// How the workers open the file, as settings.
-pub fn settings(handles: &[Handle]) -> Vec<Setting> {
-    let each = |key: &str, word: fn(&Handle) -> &'static str| {
+pub fn settings(handles: &[RealHandle]) -> Vec<Setting> {
+    let each = |key: &str, word: fn(&RealHandle) -> &'static str| {
         let mut words: Vec<&str> = handles.iter().map(word).collect();
         if words.iter().all(|word| *word == words[0]) {
             words.truncate(1);
@@ -136,9 +137,9 @@ pub fn settings(handles: &[Handle]) -> Vec<Setting> {
         each("cache", |handle| if handle.invalidate { "drop" } else { "keep" }),
         each("flush", |handle| if handle.data_only { "fdatasync" } else { "fsync" }),
         each("hint", |handle| match handle.hint {
-            Hint::None => "none",
-            Hint::Random => "random",
-            Hint::Sequential => "sequential",
+            AccessHint::None => "none",
+            AccessHint::Random => "random",
+            AccessHint::Sequential => "sequential",
         }),
     ]
 }

@@ -9,7 +9,7 @@ use crate::stats::Interval;
 
 /// The content of a picture.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct ComparisonPlot {
     /// What was asked.
     pub title: String,
     /// A panel for each metric.
@@ -24,12 +24,12 @@ pub struct Panel {
     /// The metric, its unit, and which way is good.
     pub axis: String,
     /// The base first.
-    pub sides: Vec<Side>,
+    pub sides: Vec<PlotSide>,
 }
 
 /// A side of the comparison.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct PlotSide {
     pub name: String,
     pub figure: Interval,
     /// The figure in words.
@@ -62,7 +62,7 @@ pub(crate) const GRID: RGBColor = RGBColor(225, 225, 225);
 pub(crate) type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The picture as a whole SVG document.
-pub fn svg(comparison: &Comparison) -> String {
+pub fn svg(comparison: &ComparisonPlot) -> String {
     let mut text = String::new();
     let sides: u32 = comparison.panels.iter().map(|panel| PANEL + SIDE * panel.sides.len() as u32).sum();
     let drawn = draw(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + sides + FOOT)));
@@ -71,7 +71,7 @@ pub fn svg(comparison: &Comparison) -> String {
     text
 }
 
-fn draw(comparison: &Comparison, backend: SVGBackend<'_>) -> Fallible {
+fn draw(comparison: &ComparisonPlot, backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let (head, mut rest) = root.split_vertically(HEAD);
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn every_side_has_its_bar_its_interval_and_its_words() {
-        let side = |name: &str, estimate: f64, verdict: &str| Side {
+        let side = |name: &str, estimate: f64, verdict: &str| PlotSide {
             name: name.to_owned(),
             figure: Interval { estimate, low: estimate - 1.0, high: estimate + 1.0 },
             amount: format!("{estimate:.1} ± 1.0 requests/s"),
@@ -188,7 +188,7 @@ mod tests {
             axis: axis.to_owned(),
             sides: vec![side("depth=1", 80.0, "the base"), side("depth=32", 140.0, "1.750 × [1.7, 1.8], faster")],
         };
-        let comparison = Comparison {
+        let comparison = ComparisonPlot {
             title: "Is it faster?".to_owned(),
             panels: vec![panel("requests per second, requests/s"), panel("99th percentile, ms")],
             method: "10 runs a side".to_owned(),

@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use super::page::escape_text;
-use super::{Cell, Factor, Interval, Report, Verdict};
+use super::{Report, ReportCell, ReportFactor, ReportInterval, ReportVerdict};
 
 /// The plain form of a report.
 pub(super) fn html(report: &Report) -> String {
@@ -36,9 +36,9 @@ fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "<p>Run it again: <code>{}</code></p>", escape_text(&report.command))
 }
 
-fn write_verdict(out: &mut String, verdict: &Verdict) -> std::fmt::Result {
+fn write_verdict(out: &mut String, verdict: &ReportVerdict) -> std::fmt::Result {
     write!(out, "<li>{} ({}", escape_text(&verdict.headline), verdict.verdict.name())?;
-    if let Some(Interval { estimate, low, high }) = verdict.ratio {
+    if let Some(ReportInterval { estimate, low, high }) = verdict.ratio {
         write!(out, "; {estimate:.3} times, interval {low:.3} to {high:.3}")?;
     }
     writeln!(out, ")</li>")
@@ -65,7 +65,7 @@ fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "</tbody>\n</table>")
 }
 
-fn heading(factor: &Factor) -> String {
+fn heading(factor: &ReportFactor) -> String {
     match &factor.unit {
         Some(unit) => escape_text(&format!("{}, {unit}", factor.name)),
         None => escape_text(&factor.name),
@@ -77,7 +77,7 @@ fn has_programs(report: &Report) -> bool {
     report.cells.iter().any(|cell| !cell.operations.is_empty())
 }
 
-fn write_cell(out: &mut String, cell: &Cell, scene: bool) -> std::fmt::Result {
+fn write_cell(out: &mut String, cell: &ReportCell, scene: bool) -> std::fmt::Result {
     write!(out, "<tr>")?;
     for level in &cell.levels {
         write!(out, "<td>{}</td>", escape_text(level))?;
@@ -85,7 +85,7 @@ fn write_cell(out: &mut String, cell: &Cell, scene: bool) -> std::fmt::Result {
     if scene {
         write!(out, "<td>{:.3}</td>", cell.elapsed_s.estimate)?;
     }
-    let Interval { estimate, low, high } = cell.iops;
+    let ReportInterval { estimate, low, high } = cell.iops;
     write!(out, "<td>{estimate:.1}</td><td>{low:.1} to {high:.1}</td>")?;
     let megabytes = cell.bytes_per_s.estimate / 1e6;
     writeln!(
@@ -101,15 +101,15 @@ mod tests {
 
     #[test]
     fn scenes_say_how_long_they_took() {
-        let scene = Cell {
-            elapsed_s: Interval { estimate: 12.5, ..Interval::default() },
-            operations: vec![super::super::Operations::default()],
-            ..Cell::default()
+        let scene = ReportCell {
+            elapsed_s: ReportInterval { estimate: 12.5, ..ReportInterval::default() },
+            operations: vec![super::super::ReportOperations::default()],
+            ..ReportCell::default()
         };
-        let of = |cells: Vec<Cell>| html(&Report { cells, ..Report::default() });
+        let of = |cells: Vec<ReportCell>| html(&Report { cells, ..Report::default() });
         let page = of(vec![scene]);
         assert!(page.contains("whole run, s") && page.contains("<td>12.500</td>"), "{page}");
-        assert!(!of(vec![Cell::default()]).contains("whole run"));
+        assert!(!of(vec![ReportCell::default()]).contains("whole run"));
     }
 
     #[test]
@@ -120,9 +120,13 @@ mod tests {
             question: hostile.clone(),
             command: hostile.clone(),
             interval: hostile.clone(),
-            verdicts: vec![Verdict { headline: hostile.clone(), ..Verdict::default() }],
-            factors: vec![Factor { name: hostile.clone(), unit: Some(hostile.clone()), levels: vec![hostile.clone()] }],
-            cells: vec![Cell { levels: vec![hostile.clone()], ..Cell::default() }],
+            verdicts: vec![ReportVerdict { headline: hostile.clone(), ..ReportVerdict::default() }],
+            factors: vec![ReportFactor {
+                name: hostile.clone(),
+                unit: Some(hostile.clone()),
+                levels: vec![hostile.clone()],
+            }],
+            cells: vec![ReportCell { levels: vec![hostile.clone()], ..ReportCell::default() }],
             warnings: vec![hostile.clone()],
             ..Report::default()
         };

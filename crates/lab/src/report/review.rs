@@ -1,6 +1,6 @@
 //! A review's page: its question and background, one summary of all findings and answers, then a chapter for each part.
 //!
-//! [`Review`] is all that the page knows of it; the page makes the summary from the chapters.
+//! [`ReviewReport`] is all that the page knows of it; the page makes the summary from the chapters.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use super::{Report, plain};
 
 /// The report of a review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Review {
+pub struct ReviewReport {
     /// A few words; the page's heading and the window's title.
     pub title: String,
     /// What was asked, as one sentence.
@@ -39,12 +39,12 @@ pub struct Chapter {
 }
 
 /// The review as one self-contained HTML file.
-pub fn html(review: &Review) -> String {
+pub fn html(review: &ReviewReport) -> String {
     filled(&review.title, without_scripts(review), review)
 }
 
 /// The review for readers that run no scripts: every chapter's plain form.
-fn without_scripts(review: &Review) -> String {
+fn without_scripts(review: &ReviewReport) -> String {
     let mut out = format!("<h1>{}</h1>\n<p>{}</p>\n", escape_text(&review.title), escape_text(&review.question));
     for paragraph in &review.introduction {
         writeln!(out, "<p>{}</p>", escape_text(paragraph)).expect("writing to a String cannot fail");
@@ -65,7 +65,7 @@ mod tests {
         let hostile = "</noscript></script><img src=x onerror=alert(1)>".to_owned();
         let report = Report { title: hostile.clone(), question: hostile.clone(), ..Report::default() };
         let (folder, heading, why) = (hostile.clone(), hostile.clone(), Some(hostile.clone()));
-        let review = Review {
+        let review = ReviewReport {
             title: hostile.clone(),
             question: hostile.clone(),
             introduction: vec![hostile.clone()],
@@ -73,7 +73,7 @@ mod tests {
             hash: String::new(),
             chapters: vec![Chapter { folder, heading, why, report }],
         };
-        let (page, bare) = (html(&review), html(&Review::default()));
+        let (page, bare) = (html(&review), html(&ReviewReport::default()));
         for tag in ["<img", "</script", "</noscript"] {
             assert_eq!(page.matches(tag).count(), bare.matches(tag).count(), "{tag}");
         }

@@ -3,11 +3,11 @@
 //! yet.
 
 use seekwise_model::time::Span;
-use seekwise_model::workload::{Rate, Window};
+use seekwise_model::workload::{IssueRate, Window};
 use seekwise_run::work::{Work, rates};
 use serde::{Deserialize, Serialize};
 
-use crate::stats::summary::{Kind, Run};
+use crate::stats::summary::{RequestKind, RunTally};
 
 /// A pace counts as kept while the longest backlog is no more than this share of the run. A pace that cannot be kept
 /// falls behind by the missing share of the rate, so by 1 % of the run if 1 % is missing.
@@ -49,13 +49,13 @@ struct Wanted {
 
 impl Arrivals {
     /// The arrivals of a run; `None` if nothing was due by itself.
-    pub(super) fn of(work: &Work, windows: &[Option<Window>], run: &Run) -> Option<Arrivals> {
+    pub(super) fn of(work: &Work, windows: &[Option<Window>], run: &RunTally) -> Option<Arrivals> {
         let due = work.due();
         if !due.contains(&true) {
             return None;
         }
         let seconds = run.elapsed().nanos() as f64 / 1e9;
-        let counted = [Kind::Read, Kind::Write, Kind::Trim].map(|kind| run.kind(kind).tally);
+        let counted = [RequestKind::Read, RequestKind::Write, RequestKind::Trim].map(|kind| run.kind(kind).tally);
         let over = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
         let count: u64 = counted.iter().map(|tally| tally.since_due().count()).sum();
         let bytes: u64 = counted.iter().map(|tally| tally.bytes_due()).sum();
@@ -103,8 +103,8 @@ fn wanted(work: &Work, windows: &[Option<Window>]) -> Wanted {
         let seconds = window.map_or(0.0, |window| window.until.saturating_since(window.from).nanos() as f64 / 1e9);
         for rate in rates(worker).flatten() {
             match rate {
-                Rate::Requests(rate) => wanted.requests += rate as f64 * seconds,
-                Rate::Bytes(rate) => wanted.bytes += rate as f64 * seconds,
+                IssueRate::Requests(rate) => wanted.requests += rate as f64 * seconds,
+                IssueRate::Bytes(rate) => wanted.bytes += rate as f64 * seconds,
             }
         }
     }

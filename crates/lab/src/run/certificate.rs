@@ -38,7 +38,7 @@ pub struct Certificate {
     pub played_s: f64,
     /// How far from their instants requests were issued: in an open loop how late, compared with when the device had
     /// room; otherwise from their recorded instants.
-    pub issue_error_ms: Off,
+    pub issue_error_ms: TimingErrors,
     /// Requests that were due while the device had no room.
     pub held: u64,
     /// Requests that were out of order, and were sorted.
@@ -67,7 +67,7 @@ pub struct Certificate {
 
 /// Distances in time, in milliseconds; p50 and p99 are at most 12.5 % too large.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Off {
+pub struct TimingErrors {
     /// The median.
     pub p50: f64,
     /// All but one in a hundred are no larger.
@@ -75,11 +75,11 @@ pub struct Off {
     pub max: f64,
 }
 
-impl Off {
+impl TimingErrors {
     /// How late things were.
-    pub fn of(lateness: &Lateness) -> Off {
+    pub fn of(lateness: &Lateness) -> TimingErrors {
         let ms = |span: Option<Span>| span.map_or(0.0, |span| span.nanos() as f64 / 1e6);
         let of = |share| ms(lateness.quantile(share));
-        Off { p50: of(0.5), p99: of(0.99), max: ms(Some(lateness.latest())) }
+        TimingErrors { p50: of(0.5), p99: of(0.99), max: ms(Some(lateness.latest())) }
     }
 }

@@ -1,7 +1,7 @@
 //! Checks the figures of a kept record against one another: each follows from others, so a changed figure contradicts
 //! them. It cannot find a change that no other figure contradicts.
 
-use super::{Phase, RunRecord, View};
+use super::{KindRecord, PhaseRecord, RunRecord};
 use crate::stats::histogram::RESOLUTION;
 
 /// Figures are sums, products and quotients of exact numbers: they agree apart from rounding in floating point, 2^-53
@@ -80,7 +80,7 @@ impl RunRecord {
     }
 }
 
-impl Phase {
+impl PhaseRecord {
     fn check(&self, name: &str) -> Result<(), Fault> {
         let views = [("all", &self.all), ("read", &self.read), ("write", &self.write), ("flush", &self.flush)];
         views.into_iter().try_for_each(|(kind, view)| view.check(&format!("{name}{kind}")))?;
@@ -89,7 +89,7 @@ impl Phase {
 }
 
 /// Checks that the counts of reads and writes together are the sums of those of each.
-fn together(name: &str, all: &View, read: &View, write: &View) -> Result<(), Fault> {
+fn together(name: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord) -> Result<(), Fault> {
     counts(&format!("{name}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
     equal(&format!("{name}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
     equal(
@@ -113,7 +113,7 @@ fn counts(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> 
     }
 }
 
-impl View {
+impl KindRecord {
     /// Checks that the figures of requests of one kind, called `name`, agree.
     fn check(&self, name: &str) -> Result<(), Fault> {
         let of = self.response_ms.unwrap_or_default();

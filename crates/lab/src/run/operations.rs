@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::files::scene::Trouble;
+use seekwise_model::files::scene::ProgramError;
 use seekwise_model::workload::Window;
 use seekwise_run::work::{Issuer, Work};
 use serde::{Deserialize, Serialize};
@@ -42,10 +42,10 @@ pub(super) fn of(issuer: &Issuer, work: &Work, windows: &[Option<Window>]) -> BT
 /// Programs that did not come to their ends, in words.
 pub(super) fn troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
     let name = |at: usize| work.scene().map_or("", |scene| &scene.programs[at].name);
-    let said = |(at, trouble): (usize, Trouble)| match trouble {
-        Trouble::Refused(why) => format!("program {} stopped: {why}", name(at)),
-        Trouble::Failed => format!("program {} stopped: a request of its failed", name(at)),
-        Trouble::Waits => format!("program {} waits for what never comes; please report this scene", name(at)),
+    let said = |(at, trouble): (usize, ProgramError)| match trouble {
+        ProgramError::Refused(why) => format!("program {} stopped: {why}", name(at)),
+        ProgramError::Failed => format!("program {} stopped: a request of its failed", name(at)),
+        ProgramError::Waits => format!("program {} waits for what never comes; please report this scene", name(at)),
     };
     issuer.troubles().into_iter().map(said).collect()
 }

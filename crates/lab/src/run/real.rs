@@ -4,13 +4,13 @@
 use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::testbed::Bench;
+use seekwise_run::testbed::TestBench;
 use seekwise_run::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-use super::{Cpu, Response};
+use super::{CpuRecord, Response};
 use crate::stats::histogram::Histogram;
-use crate::stats::summary::{Kind, Run};
+use crate::stats::summary::{RequestKind, RunTally};
 
 /// The most slots of time; when they are full, each becomes twice as long.
 const SLOTS: usize = 2048;
@@ -45,9 +45,9 @@ pub struct Latencies {
 }
 
 /// Takes the records of a run.
-pub struct Watch {
+pub struct RealRecorder {
     group_of: Vec<u16>,
-    latencies: Vec<[Latencies; Kind::COUNT]>,
+    latencies: Vec<[Latencies; RequestKind::COUNT]>,
     /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency.
     rates: [Histogram; 2],
     pace: Pace,
@@ -60,26 +60,26 @@ struct Pace {
     done: Vec<u64>,
 }
 
-impl Watch {
+impl RealRecorder {
     /// A watch over workers in these groups.
-    pub fn new(groups: &[u16]) -> Watch {
+    pub fn new(groups: &[u16]) -> RealRecorder {
         let count = groups.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
         let latencies = (0..count).map(|_| std::array::from_fn(|_| Latencies::default())).collect();
         let rates = Default::default();
-        Watch { group_of: groups.to_vec(), latencies, rates, pace: Pace { slot: SLOT, done: Vec::new() } }
+        RealRecorder { group_of: groups.to_vec(), latencies, rates, pace: Pace { slot: SLOT, done: Vec::new() } }
     }
 
     /// Takes a record.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let done = &record.completion;
-        let kind = Kind::of(record.request.op);
+        let kind = RequestKind::of(record.request.op);
         let of = &mut self.latencies[usize::from(self.group_of[usize::from(record.worker)])][kind as usize];
         let (submission, completion) = (done.parts.get(Part::Processor), done.parts.get(Part::Queue));
         of.submission.record(submission);
         of.completion.record(completion);
         of.total.record(submission + completion);
-        if let Some(at) = [Kind::Read, Kind::Write].iter().position(|of| *of == kind) {
+        if let Some(at) = [RequestKind::Read, RequestKind::Write].iter().position(|of| *of == kind) {
             let nanos = (submission + completion).nanos().max(1);
             let rate = (u64::from(record.request.sectors) * SECTOR).saturating_mul(1_000_000_000) / nanos;
             self.rates[at].record(Span::from_nanos(rate));
@@ -88,11 +88,11 @@ impl Watch {
     }
 
     /// The observations on a run.
-    pub fn finish(self, usage: Usage, bench: Option<Bench>, run: &Run, issued: u64) -> Real {
+    pub fn finish(self, usage: Usage, bench: Option<TestBench>, run: &RunTally, issued: u64) -> RealObservation {
         let steady = self.pace.steady();
         let drift = self.pace.drift();
         let rates = self.rates.map(|rates| rates.quantile(0.5).map(|rate| rate.nanos() as f64));
-        Real { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift, bench, rates }
+        RealObservation { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift, bench, rates }
     }
 }
 
@@ -135,7 +135,7 @@ impl Pace {
     }
 
     /// How steady the rate was over the second half of the run; `None` if there are too few requests.
-    fn steady(&self) -> Option<Steady> {
+    fn steady(&self) -> Option<RateSteadiness> {
         let rates = self.rates(BLOCKS)?;
         let half = &rates[BLOCKS / 2..];
         let count = half.len() as f64;
@@ -144,7 +144,7 @@ impl Pace {
         let middle = (count - 1.0) / 2.0;
         let slope = half.iter().enumerate().map(|(at, rate)| (at as f64 - middle) * rate).sum::<f64>()
             / half.iter().enumerate().map(|(at, _)| (at as f64 - middle).powi(2)).sum::<f64>();
-        Some(Steady { range: range / mean, trend: slope * (count - 1.0) / mean })
+        Some(RateSteadiness { range: range / mean, trend: slope * (count - 1.0) / mean })
     }
 
     /// The rate of the last quarter of all requests over that of the first.
@@ -156,14 +156,14 @@ impl Pace {
 
 /// How the rate went over the second half of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Steady {
+pub struct RateSteadiness {
     /// From the slowest block to the fastest, as a share of their mean.
     pub range: f64,
     /// From the first to the last by the line through all, as a share of their mean.
     pub trend: f64,
 }
 
-impl Steady {
+impl RateSteadiness {
     /// True for a steady state by SNIA's bounds.
     pub fn holds(&self) -> bool {
         self.range <= RANGE && self.trend.abs() <= TREND
@@ -171,29 +171,29 @@ impl Steady {
 }
 
 /// The observations on a run.
-pub struct Real {
+pub struct RealObservation {
     /// By group and kind.
-    pub latencies: Vec<[Latencies; Kind::COUNT]>,
+    pub latencies: Vec<[Latencies; RequestKind::COUNT]>,
     /// What the run used of the machine.
     pub usage: Usage,
     /// The same as a share.
-    pub cpu: Cpu,
+    pub cpu: CpuRecord,
     /// Whether the rate was steady.
-    pub steady: Option<Steady>,
+    pub steady: Option<RateSteadiness>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
     /// What the measurement stood on.
-    pub bench: Option<Bench>,
+    pub bench: Option<TestBench>,
     /// The median rates of reads, and of writes, in bytes a second.
     pub rates: [Option<f64>; 2],
 }
 
-fn cpu(usage: &Usage, run: &Run, issued: u64) -> Cpu {
+fn cpu(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
     let wall = usage.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO);
     let processor = usage.processor().nanos() as f64;
     let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
     let percent = 100.0 * share(processor, wall.nanos() as f64 * f64::from(usage.system.cores.max(1)));
-    Cpu {
+    CpuRecord {
         percent,
         ios_per_cpu_second: share(issued as f64, processor / 1e9),
         iops_per_percent: share(run.all().iops(), percent),
@@ -219,21 +219,21 @@ pub struct RealRecord {
     /// Threads that issued and hardly ever waited.
     pub saturated: usize,
     /// How the rate went over the second half of the run; `None` if there were too few requests.
-    pub steady: Option<Steady>,
+    pub steady: Option<RateSteadiness>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
     /// What the measurement stood on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bench: Option<Bench>,
+    pub bench: Option<TestBench>,
 }
 
-impl Real {
+impl RealObservation {
     /// What is kept.
     pub fn record(&self) -> RealRecord {
         let over = |of: fn(&Latencies) -> &Histogram| {
             let mut all = Histogram::default();
             for kinds in &self.latencies {
-                [Kind::Read, Kind::Write].iter().for_each(|kind| all.merge(of(&kinds[*kind as usize])));
+                [RequestKind::Read, RequestKind::Write].iter().for_each(|kind| all.merge(of(&kinds[*kind as usize])));
             }
             Response::of(&all)
         };

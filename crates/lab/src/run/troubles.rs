@@ -1,9 +1,9 @@
 //! Why a run did not serve every request: volumes that lost too many drives, workers that ended with an error.
 
-use seekwise_model::stack::{Change, Stack};
+use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
-use seekwise_model::workload::recorded::{Entry, Session};
+use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::TraceSpec;
@@ -26,8 +26,8 @@ pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant
 }
 
 /// Requests of a recording that lie beyond the end of the stack on which it is played.
-fn beyond(session: &Session, sectors: u64) -> Option<String> {
-    let lies_beyond = |entry: &&Entry| entry.lba + u64::from(entry.sectors) > sectors;
+fn beyond(session: &RecordedSession, sectors: u64) -> Option<String> {
+    let lies_beyond = |entry: &&RecordedRequest| entry.lba + u64::from(entry.sectors) > sectors;
     let (count, all) = (session.entries.iter().filter(lies_beyond).count(), session.entries.len());
     (count > 0).then(|| {
         format!(
@@ -42,7 +42,7 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     let Some(spec) = stack.array() else { return Vec::new() };
     // A new drive restores nothing of a lost volume: the first state that it does not survive counts. The time of its
     // rebuild is left out: a second loss meanwhile shows in the errors alone.
-    let member = |change: &Change| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
+    let member = |change: &SettingChange| change.value.parse::<u32>().ok().filter(|_| change.key == "array.lose");
     let mut lost = spec.lost;
     let mut states: Vec<(Instant, u64)> = vec![(Instant::ZERO, lost)];
     for change in stack.changes.iter().filter(|change| change.at <= end) {
@@ -71,13 +71,13 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::stack::Stack as File;
+    use seekwise_formats::stack::StackFile as File;
     use seekwise_model::block::Op;
 
     fn said(text: &str, changes: &[(u64, &str, &str)]) -> Vec<String> {
         let drives = |name: &str| Ok(crate::catalogue::text(name).expect("built in").to_owned());
         let built = File::parse("s.toml", text).unwrap().build(&drives).unwrap();
-        let change = |&(at, key, value): &(u64, &str, &str)| Change {
+        let change = |&(at, key, value): &(u64, &str, &str)| SettingChange {
             at: Instant::from_nanos(at * 1_000_000_000),
             key: key.to_owned(),
             value: value.to_owned(),
@@ -91,10 +91,10 @@ mod tests {
     fn recorded_requests_without_a_place_are_counted() {
         let entry = |stamp, lba, op| {
             let (at, done) = (Instant::ZERO, Instant::ZERO);
-            Entry { stamp, at, done, ok: true, op, lba, sectors: 8, fua: false, tag: 0 }
+            RecordedRequest { stamp, at, done, ok: true, op, lba, sectors: 8, fua: false, tag: 0 }
         };
         let entries = vec![entry(1, 92, Op::Read), entry(2, 93, Op::Write), entry(3, 5000, Op::Read)];
-        let session = Session { name: "s".into(), made_on: "d".into(), entries };
+        let session = RecordedSession { name: "s".into(), made_on: "d".into(), entries };
         let said = beyond(&session, 100).unwrap();
         assert!(said.starts_with("2 of the 3 recorded requests lie beyond the last sector here"), "{said}");
         assert_eq!(beyond(&session, 10_000), None);

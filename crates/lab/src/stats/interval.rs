@@ -107,7 +107,7 @@ impl std::error::Error for PairError {}
 /// Two sides run in pairs (the same seed, or the same block of an interleaved order): the logarithms of variant over
 /// baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Paired {
+pub struct PairedRatios {
     /// How many pairs; at least one.
     pub runs: usize,
     /// Mean of the log ratios.
@@ -116,9 +116,9 @@ pub struct Paired {
     pub deviation: f64,
 }
 
-impl Paired {
+impl PairedRatios {
     /// Pairs the runs of two sides by their order.
-    pub fn new(baseline: &[f64], variant: &[f64]) -> Result<Paired, PairError> {
+    pub fn new(baseline: &[f64], variant: &[f64]) -> Result<PairedRatios, PairError> {
         if baseline.len() != variant.len() {
             return Err(PairError::Unequal { baseline: baseline.len(), variant: variant.len() });
         }
@@ -134,7 +134,7 @@ impl Paired {
             return Err(PairError::Empty);
         }
         let (mean, deviation) = moments(&logs);
-        Ok(Paired { runs: logs.len(), mean, deviation })
+        Ok(PairedRatios { runs: logs.len(), mean, deviation })
     }
 
     /// The ratio variant / baseline (the geometric mean over pairs) with its interval of confidence `1 - alpha`:
@@ -251,7 +251,7 @@ mod tests {
         // Student 1908, section IX: hours of sleep gained with one drug over the other; t = 4.062128 with 9 degrees,
         // p = 0.002833, interval 0.700114 to 2.459886. They stand here as log ratios.
         let gained = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
-        let paired = Paired::new(&[1.0; 10], &gained.map(f64::exp)).unwrap();
+        let paired = PairedRatios::new(&[1.0; 10], &gained.map(f64::exp)).unwrap();
         let ratio = paired.ratio(0.05);
         near(ratio.estimate.ln(), 1.58, 1e-12);
         near(ratio.low.ln(), 0.700_114, 1e-6);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn equivalence_is_the_interval_inside_the_margin() {
         let logs = [0.004f64, -0.002, 0.006, 0.001, 0.003, 0.000];
-        let paired = Paired::new(&[1.0; 6], &logs.map(f64::exp)).unwrap();
+        let paired = PairedRatios::new(&[1.0; 6], &logs.map(f64::exp)).unwrap();
         let ratio = paired.ratio(0.05);
         // A margin that just reaches the interval's far end is where p crosses alpha.
         near(paired.p_not_equivalent(ratio.high - 1.0), 0.05, 1e-9);
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn swapping_sides_inverts_the_ratio() {
         let (a, b) = ([100.0, 104.0, 99.0, 101.0], [103.0, 108.0, 103.5, 104.0]);
-        let (to, back) = (Paired::new(&a, &b).unwrap(), Paired::new(&b, &a).unwrap());
+        let (to, back) = (PairedRatios::new(&a, &b).unwrap(), PairedRatios::new(&b, &a).unwrap());
         near(to.ratio(0.05).low * back.ratio(0.05).high, 1.0, 1e-12);
         near(to.p_different(), back.p_different(), 1e-12);
         near(to.p_not_equivalent(0.02), back.p_not_equivalent(0.02), 1e-12);
@@ -281,20 +281,20 @@ mod tests {
 
     #[test]
     fn without_spread_the_interval_is_a_point() {
-        let same = Paired::new(&[70.0; 5], &[70.0; 5]).unwrap();
+        let same = PairedRatios::new(&[70.0; 5], &[70.0; 5]).unwrap();
         assert_eq!((same.ratio(0.05).low, same.ratio(0.05).high, same.p_different()), (1.0, 1.0, 1.0));
         assert_eq!(same.p_not_equivalent(0.02), 0.0);
-        let other = Paired::new(&[70.0; 5], &[77.0; 5]).unwrap();
+        let other = PairedRatios::new(&[70.0; 5], &[77.0; 5]).unwrap();
         assert_eq!((other.deviation, other.p_different(), other.p_not_equivalent(0.02)), (0.0, 0.0, 1.0));
     }
 
     #[test]
     fn what_cannot_be_paired_is_named() {
-        assert_eq!(Paired::new(&[], &[]), Err(PairError::Empty));
-        assert_eq!(Paired::new(&[1.0], &[]), Err(PairError::Unequal { baseline: 1, variant: 0 }));
-        assert_eq!(Paired::new(&[1.0, 2.0], &[1.0, 0.0]), Err(PairError::NotPositive { pair: 1, value: 0.0 }));
-        assert!(matches!(Paired::new(&[f64::NAN], &[1.0]), Err(PairError::NotPositive { pair: 0, .. })));
-        let one = Paired::new(&[1.0], &[2.0]).unwrap();
+        assert_eq!(PairedRatios::new(&[], &[]), Err(PairError::Empty));
+        assert_eq!(PairedRatios::new(&[1.0], &[]), Err(PairError::Unequal { baseline: 1, variant: 0 }));
+        assert_eq!(PairedRatios::new(&[1.0, 2.0], &[1.0, 0.0]), Err(PairError::NotPositive { pair: 1, value: 0.0 }));
+        assert!(matches!(PairedRatios::new(&[f64::NAN], &[1.0]), Err(PairError::NotPositive { pair: 0, .. })));
+        let one = PairedRatios::new(&[1.0], &[2.0]).unwrap();
         assert_eq!((one.p_different(), one.p_not_equivalent(0.02)), (1.0, 1.0));
         assert_eq!((one.ratio(0.05).low, one.ratio(0.05).high), (0.0, f64::INFINITY));
     }

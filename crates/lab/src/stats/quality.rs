@@ -4,8 +4,8 @@
 //! sides differ is not settled by one run; a percentile with a handful of values beyond it is an anecdote.
 
 use super::histogram::Percentile;
-use super::interval::Paired;
-use super::summary::{Kind, Run};
+use super::interval::PairedRatios;
+use super::summary::{RequestKind, RunTally};
 use super::verdict::{Judgement, Verdict};
 use std::fmt;
 
@@ -48,7 +48,7 @@ pub enum Flag {
     /// Too few requests for this percentile and those above it.
     TooFewForPercentile {
         /// Of which kind of request.
-        kind: Kind,
+        kind: RequestKind,
         /// The first percentile that is not supported.
         percentile: Percentile,
         /// Requests there are.
@@ -101,18 +101,18 @@ pub fn supported(ios: u64) -> impl Iterator<Item = Percentile> {
 }
 
 /// The flags of one run, or of several merged.
-pub fn of_run(run: &Run, ceiling: &Ceiling) -> Vec<Flag> {
+pub fn of_run(run: &RunTally, ceiling: &Ceiling) -> Vec<Flag> {
     let bytes_per_s = run.all().bytes_per_s();
     let above = |limit: &f64| bytes_per_s > limit * (1.0 + SLACK);
     let mut flags = Vec::new();
     flags.extend(ceiling.link.filter(above).map(|limit| Flag::FasterThanLink { bytes_per_s, limit }));
     flags.extend(ceiling.media.filter(above).map(|limit| Flag::FasterThanMedia { bytes_per_s, limit }));
     flags.extend(Some(run.failed()).filter(|&requests| requests > 0).map(|requests| Flag::Failed { requests }));
-    flags.extend(Kind::ALL.into_iter().filter_map(|kind| too_few(kind, run.kind(kind).tally.ios())));
+    flags.extend(RequestKind::ALL.into_iter().filter_map(|kind| too_few(kind, run.kind(kind).tally.ios())));
     flags
 }
 
-fn too_few(kind: Kind, ios: u64) -> Option<Flag> {
+fn too_few(kind: RequestKind, ios: u64) -> Option<Flag> {
     let percentile = *Percentile::LISTED.get(supported(ios).count())?;
     let needed = percentile.needs(BEYOND)?;
     (ios > 0).then_some(Flag::TooFewForPercentile { kind, percentile, ios, needed })
@@ -120,7 +120,7 @@ fn too_few(kind: Kind, ios: u64) -> Option<Flag> {
 
 /// The flags of a comparison. If no difference was found, the spread does not matter: it was within the margin.
 pub fn of_judgement(judgement: &Judgement) -> Vec<Flag> {
-    let Paired { runs, mean, deviation } = judgement.comparison.paired;
+    let PairedRatios { runs, mean, deviation } = judgement.comparison.paired;
     let equal = matches!(judgement.verdict, Verdict::NoDifference { .. });
     let spread = deviation > mean.abs() && !equal;
     let mut flags = Vec::new();
@@ -131,15 +131,15 @@ pub fn of_judgement(judgement: &Judgement) -> Vec<Flag> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::Recorder;
-    use super::super::verdict::{Better, Comparison, Criteria, judge};
+    use super::super::summary::RunRecorder;
+    use super::super::verdict::{BetterDirection, Criteria, PairedComparison, judge};
     use super::*;
     use seekwise_model::block::{Completion, Flags, Op, Request, Status};
     use seekwise_model::record::{Effort, Parts, Record};
     use seekwise_model::time::{Instant, Span};
 
     /// A run of one second with `ios` reads of 1 MiB.
-    fn run(ios: u64) -> Run {
+    fn run(ios: u64) -> RunTally {
         let request =
             Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 2048, stamp: 0 };
         let (submitted, finished) = (Instant::ZERO, Instant::from_nanos(1_000));
@@ -151,7 +151,7 @@ mod tests {
             parts: Parts::default(),
             effort: Effort::default(),
         };
-        let mut recorder = Recorder::new(&[0]);
+        let mut recorder = RunRecorder::new(&[0]);
         (0..ios).for_each(|_| {
             recorder.take(&Record { worker: 0, request, intended: submitted, issued: submitted, completion })
         });
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn failures_are_flagged() {
-        let mut recorder = Recorder::new(&[0]);
+        let mut recorder = RunRecorder::new(&[0]);
         let request =
             Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
         let at = Instant::ZERO;
@@ -206,8 +206,10 @@ mod tests {
     #[test]
     fn a_spread_larger_than_the_effect_is_flagged() {
         let flags = |variant: &[f64]| {
-            let paired = Paired::new(&vec![100.0; variant.len()], variant).unwrap();
-            of_judgement(&judge(&[Comparison { paired, better: Better::Higher }], &Criteria::default())[0])
+            let paired = PairedRatios::new(&vec![100.0; variant.len()], variant).unwrap();
+            of_judgement(
+                &judge(&[PairedComparison { paired, better: BetterDirection::Higher }], &Criteria::default())[0],
+            )
         };
         assert!(matches!(flags(&[90.0, 112.0, 105.0])[..], [Flag::SpreadExceedsEffect { .. }]));
         assert_eq!(flags(&[110.0, 111.0, 112.0]), []);

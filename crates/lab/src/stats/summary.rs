@@ -1,6 +1,6 @@
 //! Records counted: a run's requests, by kind and by group of workers.
 //!
-//! A [`Recorder`] takes records one by one on the hot path and touches one [`Tally`] for each. Everything else (reads,
+//! A [`RunRecorder`] takes records one by one on the hot path and touches one [`RequestTally`] for each. Everything else (reads,
 //! all, a group, several runs) is a merge of tallies afterwards, exact because every count in them is an integer. A
 //! failed request has no meaningful response time; it counts as failed and in nothing else.
 
@@ -13,7 +13,7 @@ use seekwise_model::workload::Window;
 /// Kinds of request that are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
-pub enum Kind {
+pub enum RequestKind {
     Read,
     Write,
     /// Ranges without data on the link: trims and runs of zeroes. Their bytes are those of the range.
@@ -24,38 +24,39 @@ pub enum Kind {
     Compute,
 }
 
-impl Kind {
+impl RequestKind {
     /// How many kinds there are.
     pub const COUNT: usize = 5;
     /// All kinds.
-    pub const ALL: [Kind; Kind::COUNT] = [Kind::Read, Kind::Write, Kind::Trim, Kind::Flush, Kind::Compute];
+    pub const ALL: [RequestKind; RequestKind::COUNT] =
+        [RequestKind::Read, RequestKind::Write, RequestKind::Trim, RequestKind::Flush, RequestKind::Compute];
 
     /// The kind of a request for `op`.
-    pub const fn of(op: Op) -> Kind {
+    pub const fn of(op: Op) -> RequestKind {
         match op {
-            Op::Read => Kind::Read,
-            Op::Write => Kind::Write,
-            Op::WriteZeroes | Op::Trim => Kind::Trim,
-            Op::Flush => Kind::Flush,
-            Op::Compute => Kind::Compute,
+            Op::Read => RequestKind::Read,
+            Op::Write => RequestKind::Write,
+            Op::WriteZeroes | Op::Trim => RequestKind::Trim,
+            Op::Flush => RequestKind::Flush,
+            Op::Compute => RequestKind::Compute,
         }
     }
 
     /// The name in results.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Read => "read",
-            Kind::Write => "write",
-            Kind::Trim => "trim",
-            Kind::Flush => "flush",
-            Kind::Compute => "compute",
+            RequestKind::Read => "read",
+            RequestKind::Write => "write",
+            RequestKind::Trim => "trim",
+            RequestKind::Flush => "flush",
+            RequestKind::Compute => "compute",
         }
     }
 }
 
 /// Counts over some requests, without the time they took.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct RequestTally {
     responses: Histogram,
     /// For requests that were due at an instant of their own.
     since_due: Histogram,
@@ -72,7 +73,7 @@ pub struct Tally {
     busy: u128,
 }
 
-impl Tally {
+impl RequestTally {
     /// Counts the time since a request was due.
     #[inline]
     fn count_due(&mut self, record: &Record) {
@@ -105,7 +106,7 @@ impl Tally {
     }
 
     /// Adds the counts of `other`.
-    pub fn merge(&mut self, other: &Tally) {
+    pub fn merge(&mut self, other: &RequestTally) {
         self.responses.merge(&other.responses);
         self.since_due.merge(&other.since_due);
         self.backlog += other.backlog;
@@ -188,13 +189,13 @@ impl Tally {
 
 /// A tally and the time in which it was counted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
-    pub tally: Tally,
+pub struct TallySummary {
+    pub tally: RequestTally,
     /// The time counted, over all runs merged.
     pub elapsed: Span,
 }
 
-impl Summary {
+impl TallySummary {
     /// Requests done per second; 0 if no time passed.
     pub fn iops(&self) -> f64 {
         self.per_second(self.tally.ios())
@@ -214,11 +215,11 @@ impl Summary {
 }
 
 /// The counts of one group of workers, by kind.
-type Group = [Tally; Kind::COUNT];
+type Group = [RequestTally; RequestKind::COUNT];
 
 /// Takes the records of a run.
 #[derive(Clone, Debug)]
-pub struct Recorder {
+pub struct RunRecorder {
     /// Index of the group of each worker.
     group_of: Vec<u16>,
     /// By worker: its requests are due at instants of their own, whatever the device does. Empty for none.
@@ -226,23 +227,23 @@ pub struct Recorder {
     groups: Vec<Group>,
 }
 
-impl Recorder {
+impl RunRecorder {
     /// A recorder for workers; worker w reports in group `group_of[w]`. `&[0]` is one worker in one group.
-    pub fn new(group_of: &[u16]) -> Recorder {
+    pub fn new(group_of: &[u16]) -> RunRecorder {
         let count = group_of.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
-        Recorder { group_of: group_of.to_vec(), due: Vec::new(), groups: vec![Group::default(); count] }
+        RunRecorder { group_of: group_of.to_vec(), due: Vec::new(), groups: vec![Group::default(); count] }
     }
 
     /// The same recorder, with the workers that issue by an arrival process.
-    pub fn with_due(self, due: &[bool]) -> Recorder {
-        Recorder { due: due.to_vec(), ..self }
+    pub fn with_due(self, due: &[bool]) -> RunRecorder {
+        RunRecorder { due: due.to_vec(), ..self }
     }
 
     /// Counts a record. Panics if its worker has no group.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         let worker = usize::from(record.worker);
-        let tally = &mut self.groups[usize::from(self.group_of[worker])][Kind::of(record.request.op) as usize];
+        let tally = &mut self.groups[usize::from(self.group_of[worker])][RequestKind::of(record.request.op) as usize];
         tally.count(record);
         // A flush is due when what came before it is done: it has no instant of its own.
         if !matches!(record.request.op, Op::Flush | Op::Compute) && self.due.get(worker).is_some_and(|due| *due) {
@@ -253,7 +254,7 @@ impl Recorder {
     /// The run, of workers with these windows (`None` for one that never began): each group from its first worker's
     /// beginning to its last worker's end, the whole over the time in which any group counts. The ramps between the
     /// stages of a job count for none.
-    pub fn finish(self, windows: &[Option<Window>]) -> Run {
+    pub fn finish(self, windows: &[Option<Window>]) -> RunTally {
         let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
         for (&group, window) in self.group_of.iter().zip(windows) {
             let of_group = &mut of_groups[usize::from(group)];
@@ -267,12 +268,12 @@ impl Recorder {
         let length = |window: &Window| window.until.saturating_since(window.from);
         let elapsed = joined(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
         let windows = of_groups.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
-        Run { elapsed, windows, groups: self.groups }
+        RunTally { elapsed, windows, groups: self.groups }
     }
 
     /// The run, with each group and the whole counted for `elapsed`, if the caller knows better.
-    pub fn finish_after(self, elapsed: Span) -> Run {
-        Run { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
+    pub fn finish_after(self, elapsed: Span) -> RunTally {
+        RunTally { elapsed, windows: vec![elapsed; self.groups.len()], groups: self.groups }
     }
 }
 
@@ -292,14 +293,14 @@ fn joined(windows: &[Option<Window>]) -> Vec<Window> {
 
 /// The counts of one run, or of several merged runs of the same job.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Run {
+pub struct RunTally {
     elapsed: Span,
     /// By group: how long it was counted.
     windows: Vec<Span>,
     groups: Vec<Group>,
 }
 
-impl Run {
+impl RunTally {
     /// How long was counted.
     pub fn elapsed(&self) -> Span {
         self.elapsed
@@ -311,38 +312,38 @@ impl Run {
     }
 
     /// The requests of one kind, over all groups.
-    pub fn kind(&self, kind: Kind) -> Summary {
+    pub fn kind(&self, kind: RequestKind) -> TallySummary {
         self.gather(&self.groups, self.elapsed, &[kind])
     }
 
     /// Reads and writes together, over all groups. Trims, flushes and processor work move no data and stay separate.
-    pub fn all(&self) -> Summary {
-        self.gather(&self.groups, self.elapsed, &[Kind::Read, Kind::Write])
+    pub fn all(&self) -> TallySummary {
+        self.gather(&self.groups, self.elapsed, &[RequestKind::Read, RequestKind::Write])
     }
 
     /// The requests of one kind in one group. Panics if there is no such group.
-    pub fn group_kind(&self, group: usize, kind: Kind) -> Summary {
+    pub fn group_kind(&self, group: usize, kind: RequestKind) -> TallySummary {
         self.gather(&self.groups[group..=group], self.windows[group], &[kind])
     }
 
     /// Reads and writes of one group. Panics if there is no such group.
-    pub fn group_all(&self, group: usize) -> Summary {
-        self.gather(&self.groups[group..=group], self.windows[group], &[Kind::Read, Kind::Write])
+    pub fn group_all(&self, group: usize) -> TallySummary {
+        self.gather(&self.groups[group..=group], self.windows[group], &[RequestKind::Read, RequestKind::Write])
     }
 
     /// Requests of every kind that ended with an error.
     pub fn failed(&self) -> u64 {
-        self.groups.iter().flatten().map(Tally::failed).sum()
+        self.groups.iter().flatten().map(RequestTally::failed).sum()
     }
 
     /// Core time in ns of all requests, of every kind.
     pub fn busy(&self) -> u128 {
-        self.groups.iter().flatten().map(Tally::busy).sum()
+        self.groups.iter().flatten().map(RequestTally::busy).sum()
     }
 
     /// Adds another run of the same job; the times add up, so rates become those of both runs together. Panics if the
     /// groups differ in number.
-    pub fn merge(&mut self, other: &Run) {
+    pub fn merge(&mut self, other: &RunTally) {
         assert_eq!(self.groups.len(), other.groups.len(), "runs of one job have the same groups");
         self.elapsed += other.elapsed;
         self.windows.iter_mut().zip(&other.windows).for_each(|(window, more)| *window += *more);
@@ -351,12 +352,12 @@ impl Run {
         }
     }
 
-    fn gather(&self, groups: &[Group], elapsed: Span, kinds: &[Kind]) -> Summary {
-        let mut tally = Tally::default();
+    fn gather(&self, groups: &[Group], elapsed: Span, kinds: &[RequestKind]) -> TallySummary {
+        let mut tally = RequestTally::default();
         for group in groups {
             kinds.iter().for_each(|&kind| tally.merge(&group[kind as usize]));
         }
-        Summary { tally, elapsed }
+        TallySummary { tally, elapsed }
     }
 }
 
@@ -370,7 +371,7 @@ mod tests {
 
     #[test]
     fn centuries_of_waiting_are_added_up() {
-        let mut tally = Tally::default();
+        let mut tally = RequestTally::default();
         // In microseconds: 36 years each.
         let long = record(0, Op::Read, 0, 1 << 50, 1 << 40);
         (0..20).for_each(|_| tally.count(&long));
@@ -400,18 +401,18 @@ mod tests {
 
     #[test]
     fn a_run_is_counted_by_kind_and_group() {
-        let mut recorder = Recorder::new(&[0, 1, 1]);
+        let mut recorder = RunRecorder::new(&[0, 1, 1]);
         recorder.take(&record(0, Op::Read, 100, 5_000, 100));
         recorder.take(&record(1, Op::Read, 200, 3_000, 100));
         recorder.take(&record(2, Op::Write, 300, 1_000, 300));
         recorder.take(&record(2, Op::Flush, 400, 8_000, 0));
         recorder.take(&record(2, Op::Trim, 500, 0, 1));
         let run = recorder.finish_after(Span::from_millis(10));
-        assert_eq!(Kind::ALL.map(|kind| run.kind(kind).tally.ios()), [2, 1, 1, 1, 0]);
+        assert_eq!(RequestKind::ALL.map(|kind| run.kind(kind).tally.ios()), [2, 1, 1, 1, 0]);
         assert_eq!((run.groups(), run.group_all(0).tally.ios(), run.group_all(1).tally.ios()), (2, 1, 2));
-        assert_eq!(run.group_kind(1, Kind::Read).tally.ios(), 1);
+        assert_eq!(run.group_kind(1, RequestKind::Read).tally.ios(), 1);
         let all = run.all();
-        assert_eq!((all.tally.ios(), all.tally.bytes(), run.kind(Kind::Flush).tally.bytes()), (3, 3 * 4096, 0));
+        assert_eq!((all.tally.ios(), all.tally.bytes(), run.kind(RequestKind::Flush).tally.bytes()), (3, 3 * 4096, 0));
         // 3 requests of 4096 bytes in 10 ms.
         assert_eq!((all.iops(), all.bytes_per_s()), (300.0, 1_228_800.0));
         assert_eq!(all.tally.mean_part(Part::Seek), Some(3_000_000.0));
@@ -421,7 +422,7 @@ mod tests {
 
     #[test]
     fn a_pause_between_groups_counts_for_nobody() {
-        let mut recorder = Recorder::new(&[0, 1, 2]);
+        let mut recorder = RunRecorder::new(&[0, 1, 2]);
         recorder.take(&record(0, Op::Read, 0, 1_000, 0));
         recorder.take(&record(1, Op::Read, 5_000, 2_000, 0));
         recorder.take(&record(2, Op::Read, 6_000, 3_000, 0));
@@ -439,14 +440,14 @@ mod tests {
     fn a_group_counts_from_its_first_worker_to_its_last_and_one_that_never_began_not_at_all() {
         let at = |us| Instant::ZERO + Span::from_micros(us);
         let window = |from, until| Some(Window { from: at(from), until: at(until) });
-        let run = Recorder::new(&[0, 0, 1]).finish(&[window(10, 20), window(5, 12), None]);
+        let run = RunRecorder::new(&[0, 0, 1]).finish(&[window(10, 20), window(5, 12), None]);
         assert_eq!((run.group_all(0).elapsed, run.group_all(1).elapsed), (Span::from_micros(15), Span::ZERO));
         assert_eq!(run.elapsed(), Span::from_micros(15));
     }
 
     #[test]
     fn a_failed_request_is_in_no_figure_but_one() {
-        let mut recorder = Recorder::new(&[0]);
+        let mut recorder = RunRecorder::new(&[0]);
         let mut failed = record(0, Op::Read, 0, 1, 1);
         failed.completion.status = Status::MediumError;
         recorder.take(&failed);
@@ -469,7 +470,7 @@ mod tests {
     fn parts_sum_to_responses_and_merging_is_counting_all() {
         let (first, second) = (random_run(1, 400), random_run(2, 300));
         let count = |records: &[Record], ms| {
-            let mut recorder = Recorder::new(&[0, 1, 0]);
+            let mut recorder = RunRecorder::new(&[0, 1, 0]);
             records.iter().for_each(|record| recorder.take(record));
             recorder.finish_after(Span::from_millis(ms))
         };
@@ -477,12 +478,12 @@ mod tests {
         merged.merge(&count(&second, 15));
         let both = count(&[first, second].concat(), 35);
         assert_eq!(merged, both);
-        for kind in Kind::ALL {
+        for kind in RequestKind::ALL {
             let counted = merged.kind(kind).tally;
             assert_eq!(Part::ALL.map(|part| counted.part_sum(part)).iter().sum::<u128>(), counted.responses.sum());
         }
         assert_eq!(
-            merged.all().tally.ios() + Kind::ALL[2..].iter().map(|&k| merged.kind(k).tally.ios()).sum::<u64>(),
+            merged.all().tally.ios() + RequestKind::ALL[2..].iter().map(|&k| merged.kind(k).tally.ios()).sum::<u64>(),
             700
         );
     }

@@ -12,7 +12,7 @@
 //! Journal of Pharmacokinetics and Biopharmaceutics 15 (1987); P. H. Westfall, S. S. Young, "Resampling-Based Multiple
 //! Testing" (1993) on the error of a whole family.
 
-use super::interval::{Interval, Paired, holm, t_beyond};
+use super::interval::{Interval, PairedRatios, holm, t_beyond};
 use std::fmt;
 
 /// The probability that the recommended number of runs decides, if mean and spread stay as they are: the customary 80 %
@@ -28,7 +28,7 @@ const MOST_RUNS: u64 = 100_000;
 
 /// Which direction of a metric is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
+pub enum BetterDirection {
     /// As for throughput.
     Higher,
     /// As for response times.
@@ -37,10 +37,10 @@ pub enum Better {
 
 /// Two sides of one cell, and which way is good.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
+pub struct PairedComparison {
     /// The runs in pairs.
-    pub paired: Paired,
-    pub better: Better,
+    pub paired: PairedRatios,
+    pub better: BetterDirection,
 }
 
 /// What counts as known and what counts as a difference.
@@ -121,7 +121,7 @@ impl fmt::Display for Verdict {
 /// A verdict and the figures on which it rests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judgement {
-    pub comparison: Comparison,
+    pub comparison: PairedComparison,
     /// Variant over baseline, with this cell's own interval of confidence 1 - alpha (95 %), not widened for others.
     pub ratio: Interval,
     /// p of "the ratio is 1", for this cell alone.
@@ -149,12 +149,12 @@ impl Family {
 }
 
 /// Judges all cells of a study together. The order is kept.
-pub fn judge(cells: &[Comparison], criteria: &Criteria) -> Vec<Judgement> {
+pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> {
     let p: Vec<f64> = cells.iter().map(|cell| cell.paired.p_different()).collect();
     let p_beyond: Vec<f64> = cells.iter().map(|cell| cell.paired.p_not_equivalent(criteria.margin)).collect();
     let different = Family::ask(&p, criteria.alpha);
     let beyond = Family::ask(&p_beyond, criteria.alpha);
-    let judgement = |(index, comparison): (usize, &Comparison)| {
+    let judgement = |(index, comparison): (usize, &PairedComparison)| {
         let (p_holm, p_beyond_holm) = (different.adjusted[index], beyond.adjusted[index]);
         let verdict = if p_beyond_holm < criteria.alpha {
             Verdict::NoDifference { margin: criteria.margin }
@@ -170,17 +170,17 @@ pub fn judge(cells: &[Comparison], criteria: &Criteria) -> Vec<Judgement> {
     cells.iter().enumerate().map(judgement).collect()
 }
 
-fn direction(comparison: &Comparison) -> Verdict {
+fn direction(comparison: &PairedComparison) -> Verdict {
     let higher = comparison.paired.mean > 0.0;
     match (comparison.better, higher) {
-        (Better::Higher, true) | (Better::Lower, false) => Verdict::Faster,
-        (Better::Higher, false) | (Better::Lower, true) => Verdict::Slower,
+        (BetterDirection::Higher, true) | (BetterDirection::Lower, false) => Verdict::Faster,
+        (BetterDirection::Higher, false) | (BetterDirection::Lower, true) => Verdict::Slower,
     }
 }
 
 /// How many runs are missing until the nearer of the two answers can be given: "different" is |mean| away from its
 /// boundary at 0, "no difference" is ln(1 + margin) - |mean| away from its own.
-fn more_runs(paired: &Paired, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
+fn more_runs(paired: &PairedRatios, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
     let have = paired.runs as u64;
     if have < 2 {
         return PILOT_RUNS - have;
@@ -214,16 +214,16 @@ mod tests {
     use super::*;
     use seekwise_model::rng::{Rng, Seed};
 
-    fn cell(paired: Paired) -> Comparison {
-        Comparison { paired, better: Better::Higher }
+    fn cell(paired: PairedRatios) -> PairedComparison {
+        PairedComparison { paired, better: BetterDirection::Higher }
     }
 
-    fn of_logs(logs: &[f64]) -> Comparison {
+    fn of_logs(logs: &[f64]) -> PairedComparison {
         let variant: Vec<f64> = logs.iter().map(|log| log.exp()).collect();
-        cell(Paired::new(&vec![1.0; logs.len()], &variant).unwrap())
+        cell(PairedRatios::new(&vec![1.0; logs.len()], &variant).unwrap())
     }
 
-    fn verdict(comparison: Comparison) -> Verdict {
+    fn verdict(comparison: PairedComparison) -> Verdict {
         judge(&[comparison], &Criteria::default())[0].verdict
     }
 
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn lower_latency_is_faster() {
         let mut comparison = of_logs(&[-0.10, -0.11, -0.09, -0.10]);
-        comparison.better = Better::Lower;
+        comparison.better = BetterDirection::Lower;
         assert_eq!(verdict(comparison), Verdict::Faster);
     }
 
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn identical_runs_decide_at_once() {
-        let same = |ratio: f64| cell(Paired::new(&[91.3; 4], &[91.3 * ratio; 4]).unwrap());
+        let same = |ratio: f64| cell(PairedRatios::new(&[91.3; 4], &[91.3 * ratio; 4]).unwrap());
         assert_eq!(verdict(same(1.0)), Verdict::NoDifference { margin: 0.02 });
         assert_eq!(verdict(same(1.5)), Verdict::Faster);
         assert_eq!(verdict(same(0.97)), Verdict::Slower);
@@ -326,10 +326,10 @@ mod tests {
 
     /// Runs whose log ratios scatter by `spread` about that of `ratio`. The sides share 20 % noise of the seed, which
     /// pairing removes.
-    fn runs(rng: &mut Rng, count: usize, ratio: f64, spread: f64) -> Comparison {
+    fn runs(rng: &mut Rng, count: usize, ratio: f64, spread: f64) -> PairedComparison {
         let baseline: Vec<f64> = (0..count).map(|_| 100.0 * (0.2 * normal(rng)).exp()).collect();
         let variant: Vec<f64> = baseline.iter().map(|from| from * ratio * (spread * normal(rng)).exp()).collect();
-        cell(Paired::new(&baseline, &variant).unwrap())
+        cell(PairedRatios::new(&baseline, &variant).unwrap())
     }
 
     type Event = fn(&Judgement) -> bool;
@@ -353,7 +353,7 @@ mod tests {
         let mut rng = Seed(20).stream(name);
         let mut happened = [0u32; N];
         for _ in 0..STUDIES {
-            let cells: Vec<Comparison> = (0..10).map(|_| runs(&mut rng, 6, ratio, spread)).collect();
+            let cells: Vec<PairedComparison> = (0..10).map(|_| runs(&mut rng, 6, ratio, spread)).collect();
             let judged = judge(&cells, &Criteria::default());
             for (count, event) in happened.iter_mut().zip(events) {
                 *count += u32::from(judged.iter().any(event));
@@ -390,7 +390,7 @@ mod tests {
         let mut rng = Seed(21).stream("planted");
         let (mut found, mut false_alarms) = (0, 0);
         for _ in 0..300 {
-            let cells: Vec<Comparison> =
+            let cells: Vec<PairedComparison> =
                 (0..10).map(|index| runs(&mut rng, 15, if index == 3 { 1.05 } else { 1.0 }, 0.03)).collect();
             let judged = judge(&cells, &Criteria::default());
             found += usize::from(judged[3].verdict == Verdict::Faster);

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::trace::{Entry, Reader};
+use seekwise_formats::trace::{TraceEntry, TraceReader};
 
 /// Requests handed over at once: enough that the hand-over costs little.
 const BUNDLE: usize = 4096;
@@ -16,12 +16,12 @@ const WAITING: usize = 4;
 
 /// Requests, and why there are no more of them, if so.
 struct Bundle {
-    entries: Vec<Entry>,
+    entries: Vec<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
 }
 
 impl Bundle {
-    fn read(reader: &mut Reader) -> Bundle {
+    fn read(reader: &mut TraceReader) -> Bundle {
         let mut entries = Vec::with_capacity(BUNDLE);
         while entries.len() < BUNDLE {
             match reader.read() {
@@ -35,26 +35,26 @@ impl Bundle {
 }
 
 /// A trace that is read ahead.
-pub struct Ahead {
-    ready: std::vec::IntoIter<Entry>,
+pub struct TracePrefetch {
+    ready: std::vec::IntoIter<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
     coming: Option<(Receiver<Bundle>, JoinHandle<()>)>,
 }
 
-impl Ahead {
+impl TracePrefetch {
     /// Reads on from where `reader` is. A trace that ends within the first bundle needs no thread.
-    pub fn new(mut reader: Reader) -> Ahead {
+    pub fn new(mut reader: TraceReader) -> TracePrefetch {
         let Bundle { entries, end } = Bundle::read(&mut reader);
         let coming = end.is_none().then(|| {
             let (sender, receiver) = sync_channel(WAITING);
             (receiver, thread::spawn(move || send(&mut reader, &sender)))
         });
-        Ahead { ready: entries.into_iter(), end, coming }
+        TracePrefetch { ready: entries.into_iter(), end, coming }
     }
 
     /// The next request; `None` if there is no more.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<Entry>, Diagnostic> {
+    pub fn next(&mut self) -> Result<Option<TraceEntry>, Diagnostic> {
         loop {
             match (self.ready.next(), &self.end) {
                 (Some(entry), _) => return Ok(Some(entry)),
@@ -77,7 +77,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for TracePrefetch {
     /// A run that ends before its trace leaves no thread behind.
     fn drop(&mut self) {
         if let Some((coming, thread)) = self.coming.take() {
@@ -88,7 +88,7 @@ impl Drop for Ahead {
 }
 
 /// Sends everything left, until the receiver is gone.
-fn send(reader: &mut Reader, sender: &SyncSender<Bundle>) {
+fn send(reader: &mut TraceReader, sender: &SyncSender<Bundle>) {
     loop {
         let bundle = Bundle::read(reader);
         let is_last = bundle.end.is_some();
@@ -101,20 +101,20 @@ fn send(reader: &mut Reader, sender: &SyncSender<Bundle>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::trace::{Reading, open};
+    use seekwise_formats::trace::{TraceReadOptions, open};
     use std::fmt::Write;
 
-    fn reader(rows: usize, last: &str) -> Reader {
+    fn reader(rows: usize, last: &str) -> TraceReader {
         let mut text = String::new();
         (0..rows).for_each(|row| writeln!(text, "0,{},4096,R,{row}.5", row * 8).unwrap());
         text.push_str(last);
-        open(vec![("t".to_owned(), Box::new(std::io::Cursor::new(text)))], &Reading::default()).unwrap()
+        open(vec![("t".to_owned(), Box::new(std::io::Cursor::new(text)))], &TraceReadOptions::default()).unwrap()
     }
 
     #[test]
     fn what_is_read_ahead_is_what_is_read() {
         for rows in [1, BUNDLE - 1, BUNDLE, BUNDLE + 1, 20 * BUNDLE + 7] {
-            let (mut plain, mut ahead) = (reader(rows, ""), Ahead::new(reader(rows, "")));
+            let (mut plain, mut ahead) = (reader(rows, ""), TracePrefetch::new(reader(rows, "")));
             while let Some(entry) = plain.read().unwrap() {
                 assert_eq!(ahead.next().unwrap(), Some(entry));
             }
@@ -127,7 +127,7 @@ mod tests {
         // A request is delivered when the window is full: by the last good row all but a window's are, and the one that
         // made room.
         let rows = seekwise_formats::trace::WINDOW + 3 * BUNDLE;
-        let mut ahead = Ahead::new(reader(rows, "0,8,4096,X,1e7\n"));
+        let mut ahead = TracePrefetch::new(reader(rows, "0,8,4096,X,1e7\n"));
         let mut good = 0;
         let fault = loop {
             match ahead.next() {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_trace_that_is_not_played_to_its_end_leaves_nothing() {
-        let mut ahead = Ahead::new(reader(60 * BUNDLE, ""));
+        let mut ahead = TracePrefetch::new(reader(60 * BUNDLE, ""));
         assert!(ahead.next().unwrap().is_some());
         drop(ahead);
     }

@@ -4,16 +4,16 @@
 
 use std::sync::Arc;
 
-use seekwise_formats::trace::Entry;
-use seekwise_formats::trace::keys::Map;
-use seekwise_formats::trace::survey::{STRETCH, Survey};
+use seekwise_formats::trace::TraceEntry;
+use seekwise_formats::trace::keys::AddressMapping;
+use seekwise_formats::trace::survey::{STRETCH, TraceSurvey};
 
 /// The places of a trace's requests.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct TracePlaces {
     /// By device: its first sector.
     first: Arc<[u64]>,
-    map: Map,
+    map: AddressMapping,
     /// Sectors of the trace, before it is mapped.
     recorded: u64,
     /// Sectors of the target.
@@ -22,16 +22,16 @@ pub struct Places {
     touched: Arc<[u64]>,
 }
 
-impl Places {
+impl TracePlaces {
     /// The places of a trace on a target of `room` sectors.
-    pub fn new(survey: &Survey, map: Map, room: u64) -> Places {
+    pub fn new(survey: &TraceSurvey, map: AddressMapping, room: u64) -> TracePlaces {
         let (mut first, mut touched, mut next) = (Vec::new(), Vec::new(), 0u64);
         for device in &survey.devices {
             first.push(next);
             touched.extend(device.touched.iter().map(|stretch| next / STRETCH + stretch));
             next = next.saturating_add(device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH));
         }
-        Places { first: first.into(), map, recorded: survey.sectors(), room, touched: touched.into() }
+        TracePlaces { first: first.into(), map, recorded: survey.sectors(), room, touched: touched.into() }
     }
 
     /// Sectors of the target.
@@ -42,38 +42,38 @@ impl Places {
     /// Sectors that it needs on the target.
     pub fn needed(&self) -> u64 {
         match self.map {
-            Map::Refuse => self.recorded,
+            AddressMapping::Refuse => self.recorded,
             // Anything fits, but no target is smaller than a stretch.
-            Map::Wrap | Map::Scale => STRETCH,
-            Map::Compact => self.touched.len() as u64 * STRETCH,
+            AddressMapping::Wrap | AddressMapping::Scale => STRETCH,
+            AddressMapping::Compact => self.touched.len() as u64 * STRETCH,
         }
     }
 
     /// Its recorded place, with the devices one after another.
     #[inline]
-    pub fn recorded(&self, entry: &Entry) -> u64 {
+    pub fn recorded(&self, entry: &TraceEntry) -> u64 {
         self.first.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
     }
 
     /// Its place on the target, and whether it had to be shifted to end before the target does.
     #[inline]
-    pub fn of(&self, entry: &Entry) -> (u64, bool) {
+    pub fn of(&self, entry: &TraceEntry) -> (u64, bool) {
         if entry.sectors == 0 {
             return (0, false);
         }
         let lba = self.recorded(entry);
         let (stretch, within) = (lba / STRETCH, lba % STRETCH);
         let mapped = match self.map {
-            Map::Refuse => return (lba, false),
-            Map::Wrap => lba % self.room,
+            AddressMapping::Refuse => return (lba, false),
+            AddressMapping::Wrap => lba % self.room,
             // A trace that fits already is not compressed.
-            Map::Scale if self.recorded <= self.room => lba,
-            Map::Scale => {
+            AddressMapping::Scale if self.recorded <= self.room => lba,
+            AddressMapping::Scale => {
                 let (from, to) = (self.recorded.div_ceil(STRETCH), self.room / STRETCH);
                 let stretch = (u128::from(stretch) * u128::from(to) / u128::from(from)) as u64;
                 stretch * STRETCH + within
             }
-            Map::Compact => self.touched.partition_point(|known| *known < stretch) as u64 * STRETCH + within,
+            AddressMapping::Compact => self.touched.partition_point(|known| *known < stretch) as u64 * STRETCH + within,
         };
         let last = self.room.saturating_sub(entry.sectors.into());
         (mapped.min(last), mapped > last)
@@ -85,17 +85,17 @@ mod tests {
     use super::*;
     use seekwise_formats::diagnostic::Diagnostic;
     use seekwise_formats::trace::survey::survey;
-    use seekwise_formats::trace::{Part, Reading};
+    use seekwise_formats::trace::{TracePart, TraceReadOptions};
 
     /// Two address spaces: of 2 MiB and a sector, and of 10 GiB and 8 KiB.
     const TRACE: &str =
         "0,0,4096,R,0.0\n0,4096,512,R,1.0\n1,20971520,4096,W,2.0\n1,20971528,4096,W,3.0\n1,8,4096,R,4.0\n";
 
-    fn places(map: Map, room: u64) -> (Places, Vec<(u64, bool)>) {
-        let parts = || -> Result<Vec<Part>, Diagnostic> { Ok(vec![("t".to_owned(), Box::new(TRACE.as_bytes()))]) };
-        let reading = Reading::default();
+    fn places(map: AddressMapping, room: u64) -> (TracePlaces, Vec<(u64, bool)>) {
+        let parts = || -> Result<Vec<TracePart>, Diagnostic> { Ok(vec![("t".to_owned(), Box::new(TRACE.as_bytes()))]) };
+        let reading = TraceReadOptions::default();
         let survey = survey(&parts, &reading, true).unwrap();
-        let places = Places::new(&survey, map, room);
+        let places = TracePlaces::new(&survey, map, room);
         let mut reader = seekwise_formats::trace::open(parts().unwrap(), &reading).unwrap();
         let entries = std::iter::from_fn(|| reader.read().unwrap());
         let gone = entries.map(|entry| places.of(&entry)).collect();
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn devices_lie_one_behind_another_from_a_whole_stretch_on() {
-        let (places, gone) = places(Map::Refuse, 1 << 30);
+        let (places, gone) = places(AddressMapping::Refuse, 1 << 30);
         let second = 3 * STRETCH;
         let expected = [0, 4_096, second + 20_971_520, second + 20_971_528, second + 8];
         assert_eq!(gone, expected.map(|lba| (lba, false)));
@@ -114,25 +114,25 @@ mod tests {
     #[test]
     fn what_is_in_sequence_stays_so_however_it_is_mapped() {
         let room = 1_000 * STRETCH + 7;
-        for map in [Map::Wrap, Map::Scale, Map::Compact] {
+        for map in [AddressMapping::Wrap, AddressMapping::Scale, AddressMapping::Compact] {
             let (places, gone) = places(map, room);
             assert!(places.needed() <= room);
             assert_eq!(gone[3].0, gone[2].0 + 8, "{map:?}");
             assert!(gone.iter().all(|(lba, _)| *lba < room), "{map:?}: {gone:?}");
         }
-        let (_, gone) = places(Map::Compact, room);
+        let (_, gone) = places(AddressMapping::Compact, room);
         // Stretches 0 and 2 of the first, 0 and 10240 of the second.
         assert_eq!(gone.iter().map(|it| it.0 / STRETCH).collect::<Vec<_>>(), [0, 1, 3, 3, 2]);
-        let (_, gone) = places(Map::Scale, room);
+        let (_, gone) = places(AddressMapping::Scale, room);
         assert_eq!(gone[2].0 / STRETCH, (3 + 10_240) * 1_000 / 10_244);
-        let (_, gone) = places(Map::Scale, 1 << 40);
+        let (_, gone) = places(AddressMapping::Scale, 1 << 40);
         assert_eq!(gone[1], (4_096, false), "what fits is not moved");
     }
 
     #[test]
     fn what_would_pass_the_end_is_pushed_back_and_counted() {
         let room = 3 * STRETCH + 12;
-        let (_, gone) = places(Map::Wrap, room);
+        let (_, gone) = places(AddressMapping::Wrap, room);
         assert_eq!(gone[1], (4_096, false));
         assert_eq!(gone[4], (3 * STRETCH + 4, true), "8 sectors from the eighth on end 4 too late");
     }

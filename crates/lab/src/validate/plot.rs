@@ -6,7 +6,7 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use seekwise_model::time::Span;
 
-use super::{Errors, Samples, quantile};
+use super::{ResponseErrors, ResponseSamples, quantile};
 
 /// Pixels across, and of each of the two charts down.
 const SIZE: (u32, u32) = (820, 330);
@@ -21,7 +21,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// An SVG document titled `title`: a chart for the reads and one for the writes, if there are any.
-pub fn svg(title: &str, samples: &Samples) -> String {
+pub fn svg(title: &str, samples: &ResponseSamples) -> String {
     let found = samples.errors();
     let kinds: Vec<Kind> = [(true, "reads", found.reads), (false, "writes", found.writes)]
         .into_iter()
@@ -48,8 +48,8 @@ struct Kind {
     simulated: Vec<Span>,
 }
 
-fn caption(title: &str, name: &str, errors: &Errors) -> String {
-    let Errors { n, mean_measured_ms: measured, mean_simulated_ms: simulated, demerit_ms, .. } = errors;
+fn caption(title: &str, name: &str, errors: &ResponseErrors) -> String {
+    let ResponseErrors { n, mean_measured_ms: measured, mean_simulated_ms: simulated, demerit_ms, .. } = errors;
     format!(
         "{title}, {n} {name}: mean {measured:.2} ms measured, {simulated:.2} ms simulated; demerit {demerit_ms:.3} ms"
     )
@@ -115,7 +115,7 @@ mod tests {
     fn both_kinds_and_both_sides_are_in_it() {
         let times = |first: u64| (0..50).map(|i| Span::from_micros(first + 100 * i)).collect::<Vec<_>>();
         let read = (0..50).map(|i| i % 2 == 0).collect();
-        let samples = Samples { read, measured: times(500), simulated: times(700) };
+        let samples = ResponseSamples { read, measured: times(500), simulated: times(700) };
         let text = svg("quiet drive", &samples);
         for part in
             ["quiet drive, 25 reads: mean 2.90 ms", "25 writes", ">\nmeasured", ">\nsimulated", "response time, ms"]
@@ -125,7 +125,7 @@ mod tests {
         let curves = |text: &str, colour: &str| text.matches(&format!("stroke=\"{colour}\"")).count();
         // A curve and its line in the legend, for reads and for writes.
         assert_eq!((curves(&text, "#3C3C3C"), curves(&text, "#D05418")), (4, 4));
-        let reads = Samples { read: vec![true; 50], ..samples };
+        let reads = ResponseSamples { read: vec![true; 50], ..samples };
         let text = svg("no writes", &reads);
         assert!(!text.contains("writes:") && text.contains("height=\"330\""));
         assert_eq!(curves(&text, "#3C3C3C"), 2);

@@ -6,21 +6,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_model::block::{Completion, Control, Device, Landing, LandingKind, Request, Role, Status};
-use seekwise_model::durability::terms::Terms;
-use seekwise_model::durability::view::Plan;
+use seekwise_model::block::{Completion, Control, Device, Landing, LandingKind, MemberRole, Request, Status};
+use seekwise_model::durability::terms::DriveTerms;
+use seekwise_model::durability::view::CutArray;
 use seekwise_model::engine::Engine;
 use seekwise_model::host::accelerator::AcceleratorSpec;
-use seekwise_model::host::array::layout::{Chunk, Level, Share, Volume};
-use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+use seekwise_model::host::array::layout::{ArrayVolume, Chunk, RaidLevel, VolumeShare};
+use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::Record;
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::stack::{Change, Stack};
+use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::witness::{Watched, Witness};
+use seekwise_model::witness::{WatchedDevice, Witness};
 use seekwise_model::workload::{Job, Workload};
 use seekwise_run::work::Work;
 
@@ -43,12 +43,12 @@ pub struct Log {
     pub doings: usize,
     pub landings: Vec<Landing>,
     pub caching: bool,
-    pub terms: Option<Terms>,
+    pub terms: Option<DriveTerms>,
 }
 
 impl Log {
     pub fn of(stack: &Stack) -> Log {
-        let terms = Terms::of(stack);
+        let terms = DriveTerms::of(stack);
         Log { caching: terms.volatile_at_first, terms: Some(terms), ..Log::default() }
     }
 }
@@ -93,10 +93,10 @@ pub fn cut_really(stack: &Stack, job: &Job, seed: u64, at: Instant) -> Log {
 
 /// The same with any witness.
 pub fn cut_before<W: Witness>(stack: &Stack, job: &Job, seed: u64, at: Instant, witness: &mut W) {
-    let device = Watched::new(stack.build(Seed(seed)), witness);
+    let device = WatchedDevice::new(stack.build(Seed(seed)), witness);
     let job = Workload::new(job, &device.limits(0), Seed(seed)).unwrap();
     let mut engine = Engine::new(job, device);
-    for Change { at, key, value } in stack.changes.iter().filter(|change| change.at <= at) {
+    for SettingChange { at, key, value } in stack.changes.iter().filter(|change| change.at <= at) {
         engine.run(*at, &mut |_: &Record| ()).unwrap();
         if engine.is_over() {
             break;
@@ -116,7 +116,7 @@ pub type Place = (u32, u64);
 /// The content of the drives after a cut, sector by sector, by the places of the drives and the order in which the
 /// array accepted the writes; the stamps above come last. A single drive is known by stamps.
 pub struct Found {
-    pub volumes: Vec<Volume>,
+    pub volumes: Vec<ArrayVolume>,
     pub lost: u64,
     /// The number of each sector's content; for a rebuild, that of all writes before it.
     pub held: BTreeMap<Place, (u64, bool)>,
@@ -140,7 +140,7 @@ impl Found {
 
     pub fn take(&mut self, landing: &Landing) {
         let places = (landing.sector..landing.sector + u64::from(landing.sectors)).map(|it| (landing.member, it));
-        let rebuilt = matches!(landing.role, Role::RebuiltCopy(_) | Role::RebuiltParity(_));
+        let rebuilt = matches!(landing.role, MemberRole::RebuiltCopy(_) | MemberRole::RebuiltParity(_));
         let number = if self.volumes.is_empty() { landing.stamp } else { landing.number };
         match landing.kind {
             LandingKind::Landed => {
@@ -148,7 +148,7 @@ impl Found {
                 self.held.extend(places.map(|place| (place, (number, rebuilt))));
             }
             LandingKind::Torn => self.torn.extend(places),
-            LandingKind::Taken if landing.role == Role::Every => {
+            LandingKind::Taken if landing.role == MemberRole::Every => {
                 for block in landing.lba..landing.end() {
                     self.taken.entry(block).or_default().push((landing.number, landing.stamp));
                 }
@@ -160,9 +160,9 @@ impl Found {
     }
 
     /// The volume of a block, and its number in it.
-    pub fn volume(&self, block: u64) -> (&Volume, u64) {
+    pub fn volume(&self, block: u64) -> (&ArrayVolume, u64) {
         let mut start = 0;
-        let inside = |volume: &&Volume| {
+        let inside = |volume: &&ArrayVolume| {
             start += volume.capacity();
             block < start
         };
@@ -346,7 +346,8 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
         testing::Layer::Accelerator(spec) => Some(AcceleratorSpec { drops_flushes: rng.percent(20), ..*spec }),
         _ => None,
     });
-    let parity = |spec: &ArraySpec| spec.shares.iter().any(|share| matches!(share.level, Level::Raid5 | Level::Raid6));
+    let parity =
+        |spec: &ArraySpec| spec.shares.iter().any(|share| matches!(share.level, RaidLevel::Raid5 | RaidLevel::Raid6));
     if array.as_ref().is_some_and(|spec| spec.lost != 0 && parity(spec)) {
         // The buffer's part of a row under way is not known without a cut.
         (drive.protected, drive.cache.flash_sectors) = (false, 0);
@@ -370,7 +371,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
 pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
     let mut changes = Vec::new();
     let at = |ms: u64| Instant::ZERO + Span::from_millis(ms);
-    let change = |ms, key: &str, value: String| Change { at: at(ms), key: key.to_owned(), value };
+    let change = |ms, key: &str, value: String| SettingChange { at: at(ms), key: key.to_owned(), value };
     if let Some(spec) = stack.array().filter(|spec| spec.lost == 0) {
         let member = rng.below(u64::from(spec.members));
         let lost = rng.below(1_000);
@@ -389,23 +390,23 @@ pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
     }
     changes.sort_by_key(|change| change.at);
     let changed = Stack { changes, ..stack.clone() };
-    if Plan::of(&changed).is_ok() { changed } else { stack }
+    if CutArray::of(&changed).is_ok() { changed } else { stack }
 }
 
 /// An array of any drive with its cache on, small enough for a short rebuild, below a driver that merges.
-pub fn merging(rng: &mut Rng, level: Level, lost: u64) -> Stack {
+pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
     let mut drive = testing::random_profile(rng);
     (drive.zones, drive.holes, drive.remaps, drive.weak) = (vec![(20, 64), (20, 48)], vec![], vec![], vec![]);
     drive.cache.segments = drive.cache.segments.max(4);
     (drive.cache.dirty_segments, drive.cache.write_back) = (drive.cache.segments / 2, true);
     drive.firmware.recovery_limit = None;
     let spec = ArraySpec {
-        members: level.least_members() + u32::from(level != Level::Raid10 && rng.percent(50)),
-        shares: vec![Share { level, permille: 1000 }],
+        members: level.least_members() + u32::from(level != RaidLevel::Raid10 && rng.percent(50)),
+        shares: vec![VolumeShare { level, permille: 1000 }],
         chunk: pick(rng, &[8, 16, 64]),
         depth: 32,
         queue: Discipline::plain(Policy::Fcfs),
-        balance: Balance::Nearest,
+        balance: ReadBalance::Nearest,
         parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         rebuild_rate: 100_000_000,
         rebuild_run: 128,

@@ -17,7 +17,7 @@
 //! This room does not know what a buffer saves by itself: with power protection or flash, acknowledged writes without a
 //! landing are on the medium as well.
 
-use super::{CutSector, Landing, LandingKind, Role, TrackRun};
+use super::{CutSector, Landing, LandingKind, MemberRole, TrackRun};
 use crate::time::{Instant, Span};
 
 impl TrackRun {
@@ -45,7 +45,19 @@ impl Landing {
     /// A landing as its drive reports it: a whole track run.
     pub fn new((lba, sectors): (u64, u32), stamp: u64, (from, to): (Instant, Instant), kind: LandingKind) -> Landing {
         let run = TrackRun { sector: lba, sectors, from, to };
-        Landing { member: 0, role: Role::Copy(0), lba, sectors, stamp, number: 0, from, to, kind, sector: lba, run }
+        Landing {
+            member: 0,
+            role: MemberRole::Copy(0),
+            lba,
+            sectors,
+            stamp,
+            number: 0,
+            from,
+            to,
+            kind,
+            sector: lba,
+            run,
+        }
     }
 
     /// The first sector after the run.

@@ -2,7 +2,7 @@
 //! the medium meanwhile. How far a read-ahead goes, and until when it is held, is `firmware`'s affair.
 
 use super::Drive;
-use super::queuing::Chosen;
+use super::queuing::CandidateChoice;
 use crate::block::{Flags, Request};
 use crate::record::Part;
 use crate::time::Instant;
@@ -27,7 +27,7 @@ impl Drive {
     }
 
     /// The command that goes along with the read-ahead next, in the order in which their blocks pass, and the segment.
-    fn next_along(&mut self, now: Instant) -> Option<(Chosen, usize)> {
+    fn next_along(&mut self, now: Instant) -> Option<(CandidateChoice, usize)> {
         let segment = self.medium.filling(now)?;
         let (stream, _) = self.medium.reading_ahead()?;
         let until = self.breaks_off(stream, self.fed_up());
@@ -52,7 +52,13 @@ impl Drive {
     /// True when a read that goes along with a prefetch, one that arrives or was `chosen` among those that wait, would keep the
     /// medium from what waits for it, and must not: that would be waiting beyond its limit by then, or is a command that counts
     /// for more by rank or age.
-    pub(super) fn puts_off(&mut self, now: Instant, request: &Request, segment: usize, chosen: Option<Chosen>) -> bool {
+    pub(super) fn puts_off(
+        &mut self,
+        now: Instant,
+        request: &Request,
+        segment: usize,
+        chosen: Option<CandidateChoice>,
+    ) -> bool {
         let waits = !self.queue.is_empty() || self.buffer.dirty_count() > 0;
         if !waits || self.electronics.heads_queue(request) || self.medium.filling(now) != Some(segment) {
             return false;

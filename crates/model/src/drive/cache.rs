@@ -10,12 +10,12 @@
 use alloc::vec::Vec;
 
 use super::dirty::DirtySegments;
-use super::profile::Cache;
-use crate::recency::Recency;
+use super::profile::CacheSpec;
+use crate::recency::LruList;
 
 /// How a wanted run of blocks stands to the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
+pub enum BufferLookup {
     /// All in this segment (or promised to it by the prefetch).
     Hit(usize),
     /// Begins in this segment, or right behind it, and goes on past its end.
@@ -43,7 +43,7 @@ pub struct Buffer {
     row: u32,
     /// Counts the changes of what is in the buffer.
     version: u64,
-    recency: Recency,
+    recency: LruList,
     /// All that were used longer ago than this segment are dirty, where that is known of one.
     clean_from: Option<usize>,
     dirty: DirtySegments,
@@ -79,7 +79,7 @@ pub struct Division {
 
 impl Buffer {
     /// The buffer of a profile, empty.
-    pub fn of(cache: &Cache) -> Buffer {
+    pub fn of(cache: &CacheSpec) -> Buffer {
         let most = cache.adaptive.map_or(cache.segments, |it| it.most);
         let buffer = match cache.dirty_runs {
             None => Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, most),
@@ -89,7 +89,7 @@ impl Buffer {
     }
 
     /// One in which at most `runs` may be dirty, each taking as much memory as it is long.
-    fn of_runs(cache: &Cache, runs: u32) -> Buffer {
+    fn of_runs(cache: &CacheSpec, runs: u32) -> Buffer {
         let n = cache.segments + runs;
         let mut buffer = Buffer::new(n, cache.segment_sectors, runs, n);
         (0..n as usize).for_each(|segment| buffer.recency.retire(segment));
@@ -114,7 +114,7 @@ impl Buffer {
             following: alloc::vec![NONE; n],
             row: segment_sectors.max(1).next_power_of_two().ilog2(),
             version: 0,
-            recency: Recency::new(n),
+            recency: LruList::new(n),
             clean_from: None,
             dirty: DirtySegments::none(n, dirty_limit, u64::from(segment_sectors)),
             fills_while_draining: false,
@@ -226,12 +226,12 @@ impl Buffer {
     /// How `lba..end` stands to the buffer. A segment that holds all of it goes before one that holds its beginning,
     /// one that begins later before one that begins earlier.
     #[inline]
-    pub fn look_up(&self, lba: u64, end: u64) -> Lookup {
+    pub fn look_up(&self, lba: u64, end: u64) -> BufferLookup {
         let row = (lba >> self.row) as usize;
         let mask = self.rows.len() - 1;
         let (here, before) = (self.rows[row & mask], self.rows[row.wrapping_sub(1) & mask]);
         if here == NONE && before == NONE {
-            return Lookup::Miss;
+            return BufferLookup::Miss;
         }
         let mut best: Option<(bool, u64, usize)> = None;
         for mut next in [here, before] {
@@ -245,9 +245,9 @@ impl Buffer {
             }
         }
         match best {
-            None => Lookup::Miss,
-            Some((true, _, segment)) => Lookup::Hit(segment),
-            Some((false, _, segment)) => Lookup::Extends(segment),
+            None => BufferLookup::Miss,
+            Some((true, _, segment)) => BufferLookup::Hit(segment),
+            Some((false, _, segment)) => BufferLookup::Extends(segment),
         }
     }
 
@@ -521,7 +521,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::piece::Piece;
+    use crate::drive::piece::CachedWrite;
     use crate::rng::Seed;
     use crate::time::Instant;
 
@@ -534,7 +534,7 @@ mod tests {
             let segment = random.below(12) as usize;
             match random.below(5) {
                 0 if !buffer.is_dirty(segment) => {
-                    let piece = Piece { lba: step * 64, sectors: 8, stamp: step, arrived: Instant::ZERO };
+                    let piece = CachedWrite { lba: step * 64, sectors: 8, stamp: step, arrived: Instant::ZERO };
                     buffer.set_span(segment, piece.lba, piece.lba);
                     buffer.write(segment, piece, Instant::ZERO);
                 }

@@ -1,6 +1,6 @@
 //! A command in flight: what was asked, where it is, and the account of its time.
 
-use super::cache::Lookup;
+use super::cache::BufferLookup;
 use super::geometry::Extent;
 use super::link::RELEASE_AND_SERVICE;
 use crate::block::{Completion, Request, Status};
@@ -15,7 +15,7 @@ pub(super) struct Command {
     pub(super) stage: Stage,
     pub(super) outcome: Status,
     /// How a read stood to the buffer when it was last looked up, and the buffer's version then.
-    pub(super) seen: (u64, Lookup),
+    pub(super) seen: (u64, BufferLookup),
     /// Where its first block is, and what follows it on its track; known once it is queued.
     pub(super) first: Extent,
     /// A write's data come over the link from here on, and are all in the buffer from there on.
@@ -63,7 +63,7 @@ impl Command {
             ledger: Ledger::open(Instant::ZERO),
             stage: Stage::Free,
             outcome: Status::Done,
-            seen: (u64::MAX, Lookup::Miss),
+            seen: (u64::MAX, BufferLookup::Miss),
             first: NOWHERE,
             data: (Instant::ZERO, Instant::ZERO),
             stored: 0,
@@ -79,7 +79,7 @@ impl Command {
 
     /// `request` comes at `now`; `seen` is how it stands to the buffer, and the buffer's version.
     #[inline]
-    pub(super) fn begin(&mut self, now: Instant, request: Request, seen: (u64, Lookup), ahead: bool) {
+    pub(super) fn begin(&mut self, now: Instant, request: Request, seen: (u64, BufferLookup), ahead: bool) {
         self.request = request;
         self.ledger = Ledger::open(now);
         self.stage = Stage::Arriving;

@@ -3,17 +3,17 @@
 
 use alloc::vec::Vec;
 
-use super::piece::{Dirty, Piece};
+use super::piece::{CachedWrite, DirtySegment};
 use crate::time::Instant;
 
 /// The dirty segments.
 #[derive(Clone, Debug)]
 pub(super) struct DirtySegments {
-    segments: Vec<Option<Dirty>>,
+    segments: Vec<Option<DirtySegment>>,
     /// Those that are, the first to become so first.
     order: Vec<usize>,
     /// Kept allocations of pieces.
-    spare: Vec<Vec<Piece>>,
+    spare: Vec<Vec<CachedWrite>>,
     /// So many at most, and blocks that one may grow to: fewer while the buffer waits to be divided into shorter segments.
     limit: u32,
     longest: u64,
@@ -78,7 +78,7 @@ impl DirtySegments {
     }
 
     #[inline]
-    pub(super) fn get(&self, segment: usize) -> Option<&Dirty> {
+    pub(super) fn get(&self, segment: usize) -> Option<&DirtySegment> {
         self.segments[segment].as_ref()
     }
 
@@ -88,12 +88,12 @@ impl DirtySegments {
     }
 
     /// The same, each with what is dirty of it.
-    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &Dirty)> {
+    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.order().filter_map(|segment| Some((segment, self.get(segment)?)))
     }
 
     /// Those from the number `serial` on.
-    pub(super) fn from(&self, serial: u64) -> impl Iterator<Item = (usize, &Dirty)> {
+    pub(super) fn from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         let first = self.place_of(serial);
         self.order[first..].iter().filter_map(move |&segment| Some((segment, self.get(segment)?)))
     }
@@ -126,7 +126,7 @@ impl DirtySegments {
     }
 
     /// A piece joins a segment that is dirty or becomes so at `now`, and `grew` or did not.
-    pub(super) fn add(&mut self, segment: usize, piece: Piece, now: Instant, grew: Option<u64>) {
+    pub(super) fn add(&mut self, segment: usize, piece: CachedWrite, now: Instant, grew: Option<u64>) {
         let serial = self.serial;
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.pieces.push(piece);
@@ -139,7 +139,7 @@ impl DirtySegments {
         }
         let mut pieces = self.spare.pop().unwrap_or_default();
         pieces.push(piece);
-        self.segments[segment] = Some(Dirty { pieces, since: now, serial, leaving: None, tail: None, grew });
+        self.segments[segment] = Some(DirtySegment { pieces, since: now, serial, leaving: None, tail: None, grew });
         self.order.push(segment);
         self.serial += 1;
     }
@@ -171,7 +171,7 @@ impl DirtySegments {
     }
 
     /// A piece takes the place of blocks inside a segment; `superseded` is told of each run that it replaces.
-    pub(super) fn replace(&mut self, segment: usize, piece: Piece, mut superseded: impl FnMut(Piece)) {
+    pub(super) fn replace(&mut self, segment: usize, piece: CachedWrite, mut superseded: impl FnMut(CachedWrite)) {
         let Some(dirty) = &mut self.segments[segment] else {
             return;
         };
@@ -182,12 +182,12 @@ impl DirtySegments {
                 kept.push(old);
                 continue;
             }
-            superseded(Piece { lba: from, sectors: (to - from) as u32, ..old });
+            superseded(CachedWrite { lba: from, sectors: (to - from) as u32, ..old });
             if old.lba < from {
-                kept.push(Piece { sectors: (from - old.lba) as u32, ..old });
+                kept.push(CachedWrite { sectors: (from - old.lba) as u32, ..old });
             }
             if to < old.end() {
-                kept.push(Piece { lba: to, sectors: (old.end() - to) as u32, ..old });
+                kept.push(CachedWrite { lba: to, sectors: (old.end() - to) as u32, ..old });
             }
         }
         kept.push(piece);
@@ -213,7 +213,7 @@ impl DirtySegments {
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.pieces.retain(|piece| piece.end() > until);
             if let Some(piece) = dirty.pieces.first_mut().filter(|piece| piece.lba < until) {
-                *piece = Piece { lba: until, sectors: (piece.end() - until) as u32, ..*piece };
+                *piece = CachedWrite { lba: until, sectors: (piece.end() - until) as u32, ..*piece };
             }
             (dirty.serial, dirty.since, dirty.leaving, dirty.tail) = (serial, since, None, None);
         }

@@ -5,10 +5,10 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use super::cache::Lookup;
+use super::cache::BufferLookup;
 use super::command::{Command, Stage};
 use super::profile::{Firmware, Overhead};
-use super::queuing::Standing;
+use super::queuing::CommandStanding;
 use crate::block::{Completion, Flags, Op, Queuing, Request, Status};
 use crate::record::Part;
 use crate::time::{Instant, Span};
@@ -148,7 +148,7 @@ impl Electronics {
     }
 
     /// A command comes to a drive that is off.
-    pub(super) fn refuse(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, Lookup)) {
+    pub(super) fn refuse(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, BufferLookup)) {
         self.flushes += u64::from(request.op == Op::Flush);
         self[slot].begin(now, request, seen, true);
         self[slot].outcome = Status::PowerLost;
@@ -163,7 +163,7 @@ impl Electronics {
         slot: u16,
         (now, reached, known): (Instant, Instant, Span),
         request: Request,
-        seen: (u64, Lookup),
+        seen: (u64, BufferLookup),
         (cached, ahead): (bool, bool),
     ) -> Instant {
         self.flushes += u64::from(request.op == Op::Flush);
@@ -182,10 +182,10 @@ impl Electronics {
     }
 
     #[inline]
-    fn cost(&mut self, op: Op, seen: Lookup, cached: bool) -> Span {
+    fn cost(&mut self, op: Op, seen: BufferLookup, cached: bool) -> Span {
         let overhead = &self.overhead;
         let after = match op {
-            Op::Read if seen == Lookup::Miss => overhead.read_miss,
+            Op::Read if seen == BufferLookup::Miss => overhead.read_miss,
             Op::Read => overhead.read_hit,
             Op::Write | Op::WriteZeroes if cached => overhead.write_hit,
             Op::Write | Op::WriteZeroes => overhead.write_miss,
@@ -242,14 +242,14 @@ impl Electronics {
 
     /// Where a command stands among those that want the medium.
     #[inline]
-    pub(super) fn standing(&self, request: &Request) -> Standing {
+    pub(super) fn standing(&self, request: &Request) -> CommandStanding {
         if request.flags == Flags::NONE {
-            return Standing::Plain;
+            return CommandStanding::Plain;
         }
         match (self.heads_queue(request), self.has_priority(request)) {
-            (true, _) => Standing::Head,
-            (_, true) => Standing::Preferred,
-            _ => Standing::Plain,
+            (true, _) => CommandStanding::Head,
+            (_, true) => CommandStanding::Preferred,
+            _ => CommandStanding::Plain,
         }
     }
 

@@ -14,7 +14,7 @@
 //! commands. A read ahead is broken off when a command wants the medium, not before `read_ahead.min`; that of a stream
 //! goes on as far as `read_ahead.hold` says, unless the command has waited for too long.
 
-use super::cache::Lookup;
+use super::cache::BufferLookup;
 use super::command::Stage;
 use super::segmentation::Segmentation;
 use super::{Drive, Power};
@@ -28,7 +28,7 @@ impl Drive {
         self.write_back.disturb();
         let lookup = match request.op {
             Op::Read => self.buffer.look_up(request.lba, request.end()),
-            _ => Lookup::Miss,
+            _ => BufferLookup::Miss,
         };
         let seen = (self.buffer.version(), lookup);
         if self.power != Power::On {
@@ -36,7 +36,7 @@ impl Drive {
             return now;
         }
         let ahead = match (&mut self.segmentation, request.op) {
-            (Some(view), Op::Read | Op::Write) => view.see(&request, matches!(lookup, Lookup::Hit(_))),
+            (Some(view), Op::Read | Op::Write) => view.see(&request, matches!(lookup, BufferLookup::Hit(_))),
             _ => true,
         };
         let cached = request.op != Op::Read && self.promises.caches(&request);
@@ -45,7 +45,7 @@ impl Drive {
     }
 
     /// How the command in `slot` stands to the buffer; looked up again only when the buffer has changed since.
-    pub(super) fn look_up(&mut self, slot: u16) -> Lookup {
+    pub(super) fn look_up(&mut self, slot: u16) -> BufferLookup {
         let command = &mut self.electronics[slot];
         if command.seen.0 != self.buffer.version() {
             let lookup = self.buffer.look_up(command.request.lba, command.request.end());

@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 
 /// Tracks of one surface on neighbouring cylinders, read one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct SurfaceRun {
     /// The surface.
     pub head: u8,
     /// Cylinder of its first track, counted from the band's first cylinder.
@@ -49,7 +49,7 @@ pub struct Zone {
     pub cylinders: u32,
     pub band_cylinders: u32,
     /// The band's runs in LBA order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<SurfaceRun>,
     /// Extra angle from where the zone before would go on to this zone's first sector.
     pub angle: u64,
     /// Angle from one band's first sector to the next one's.
@@ -60,7 +60,7 @@ pub struct Zone {
 
 /// How a zone's tracks follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum TrackOrder {
     /// All heads of a cylinder, then the next cylinder.
     Cylinder,
     /// All heads of a cylinder, then the next cylinder with the heads in reverse order.
@@ -81,11 +81,11 @@ pub struct Skews {
 impl Zone {
     /// A zone of `cylinders` from `first_cylinder`, `spt[h]` slots on each track of head `h`. A serpentine zone must
     /// be a multiple of twice its run length; see [`Zone::lay`] for any length.
-    fn new(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews) -> Zone {
+    fn new(first_cylinder: u32, cylinders: u32, order: TrackOrder, spt: &[u32], skews: Skews) -> Zone {
         let heads = spt.len() as u32;
         let (band_cylinders, runs, band_skew) = match order {
-            Order::Cylinder => {
-                let run = |h: u32| Run {
+            TrackOrder::Cylinder => {
+                let run = |h: u32| SurfaceRun {
                     head: h as u8,
                     first: 0,
                     backwards: false,
@@ -94,15 +94,15 @@ impl Zone {
                     angle: skews.head.wrapping_mul(u64::from(h)),
                     skew: 0,
                 };
-                let runs: Vec<Run> = (0..heads).map(run).collect();
+                let runs: Vec<SurfaceRun> = (0..heads).map(run).collect();
                 (1, runs, skews.head.wrapping_mul(u64::from(heads - 1)).wrapping_add(skews.cylinder))
             }
-            Order::Switchback => {
+            TrackOrder::Switchback => {
                 let runs = switchback(spt, skews);
                 let last = runs.last().expect("a zone has heads").angle;
                 (2, runs, last.wrapping_add(skews.cylinder))
             }
-            Order::Serpentine(tracks) => {
+            TrackOrder::Serpentine(tracks) => {
                 let runs = serpentine(tracks, spt, skews);
                 let last = runs.last().expect("a zone has heads");
                 let in_run = last.skew.wrapping_mul(u64::from(tracks - 1));
@@ -115,25 +115,25 @@ impl Zone {
 
     /// Zones that cover `cylinders` in `order`: one of whole bands and, where a serpentine leaves a rest, one of a
     /// shorter run and perhaps one last cylinder.
-    pub fn lay(first_cylinder: u32, cylinders: u32, order: Order, spt: &[u32], skews: Skews) -> Vec<Zone> {
+    pub fn lay(first_cylinder: u32, cylinders: u32, order: TrackOrder, spt: &[u32], skews: Skews) -> Vec<Zone> {
         let tracks = match order {
-            Order::Serpentine(tracks) => tracks,
-            Order::Switchback => 1,
-            Order::Cylinder => return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews)],
+            TrackOrder::Serpentine(tracks) => tracks,
+            TrackOrder::Switchback => 1,
+            TrackOrder::Cylinder => return alloc::vec![Zone::new(first_cylinder, cylinders, order, spt, skews)],
         };
         let mut zones = Vec::new();
         let (mut at, mut left) = (first_cylinder, cylinders);
         for run in [tracks, (cylinders % (2 * tracks)) / 2] {
             let part = if run == 0 { 0 } else { left - left % (2 * run) };
             if part > 0 {
-                let whole = if order == Order::Switchback { order } else { Order::Serpentine(run) };
+                let whole = if order == TrackOrder::Switchback { order } else { TrackOrder::Serpentine(run) };
                 zones.push(Zone::new(at, part, whole, spt, skews));
                 at += part;
                 left -= part;
             }
         }
         if left > 0 {
-            zones.push(Zone::new(at, left, Order::Cylinder, spt, skews));
+            zones.push(Zone::new(at, left, TrackOrder::Cylinder, spt, skews));
         }
         zones
     }
@@ -154,7 +154,7 @@ impl Zone {
     }
 }
 
-fn switchback(spt: &[u32], skews: Skews) -> Vec<Run> {
+fn switchback(spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
     let heads = spt.len();
     let mut angle = 0u64;
     let mut runs = Vec::new();
@@ -163,14 +163,21 @@ fn switchback(spt: &[u32], skews: Skews) -> Vec<Run> {
             angle = angle.wrapping_add(if index == heads { skews.cylinder } else { skews.head });
         }
         let first = u32::from(index >= heads);
-        let run =
-            Run { head: head as u8, first, backwards: false, tracks: 1, sectors_per_track: spt[head], angle, skew: 0 };
+        let run = SurfaceRun {
+            head: head as u8,
+            first,
+            backwards: false,
+            tracks: 1,
+            sectors_per_track: spt[head],
+            angle,
+            skew: 0,
+        };
         runs.push(run);
     }
     runs
 }
 
-fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<Run> {
+fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
     let heads = spt.len();
     let order = (0..heads).chain((0..heads).rev());
     let mut angle = 0u64;
@@ -179,7 +186,7 @@ fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<Run> {
         let half = if index < heads { 0 } else { tracks };
         let backwards = index % 2 == 1;
         let first = if backwards { half + tracks - 1 } else { half };
-        runs.push(Run {
+        runs.push(SurfaceRun {
             head: head as u8,
             first,
             backwards,
@@ -613,7 +620,7 @@ const MOST: usize = 1 << 16;
 
 /// The first field of a zone that will not do, and what would.
 fn wrong_field(zone: &Zone) -> Option<(&'static str, &'static str)> {
-    let outside = |run: &Run| {
+    let outside = |run: &SurfaceRun| {
         let (first, tracks) = (u64::from(run.first), u64::from(run.tracks));
         let end = if run.backwards { first + 1 } else { first + tracks };
         (run.backwards && tracks > first + 1) || end > u64::from(zone.band_cylinders)

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::access::{Pass, Passes};
-use super::piece::Piece;
+use super::piece::CachedWrite;
 use crate::block::{self, CutSector, Landing, LandingKind};
 use crate::time::{Instant, Span};
 
@@ -27,7 +27,12 @@ impl Landings {
     }
 
     /// The same became of all `pieces`, at `now`.
-    pub(super) fn tell<'a>(&mut self, pieces: impl IntoIterator<Item = &'a Piece>, now: Instant, kind: LandingKind) {
+    pub(super) fn tell<'a>(
+        &mut self,
+        pieces: impl IntoIterator<Item = &'a CachedWrite>,
+        now: Instant,
+        kind: LandingKind,
+    ) {
         if self.wanted {
             self.told.extend(pieces.into_iter().map(|piece| piece.landing(now, now, kind)));
         }
@@ -38,13 +43,13 @@ impl Landings {
     pub(super) fn tell_passes(
         &mut self,
         passes: Passes<'_>,
-        pieces: &[Piece],
+        pieces: &[CachedWrite],
         cut: Instant,
         (unit, sector): (u64, CutSector),
     ) {
         for pass in passes {
             let (lba, end) = (pass.extent.lba, pass.extent.end());
-            let passing = |piece: &Piece| {
+            let passing = |piece: &CachedWrite| {
                 let (from, to) = passing(&pass, piece);
                 piece.landing(from, to, LandingKind::Landed)
             };
@@ -70,7 +75,7 @@ impl Landings {
 }
 
 /// The instants at which a piece of a pass goes under the head, its sectors evenly spread.
-fn passing(pass: &Pass, piece: &Piece) -> (Instant, Instant) {
+fn passing(pass: &Pass, piece: &CachedWrite) -> (Instant, Instant) {
     let at = |lba: u64| {
         let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);
         pass.begin() + Span::from_nanos(share)

@@ -6,7 +6,7 @@
 //! their own functions, and leaves the same state. Where it cannot be known that nothing comes between, the read goes the
 //! long way.
 
-use super::cache::Lookup;
+use super::cache::BufferLookup;
 use super::link::RELEASE_AND_SERVICE;
 use super::medium::Activity;
 use super::{Drive, Power};
@@ -33,8 +33,8 @@ impl Drive {
             return None;
         }
         match seen {
-            Lookup::Miss => self.lone_miss(decoded, slot, until),
-            Lookup::Hit(_) | Lookup::Extends(_) => self.lone_hit(decoded, slot, until),
+            BufferLookup::Miss => self.lone_miss(decoded, slot, until),
+            BufferLookup::Hit(_) | BufferLookup::Extends(_) => self.lone_hit(decoded, slot, until),
         }
     }
 

@@ -17,7 +17,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use super::geometry::{Extent, Geometry};
-use super::profile::MediaCache as Spec;
+use super::profile::MediaCacheSpec as Spec;
 
 /// What is in the media cache. It is on the medium: a power failure changes nothing of it.
 #[derive(Clone, Debug)]

@@ -4,10 +4,10 @@
 use super::access::{Access, Passes, Sweep};
 use super::geometry::{Extent, Geometry};
 use super::mechanics::{Arm, Mechanics, Reach};
-use super::movement::{Errand, Listener};
+use super::movement::{Errand, MovementListener};
 use super::profile::Profile;
 use super::recovery::{Recovery, WeakPlaces};
-use super::stream::{Platter, Stream};
+use super::stream::{DiskMechanism, MediaStream};
 use super::target::Target;
 use crate::block::{Op, Request, SECTOR};
 use crate::time::{Instant, Span};
@@ -26,10 +26,10 @@ pub(super) enum Activity {
         /// What for.
         purpose: Purpose,
         /// The read-ahead that follows it.
-        then: Option<Stream>,
+        then: Option<MediaStream>,
     },
     /// Reading ahead.
-    Prefetch(Stream),
+    Prefetch(MediaStream),
 }
 
 /// What an access is for.
@@ -80,7 +80,7 @@ pub(super) struct Medium {
     /// The physical sector, counted from 0, that the last write ended in the middle of: the drive knows all of it.
     half_written: Option<u64>,
     /// Who is told of movements.
-    listener: Option<Listener>,
+    listener: Option<MovementListener>,
 }
 
 impl Medium {
@@ -118,8 +118,8 @@ impl Medium {
     }
 
     #[inline]
-    pub(super) fn platter(&self) -> Platter<'_> {
-        Platter { geometry: &self.geometry, mechanics: &self.mechanics }
+    pub(super) fn platter(&self) -> DiskMechanism<'_> {
+        DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics }
     }
 
     /// Blocks.
@@ -319,7 +319,7 @@ impl Medium {
 
     /// The read-ahead that goes on, or follows the access in progress, and then when that ends.
     #[inline]
-    pub(super) fn reading_ahead(&self) -> Option<(&Stream, Option<Instant>)> {
+    pub(super) fn reading_ahead(&self) -> Option<(&MediaStream, Option<Instant>)> {
         match &self.activity {
             Activity::Prefetch(stream) => Some((stream, None)),
             Activity::Access { then: Some(stream), sweep, .. } => Some((stream, Some(sweep.end))),
@@ -399,7 +399,7 @@ impl Medium {
     }
 
     /// `stream` follows the access in progress.
-    pub(super) fn go_on_with(&mut self, stream: Option<Stream>) {
+    pub(super) fn go_on_with(&mut self, stream: Option<MediaStream>) {
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
         }
@@ -431,7 +431,7 @@ impl Medium {
 
     /// An access took place with nothing else under way, and `stream` goes on behind it.
     #[inline]
-    pub(super) fn went_through(&mut self, access: &Access, sweep: &Sweep, stream: Option<Stream>) {
+    pub(super) fn went_through(&mut self, access: &Access, sweep: &Sweep, stream: Option<MediaStream>) {
         self.note_seek(access.from.cylinder, access.first.cylinder);
         if let Some(listener) = &self.listener {
             listener.hear(access, self.passes(access), Errand::Read, sweep.end);
@@ -465,17 +465,17 @@ impl Medium {
 
     /// Reads ahead from `extent`, a track's rest, up to `limit`, from `at` on with the arm at `arm`.
     #[inline]
-    pub(super) fn stream(&self, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
-        Stream::start(self.platter(), at, arm, extent, limit, segment)
+    pub(super) fn stream(&self, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> MediaStream {
+        MediaStream::start(self.platter(), at, arm, extent, limit, segment)
     }
 
     /// A read-ahead goes on with nothing else under way.
-    pub(super) fn read_ahead(&mut self, stream: Stream) {
+    pub(super) fn read_ahead(&mut self, stream: MediaStream) {
         self.activity = Activity::Prefetch(stream);
     }
 
     /// The read-ahead that goes on, or follows the access in progress, is `stream` from now on.
-    pub(super) fn change_stream(&mut self, stream: Stream) {
+    pub(super) fn change_stream(&mut self, stream: MediaStream) {
         if let Activity::Prefetch(ahead) | Activity::Access { then: Some(ahead), .. } = &mut self.activity {
             *ahead = stream;
         }
@@ -496,7 +496,7 @@ impl Medium {
         let Activity::Prefetch(stream) = &mut self.activity else {
             return;
         };
-        let platter = Platter { geometry: &self.geometry, mechanics: &self.mechanics };
+        let platter = DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics };
         stream.catch_up(platter, now);
         stream.settled = now;
         if let Some(over) = stream.over_by(platter, now) {
@@ -520,7 +520,7 @@ impl Medium {
         self.settle_stream(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
-                let platter = Platter { geometry: &self.geometry, mechanics: &self.mechanics };
+                let platter = DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics };
                 let cut = (stream.segment, stream.filled(platter, now));
                 self.arm = stream.arm();
                 self.activity = Activity::Idle;
@@ -542,7 +542,7 @@ impl Medium {
     }
 
     /// From now on it tells `listener` what its arm does.
-    pub(super) fn tell(&mut self, listener: Listener) {
+    pub(super) fn tell(&mut self, listener: MovementListener) {
         self.listener = Some(listener);
     }
 }

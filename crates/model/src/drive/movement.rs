@@ -40,17 +40,17 @@ pub struct Movement {
 }
 
 /// Where drives tell their movements, in the order in which they end.
-pub type Movements = Rc<RefCell<Vec<Movement>>>;
+pub type MovementLog = Rc<RefCell<Vec<Movement>>>;
 
 /// Whom a drive tells.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct MovementListener {
     /// The drive's number.
     pub(super) drive: u32,
-    pub(super) movements: Movements,
+    pub(super) movements: MovementLog,
 }
 
-impl Listener {
+impl MovementListener {
     /// `access` is over at `over`: each of its tracks is a movement.
     #[inline(never)]
     pub(super) fn hear(&self, access: &Access, passes: Passes<'_>, errand: Errand, over: Instant) {

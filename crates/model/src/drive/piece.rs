@@ -8,7 +8,7 @@ use crate::time::Instant;
 
 /// A run written by one request and not yet on the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct CachedWrite {
     /// First block.
     pub lba: u64,
     /// Blocks.
@@ -19,7 +19,7 @@ pub struct Piece {
     pub arrived: Instant,
 }
 
-impl Piece {
+impl CachedWrite {
     /// The block after the last.
     pub(super) fn end(&self) -> u64 {
         self.lba + u64::from(self.sectors)
@@ -31,17 +31,17 @@ impl Piece {
     }
 
     /// The part of it in `lba..end`, if any.
-    pub(super) fn within(self, lba: u64, end: u64) -> Option<Piece> {
+    pub(super) fn within(self, lba: u64, end: u64) -> Option<CachedWrite> {
         let (from, to) = (self.lba.max(lba), self.end().min(end));
-        (from < to).then(|| Piece { lba: from, sectors: (to - from) as u32, ..self })
+        (from < to).then(|| CachedWrite { lba: from, sectors: (to - from) as u32, ..self })
     }
 }
 
 /// A dirty segment.
 #[derive(Clone, Debug)]
-pub struct Dirty {
+pub struct DirtySegment {
     /// Its pieces in LBA order, without gaps.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<CachedWrite>,
     /// Since when it is dirty.
     pub since: Instant,
     /// Numbers dirty segments in the order in which they became so.
@@ -54,7 +54,7 @@ pub struct Dirty {
     pub(super) grew: Option<u64>,
 }
 
-impl Dirty {
+impl DirtySegment {
     /// On its way to the medium.
     pub fn is_leaving(&self) -> bool {
         self.leaving.is_some()
@@ -63,7 +63,7 @@ impl Dirty {
 
 /// What a cached write meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum WriteAdmission {
     /// Joins the dirty segment whose end it continues.
     Join(usize),
     /// Overwrites blocks inside this dirty segment.

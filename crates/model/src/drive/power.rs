@@ -12,7 +12,7 @@ use super::access::Access;
 use super::cache::Buffer;
 use super::command::Stage;
 use super::medium::{Activity, Purpose};
-use super::piece::Piece;
+use super::piece::CachedWrite;
 use super::segmentation::Segmentation;
 use super::{Drive, Power};
 use crate::block::{Control, ControlError, CutSector, LandingKind, Status};
@@ -179,10 +179,10 @@ impl Drive {
             return;
         }
         let single;
-        let pieces: &[Piece] = match purpose {
+        let pieces: &[CachedWrite] = match purpose {
             Purpose::Command { slot, .. } => {
                 let (lba, sectors, stamp) = (access.lba(), access.sectors, self.electronics[slot].request.stamp);
-                single = [Piece { lba, sectors, stamp, arrived: access.start }];
+                single = [CachedWrite { lba, sectors, stamp, arrived: access.start }];
                 &single
             }
             Purpose::Destage(segment) => match self.buffer.dirty(segment) {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use super::geometry::Geometry;
 use super::mechanics::Mechanics;
-use super::recovery::Weak;
+use super::recovery::WeakBlocks;
 use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{CutSector, Queuing};
 use crate::queue::Discipline;
@@ -29,7 +29,7 @@ pub struct Profile {
     /// How long it takes to get there.
     pub mechanics: Mechanics,
     /// The buffer.
-    pub cache: Cache,
+    pub cache: CacheSpec,
     /// How commands are taken and ordered.
     pub firmware: Firmware,
     /// Fixed costs of commands.
@@ -39,7 +39,7 @@ pub struct Profile {
     /// What a power cut does to the sector under the writing head.
     pub cut_sector: CutSector,
     /// Places that are hard to read, rising, apart from one another.
-    pub weak: Vec<Weak>,
+    pub weak: Vec<WeakBlocks>,
     /// A capacitor keeps the buffer until it is written: a flush costs its command only, and writes with FUA are
     /// acknowledged from the buffer.
     pub protected: bool,
@@ -79,7 +79,7 @@ impl Faults {
 
 /// The segmented buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cache {
+pub struct CacheSpec {
     /// Equal segments; 0: no buffer, neither for reading ahead nor for writing.
     pub segments: u32,
     /// Sectors of each.
@@ -102,19 +102,19 @@ pub struct Cache {
     /// the write cache off, and what a flush covers.
     pub flash_sectors: u64,
     /// Reserved stretches of the medium for small writes.
-    pub media_cache: Option<MediaCache>,
+    pub media_cache: Option<MediaCacheSpec>,
     /// Data that have been dirty for so long compete with the commands.
     pub destage_age: Option<Span>,
     /// A write longer than its segment goes round in it and is acknowledged when the rest fits; else it takes several
     /// segments.
     pub wraps: bool,
     /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
-    pub adaptive: Option<Adaptive>,
+    pub adaptive: Option<AdaptiveDivision>,
 }
 
 /// What an adaptive buffer is divided into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adaptive {
+pub struct AdaptiveDivision {
     /// Sectors in all.
     pub sectors: u32,
     /// Segments at most.
@@ -125,7 +125,7 @@ pub struct Adaptive {
 
 /// Reserved stretches of the medium, into which small writes go one after another before they go home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaCache {
+pub struct MediaCacheSpec {
     pub stretches: u32,
     /// Slots of each; no block lies in them.
     pub slots: u64,
@@ -147,14 +147,14 @@ pub struct ReadAhead {
     /// where the one before ended.
     pub after: u32,
     /// Where a read-ahead ends if nothing else ends it.
-    pub until: Until,
+    pub until: ReadAheadEnd,
     /// What is read ahead may take the place of the blocks just read, so that the segment's whole length lies ahead;
     /// else the request's blocks stay and what is left of the segment is filled.
     pub over_requested: bool,
     /// What passes under the head before the first wanted block of a track is kept too.
     pub free_blocks: bool,
     /// What a command that waits leaves to the read-ahead of a stream.
-    pub hold: Hold,
+    pub hold: ReadAheadHold,
     /// A segment that has been read to its end is the first to be used anew.
     pub discards: bool,
 }
@@ -165,17 +165,17 @@ impl ReadAhead {
         max: 0,
         min: 0,
         after: 1,
-        until: Until::Segment,
+        until: ReadAheadEnd::Segment,
         over_requested: false,
         free_blocks: false,
-        hold: Hold::Never,
+        hold: ReadAheadHold::Never,
         discards: false,
     };
 }
 
 /// Where reading ahead ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Until {
+pub enum ReadAheadEnd {
     /// When the segment is full.
     #[default]
     Segment,
@@ -191,7 +191,7 @@ pub enum Until {
 /// waiting says goes before. (SCSI's caching mode page: with ABPF a command ends a read-ahead at once; without, the
 /// drive decides, and with DISC a read-ahead goes on beyond a track's end.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
+pub enum ReadAheadHold {
     /// Not at all.
     #[default]
     Never,
@@ -230,13 +230,13 @@ pub struct Firmware {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
     /// A read served by the buffer.
-    pub read_hit: After,
+    pub read_hit: OverheadAfter,
     /// A read served by the medium.
-    pub read_miss: After,
+    pub read_miss: OverheadAfter,
     /// A write acknowledged from the buffer.
-    pub write_hit: After,
+    pub write_hit: OverheadAfter,
     /// A write that goes to the medium first.
-    pub write_miss: After,
+    pub write_miss: OverheadAfter,
     pub flush: Span,
     /// Getting the bus again after the drive has let it go: before the data of a read from the medium, before the
     /// status of a write to it.
@@ -249,16 +249,16 @@ pub struct Overhead {
 
 /// A cost by the kind of the command before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct After {
+pub struct OverheadAfter {
     /// After a read.
     pub read: Span,
     /// After a write.
     pub write: Span,
 }
 
-impl Cache {
+impl CacheSpec {
     /// No buffer, neither for reading ahead nor for writing.
-    pub const NONE: Cache = Cache {
+    pub const NONE: CacheSpec = CacheSpec {
         segments: 0,
         segment_sectors: 0,
         read_ahead: ReadAhead::NONE,
@@ -283,10 +283,10 @@ impl Cache {
 impl Overhead {
     /// No command costs anything.
     pub const NONE: Overhead = Overhead {
-        read_hit: After::both(Span::ZERO),
-        read_miss: After::both(Span::ZERO),
-        write_hit: After::both(Span::ZERO),
-        write_miss: After::both(Span::ZERO),
+        read_hit: OverheadAfter::both(Span::ZERO),
+        read_miss: OverheadAfter::both(Span::ZERO),
+        write_hit: OverheadAfter::both(Span::ZERO),
+        write_miss: OverheadAfter::both(Span::ZERO),
         flush: Span::ZERO,
         reselect: Span::ZERO,
         completion: Span::ZERO,
@@ -294,10 +294,10 @@ impl Overhead {
     };
 }
 
-impl After {
+impl OverheadAfter {
     /// The same after both.
-    pub const fn both(span: Span) -> After {
-        After { read: span, write: span }
+    pub const fn both(span: Span) -> OverheadAfter {
+        OverheadAfter { read: span, write: span }
     }
 }
 

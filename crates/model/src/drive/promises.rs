@@ -1,13 +1,13 @@
 //! What the drive promises of its buffer, and keeps or does not: which writes are acknowledged from it, and what becomes
 //! of them when the power goes.
 
-use super::profile::{Cache, Faults, Profile};
+use super::profile::{CacheSpec, Faults, Profile};
 use crate::block::{CutSector, Flags, Request};
 
 /// The rules of the buffer.
 #[derive(Debug)]
 pub(super) struct Promises {
-    cache: Cache,
+    cache: CacheSpec,
     faults: Faults,
     /// A capacitor keeps the buffer.
     protected: bool,
@@ -23,7 +23,7 @@ impl Promises {
 
     /// How the buffer works.
     #[inline]
-    pub(super) fn cache(&self) -> &Cache {
+    pub(super) fn cache(&self) -> &CacheSpec {
         &self.cache
     }
 

@@ -47,7 +47,7 @@ pub(super) struct Candidates {
 
 /// Where a command stands among those that want the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum CommandStanding {
     Head,
     /// Chosen already: the one at this place of the plan.
     Planned(usize),
@@ -57,16 +57,16 @@ pub(super) enum Standing {
 
 /// A choice among the candidates, and what it costs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Chosen {
-    standing: Standing,
+pub(super) struct CandidateChoice {
+    standing: CommandStanding,
     choice: Option<Choice>,
     pub(super) cost: u64,
 }
 
-impl Chosen {
+impl CandidateChoice {
     /// It goes before everything else.
     pub(super) fn is_head(&self) -> bool {
-        self.standing == Standing::Head
+        self.standing == CommandStanding::Head
     }
 }
 
@@ -96,18 +96,20 @@ impl Candidates {
     }
 
     /// Adds a command that waits `since` then.
-    pub(super) fn push(&mut self, since: Instant, standing: Standing, target: Target) {
+    pub(super) fn push(&mut self, since: Instant, standing: CommandStanding, target: Target) {
         let cylinder = u64::from(target.cylinder);
         let standing = match standing {
-            Standing::Plain | Standing::Preferred if self.plans_at_once() => Standing::Planned(self.planned.len()),
+            CommandStanding::Plain | CommandStanding::Preferred if self.plans_at_once() => {
+                CommandStanding::Planned(self.planned.len())
+            }
             standing => standing,
         };
         self.count += 1;
         match standing {
-            Standing::Head => self.heads.push_back((since, target)),
-            Standing::Preferred => self.preferred.push(since, cylinder, target),
-            Standing::Plain => self.plain.push(since, cylinder, target),
-            Standing::Planned(_) => {
+            CommandStanding::Head => self.heads.push_back((since, target)),
+            CommandStanding::Preferred => self.preferred.push(since, cylinder, target),
+            CommandStanding::Plain => self.plain.push(since, cylinder, target),
+            CommandStanding::Planned(_) => {
                 self.plain.pass_through(cylinder);
                 self.planned.push_back((since, target));
             }
@@ -150,26 +152,30 @@ impl Candidates {
     }
 
     /// The next to serve at `now`; see [`Queue::choose`].
-    pub(super) fn choose(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<Chosen> {
+    pub(super) fn choose(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<CandidateChoice> {
         if let Some((_, target)) = self.heads.front() {
-            return Some(Chosen { standing: Standing::Head, choice: None, cost: costs.of(target) });
+            return Some(CandidateChoice { standing: CommandStanding::Head, choice: None, cost: costs.of(target) });
         }
         if let Some((_, target)) = self.planned.front() {
-            return Some(Chosen { standing: Standing::Planned(0), choice: None, cost: costs.of(target) });
+            return Some(CandidateChoice {
+                standing: CommandStanding::Planned(0),
+                choice: None,
+                cost: costs.of(target),
+            });
         }
         self.choose_freely(now, head, costs)
     }
 
     /// The next of those that neither are for the head of the queue nor chosen already.
     #[inline(always)]
-    pub(super) fn choose_freely(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<Chosen> {
+    pub(super) fn choose_freely(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<CandidateChoice> {
         let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
         let (standing, queue) = match preferred {
-            true => (Standing::Preferred, &self.preferred),
-            false => (Standing::Plain, &self.plain),
+            true => (CommandStanding::Preferred, &self.preferred),
+            false => (CommandStanding::Plain, &self.plain),
         };
         let choice = queue.choose(now, head, costs)?;
-        Some(Chosen { standing, choice: Some(choice), cost: choice.cost })
+        Some(CandidateChoice { standing, choice: Some(choice), cost: choice.cost })
     }
 
     /// Some wait that are not planned, heads of the queue apart.
@@ -198,7 +204,7 @@ impl Candidates {
     }
 
     /// What was chosen freely goes to the end of the plan.
-    pub(super) fn plan(&mut self, chosen: Chosen) -> Target {
+    pub(super) fn plan(&mut self, chosen: CandidateChoice) -> Target {
         let since = self.since(&chosen);
         let target = self.take(chosen);
         self.planned.push_back((since, target));
@@ -207,10 +213,10 @@ impl Candidates {
     }
 
     /// Since when what was chosen freely waits.
-    fn since(&self, chosen: &Chosen) -> Instant {
+    fn since(&self, chosen: &CandidateChoice) -> Instant {
         let choice = chosen.choice.as_ref().expect("chosen from a queue");
         match chosen.standing {
-            Standing::Preferred => self.preferred.chosen(choice).0,
+            CommandStanding::Preferred => self.preferred.chosen(choice).0,
             _ => self.plain.chosen(choice).0,
         }
     }
@@ -222,17 +228,20 @@ impl Candidates {
     }
 
     /// The one that `rank` puts lowest, heads of the queue apart, and its slot.
-    pub(super) fn lowest_by<K: Ord>(&self, mut rank: impl FnMut(&Target) -> Option<K>) -> Option<(Chosen, u16)> {
+    pub(super) fn lowest_by<K: Ord>(
+        &self,
+        mut rank: impl FnMut(&Target) -> Option<K>,
+    ) -> Option<(CandidateChoice, u16)> {
         let planned = self.planned.iter().enumerate().filter_map(|(place, (_, target))| {
-            let chosen = Chosen { standing: Standing::Planned(place), choice: None, cost: 0 };
+            let chosen = CandidateChoice { standing: CommandStanding::Planned(place), choice: None, cost: 0 };
             rank(target).map(|rank| (rank, chosen, target.slot))
         });
         let planned = planned.min_by(|one, other| one.0.cmp(&other.0));
-        let among = [(Standing::Preferred, &self.preferred), (Standing::Plain, &self.plain)];
+        let among = [(CommandStanding::Preferred, &self.preferred), (CommandStanding::Plain, &self.plain)];
         let lowest = among.into_iter().filter_map(|(standing, queue)| {
             let choice = queue.lowest_by(&mut rank)?;
             let target = queue.chosen(&choice).1;
-            rank(target).map(|rank| (rank, Chosen { standing, choice: Some(choice), cost: 0 }, target.slot))
+            rank(target).map(|rank| (rank, CandidateChoice { standing, choice: Some(choice), cost: 0 }, target.slot))
         });
         planned
             .into_iter()
@@ -242,12 +251,12 @@ impl Candidates {
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
-    pub(super) fn take(&mut self, chosen: Chosen) -> Target {
+    pub(super) fn take(&mut self, chosen: CandidateChoice) -> Target {
         self.count -= 1;
         match (chosen.standing, chosen.choice) {
-            (Standing::Preferred, Some(choice)) => self.preferred.take(choice),
-            (Standing::Plain, Some(choice)) => self.plain.take(choice),
-            (Standing::Planned(place), _) => self.planned.remove(place).expect("it is planned").1,
+            (CommandStanding::Preferred, Some(choice)) => self.preferred.take(choice),
+            (CommandStanding::Plain, Some(choice)) => self.plain.take(choice),
+            (CommandStanding::Planned(place), _) => self.planned.remove(place).expect("it is planned").1,
             _ => self.heads.pop_front().expect("a head was chosen").1,
         }
     }
@@ -259,10 +268,10 @@ impl Candidates {
         &self,
         at: Instant,
         priority: bool,
-        chosen: Option<Chosen>,
+        chosen: Option<CandidateChoice>,
         costs: &impl Costs<Target>,
     ) -> bool {
-        if matches!(chosen.map(|it| it.standing), Some(Standing::Planned(_))) {
+        if matches!(chosen.map(|it| it.standing), Some(CommandStanding::Planned(_))) {
             return !self.heads.is_empty();
         }
         let rivals = if priority { &self.preferred } else { &self.plain };

@@ -5,27 +5,28 @@ use super::access::Access;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::medium::Activity;
-use super::profile::{Hold, Until};
-use super::stream::Stream;
+use super::profile::{ReadAheadEnd, ReadAheadHold};
+use super::stream::MediaStream;
 use crate::block::Request;
 use crate::time::Instant;
 
 impl Drive {
     /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
     pub(super) fn is_held_up(&self) -> bool {
-        matches!(self.promises.cache().read_ahead.hold, Hold::Track | Hold::Segment) && !self.queue.is_empty()
+        matches!(self.promises.cache().read_ahead.hold, ReadAheadHold::Track | ReadAheadHold::Segment)
+            && !self.queue.is_empty()
     }
 
     /// Until when a waiting command leaves `stream` alone behind a read that ended before `end`, the `run`-th of its kind.
-    fn holds(&self, stream: &Stream, end: u64, run: u32) -> Instant {
+    fn holds(&self, stream: &MediaStream, end: u64, run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
         let until = |block: u64| stream.when(self.medium.platter(), block.min(stream.limit));
         let least = if ahead.min == 0 { Instant::ZERO } else { until(end + u64::from(ahead.min)) };
         let held = match ahead.hold {
             _ if run < 2 => Instant::ZERO,
-            Hold::Never => Instant::ZERO,
-            Hold::Track => until(self.medium.track_end(self.medium.track(end - 1), false)),
-            Hold::Segment | Hold::Stream => until(stream.limit),
+            ReadAheadHold::Never => Instant::ZERO,
+            ReadAheadHold::Track => until(self.medium.track_end(self.medium.track(end - 1), false)),
+            ReadAheadHold::Segment | ReadAheadHold::Stream => until(stream.limit),
         };
         least.max(held)
     }
@@ -40,7 +41,7 @@ impl Drive {
         (end, arm): (Instant, Arm),
         segment: usize,
         ahead: bool,
-    ) -> Option<Stream> {
+    ) -> Option<MediaStream> {
         if self.promises.cache().read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
             let room = self.buffer.segment_sectors().saturating_sub(u64::from(access.sectors));
             let free = self.medium.free_blocks(access, room);
@@ -116,11 +117,11 @@ impl Drive {
         let geometry = self.medium.geometry();
         let following = || next.copied().unwrap_or_else(|| self.medium.track(end));
         match ahead.until {
-            Until::Segment => limit,
+            ReadAheadEnd::Segment => limit,
             _ if limit == end => limit,
-            Until::Track => limit.min(self.medium.track_end(following(), false)),
-            Until::Cylinder => limit.min(self.medium.track_end(following(), true)),
-            Until::NextTrack => {
+            ReadAheadEnd::Track => limit.min(self.medium.track_end(following(), false)),
+            ReadAheadEnd::Cylinder => limit.min(self.medium.track_end(following(), true)),
+            ReadAheadEnd::NextTrack => {
                 let following = following();
                 let track = self.medium.track_end(following, false);
                 let (start, _) = self.buffer.span(segment);

@@ -2,7 +2,7 @@
 //! ahead is `read_ahead`'s affair.
 
 use super::Drive;
-use super::cache::Lookup;
+use super::cache::BufferLookup;
 use super::medium::{Activity, Purpose};
 use crate::block::{Flags, Request, Status};
 use crate::record::Part;
@@ -11,14 +11,14 @@ use crate::time::Instant;
 impl Drive {
     pub(super) fn read(&mut self, now: Instant, slot: u16, request: &Request) {
         let lookup = match request.flags.has(Flags::FUA) {
-            true => Lookup::Miss,
+            true => BufferLookup::Miss,
             false => self.look_up(slot),
         };
         match lookup {
-            Lookup::Hit(segment) if !self.puts_off(now, request, segment, None) => {
+            BufferLookup::Hit(segment) if !self.puts_off(now, request, segment, None) => {
                 self.read_hit(now, slot, request, segment);
             }
-            Lookup::Extends(segment)
+            BufferLookup::Extends(segment)
                 if self.streams_into(now, segment, request)
                     && !self.is_held_up()
                     && !self.puts_off(now, request, segment, None) =>

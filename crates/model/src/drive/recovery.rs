@@ -17,7 +17,7 @@ use crate::time::Span;
 
 /// Neighbouring blocks that are hard to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Weak {
+pub struct WeakBlocks {
     /// First block.
     pub lba: u64,
     /// Blocks; they are read together or not at all.
@@ -26,7 +26,7 @@ pub struct Weak {
     pub retries: u32,
 }
 
-impl Weak {
+impl WeakBlocks {
     /// The block after the last.
     pub fn end(&self) -> u64 {
         self.lba + u64::from(self.sectors)
@@ -47,13 +47,13 @@ pub(super) struct Recovery {
 /// Places that are hard to read, rising, apart from one another.
 #[derive(Clone, Debug)]
 pub(super) struct WeakPlaces {
-    places: Vec<Weak>,
+    places: Vec<WeakBlocks>,
     /// How long one command tries.
     limit: Option<Span>,
 }
 
 impl WeakPlaces {
-    pub(super) fn new(places: Vec<Weak>, limit: Option<Span>) -> WeakPlaces {
+    pub(super) fn new(places: Vec<WeakBlocks>, limit: Option<Span>) -> WeakPlaces {
         WeakPlaces { places, limit }
     }
 
@@ -89,14 +89,14 @@ impl WeakPlaces {
         if self.first_in(lba, end).is_none() {
             return;
         }
-        let mut left: Vec<Weak> = Vec::with_capacity(self.places.len() + 1);
+        let mut left: Vec<WeakBlocks> = Vec::with_capacity(self.places.len() + 1);
         for weak in self.places.drain(..) {
             if weak.lba < lba.min(weak.end()) {
-                left.push(Weak { sectors: (lba.min(weak.end()) - weak.lba) as u32, ..weak });
+                left.push(WeakBlocks { sectors: (lba.min(weak.end()) - weak.lba) as u32, ..weak });
             }
             if end.max(weak.lba) < weak.end() {
                 let from = end.max(weak.lba);
-                left.push(Weak { lba: from, sectors: (weak.end() - from) as u32, ..weak });
+                left.push(WeakBlocks { lba: from, sectors: (weak.end() - from) as u32, ..weak });
             }
         }
         self.places = left;

@@ -15,7 +15,7 @@
 //! 5. A loose read is read ahead only while at least one read in `HITS` of the window before was in the buffer.
 
 use super::cache::Division;
-use super::profile::Adaptive;
+use super::profile::AdaptiveDivision;
 use crate::block::{Op, Request};
 
 /// Runs that are remembered; as many as a drive of 64 segments could serve.
@@ -56,7 +56,7 @@ struct Seen {
 /// The drive's view of its commands.
 #[derive(Clone, Debug)]
 pub struct Segmentation {
-    adaptive: Adaptive,
+    adaptive: AdaptiveDivision,
     runs: [Run; RUNS],
     seen: Seen,
     commands: u64,
@@ -70,7 +70,7 @@ pub struct Segmentation {
 
 impl Segmentation {
     /// The view of a drive whose buffer begins with `segments`.
-    pub fn new(adaptive: Adaptive, segments: u32) -> Segmentation {
+    pub fn new(adaptive: AdaptiveDivision, segments: u32) -> Segmentation {
         let still = Run { end: u64::MAX, last: 0, live: false };
         Segmentation {
             adaptive,
@@ -127,7 +127,7 @@ impl Segmentation {
     }
 
     fn segments_for(&self, seen: &Seen) -> u32 {
-        let Adaptive { sectors, most, .. } = self.adaptive;
+        let AdaptiveDivision { sectors, most, .. } = self.adaptive;
         let streams = (seen.streams + 1).clamp(FEWEST, most);
         let loose = (most - streams) * seen.loose_writes / WINDOW;
         let shortest = seen.loose_sectors.checked_div(u64::from(seen.loose_writes)).unwrap_or(0).max(1);
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::block::Flags;
 
-    const ADAPTIVE: Adaptive = Adaptive { sectors: 14_154, most: 64, dirty_percent: 75 };
+    const ADAPTIVE: AdaptiveDivision = AdaptiveDivision { sectors: 14_154, most: 64, dirty_percent: 75 };
 
     fn request(op: Op, lba: u64, sectors: u32) -> Request {
         Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 }

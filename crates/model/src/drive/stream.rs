@@ -7,7 +7,7 @@ use crate::time::Instant;
 
 /// Blocks passing one after another into a segment.
 #[derive(Clone, Copy, Debug)]
-pub struct Stream {
+pub struct MediaStream {
     /// The segment that takes them.
     pub segment: usize,
     /// The block after the last to be read.
@@ -25,19 +25,26 @@ pub struct Stream {
 
 /// The mechanism a stream runs on.
 #[derive(Clone, Copy)]
-pub struct Platter<'a> {
+pub struct DiskMechanism<'a> {
     /// Where blocks are.
     pub geometry: &'a Geometry,
     /// How long it takes.
     pub mechanics: &'a Mechanics,
 }
 
-impl Stream {
+impl MediaStream {
     /// Starts to read from `extent`, a track's rest, up to `limit` at `at` with the arm at `arm`.
     #[inline]
-    pub fn start(platter: Platter<'_>, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> Stream {
+    pub fn start(
+        platter: DiskMechanism<'_>,
+        at: Instant,
+        arm: Arm,
+        extent: Extent,
+        limit: u64,
+        segment: usize,
+    ) -> MediaStream {
         let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
-        Stream { segment, limit, promised: at, held: at, extent, begin, settled: Instant::FAR }
+        MediaStream { segment, limit, promised: at, held: at, extent, begin, settled: Instant::FAR }
     }
 
     /// Moves the limit on to `limit`, never back.
@@ -46,9 +53,9 @@ impl Stream {
         self.settled = Instant::FAR;
     }
 
-    /// When the last block before the limit has passed, if that is by `now`; call [`Stream::catch_up`] first.
+    /// When the last block before the limit has passed, if that is by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
-    pub fn over_by(&self, platter: Platter<'_>, now: Instant) -> Option<Instant> {
+    pub fn over_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
         let over = (self.extent.end() >= self.limit).then(|| self.passed(platter, self.limit))?;
         (over <= now).then_some(over)
     }
@@ -56,7 +63,7 @@ impl Stream {
     /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer. What
     /// the stream found there, and what lies before the extent that passes, has been there all the time.
     #[inline]
-    pub fn when(&self, platter: Platter<'_>, end: u64) -> Instant {
+    pub fn when(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         if end <= self.extent.lba {
             return Instant::ZERO;
         }
@@ -71,14 +78,14 @@ impl Stream {
     }
 
     #[inline]
-    fn passed(&self, platter: Platter<'_>, end: u64) -> Instant {
+    fn passed(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         let angle = self.extent.slot.wrapping_mul(end.saturating_sub(self.extent.lba));
         self.begin + platter.mechanics.turn(angle)
     }
 
     /// Lets it run up to `now`.
     #[inline]
-    pub fn catch_up(&mut self, platter: Platter<'_>, now: Instant) {
+    pub fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {
         while self.extent.end() < self.limit {
             if self.begin + platter.mechanics.transfer(&self.extent) > now {
                 return;
@@ -92,9 +99,9 @@ impl Stream {
         }
     }
 
-    /// The first block that is not in the buffer by `now`; call [`Stream::catch_up`] first.
+    /// The first block that is not in the buffer by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
-    pub fn filled(&self, platter: Platter<'_>, now: Instant) -> u64 {
+    pub fn filled(&self, platter: DiskMechanism<'_>, now: Instant) -> u64 {
         let passed = platter.mechanics.angle(now).wrapping_sub(platter.mechanics.angle(self.begin));
         let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer(&self.extent);
         let sectors = match (now < self.begin, whole) {
@@ -111,7 +118,7 @@ impl Stream {
     }
 
     #[inline(never)]
-    fn next_extent(&mut self, platter: Platter<'_>) {
+    fn next_extent(&mut self, platter: DiskMechanism<'_>) {
         let at = self.begin + platter.mechanics.transfer(&self.extent);
         let arm = self.arm();
         if self.extent.end() >= platter.geometry.sectors() {

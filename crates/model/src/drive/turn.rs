@@ -5,16 +5,16 @@
 //! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
 //! command is or when its data cross the link.
 
-use super::cache::Lookup;
+use super::cache::BufferLookup;
 use super::command::Stage;
 use super::geometry::Extent;
 use super::medium::{Activity, Purpose};
-use super::queuing::Chosen;
-use super::stream::Stream;
+use super::queuing::CandidateChoice;
+use super::stream::MediaStream;
 use super::write_back::Rival;
 use super::{Drive, Power};
 use crate::block::{Op, Request, Status};
-use crate::queue::{Costless, Costs, Policy};
+use crate::queue::{Costs, NoCosts, Policy};
 use crate::record::Part;
 use crate::time::Instant;
 
@@ -94,7 +94,7 @@ impl Drive {
     }
 
     /// When a read-ahead gives way to what waits and is `fed_up` then. What commands were promised it still brings.
-    pub(super) fn breaks_off(&self, stream: &Stream, fed_up: Option<Instant>) -> Instant {
+    pub(super) fn breaks_off(&self, stream: &MediaStream, fed_up: Option<Instant>) -> Instant {
         stream.promised.max(stream.held.min(fed_up.unwrap_or(Instant::FAR)))
     }
 
@@ -108,7 +108,7 @@ impl Drive {
         let head = u64::from(self.medium.arm().cylinder);
         let command = match rivals || self.queue.discipline().policy == Policy::Sptf {
             true => self.queue.choose(now, head, &self.medium.reach(now)),
-            false => self.queue.choose(now, head, &Costless),
+            false => self.queue.choose(now, head, &NoCosts),
         };
         // A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
         let bar = match &command {
@@ -135,7 +135,7 @@ impl Drive {
 
     /// A command goes before a dirty segment: it is the cheaper, or, where either has waited beyond its limit, the one
     /// whose limit passed first.
-    fn goes_first(&self, now: Instant, command: &Chosen, rival: &Rival) -> bool {
+    fn goes_first(&self, now: Instant, command: &CandidateChoice, rival: &Rival) -> bool {
         let passed = |due: Option<Instant>| due.filter(|&due| due < now);
         let limit = self.write_back.max_wait();
         let own = passed(limit.map(|limit| rival.since + limit));
@@ -159,7 +159,7 @@ impl Drive {
         self.write_back.choose(now, &self.buffer, &self.medium, bar)
     }
 
-    fn start_command(&mut self, now: Instant, choice: Chosen) {
+    fn start_command(&mut self, now: Instant, choice: CandidateChoice) {
         let target = self.queue.take(choice);
         let slot = target.slot;
         let request = self.electronics[slot].request;
@@ -177,7 +177,7 @@ impl Drive {
         let filling = self.medium.filling(now);
         match self.look_up(slot) {
             // It came into the buffer while the command waited.
-            Lookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
+            BufferLookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
             _ if self.part_in_media_cache(request.lba, request.end()).is_some() => {
                 self.break_off(now);
                 if self.in_media_cache(&request).is_some() {
@@ -187,10 +187,10 @@ impl Drive {
                     self.read_into(now, slot, &request, first, |_| None);
                 }
             }
-            Lookup::Extends(segment) if self.streams_into(now, segment, &request) => {
+            BufferLookup::Extends(segment) if self.streams_into(now, segment, &request) => {
                 self.read_hit(now, slot, &request, segment);
             }
-            Lookup::Extends(segment) if !self.buffer.is_dirty(segment) && self.buffer.widen(segment, filling) => {
+            BufferLookup::Extends(segment) if !self.buffer.is_dirty(segment) && self.buffer.widen(segment, filling) => {
                 let (_, end) = self.buffer.span(segment);
                 self.break_off(now);
                 self.buffer.touch(segment);
@@ -243,7 +243,8 @@ impl Drive {
         }
         let access = self.medium.access(now, self.medium.arm(), request, first, data);
         let (buffer, fresh) = (&self.buffer, self.writes_to_media_cache());
-        self.medium.start(access, purpose, |from, to| fresh || matches!(buffer.look_up(from, to), Lookup::Hit(_)));
+        self.medium
+            .start(access, purpose, |from, to| fresh || matches!(buffer.look_up(from, to), BufferLookup::Hit(_)));
     }
 
     fn start_destage(&mut self, now: Instant, segment: usize) {

@@ -6,8 +6,8 @@ use alloc::collections::VecDeque;
 use super::cache::Buffer;
 use super::mechanics::Reach;
 use super::medium::Medium;
-use super::piece::Dirty;
-use super::profile::Cache;
+use super::piece::DirtySegment;
+use super::profile::CacheSpec;
 use super::target::Target;
 use crate::queue::{Choice, Costs, Discipline, Queue};
 use crate::time::{Instant, Span};
@@ -22,7 +22,7 @@ pub(super) struct Destage {
 }
 
 impl Destage {
-    fn of(segment: usize, dirty: &Dirty, buffer: &Buffer, medium: &Medium) -> Destage {
+    fn of(segment: usize, dirty: &DirtySegment, buffer: &Buffer, medium: &Medium) -> Destage {
         let (start, end) = buffer.span(segment);
         let track = medium.track(start);
         let target = medium.target(0, &track, (end - start) as u32, true);
@@ -77,7 +77,7 @@ pub(super) struct WriteBack {
 
 impl WriteBack {
     /// Of a buffer with these rules, and a drive of `commands` at once; dirty segments go by `discipline`.
-    pub(super) fn new(cache: &Cache, discipline: Discipline, commands: usize) -> WriteBack {
+    pub(super) fn new(cache: &CacheSpec, discipline: Discipline, commands: usize) -> WriteBack {
         WriteBack {
             age: cache.destage_age,
             idle: cache.destage_idle,

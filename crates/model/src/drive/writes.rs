@@ -4,7 +4,7 @@
 use super::Drive;
 use super::command::{Command, Stage};
 use super::medium::{Activity, Purpose};
-use super::piece::{Piece, Room};
+use super::piece::{CachedWrite, WriteAdmission};
 use crate::block::{LandingKind, Op, Request, SECTOR};
 use crate::record::Part;
 use crate::time::Instant;
@@ -138,7 +138,7 @@ impl Drive {
     fn store_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
         let passed = self.destaged(now, part.lba);
         let room = self.buffer.room(part.lba, part.end(), self.write_back.last_fence(), passed);
-        if room == Room::Wait {
+        if room == WriteAdmission::Wait {
             return false;
         }
         self.buffer_loses(now, part);
@@ -147,10 +147,10 @@ impl Drive {
         // The part before may still be on the link.
         let begin = now.max(self.electronics[slot].ledger.mark()) + self.electronics[slot].service();
         let (from, arrived) = self.link.receives(begin, bytes);
-        let piece = Piece { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
+        let piece = CachedWrite { lba: part.lba, sectors: part.sectors, stamp: part.stamp, arrived };
         match room {
-            Room::Join(segment) => self.buffer.write(segment, piece, now),
-            Room::Within(segment) => self.overwrite(now, segment, piece),
+            WriteAdmission::Join(segment) => self.buffer.write(segment, piece, now),
+            WriteAdmission::Within(segment) => self.overwrite(now, segment, piece),
             _ => match self.take_segment(now, part.lba) {
                 Some(segment) => self.buffer.write(segment, piece, now),
                 None => return false,
@@ -163,7 +163,7 @@ impl Drive {
         true
     }
 
-    fn overwrite(&mut self, now: Instant, segment: usize, piece: Piece) {
+    fn overwrite(&mut self, now: Instant, segment: usize, piece: CachedWrite) {
         let landings = &mut self.landings;
         self.buffer.overwrite(segment, piece, |old| landings.tell([&old], now, LandingKind::Discarded));
     }

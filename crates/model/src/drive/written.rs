@@ -7,7 +7,7 @@
 //! while its first part is on its way to the medium its end may go on growing, and what has left it makes room.
 
 use super::cache::Buffer;
-use super::piece::{Dirty, Piece, Room};
+use super::piece::{CachedWrite, DirtySegment, WriteAdmission};
 use crate::time::Instant;
 
 impl Buffer {
@@ -31,7 +31,7 @@ impl Buffer {
 
     /// What a write of `lba..end` meets that meets [the same](Buffer::meets_the_same) all along; segments below `fence` take
     /// no more (a flush waits for them). Of the segment on its way to the medium all before `passed` is there.
-    pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> Room {
+    pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> WriteAdmission {
         let mut join = None;
         for segment in self.dirty_about(lba, end) {
             let (start, stop) = self.span(segment);
@@ -40,7 +40,7 @@ impl Buffer {
             };
             let (from, to) = self.open(segment);
             if from <= lba && lba < to {
-                return Room::Within(segment);
+                return WriteAdmission::Within(segment);
             }
             let (serial, first) = match (dirty.leaving, dirty.tail) {
                 (None, _) => (dirty.serial, start),
@@ -53,10 +53,10 @@ impl Buffer {
             }
         }
         match join {
-            _ if !self.has_memory_for(end - lba) => Room::Wait,
-            Some(segment) => Room::Join(segment),
-            None if self.unwritten_segments().is_full() => Room::Wait,
-            None => Room::New,
+            _ if !self.has_memory_for(end - lba) => WriteAdmission::Wait,
+            Some(segment) => WriteAdmission::Join(segment),
+            None if self.unwritten_segments().is_full() => WriteAdmission::Wait,
+            None => WriteAdmission::New,
         }
     }
 
@@ -74,7 +74,7 @@ impl Buffer {
     }
 
     /// A written piece joins a segment that is dirty or becomes so.
-    pub fn write(&mut self, segment: usize, piece: Piece, now: Instant) {
+    pub fn write(&mut self, segment: usize, piece: CachedWrite, now: Instant) {
         self.touch(segment);
         let (start, stop) = self.span(segment);
         let goes_on = self.continues(segment, piece.lba);
@@ -112,14 +112,14 @@ impl Buffer {
     }
 
     /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
-    pub fn overwrite(&mut self, segment: usize, piece: Piece, superseded: impl FnMut(Piece)) {
+    pub fn overwrite(&mut self, segment: usize, piece: CachedWrite, superseded: impl FnMut(CachedWrite)) {
         self.touch(segment);
         self.unwritten_segments_mut().replace(segment, piece, superseded);
     }
 
     /// The dirty segment, if it is one.
     #[inline]
-    pub fn dirty(&self, segment: usize) -> Option<&Dirty> {
+    pub fn dirty(&self, segment: usize) -> Option<&DirtySegment> {
         self.unwritten_segments().get(segment)
     }
 
@@ -169,7 +169,7 @@ impl Buffer {
     }
 
     /// All dirty segments, the first to become dirty first.
-    pub fn dirty_segments(&self) -> impl Iterator<Item = &Dirty> {
+    pub fn dirty_segments(&self) -> impl Iterator<Item = &DirtySegment> {
         self.unwritten_segments().all().map(|(_, dirty)| dirty)
     }
 
@@ -180,12 +180,12 @@ impl Buffer {
     }
 
     /// The dirty segments that may be destaged, the first to become dirty first.
-    pub fn destageable(&self) -> impl Iterator<Item = (usize, &Dirty)> {
+    pub fn destageable(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().all().filter(|(_, dirty)| !dirty.is_leaving())
     }
 
     /// The dirty segments from the number `serial` on, the first to become dirty first.
-    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &Dirty)> {
+    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().from(serial)
     }
 

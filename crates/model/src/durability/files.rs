@@ -27,18 +27,18 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::files::call::{Call, File, Handle};
-use crate::files::note::{Issued, Note};
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::note::{FileNote, IssuedWrite};
 use crate::files::scene::SceneSpec;
-use crate::files::system::Family;
-use crate::files::volume::{Data, Extent, Ledger, Role, Since};
+use crate::files::system::SystemFamily;
+use crate::files::volume::{DataSectors, FileLedger, IssueMoment, SectorRole, WrittenExtent};
 use crate::time::Instant;
 
-use self::losses::{Kind, Left, Losses};
-pub use self::seen::Overlay;
-use self::seen::{Mounts, Seen};
-use self::told::{Effect, Operation, Thread, Told};
-use super::runs::Runs;
+use self::losses::{FileCutCounts, FileLossCounts, FileLossKind};
+pub use self::seen::CutOverlay;
+use self::seen::{CutMedium, Mounts};
+use self::told::{Effect, FileKnowledge, OperationEffects, ProgramThread};
+use super::runs::SectorRuns;
 
 /// The most writes and changes of a run that are kept: about 80 bytes each.
 const MOST: usize = 4_000_000;
@@ -47,37 +47,37 @@ const MOST: usize = 4_000_000;
 const CLIENTS: usize = 4096;
 
 /// The judge of files.
-pub struct Files {
-    family: Family,
+pub struct FileJudge {
+    family: SystemFamily,
     volumes: Vec<String>,
     programs: Vec<String>,
-    ledgers: Vec<Ledger>,
-    told: BTreeMap<File, Told>,
+    ledgers: Vec<FileLedger>,
+    told: BTreeMap<File, FileKnowledge>,
     /// Files with parts that are not known to be on the medium.
     open: BTreeSet<File>,
-    threads: Vec<Thread>,
+    threads: Vec<ProgramThread>,
     /// Operations that ended and are not known to be on the medium as a whole.
-    operations: Vec<Operation>,
+    operations: Vec<OperationEffects>,
     /// What operations under way rely on that other threads wrote.
     relied: BTreeMap<(u16, u32), Vec<Effect>>,
     /// By tag: writes issued, and not yet accepted by the device.
-    issued: BTreeMap<u32, Issued>,
+    issued: BTreeMap<u32, IssuedWrite>,
     /// The latest stamp of a write.
     stamp: u64,
     /// Counts acknowledgements.
     number: u64,
     kept: usize,
-    losses: Losses,
+    losses: FileLossCounts,
 }
 
-impl Files {
+impl FileJudge {
     /// A judge of a scene.
-    pub fn new(spec: &SceneSpec) -> Files {
-        Files {
+    pub fn new(spec: &SceneSpec) -> FileJudge {
+        FileJudge {
             family: spec.system.family,
             volumes: spec.volume_names.clone(),
             programs: spec.programs.iter().map(|program| program.name.clone()).collect(),
-            ledgers: spec.volumes.iter().map(|_| Ledger::default()).collect(),
+            ledgers: spec.volumes.iter().map(|_| FileLedger::default()).collect(),
             told: BTreeMap::new(),
             open: BTreeSet::new(),
             threads: Vec::new(),
@@ -87,12 +87,12 @@ impl Files {
             stamp: 0,
             number: 0,
             kept: 0,
-            losses: Losses::default(),
+            losses: FileLossCounts::default(),
         }
     }
 
     /// The losses; an error if the run changed more than is kept.
-    pub fn finish(self) -> Result<Losses, String> {
+    pub fn finish(self) -> Result<FileLossCounts, String> {
         match self.kept > MOST {
             true => Err(format!(
                 "the scene makes more than {MOST} writes and changes to files, and what cuts leave of so many is not kept: \
@@ -103,35 +103,35 @@ impl Files {
     }
 
     /// Handles a note of the scene.
-    pub fn note(&mut self, note: Note) {
+    pub fn note(&mut self, note: FileNote) {
         if self.kept > MOST {
             return;
         }
         match note {
-            Note::There(file, there) => {
+            FileNote::There(file, there) => {
                 let told = self.told.entry(file).or_default();
                 (told.there, told.kept, told.found, told.length) = (true, true, true, there.bytes);
                 told.directory = there.directory().map(|directory| directory.0);
                 self.ledgers[usize::from(file.volume)].was_there(file.id, there);
             }
-            Note::Called(thread, call) => self.called(thread, call),
-            Note::Returned(thread, made, done) => self.returned(thread, made, done),
-            Note::Began(thread, program, number) => self.thread(thread).began = Some((program, number)),
-            Note::Relies(program, number, file, from, bytes) => {
+            FileNote::Called(thread, call) => self.called(thread, call),
+            FileNote::Returned(thread, made, done) => self.returned(thread, made, done),
+            FileNote::Began(thread, program, number) => self.thread(thread).began = Some((program, number)),
+            FileNote::Relies(program, number, file, from, bytes) => {
                 let extent = self.written_last(file, from, from + bytes);
                 let effect = Effect { file, extent: Some(extent), promised: true };
                 self.relied.entry((program, number)).or_default().push(effect);
             }
-            Note::Ended(thread, program, number) => self.ended(thread, program, number),
-            Note::Changed(volume, changes) => {
+            FileNote::Ended(thread, program, number) => self.ended(thread, program, number),
+            FileNote::Changed(volume, changes) => {
                 self.kept += changes.len();
                 self.ledgers[usize::from(volume)].changed(&changes);
             }
-            Note::Issued(issued) => {
+            FileNote::Issued(issued) => {
                 self.kept += 1;
                 self.issued.insert(issued.tag, issued);
             }
-            Note::Over => {}
+            FileNote::Over => {}
         }
     }
 
@@ -144,22 +144,22 @@ impl Files {
         }
     }
 
-    fn thread(&mut self, thread: u16) -> &mut Thread {
+    fn thread(&mut self, thread: u16) -> &mut ProgramThread {
         let thread = usize::from(thread);
         if thread >= self.threads.len() {
-            self.threads.resize(thread + 1, Thread::default());
+            self.threads.resize(thread + 1, ProgramThread::default());
         }
         &mut self.threads[thread]
     }
 
-    fn touch(&mut self, file: File) -> &mut Told {
+    fn touch(&mut self, file: File) -> &mut FileKnowledge {
         self.open.insert(file);
         self.told.entry(file).or_default()
     }
 
     fn called(&mut self, thread: u16, call: Call) {
         let change = call.volume().map_or(0, |volume| self.ledgers[usize::from(volume)].latest());
-        let since = Since { stamp: self.stamp + 1, change: change + 1 };
+        let since = IssueMoment { stamp: self.stamp + 1, change: change + 1 };
         let number = self.number;
         self.thread(thread).calling = Some((call, since, number));
         match call {
@@ -175,7 +175,7 @@ impl Files {
             }
             Call::Shift { file, .. } => self.touch(file).shifted(),
             Call::Write { file, from, bytes, .. } => {
-                self.thread(thread).wrote(file, Extent { from, to: from + bytes, since });
+                self.thread(thread).wrote(file, WrittenExtent { from, to: from + bytes, since });
             }
             _ => {}
         }
@@ -199,8 +199,8 @@ impl Files {
             }
             Call::Write { file, from, bytes, handle } => {
                 // Windows 98 only waits for the drive: the grown part is found after its tables are written.
-                let promised = handle == Handle::WriteThrough && self.family != Family::Windows98;
-                self.touch(file).wrote(number, Extent { from, to: from + bytes, since }, promised);
+                let promised = handle == OpenMode::WriteThrough && self.family != SystemFamily::Windows98;
+                self.touch(file).wrote(number, WrittenExtent { from, to: from + bytes, since }, promised);
             }
             Call::Sync(file, _) => self.touch(file).promise(before),
             Call::SyncVolume(volume) => {
@@ -216,14 +216,14 @@ impl Files {
     }
 
     /// These bytes, as new as the last ended operation wrote them: an operation that relies on them ends after it.
-    fn written_last(&self, file: File, from: u64, to: u64) -> Extent {
+    fn written_last(&self, file: File, from: u64, to: u64) -> WrittenExtent {
         let covers = |effect: &Effect| {
             let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
             Some(extent.since)
         };
-        let of = |operation: &Operation| operation.effects.iter().find_map(covers);
+        let of = |operation: &OperationEffects| operation.effects.iter().find_map(covers);
         let since = self.operations.iter().rev().take(CLIENTS).find_map(of);
-        Extent { from, to, since: since.unwrap_or_default() }
+        WrittenExtent { from, to, since: since.unwrap_or_default() }
     }
 
     fn ended(&mut self, thread: u16, program: u16, number: u32) {
@@ -237,7 +237,7 @@ impl Files {
         }
         effects.extend(self.relied.remove(&(program, number)).unwrap_or_default());
         if !effects.is_empty() {
-            self.operations.push(Operation { program, number, effects });
+            self.operations.push(OperationEffects { program, number, effects });
         }
     }
 
@@ -252,11 +252,11 @@ impl Files {
     }
 
     /// What a cut at `at` leaves, if the watched device holds `image`.
-    pub fn judge(&mut self, at: Instant, image: &Runs<u64>, overlay: &Overlay) {
+    pub fn judge(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
         self.settle(image);
-        let seen = Seen { image, overlay };
+        let seen = CutMedium { image, overlay };
         let mounts = Mounts::new(&self.ledgers, seen);
-        let mut left = Left::new(at);
+        let mut left = FileCutCounts::new(at);
         for &file in &self.open {
             self.judge_file(&mounts, file, &mut left);
         }
@@ -264,22 +264,22 @@ impl Files {
         for operation in &self.operations {
             let weight = self.weigh(&mounts, &operation.effects);
             let name = || self.operation(operation.program, operation.number);
-            left.count(weight.promised, Kind::OperationPromised, name);
-            left.count(!weight.promised && weight.acknowledged, Kind::OperationUnpromised, name);
-            left.count(weight.in_part(), Kind::OperationInPart, name);
+            left.count(weight.promised, FileLossKind::OperationPromised, name);
+            left.count(!weight.promised && weight.acknowledged, FileLossKind::OperationUnpromised, name);
+            left.count(weight.in_part(), FileLossKind::OperationInPart, name);
         }
         for thread in self.threads.iter().filter(|thread| thread.began.is_some()) {
             let weight = self.weigh(&mounts, &thread.effects);
             let name = || thread.began.map_or(String::new(), |(program, number)| self.operation(program, number));
-            left.count(weight.in_part(), Kind::OperationInPart, name);
+            left.count(weight.in_part(), FileLossKind::OperationInPart, name);
         }
         self.losses.add(left);
     }
 
     /// Removes what is on the medium and stays there.
-    fn settle(&mut self, image: &Runs<u64>) {
-        let overlay = Overlay::default();
-        let seen = Seen { image, overlay: &overlay };
+    fn settle(&mut self, image: &SectorRuns<u64>) {
+        let overlay = CutOverlay::default();
+        let seen = CutMedium { image, overlay: &overlay };
         self.ledgers.iter_mut().for_each(|ledger| ledger.settle(seen));
         let mounts = Mounts::new(&self.ledgers, seen);
         let (told, mut closed) = (&mut self.told, Vec::new());
@@ -306,39 +306,39 @@ impl Files {
         self.open.retain(|file| closed.binary_search(file).is_err());
     }
 
-    fn judge_file(&self, mounts: &Mounts<'_>, file: File, left: &mut Left) {
+    fn judge_file(&self, mounts: &Mounts<'_>, file: File, left: &mut FileCutCounts) {
         let told = &self.told[&file];
         let lists = mounts.lists(file);
-        let sum = |extents: &mut dyn Iterator<Item = &Extent>| {
-            extents.fold(Data::default(), |mut sum, extent| {
+        let sum = |extents: &mut dyn Iterator<Item = &WrittenExtent>| {
+            extents.fold(DataSectors::default(), |mut sum, extent| {
                 sum.add(mounts.data(file, extent));
                 sum
             })
         };
         let promised = sum(&mut told.promised.iter());
         let pending = sum(&mut told.pending.iter().map(|it| &it.1));
-        let is_lost = |data: &Data| data.stale + data.missing > 0;
+        let is_lost = |data: &DataSectors| data.stale + data.missing > 0;
         let breaks = match lists {
             true => is_lost(&promised),
             false => told.kept,
         };
         let lacks = if lists { is_lost(&pending) } else { told.created && !told.kept };
         let name = || self.file(file, told);
-        left.count(breaks, Kind::FilePromised, name);
-        left.count(!breaks && lacks, Kind::FileUnpromised, name);
+        left.count(breaks, FileLossKind::FilePromised, name);
+        left.count(!breaks && lacks, FileLossKind::FileUnpromised, name);
         let whole = lists && promised.fresh + pending.fresh == promised.sectors() + pending.sectors();
         let nowhere = told.renamed && told.found && !lists;
-        left.count(nowhere || !whole && self.is_replaced(mounts, told), Kind::FileNeither, name);
-        left.count(lists && promised.stale + pending.stale > 0, Kind::FileStale, name);
-        left.count(promised.torn + pending.torn > 0, Kind::FileUnreadable, name);
+        left.count(nowhere || !whole && self.is_replaced(mounts, told), FileLossKind::FileNeither, name);
+        left.count(lists && promised.stale + pending.stale > 0, FileLossKind::FileStale, name);
+        left.count(promised.torn + pending.torn > 0, FileLossKind::FileUnreadable, name);
     }
 
     /// True if a file that is not whole replaced another, and what it had replaced is not whole either.
-    fn is_replaced(&self, mounts: &Mounts<'_>, told: &Told) -> bool {
+    fn is_replaced(&self, mounts: &Mounts<'_>, told: &FileKnowledge) -> bool {
         let mut before = told.replaces;
         while let Some(file) = before {
             let Some(old) = self.told.get(&file).filter(|old| old.deleting) else { return false };
-            let whole = Extent { from: 0, to: old.length, since: Since::default() };
+            let whole = WrittenExtent { from: 0, to: old.length, since: IssueMoment::default() };
             if mounts.lists(file) && mounts.has(file, &whole) {
                 return false;
             }
@@ -348,10 +348,10 @@ impl Files {
     }
 
     /// Judges unreadable sectors of other files, and of metadata.
-    fn judge_torn(&self, image: &Runs<u64>, overlay: &Overlay, left: &mut Left) {
+    fn judge_torn(&self, image: &SectorRuns<u64>, overlay: &CutOverlay, left: &mut FileCutCounts) {
         let mut roles = BTreeSet::new();
         let mut note = |stamp: u64| {
-            let role = |(volume, ledger): (usize, &Ledger)| Some((volume, ledger.role(stamp)?));
+            let role = |(volume, ledger): (usize, &FileLedger)| Some((volume, ledger.role(stamp)?));
             roles.extend(self.ledgers.iter().enumerate().find_map(role));
         };
         for &(run, stamp) in &overlay.torn {
@@ -360,33 +360,33 @@ impl Files {
         }
         for (volume, role) in roles {
             match role {
-                Role::Data { file, .. } => {
+                SectorRole::Data { file, .. } => {
                     let file = File { volume: volume as u8, id: file };
                     let told = self.told.get(&file).cloned().unwrap_or_default();
                     if !self.open.contains(&file) && !told.deleting {
-                        left.count(true, Kind::FileUnreadable, || self.file(file, &told));
+                        left.count(true, FileLossKind::FileUnreadable, || self.file(file, &told));
                     }
                 }
-                role => left.count(true, Kind::Metadata, || format!("{}: {role:?}", self.volumes[volume])),
+                role => left.count(true, FileLossKind::Metadata, || format!("{}: {role:?}", self.volumes[volume])),
             }
         }
         let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.held(run).map(|it| it.1)).collect();
         let role = |stamp: u64| {
-            let of = |(volume, ledger): (usize, &Ledger)| Some((volume as u8, ledger.role(stamp)?));
+            let of = |(volume, ledger): (usize, &FileLedger)| Some((volume as u8, ledger.role(stamp)?));
             self.ledgers.iter().enumerate().find_map(of)
         };
         let files: BTreeSet<File> = lost
             .into_iter()
             .filter_map(role)
             .filter_map(|(volume, role)| match role {
-                Role::Data { file, .. } => Some(File { volume, id: file }),
+                SectorRole::Data { file, .. } => Some(File { volume, id: file }),
                 _ => None,
             })
             .collect();
         for file in files.into_iter().filter(|file| !self.open.contains(file)) {
             if let Some(told) = self.told.get(&file).filter(|told| !told.deleting) {
-                left.count(told.kept, Kind::FilePromised, || self.file(file, told));
-                left.count(!told.kept, Kind::FileUnpromised, || self.file(file, told));
+                left.count(told.kept, FileLossKind::FilePromised, || self.file(file, told));
+                left.count(!told.kept, FileLossKind::FileUnpromised, || self.file(file, told));
             }
         }
     }
@@ -412,7 +412,7 @@ impl Files {
     }
 
     /// A file, as a path.
-    fn file(&self, file: File, told: &Told) -> String {
+    fn file(&self, file: File, told: &FileKnowledge) -> String {
         let by = told.by.map_or(String::new(), |(program, number)| format!(" ({})", self.operation(program, number)));
         let directory = told.directory.map_or(String::new(), |directory| format!("directory-{directory}/"));
         format!("{}/{directory}file-{}{by}", self.volumes[usize::from(file.volume)], file.id.0)
@@ -427,7 +427,7 @@ impl Files {
 /// What is left of an operation.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
-    data: Data,
+    data: DataSectors,
     /// Something promised is lost; something acknowledged is lost.
     promised: bool,
     acknowledged: bool,

@@ -7,20 +7,20 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::block::{self, CutSector, Landing, LandingKind, Role};
+use crate::block::{self, CutSector, Landing, LandingKind, MemberRole};
 use crate::time::Instant;
 
-use super::runs::Run;
-use super::terms::Terms;
+use super::runs::SectorRun;
+use super::terms::DriveTerms;
 
 /// Sectors written with one stamp, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct StampedRun {
     pub member: u32,
     /// What they are above an array.
-    pub role: Role,
+    pub role: MemberRole,
     /// The sectors, as a program sees them.
-    pub run: Run,
+    pub run: SectorRun,
     pub stamp: u64,
     /// Its number in the array.
     pub number: u64,
@@ -108,7 +108,7 @@ impl Heads {
 
     /// The sectors of runs under way that have passed the heads at `at`, in whole physical sectors; then those that a
     /// cut would tear.
-    pub fn at(&mut self, at: Instant, terms: Terms) -> (Vec<Part>, Vec<Part>) {
+    pub fn at(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
         let (mut done, mut under) = (Vec::new(), Vec::new());
         for head in &mut self.heads {
             while head.edge().is_some_and(|edge| edge <= at) {
@@ -128,7 +128,7 @@ impl Heads {
 
 /// The parts of a track run that have passed the head at `at`, in whole physical sectors; and those of the physical
 /// sector under it, which would be cut short.
-fn passed(run: &[Landing], at: Instant, terms: Terms, done: &mut Vec<Part>, under: &mut Vec<Part>) {
+fn passed(run: &[Landing], at: Instant, terms: DriveTerms, done: &mut Vec<StampedRun>, under: &mut Vec<StampedRun>) {
     // Marked as unreadable, whatever the profile says, to tell it apart.
     block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
         LandingKind::Landed => done.push(part(&left)),
@@ -138,7 +138,7 @@ fn passed(run: &[Landing], at: Instant, terms: Terms, done: &mut Vec<Part>, unde
 }
 
 /// The sectors of a landing.
-pub fn part(landing: &Landing) -> Part {
+pub fn part(landing: &Landing) -> StampedRun {
     let Landing { member, role, stamp, number, .. } = *landing;
-    Part { member, role, run: (landing.lba, landing.end()), stamp, number }
+    StampedRun { member, role, run: (landing.lba, landing.end()), stamp, number }
 }

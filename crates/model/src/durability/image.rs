@@ -3,44 +3,44 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::history::{History, Left, Part};
+use crate::history::{CutRemains, DataPart, History};
 use crate::time::Instant;
 
 use super::Tally;
-use super::files::Overlay;
-use super::judge::Judge;
-use super::loss::Cut;
-use super::runs::{Run, Runs, all_without};
-use super::terms::Terms;
-use super::view::Plan;
-use super::writes::{Write, Writes};
+use super::files::CutOverlay;
+use super::judge::CutJudge;
+use super::loss::CutLoss;
+use super::runs::{SectorRun, SectorRuns, all_without};
+use super::terms::DriveTerms;
+use super::view::CutArray;
+use super::writes::{SessionWrite, SessionWrites};
 
 /// A medium. Where no write is named, it holds its initial content. Media with the same content have the same hash.
 #[derive(Clone, Debug, Default, Hash)]
-pub struct Image {
-    held: Runs<u64>,
+pub struct MediumImage {
+    held: SectorRuns<u64>,
     /// Unreadable sectors.
-    torn: Vec<Run>,
+    torn: Vec<SectorRun>,
 }
 
 /// A write, or parts of one, that is not on a medium.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost {
-    pub write: Write,
+pub struct LostWrite {
+    pub write: SessionWrite,
     /// Its sectors that hold something older.
-    pub parts: Vec<Run>,
+    pub parts: Vec<SectorRun>,
 }
 
 /// What cuts at these instants leave of a history, each reported to `left`, in order, with what is lost of what was
 /// promised. The history ends at `end`.
 pub fn after_cuts(
     history: &History,
-    (terms, plan): (Terms, Plan),
+    (terms, plan): (DriveTerms, CutArray),
     cuts: Vec<Instant>,
     end: Instant,
-    left: impl FnMut(Instant, Image),
-) -> Vec<Cut> {
-    let mut judge = Judge::new(terms, plan, cuts, None, Leaving(left)).leaving();
+    left: impl FnMut(Instant, MediumImage),
+) -> Vec<CutLoss> {
+    let mut judge = CutJudge::new(terms, plan, cuts, None, Leaving(left)).leaving();
     history.tell(&mut judge);
     judge.finish(end).cuts
 }
@@ -48,27 +48,31 @@ pub fn after_cuts(
 /// Tells what each cut leaves as an image.
 struct Leaving<F>(F);
 
-impl<F: FnMut(Instant, Image)> Tally for Leaving<F> {
-    fn left(&mut self, at: Instant, surface: &Runs<u64>, overlay: &Overlay) {
-        (self.0)(at, Image::of(surface, overlay));
+impl<F: FnMut(Instant, MediumImage)> Tally for Leaving<F> {
+    fn left(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
+        (self.0)(at, MediumImage::of(surface, overlay));
     }
 }
 
-impl Image {
+impl MediumImage {
     /// The result of a judge of cuts as an image.
-    pub fn of(surface: &Runs<u64>, overlay: &Overlay) -> Image {
+    pub fn of(surface: &SectorRuns<u64>, overlay: &CutOverlay) -> MediumImage {
         let mut held = surface.clone();
         for &(run, stamp) in &overlay.besides {
             held.join(run, stamp);
         }
         let torn = overlay.torn.iter().map(|it| it.0).chain(overlay.gone.iter().copied()).collect();
-        Image { held, torn }
+        MediumImage { held, torn }
     }
 
     /// All writes accepted by `at`, except what is `lost` of them.
-    pub fn without<'a>(writes: &Writes, at: Instant, lost: impl IntoIterator<Item = &'a Lost>) -> Image {
-        let lost: BTreeMap<u64, &[Run]> = lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
-        let mut held = Runs::default();
+    pub fn without<'a>(
+        writes: &SessionWrites,
+        at: Instant,
+        lost: impl IntoIterator<Item = &'a LostWrite>,
+    ) -> MediumImage {
+        let lost: BTreeMap<u64, &[SectorRun]> = lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
+        let mut held = SectorRuns::default();
         for write in writes.taken(at) {
             match lost.get(&write.stamp) {
                 None => held.join(write.run, write.stamp),
@@ -77,11 +81,11 @@ impl Image {
                 }
             }
         }
-        Image { held, torn: Vec::new() }
+        MediumImage { held, torn: Vec::new() }
     }
 
     /// The writes accepted by `at` that are not on it, neither themselves nor a later one.
-    pub fn lost(&self, writes: &Writes, at: Instant) -> Vec<Lost> {
+    pub fn lost(&self, writes: &SessionWrites, at: Instant) -> Vec<LostWrite> {
         let mut lost = Vec::new();
         for write in writes.taken(at) {
             let mut parts = Vec::new();
@@ -91,29 +95,29 @@ impl Image {
                 }
             });
             if !parts.is_empty() {
-                lost.push(Lost { write: *write, parts });
+                lost.push(LostWrite { write: *write, parts });
             }
         }
         lost
     }
 
     /// In plain data.
-    pub fn left(&self) -> Left {
-        Left { held: self.held.iter().collect(), unreadable: self.torn.clone() }
+    pub fn left(&self) -> CutRemains {
+        CutRemains { held: self.held.iter().collect(), unreadable: self.torn.clone() }
     }
 
     /// The same medium, in which unreadable sectors hold their earlier content.
-    pub fn readable(&self) -> Image {
-        Image { torn: Vec::new(), ..self.clone() }
+    pub fn readable(&self) -> MediumImage {
+        MediumImage { torn: Vec::new(), ..self.clone() }
     }
 
     /// The unreadable sectors.
-    pub fn torn(&self) -> &[Run] {
+    pub fn torn(&self) -> &[SectorRun] {
         &self.torn
     }
 
     /// What was written: first sectors and their content from there on, in order.
-    pub fn pieces<'a>(&self, history: &'a History, writes: &Writes) -> Vec<(u64, Part<'a>)> {
+    pub fn pieces<'a>(&self, history: &'a History, writes: &SessionWrites) -> Vec<(u64, DataPart<'a>)> {
         let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
         named.map(|(run, write)| (run.0, history.part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
     }

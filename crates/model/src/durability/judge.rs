@@ -10,21 +10,21 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
-use crate::files::note::{Note, Notes};
+use crate::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
+use crate::files::note::{FileNote, FileNotes};
 use crate::time::{Instant, Span};
 use crate::witness::Witness;
 
 use super::Tally;
-use super::files::Files;
-use super::files::losses::Losses;
-use super::heads::{self, Heads, Part};
-use super::loss::Cut;
+use super::files::FileJudge;
+use super::files::losses::FileLossCounts;
+use super::heads::{self, Heads, StampedRun};
+use super::loss::CutLoss;
 use super::rebuilds::Rebuilds;
-use super::risk::Level;
-use super::runs::{Runs, overlap};
-use super::terms::Terms;
-use super::view::{Plan, View};
+use super::risk::RiskLevel;
+use super::runs::{SectorRuns, overlap};
+use super::terms::DriveTerms;
+use super::view::{ArrayView, CutArray};
 
 /// Longer than any access of a drive: after this time without a landing none is under way. The longest command carries
 /// 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
@@ -34,14 +34,14 @@ const LONGEST_ACCESS: Span = Span::from_secs(10);
 #[derive(Clone, Debug)]
 enum Doing {
     /// A note of a scene.
-    Told(Note),
+    Told(FileNote),
     Submit(Request),
     /// A write or flush ended; true: without an error.
     End(Request, bool),
     /// These sectors of a write were superseded in a buffer.
-    Supersede(Part),
+    Supersede(StampedRun),
     /// A cut of the run itself, or the loss of a drive, left them unreadable.
-    Tear(Part),
+    Tear(StampedRun),
     /// The drives' write cache was switched.
     Caches(bool),
     /// A drive of an array was lost or replaced.
@@ -53,8 +53,8 @@ enum Doing {
 }
 
 /// The observer of a run, and the judge of its cuts.
-pub struct Judge<T> {
-    terms: Terms,
+pub struct CutJudge<T> {
+    terms: DriveTerms,
     /// Rising; those before `next` are judged.
     cuts: Vec<Instant>,
     next: usize,
@@ -65,33 +65,33 @@ pub struct Judge<T> {
     queued_writes: usize,
     heads: Heads,
     /// The drives that are lost, and those that may be.
-    plan: Plan,
+    plan: CutArray,
     /// By set of lost drives.
-    views: BTreeMap<u64, View>,
+    views: BTreeMap<u64, ArrayView>,
     /// Only if a drive is to be rebuilt.
     rebuilds: Option<Rebuilds>,
     /// Writes are acknowledged before they are durable.
     caching: bool,
     /// What a cut of the run itself left unreadable.
-    torn: Vec<Part>,
+    torn: Vec<StampedRun>,
     longest_at_risk: Span,
     /// Told of ages, of data at risk and of what cuts leave.
     tally: T,
     /// Where data at risk end to matter.
     horizon: Instant,
     latest: Instant,
-    found: Vec<Cut>,
+    found: Vec<CutLoss>,
     acknowledged: u64,
     flushes: u64,
     /// For a scene.
-    files: Option<Files>,
-    notes: Notes,
+    files: Option<FileJudge>,
+    notes: FileNotes,
 }
 
 /// The results of a judge.
-pub struct Judgement<T> {
+pub struct CutJudgement<T> {
     /// Every cut, in order.
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<CutLoss>,
     /// Who was told of ages and of data at risk.
     pub tally: T,
     /// Writes acknowledged in the run.
@@ -101,14 +101,20 @@ pub struct Judgement<T> {
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk: Span,
     /// The losses of files; an error if there were too many changes.
-    pub files: Option<Result<Losses, String>>,
+    pub files: Option<Result<FileLossCounts, String>>,
 }
 
-impl<T: Tally> Judge<T> {
+impl<T: Tally> CutJudge<T> {
     /// A judge of cuts at these instants, and of one `pause` after the job's end; `plan` is that of the drives.
-    pub fn new(terms: Terms, plan: Plan, mut cuts: Vec<Instant>, pause: Option<Span>, tally: T) -> Judge<T> {
+    pub fn new(
+        terms: DriveTerms,
+        plan: CutArray,
+        mut cuts: Vec<Instant>,
+        pause: Option<Span>,
+        tally: T,
+    ) -> CutJudge<T> {
         cuts.sort_unstable();
-        Judge {
+        CutJudge {
             terms,
             cuts,
             next: 0,
@@ -116,7 +122,7 @@ impl<T: Tally> Judge<T> {
             queue: VecDeque::new(),
             queued_writes: 0,
             heads: Heads::new(plan.members(), plan.lost()),
-            views: plan.sets().into_iter().map(|lost| (lost, View::new(terms, &plan, lost))).collect(),
+            views: plan.sets().into_iter().map(|lost| (lost, ArrayView::new(terms, &plan, lost))).collect(),
             rebuilds: plan.rebuilds().then(Rebuilds::default),
             plan,
             caching: terms.volatile_at_first,
@@ -129,21 +135,21 @@ impl<T: Tally> Judge<T> {
             acknowledged: 0,
             flushes: 0,
             files: None,
-            notes: Notes::default(),
+            notes: FileNotes::default(),
         }
     }
 
     /// What a program would see now.
-    fn view(&mut self) -> &mut View {
+    fn view(&mut self) -> &mut ArrayView {
         self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost")
     }
 
-    fn level(&mut self) -> Level {
+    fn level(&mut self) -> RiskLevel {
         self.view().risk.level()
     }
 
     /// The run is over and the device has nothing relevant left to report.
-    pub fn finish(mut self, end: Instant) -> Judgement<T> {
+    pub fn finish(mut self, end: Instant) -> CutJudgement<T> {
         self.listen();
         self.end(end);
         self.heads.close();
@@ -151,18 +157,18 @@ impl<T: Tally> Judge<T> {
         let level = self.level();
         self.draw(self.horizon, level);
         let horizon = self.horizon;
-        Judgement {
+        CutJudgement {
             longest_at_risk: self.longest_at_risk.max(self.view().risk.longest_at_risk(horizon)),
             cuts: self.found,
             tally: self.tally,
             acknowledged: self.acknowledged,
             flushes: self.flushes,
-            files: self.files.map(Files::finish),
+            files: self.files.map(FileJudge::finish),
         }
     }
 
     /// The run is over and the power has been off since `off`, which is the only cut.
-    pub fn finish_off(mut self, off: Instant) -> Judgement<T> {
+    pub fn finish_off(mut self, off: Instant) -> CutJudgement<T> {
         self.cuts = vec![off];
         self.listen();
         self.queue.push_back((self.latest, Doing::Off));
@@ -214,7 +220,7 @@ impl<T: Tally> Judge<T> {
     }
 
     /// Tells of the data at risk until now.
-    fn draw(&mut self, until: Instant, before: Level) {
+    fn draw(&mut self, until: Instant, before: RiskLevel) {
         let level = self.level();
         self.tally.at_risk(until.min(self.horizon), before, level);
     }
@@ -227,7 +233,7 @@ impl<T: Tally> Judge<T> {
     }
 
     /// Lands what has passed the heads at `at`. Returns the parts under them, which a cut would tear.
-    fn pass(&mut self, at: Instant) -> Vec<Part> {
+    fn pass(&mut self, at: Instant) -> Vec<StampedRun> {
         let before = self.level();
         let (passed, over) = self.heads.at(at, self.terms);
         passed.iter().for_each(|part| self.land(at, part));
@@ -235,12 +241,13 @@ impl<T: Tally> Judge<T> {
         over
     }
 
-    fn land(&mut self, at: Instant, part: &Part) {
-        let over =
-            |torn: &Part| torn.member == part.member && torn.role == part.role && overlap(torn.run, part.run).is_some();
+    fn land(&mut self, at: Instant, part: &StampedRun) {
+        let over = |torn: &StampedRun| {
+            torn.member == part.member && torn.role == part.role && overlap(torn.run, part.run).is_some()
+        };
         self.torn.retain(|torn| !over(torn));
         let rebuilt = match (&self.rebuilds, part.role) {
-            (Some(rebuilds), Role::RebuiltCopy(_)) => rebuilds.parts(part),
+            (Some(rebuilds), MemberRole::RebuiltCopy(_)) => rebuilds.parts(part),
             _ => vec![*part],
         };
         for view in self.views.values_mut() {
@@ -249,7 +256,7 @@ impl<T: Tally> Judge<T> {
     }
 
     /// Handles the event or the cut at `at`, with these parts under the heads.
-    fn step(&mut self, at: Instant, under: &[Part]) {
+    fn step(&mut self, at: Instant, under: &[StampedRun]) {
         match self.queue.front() {
             Some((due, _)) if *due == at => {
                 if let Some((_, doing)) = self.queue.pop_front() {
@@ -294,8 +301,8 @@ impl<T: Tally> Judge<T> {
                     self.each(|view| view.risk.unsure());
                 }
             }
-            Doing::Off => self.files.iter_mut().for_each(Files::promise_all),
-            Doing::Turn => self.turn(at, Plan::go_on),
+            Doing::Off => self.files.iter_mut().for_each(FileJudge::promise_all),
+            Doing::Turn => self.turn(at, CutArray::go_on),
             Doing::Whole(member) => {
                 self.turn(at, |plan| plan.is_whole(member));
                 self.rebuilds.iter_mut().for_each(Rebuilds::end);
@@ -303,12 +310,12 @@ impl<T: Tally> Judge<T> {
         }
     }
 
-    fn each(&mut self, act: impl FnMut(&mut View)) {
+    fn each(&mut self, act: impl FnMut(&mut ArrayView)) {
         self.views.values_mut().for_each(act);
     }
 
     /// Changes the set of lost drives.
-    fn turn(&mut self, at: Instant, turn: impl FnOnce(&mut Plan)) {
+    fn turn(&mut self, at: Instant, turn: impl FnOnce(&mut CutArray)) {
         let before = self.level();
         self.longest_at_risk = self.longest_at_risk.max(self.view().risk.longest_at_risk(at));
         turn(&mut self.plan);
@@ -320,7 +327,7 @@ impl<T: Tally> Judge<T> {
         self.draw(at, before);
     }
 
-    fn judge(&mut self, at: Instant, under: &[Part]) {
+    fn judge(&mut self, at: Instant, under: &[StampedRun]) {
         let under = [under, &self.torn[..]].concat();
         let view = self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost");
         self.found.push(view.judge(at, &under, &mut self.tally));
@@ -336,22 +343,22 @@ impl<T: Tally> Judge<T> {
     }
 
     /// Tells the tally what each cut leaves on the medium, write by write.
-    pub fn leaving(mut self) -> Judge<T> {
-        self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
+    pub fn leaving(mut self) -> CutJudge<T> {
+        self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
     }
 
     /// Judges the files of a scene as well.
-    pub fn watching(mut self, files: Files, notes: Notes) -> Judge<T> {
+    pub fn watching(mut self, files: FileJudge, notes: FileNotes) -> CutJudge<T> {
         (self.files, self.notes) = (Some(files), notes);
-        self.views.values_mut().for_each(|view| view.surface = Some(Runs::default()));
+        self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
     }
 
     /// Reads the scene's new notes.
     fn listen(&mut self) {
         while let Some((at, note)) = self.notes.poll() {
-            if let (Note::Over, Some(pause)) = (&note, self.pause) {
+            if let (FileNote::Over, Some(pause)) = (&note, self.pause) {
                 self.pause = None;
                 self.cuts = vec![at + pause];
             }
@@ -364,7 +371,7 @@ impl<T: Tally> Judge<T> {
     fn taken(&mut self, landing: &Landing) {
         let (part, sector, whole) = ((landing.lba, landing.end()), landing.sector, landing.run);
         match (landing.role, &mut self.rebuilds) {
-            (Role::Every, rebuilds) => {
+            (MemberRole::Every, rebuilds) => {
                 if let Some(rebuilds) = rebuilds {
                     rebuilds.take(part, landing.number, landing.stamp);
                 }
@@ -372,7 +379,7 @@ impl<T: Tally> Judge<T> {
                 let whole = (first, first + u64::from(whole.sectors));
                 self.each(|view| view.enter(landing.number, whole, part, landing.stamp));
             }
-            (Role::RebuiltCopy(_), Some(rebuilds)) => rebuilds.begin(landing.number, part),
+            (MemberRole::RebuiltCopy(_), Some(rebuilds)) => rebuilds.begin(landing.number, part),
             _ => {}
         }
     }
@@ -384,7 +391,7 @@ fn matters(request: &Request) -> bool {
     matches!(request.op, Op::Write | Op::WriteZeroes) || request.op == Op::Flush && request.unit == 0
 }
 
-impl<T: Tally> Witness for Judge<T> {
+impl<T: Tally> Witness for CutJudge<T> {
     fn submitted(&mut self, now: Instant, request: &Request) {
         self.listen();
         if matters(request) {
@@ -430,7 +437,7 @@ impl<T: Tally> Witness for Judge<T> {
 
     fn changed(&mut self, now: Instant, key: &str, value: &str) {
         self.listen();
-        if let Some(on) = Terms::switched(key, value) {
+        if let Some(on) = DriveTerms::switched(key, value) {
             self.note(now, Doing::Caches(on));
         } else if matches!(key, "array.lose" | "array.replace") {
             if let ("array.replace", Ok(member)) = (key, value.parse()) {
@@ -450,12 +457,12 @@ impl<T: Tally> Witness for Judge<T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::loss::{Class, Lost};
+    use super::super::loss::{ClassLoss, WriteClass};
     use super::*;
     use crate::block::{CutSector, Flags};
     use crate::record::{Effort, Parts};
 
-    const TERMS: Terms = Terms {
+    const TERMS: DriveTerms = DriveTerms {
         unit: 1,
         cut_sector: CutSector::Unreadable,
         volatile: true,
@@ -481,15 +488,15 @@ mod tests {
     }
 
     impl Tally for Told {
-        fn lost(&mut self, class: Class, _: Span, count: u64) {
-            self.ages += if class == Class::Acknowledged { count } else { 0 };
+        fn lost(&mut self, class: WriteClass, _: Span, count: u64) {
+            self.ages += if class == WriteClass::Acknowledged { count } else { 0 };
         }
-        fn at_risk(&mut self, _: Instant, before: Level, after: Level) {
+        fn at_risk(&mut self, _: Instant, before: RiskLevel, after: RiskLevel) {
             self.most = self.most.max(before.bytes).max(after.bytes);
         }
     }
 
-    fn done(judge: &mut Judge<Told>, request: &Request, from: u64, to: u64) {
+    fn done(judge: &mut CutJudge<Told>, request: &Request, from: u64, to: u64) {
         judge.submitted(at(from), request);
         let (submitted, finished, status) = (at(from), at(to), Status::Done);
         judge.completed(
@@ -502,8 +509,8 @@ mod tests {
         Landing::new((lba, 4), stamp, (at(from), at(to)), LandingKind::Landed)
     }
 
-    fn judge(terms: Terms, cuts: &[u64]) -> Judge<Told> {
-        Judge::new(terms, Plan::default(), cuts.iter().map(|&ns| at(ns)).collect(), None, Told::default())
+    fn judge(terms: DriveTerms, cuts: &[u64]) -> CutJudge<Told> {
+        CutJudge::new(terms, CutArray::default(), cuts.iter().map(|&ns| at(ns)).collect(), None, Told::default())
     }
 
     #[test]
@@ -515,7 +522,7 @@ mod tests {
         let found = judge.finish(at(50));
         let counts: Vec<[u64; 4]> = found.cuts.iter().map(|cut| cut.lost.map(|lost| lost.writes)).collect();
         assert_eq!(counts, [[1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 0]]);
-        assert_eq!(found.cuts[1].lost[1], Lost { writes: 1, bytes: 2048, oldest: Span::from_nanos(25) });
+        assert_eq!(found.cuts[1].lost[1], ClassLoss { writes: 1, bytes: 2048, oldest: Span::from_nanos(25) });
         assert_eq!((found.acknowledged, found.flushes, found.longest_at_risk.nanos()), (1, 1, 38));
         assert_eq!((found.tally.ages, found.tally.most), (2, 2048));
     }
@@ -530,11 +537,11 @@ mod tests {
 
     #[test]
     fn what_a_protected_buffer_holds_is_safe() {
-        let mut judge = judge(Terms { saves: true, ..TERMS.promising_all() }, &[5, 15, 25]);
+        let mut judge = judge(DriveTerms { saves: true, ..TERMS.promising_all() }, &[5, 15, 25]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         judge.landed(&landing(1, 100, 20, 28));
         let found = judge.finish(at(30));
-        assert!(found.cuts.iter().all(|cut| cut.lost == [Lost::default(); 4] && cut.torn == 0));
+        assert!(found.cuts.iter().all(|cut| cut.lost == [ClassLoss::default(); 4] && cut.torn == 0));
         assert_eq!(found.tally.most, 0);
     }
 
@@ -576,7 +583,7 @@ mod tests {
         judge.landed(&Landing { kind: LandingKind::Discarded, ..landing(1, 100, 20, 20) });
         judge.landed(&landing(2, 100, 40, 48));
         let found = judge.finish(at(60));
-        assert_eq!(found.cuts[0].lost[0], Lost { writes: 2, bytes: 2048, oldest: Span::from_nanos(25) });
+        assert_eq!(found.cuts[0].lost[0], ClassLoss { writes: 2, bytes: 2048, oldest: Span::from_nanos(25) });
         assert_eq!(found.cuts[1].lost[0].writes, 0);
     }
 }

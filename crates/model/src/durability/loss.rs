@@ -6,13 +6,13 @@ use crate::block::SECTOR;
 use crate::time::{Instant, Span};
 
 use super::Tally;
-use super::risk::Standing;
-use super::runs::{Run, union};
-use super::stripes::Holes;
+use super::risk::WriteAtCut;
+use super::runs::{SectorRun, union};
+use super::stripes::WriteHoles;
 
 /// A class of writes: all that were acknowledged, or those with a further promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum WriteClass {
     Acknowledged,
     /// Acknowledged before the submission of a completed flush.
     Flushed,
@@ -22,14 +22,15 @@ pub enum Class {
     Promised,
 }
 
-impl Class {
+impl WriteClass {
     /// All classes.
-    pub const ALL: [Class; 4] = [Class::Acknowledged, Class::Flushed, Class::Forced, Class::Promised];
+    pub const ALL: [WriteClass; 4] =
+        [WriteClass::Acknowledged, WriteClass::Flushed, WriteClass::Forced, WriteClass::Promised];
 }
 
 /// What a cut lost of one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
+pub struct ClassLoss {
     /// Writes with at least one sector that holds older data.
     pub writes: u64,
     /// Bytes of older data, each counted once.
@@ -40,10 +41,10 @@ pub struct Lost {
 
 /// What one cut left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutLoss {
     pub at: Instant,
-    /// By class, in the order of [`Class::ALL`].
-    pub lost: [Lost; 4],
+    /// By class, in the order of [`WriteClass::ALL`].
+    pub lost: [ClassLoss; 4],
     /// Unreadable sectors.
     pub torn: u64,
     /// Unreadable sectors that held acknowledged data before.
@@ -57,36 +58,40 @@ pub struct Cut {
     /// Writes not yet acknowledged that are wholly on the medium nevertheless.
     pub survived: u64,
     /// Rows whose parity does not belong to their data.
-    pub holes: Holes,
+    pub holes: WriteHoles,
 }
 
-impl Class {
+impl WriteClass {
     /// True if a cut that loses this write loses one of the class.
-    fn holds(self, standing: &Standing<'_>) -> bool {
+    fn holds(self, standing: &WriteAtCut<'_>) -> bool {
         let write = standing.write;
         write.acknowledged.is_some()
             && !standing.missing.is_empty()
             && match self {
-                Class::Acknowledged => true,
-                Class::Flushed => standing.flushed,
-                Class::Forced => write.fua,
-                Class::Promised => standing.flushed || write.fua || write.sure,
+                WriteClass::Acknowledged => true,
+                WriteClass::Flushed => standing.flushed,
+                WriteClass::Forced => write.fua,
+                WriteClass::Promised => standing.flushed || write.fua || write.sure,
             }
     }
 }
 
 /// Sums up what a cut at `at` lost of each class, and tells the ages.
-pub fn losses(standing: &[Standing<'_>], at: Instant, tally: &mut impl Tally) -> [Lost; 4] {
-    Class::ALL.map(|class| {
+pub fn losses(standing: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) -> [ClassLoss; 4] {
+    WriteClass::ALL.map(|class| {
         let writes = standing.iter().filter(|it| class.holds(it));
         lost(writes, at, &mut |age, count| tally.lost(class, age, count))
     })
 }
 
 /// Sums up lost writes, and tells their ages.
-fn lost<'a>(writes: impl Iterator<Item = &'a Standing<'a>>, at: Instant, tell: &mut dyn FnMut(Span, u64)) -> Lost {
-    let mut lost = Lost::default();
-    let mut runs: Vec<Run> = Vec::new();
+fn lost<'a>(
+    writes: impl Iterator<Item = &'a WriteAtCut<'a>>,
+    at: Instant,
+    tell: &mut dyn FnMut(Span, u64),
+) -> ClassLoss {
+    let mut lost = ClassLoss::default();
+    let mut runs: Vec<SectorRun> = Vec::new();
     for standing in writes {
         let write = standing.write;
         let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));

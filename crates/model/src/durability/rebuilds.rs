@@ -4,41 +4,43 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::block::Role;
+use crate::block::MemberRole;
 
-use super::heads::Part;
-use super::runs::{Run, Runs, overlap};
+use super::heads::StampedRun;
+use super::runs::{SectorRun, SectorRuns, overlap};
 
 /// Blocks of a rebuild's run, with the number and the stamp of their last accepted write.
-type Rebuilt = (Run, u64, u64);
+type Rebuilt = (SectorRun, u64, u64);
 
 /// What an array accepts, to identify the content of a rebuild's runs.
 #[derive(Default)]
 pub struct Rebuilds {
     /// By block: the last accepted write, by number and stamp.
-    taken: Runs<(u64, u64)>,
+    taken: SectorRuns<(u64, u64)>,
     /// By number and first block: runs of a rebuild that may still land.
     runs: BTreeMap<(u64, u64), Vec<Rebuilt>>,
 }
 
 impl Rebuilds {
     /// The array accepted a write of these blocks.
-    pub fn take(&mut self, run: Run, number: u64, stamp: u64) {
+    pub fn take(&mut self, run: SectorRun, number: u64, stamp: u64) {
         self.taken.land(run, (number, stamp));
     }
 
     /// A run of a rebuild begins.
-    pub fn begin(&mut self, number: u64, run: Run) {
+    pub fn begin(&mut self, number: u64, run: SectorRun) {
         let held = self.taken.held(run).map(|(run, (number, stamp))| (run, number, stamp));
         self.runs.insert((number, run.0), held.collect());
     }
 
     /// The parts of a rebuilt run, as the writes from which they come.
-    pub fn parts(&self, part: &Part) -> Vec<Part> {
+    pub fn parts(&self, part: &StampedRun) -> Vec<StampedRun> {
         let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
         let held = chunk.into_iter().flat_map(|(_, held)| held);
         let inside = held.filter_map(|&(run, number, stamp)| Some((overlap(run, part.run)?, number, stamp)));
-        inside.map(|(run, number, stamp)| Part { role: copy_of(part.role), run, stamp, number, ..*part }).collect()
+        inside
+            .map(|(run, number, stamp)| StampedRun { role: copy_of(part.role), run, stamp, number, ..*part })
+            .collect()
     }
 
     /// A rebuild is over: everything that it restored is on the medium.
@@ -48,8 +50,8 @@ impl Rebuilds {
 }
 
 /// The copy that a role stands for, however it was written.
-fn copy_of(role: Role) -> Role {
-    if let Role::RebuiltCopy(copy) = role { Role::Copy(copy) } else { role }
+fn copy_of(role: MemberRole) -> MemberRole {
+    if let MemberRole::RebuiltCopy(copy) = role { MemberRole::Copy(copy) } else { role }
 }
 
 #[cfg(test)]
@@ -63,10 +65,10 @@ mod tests {
         rebuilds.take((4, 6), 2, 15);
         rebuilds.begin(3, (0, 16));
         rebuilds.take((0, 8), 4, 16);
-        let landed = Part { member: 2, role: Role::RebuiltCopy(1), run: (2, 12), stamp: 0, number: 3 };
-        let parts: Vec<(Run, u64, Role)> =
+        let landed = StampedRun { member: 2, role: MemberRole::RebuiltCopy(1), run: (2, 12), stamp: 0, number: 3 };
+        let parts: Vec<(SectorRun, u64, MemberRole)> =
             rebuilds.parts(&landed).iter().map(|part| (part.run, part.stamp, part.role)).collect();
-        let copy = Role::Copy(1);
+        let copy = MemberRole::Copy(1);
         assert_eq!(parts, [((2, 4), 11, copy), ((4, 6), 15, copy), ((6, 8), 11, copy)]);
     }
 }

@@ -14,11 +14,11 @@ use alloc::vec::Vec;
 use crate::block::{Flags, Request, SECTOR};
 use crate::time::{Instant, Span};
 
-use super::runs::{Run, Runs, overlap, union, without};
+use super::runs::{SectorRun, SectorRuns, overlap, union, without};
 
 /// The content of a run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct SectorContent {
     /// The stamp of the write that brought it.
     pub stamp: u64,
     /// The number of its acknowledgement, if it has one.
@@ -27,9 +27,9 @@ pub struct Held {
     pub forced: bool,
 }
 
-impl Runs<Held> {
+impl SectorRuns<SectorContent> {
     /// Notes that the write `stamp`, of `run`, is acknowledged: the client relies on what it brought.
-    pub fn acknowledge(&mut self, run: Run, stamp: u64, number: u64, forced: bool) {
+    pub fn acknowledge(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
         self.update(run, |held| {
             if held.stamp == stamp {
                 (held.acknowledged, held.forced) = (Some(number), forced);
@@ -40,8 +40,8 @@ impl Runs<Held> {
 
 /// Writes by stamp, and their sectors that are not safe.
 #[derive(Clone, Debug, Default)]
-pub struct Risk {
-    writes: BTreeMap<u64, Write>,
+pub struct WritesAtRisk {
+    writes: BTreeMap<u64, WriteAtRisk>,
     /// First sector and stamp, to the sector after the last.
     exposed: BTreeMap<(u64, u64), u64>,
     /// The longest run that was ever exposed.
@@ -49,7 +49,7 @@ pub struct Risk {
     /// Writes not yet acknowledged.
     in_flight: Vec<u64>,
     /// What the medium holds of them.
-    early: Vec<(Run, u64)>,
+    early: Vec<(SectorRun, u64)>,
     /// Counts submissions and acknowledgements, to order them.
     doings: u64,
     /// Everything acknowledged before this is covered by a completed flush.
@@ -58,13 +58,13 @@ pub struct Risk {
     flushes: BTreeMap<u64, u64>,
     /// Flushes submitted.
     epoch: u64,
-    level: Level,
+    level: RiskLevel,
     longest_at_risk: Span,
 }
 
 /// Acknowledged data that are not on the medium.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Level {
+pub struct RiskLevel {
     /// Each sector counted once.
     pub bytes: u64,
     pub writes: u64,
@@ -72,8 +72,8 @@ pub struct Level {
 
 /// A write, with earlier ones that share its fate.
 #[derive(Clone, Debug)]
-pub struct Write {
-    pub run: Run,
+pub struct WriteAtRisk {
+    pub run: SectorRun,
     /// Sectors that are not safe.
     pub left: u64,
     /// How many writes it stands for.
@@ -84,7 +84,7 @@ pub struct Write {
     superseded: u64,
     /// Flushes that had been submitted when it was acknowledged.
     epoch: u64,
-    pub acknowledged: Option<Acknowledged>,
+    pub acknowledged: Option<Acknowledgement>,
     /// Marked to complete only when it is on the medium.
     pub fua: bool,
     /// While it was in flight, no level acknowledged writes before they were durable.
@@ -95,35 +95,36 @@ pub struct Write {
 
 /// An acknowledgement: its instant, and its number among the client's actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Acknowledged {
+pub struct Acknowledgement {
     pub at: Instant,
     /// Submissions and acknowledgements up to and including this one.
     pub number: u64,
 }
 
 /// A write at a cut.
-pub struct Standing<'a> {
+pub struct WriteAtCut<'a> {
     pub stamp: u64,
-    pub write: &'a Write,
+    pub write: &'a WriteAtRisk,
     /// How many writes it stands for.
     pub count: u64,
     /// Covered by a completed flush.
     pub flushed: bool,
     /// Its sectors that the cut loses, in order.
-    pub missing: Vec<Run>,
+    pub missing: Vec<SectorRun>,
 }
 
-impl Risk {
+impl WritesAtRisk {
     /// Submits a write; `sure`: no level acknowledges writes before they are durable.
     pub fn submit(&mut self, request: &Request, sure: bool) {
         self.doings += 1;
         let run = (request.lba, request.end());
         let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| overlap(other.run, run).is_some());
         let rivals: Vec<u64> = self.in_flight.iter().copied().filter(overlaps).collect();
-        let early: Vec<(Run, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
+        let early: Vec<(SectorRun, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
         let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
         let (count, first) = (1, Instant::ZERO);
-        let write = Write { run, left, count, first, superseded: 0, epoch: 0, acknowledged: None, fua, sure, rivals };
+        let write =
+            WriteAtRisk { run, left, count, first, superseded: 0, epoch: 0, acknowledged: None, fua, sure, rivals };
         self.writes.insert(request.stamp, write);
         self.exposed.insert((run.0, request.stamp), run.1);
         self.longest = self.longest.max(left);
@@ -149,7 +150,7 @@ impl Risk {
             Some((_, 0)) => drop(self.writes.remove(&stamp)),
             Some((run, _)) => {
                 let before = self.sectors_at_risk(run);
-                let (acknowledged, epoch) = (Some(Acknowledged { at, number }), self.epoch);
+                let (acknowledged, epoch) = (Some(Acknowledgement { at, number }), self.epoch);
                 self.writes.entry(stamp).and_modify(|write| {
                     (write.acknowledged, write.first, write.epoch) = (acknowledged, at, epoch);
                 });
@@ -170,7 +171,7 @@ impl Risk {
     }
 
     /// Merges those writes that touch `run`, are neighbours in time and share one fate.
-    fn gather(&mut self, run: Run) {
+    fn gather(&mut self, run: SectorRun) {
         let mut near: Vec<u64> = self.touching(run).map(|key| key.1).collect();
         near.sort_unstable();
         for pair in near.windows(2) {
@@ -187,25 +188,26 @@ impl Risk {
 
     /// True if nothing can make one of them safe, or covered by a flush, and not the other; no write that touches them
     /// came between.
-    fn share_fate(&self, old: &Write, new: &Write) -> bool {
+    fn share_fate(&self, old: &WriteAtRisk, new: &WriteAtRisk) -> bool {
         let sectors = old.run.1 - old.run.0;
         let whole = old.left == sectors && new.left == sectors && old.superseded == sectors;
         let alone = old.rivals.is_empty() && new.rivals.is_empty();
-        let promise = |write: &Write| write.acknowledged.map(|it| (self.is_flushed(it.number), write.fua, write.sure));
+        let promise =
+            |write: &WriteAtRisk| write.acknowledged.map(|it| (self.is_flushed(it.number), write.fua, write.sure));
         let promised = promise(old).is_some() && promise(old) == promise(new);
         let covered = old.acknowledged.is_some_and(|it| self.is_flushed(it.number));
         old.run == new.run && whole && alone && promised && (covered || old.epoch == new.epoch)
     }
 
     /// What a sector holds when the write `stamp` lands now. `volatile`: writes may be acknowledged before.
-    pub fn held(&self, stamp: u64, volatile: bool) -> Held {
+    pub fn held(&self, stamp: u64, volatile: bool) -> SectorContent {
         match self.writes.get(&stamp) {
             Some(write) => {
                 let acknowledged = write.acknowledged.map(|it| it.number);
-                Held { stamp, acknowledged, forced: write.fua || write.sure }
+                SectorContent { stamp, acknowledged, forced: write.fua || write.sure }
             }
             // Acknowledged long ago, and wholly overwritten before it landed.
-            None => Held { stamp, acknowledged: Some(u64::MAX), forced: !volatile },
+            None => SectorContent { stamp, acknowledged: Some(u64::MAX), forced: !volatile },
         }
     }
 
@@ -242,9 +244,9 @@ impl Risk {
     }
 
     /// The write `stamp` is on the medium in `run`, since `at`.
-    pub fn land(&mut self, at: Instant, run: Run, stamp: u64) {
+    pub fn land(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         if !self.early.is_empty() {
-            let rests = |(old, of): (Run, u64)| without(old, run).map(move |rest| (rest, of));
+            let rests = |(old, of): (SectorRun, u64)| without(old, run).map(move |rest| (rest, of));
             self.early = core::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
         }
         if self.in_flight.contains(&stamp) {
@@ -254,8 +256,8 @@ impl Risk {
     }
 
     /// Makes those sectors of `run` safe for which the write `stamp` is new enough.
-    fn make_safe(&mut self, at: Instant, run: Run, stamp: u64) {
-        let safe: Vec<((u64, u64), Run)> = self
+    fn make_safe(&mut self, at: Instant, run: SectorRun, stamp: u64) {
+        let safe: Vec<((u64, u64), SectorRun)> = self
             .touching(run)
             .filter(|key| self.writes.get(&key.1).is_some_and(|write| write.accepts(key.1, stamp)))
             .filter_map(|key| Some((key, overlap((key.0, self.exposed[&key]), run)?)))
@@ -288,21 +290,21 @@ impl Risk {
     }
 
     /// The exposed runs that may touch `run`, by first sector and stamp.
-    fn touching(&self, run: Run) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn touching(&self, run: SectorRun) -> impl Iterator<Item = (u64, u64)> + '_ {
         let from = run.0.saturating_sub(self.longest);
         let near = self.exposed.range((from, 0)..(run.1, 0));
         near.filter(move |&(_, &end)| end > run.0).map(|(&key, _)| key)
     }
 
     /// Sectors of `run` that hold something older than what was acknowledged.
-    fn sectors_at_risk(&self, run: Run) -> u64 {
+    fn sectors_at_risk(&self, run: SectorRun) -> u64 {
         let acknowledged = |key: &(u64, u64)| self.writes.get(&key.1).is_some_and(|write| write.acknowledged.is_some());
         let runs = self.touching(run).filter(acknowledged);
         union(runs.filter_map(|key| overlap((key.0, self.exposed[&key]), run)))
     }
 
     /// Acknowledged data that are not on the medium.
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> RiskLevel {
         self.level
     }
 
@@ -330,8 +332,8 @@ impl Risk {
     }
 
     /// All writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as well.
-    pub fn standing(&self, besides: &[(Run, u64)]) -> Vec<Standing<'_>> {
-        let mut missing: Vec<(u64, Run)> = Vec::with_capacity(self.exposed.len());
+    pub fn standing(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
+        let mut missing: Vec<(u64, SectorRun)> = Vec::with_capacity(self.exposed.len());
         for (&(lba, stamp), &end) in &self.exposed {
             let write = &self.writes[&stamp];
             let accepted = besides.iter().filter(|&&(_, landed)| write.accepts(stamp, landed));
@@ -348,21 +350,21 @@ impl Risk {
             }
         }
         missing.sort_unstable();
-        let flushed = |write: &Write| write.acknowledged.is_some_and(|it| self.is_flushed(it.number));
+        let flushed = |write: &WriteAtRisk| write.acknowledged.is_some_and(|it| self.is_flushed(it.number));
         let mut missing = missing.into_iter().peekable();
         let standing = self.writes.iter().map(|(&stamp, write)| {
             let own = core::iter::from_fn(|| missing.next_if(|(of, _)| *of == stamp)).map(|(_, run)| run);
-            Standing { stamp, write, count: write.count, flushed: flushed(write), missing: own.collect() }
+            WriteAtCut { stamp, write, count: write.count, flushed: flushed(write), missing: own.collect() }
         });
         standing.collect()
     }
 }
 
-impl Write {
+impl WriteAtRisk {
     /// A write that was acknowledged and is on the medium.
-    pub fn settled(run: Run, acknowledged: Acknowledged, (fua, sure): (bool, bool)) -> Write {
+    pub fn settled(run: SectorRun, acknowledged: Acknowledgement, (fua, sure): (bool, bool)) -> WriteAtRisk {
         let (left, count, first, superseded, epoch, rivals) = (0, 1, acknowledged.at, 0, 0, Vec::new());
-        Write { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }
+        WriteAtRisk { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }
     }
 
     /// True if this write, `own`, is safe where the medium holds the write `landed`.
@@ -384,32 +386,32 @@ mod tests {
 
     const AT: Instant = Instant::ZERO;
 
-    fn missing(risk: &Risk) -> Vec<Vec<Run>> {
+    fn missing(risk: &WritesAtRisk) -> Vec<Vec<SectorRun>> {
         risk.standing(&[]).into_iter().map(|it| it.missing).collect()
     }
 
     #[test]
     fn a_write_is_at_risk_from_its_acknowledgement_until_it_is_on_the_medium() {
-        let mut risk = Risk::default();
+        let mut risk = WritesAtRisk::default();
         risk.submit(&write(1, 100, 8), false);
-        assert_eq!(risk.level(), Level::default());
+        assert_eq!(risk.level(), RiskLevel::default());
         risk.acknowledge(AT, 1);
-        assert_eq!(risk.level(), Level { bytes: 4096, writes: 1 });
+        assert_eq!(risk.level(), RiskLevel { bytes: 4096, writes: 1 });
         risk.land(AT, (100, 103), 1);
-        assert_eq!((risk.level(), missing(&risk)), (Level { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]]));
+        assert_eq!((risk.level(), missing(&risk)), (RiskLevel { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]]));
         risk.land(AT, (103, 108), 1);
-        assert!(risk.is_idle() && risk.level() == Level::default());
+        assert!(risk.is_idle() && risk.level() == RiskLevel::default());
     }
 
     #[test]
     fn a_later_write_on_the_medium_makes_an_earlier_one_safe_and_not_the_other_way() {
-        let mut risk = Risk::default();
+        let mut risk = WritesAtRisk::default();
         for stamp in [1, 2] {
             risk.submit(&write(stamp, 100, 8), false);
             risk.acknowledge(AT, stamp);
         }
         // Two writes, one sector each counted once.
-        assert_eq!(risk.level(), Level { bytes: 4096, writes: 2 });
+        assert_eq!(risk.level(), RiskLevel { bytes: 4096, writes: 2 });
         risk.land(AT, (100, 108), 1);
         assert_eq!(missing(&risk), [[(100, 108)]]);
         risk.submit(&write(3, 104, 8), false);
@@ -420,13 +422,13 @@ mod tests {
 
     #[test]
     fn a_block_written_again_and_again_is_one_entry_and_many_writes() {
-        let mut risk = Risk::default();
+        let mut risk = WritesAtRisk::default();
         for stamp in 1..=1000 {
             risk.submit(&write(stamp, 100, 8), false);
             risk.supersede(stamp - 1, 8);
             risk.acknowledge(Instant::from_nanos(stamp), stamp);
         }
-        assert_eq!(risk.level(), Level { bytes: 4096, writes: 1000 });
+        assert_eq!(risk.level(), RiskLevel { bytes: 4096, writes: 1000 });
         assert_eq!((risk.writes.len(), risk.exposed.len()), (1, 1));
         // A flush under way may cover the writes before it and not those after.
         risk.flush(2000);
@@ -440,12 +442,12 @@ mod tests {
         risk.acknowledge(Instant::from_nanos(2000), 2002);
         assert_eq!((risk.writes.len(), risk.level().writes), (3, 1002));
         risk.land(Instant::from_nanos(3001), (100, 108), 2002);
-        assert_eq!((risk.level(), risk.longest_at_risk(AT).nanos()), (Level::default(), 3000));
+        assert_eq!((risk.level(), risk.longest_at_risk(AT).nanos()), (RiskLevel::default(), 3000));
     }
 
     #[test]
     fn of_two_writes_in_flight_together_either_may_stay() {
-        let mut risk = Risk::default();
+        let mut risk = WritesAtRisk::default();
         risk.submit(&write(1, 100, 8), false);
         risk.submit(&write(2, 100, 8), false);
         risk.land(AT, (100, 108), 1);
@@ -459,13 +461,13 @@ mod tests {
 
     #[test]
     fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
-        let mut risk = Risk::default();
+        let mut risk = WritesAtRisk::default();
         risk.submit(&write(1, 100, 8), false);
         risk.submit(&write(2, 200, 8), false);
         risk.acknowledge(AT, 1);
         risk.flush(3);
         risk.acknowledge(AT, 2);
-        let covered = |risk: &Risk| risk.standing(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
+        let covered = |risk: &WritesAtRisk| risk.standing(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
         assert_eq!(covered(&risk), [false, false]);
         risk.end_flush(3, true);
         assert_eq!(covered(&risk), [true, false]);
@@ -476,7 +478,7 @@ mod tests {
 
     #[test]
     fn a_failed_write_is_forgotten_and_a_finished_sector_counts_at_the_cut_only() {
-        let mut risk = Risk::default();
+        let mut risk = WritesAtRisk::default();
         risk.submit(&write(1, 100, 8), false);
         risk.submit(&write(2, 104, 8), false);
         risk.fail(2);

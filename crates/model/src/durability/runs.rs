@@ -6,29 +6,30 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// A range of sectors: first, and end.
-pub type Run = (u64, u64);
+pub type SectorRun = (u64, u64);
 
 /// The overlap of two runs.
-pub fn overlap(a: Run, b: Run) -> Option<Run> {
+pub fn overlap(a: SectorRun, b: SectorRun) -> Option<SectorRun> {
     let both = (a.0.max(b.0), a.1.min(b.1));
     (both.0 < both.1).then_some(both)
 }
 
 /// What is left of a run without another: up to two runs.
-pub fn without(run: Run, other: Run) -> impl Iterator<Item = Run> {
+pub fn without(run: SectorRun, other: SectorRun) -> impl Iterator<Item = SectorRun> {
     let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
     rests.into_iter().filter(|rest| rest.0 < rest.1)
 }
 
 /// What is left of a run without others.
-pub fn all_without(run: Run, others: &[Run]) -> Vec<Run> {
-    let less = |left: Vec<Run>, other: &Run| left.into_iter().flat_map(|run| without(run, *other)).collect();
+pub fn all_without(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
+    let less =
+        |left: Vec<SectorRun>, other: &SectorRun| left.into_iter().flat_map(|run| without(run, *other)).collect();
     others.iter().fold(vec![run], less)
 }
 
 /// How many sectors are in any of `runs`.
-pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
-    let mut runs: Vec<Run> = runs.collect();
+pub fn union(runs: impl Iterator<Item = SectorRun>) -> u64 {
+    let mut runs: Vec<SectorRun> = runs.collect();
     runs.sort_unstable();
     let (mut reach, mut sectors) = (0, 0);
     for (from, to) in runs {
@@ -40,23 +41,23 @@ pub fn union(runs: impl Iterator<Item = Run>) -> u64 {
 
 /// By their first sector, with their ends.
 #[derive(Clone, Debug, Hash)]
-pub struct Runs<T>(BTreeMap<u64, (u64, T)>);
+pub struct SectorRuns<T>(BTreeMap<u64, (u64, T)>);
 
-impl<T> Default for Runs<T> {
-    fn default() -> Runs<T> {
-        Runs(BTreeMap::new())
+impl<T> Default for SectorRuns<T> {
+    fn default() -> SectorRuns<T> {
+        SectorRuns(BTreeMap::new())
     }
 }
 
-impl Runs<u64> {
+impl SectorRuns<u64> {
     /// Writes `stamp` to `run`, except where a later write is.
-    pub fn raise(&mut self, run: Run, stamp: u64) {
-        let later: Vec<Run> = self.held(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
+    pub fn raise(&mut self, run: SectorRun, stamp: u64) {
+        let later: Vec<SectorRun> = self.held(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
         all_without(run, &later).into_iter().for_each(|part| self.join(part, stamp));
     }
 
     /// Sets the content of `run`; merges with an equal entry before it.
-    pub fn join(&mut self, run: Run, stamp: u64) {
+    pub fn join(&mut self, run: SectorRun, stamp: u64) {
         self.clear(run);
         match self.0.range_mut(..run.0).next_back() {
             Some((_, (end, held))) if *end == run.0 && *held == stamp => *end = run.1,
@@ -65,15 +66,15 @@ impl Runs<u64> {
     }
 }
 
-impl<T: Copy> Runs<T> {
+impl<T: Copy> SectorRuns<T> {
     /// Sets the content of `run`.
-    pub fn land(&mut self, run: Run, held: T) {
+    pub fn land(&mut self, run: SectorRun, held: T) {
         self.clear(run);
         self.0.insert(run.0, (run.1, held));
     }
 
     /// Forgets the content of `run`.
-    pub fn clear(&mut self, run: Run) {
+    pub fn clear(&mut self, run: SectorRun) {
         for (old, was) in self.within(run) {
             let (lba, end) = old;
             self.0.remove(&lba);
@@ -87,12 +88,12 @@ impl<T: Copy> Runs<T> {
     }
 
     /// All runs with their content.
-    pub fn iter(&self) -> impl Iterator<Item = (Run, T)> {
+    pub fn iter(&self) -> impl Iterator<Item = (SectorRun, T)> {
         self.0.iter().map(|(&lba, &(end, held))| ((lba, end), held))
     }
 
     /// Changes the content of the entries that touch `run`, each as a whole.
-    pub fn update(&mut self, run: Run, mut change: impl FnMut(&mut T)) {
+    pub fn update(&mut self, run: SectorRun, mut change: impl FnMut(&mut T)) {
         for ((lba, _), _) in self.within(run) {
             if let Some((_, held)) = self.0.get_mut(&lba) {
                 change(held);
@@ -101,7 +102,7 @@ impl<T: Copy> Runs<T> {
     }
 
     /// The parts of `run` that the job has written, with their content.
-    pub fn held(&self, run: Run) -> impl Iterator<Item = (Run, T)> {
+    pub fn held(&self, run: SectorRun) -> impl Iterator<Item = (SectorRun, T)> {
         self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
     }
 
@@ -111,7 +112,7 @@ impl<T: Copy> Runs<T> {
     }
 
     /// Reports `run` in order and without gaps; `None` for unknown parts.
-    pub fn each(&self, run: Run, tell: &mut dyn FnMut(Run, Option<T>)) {
+    pub fn each(&self, run: SectorRun, tell: &mut dyn FnMut(SectorRun, Option<T>)) {
         let mut at = run.0;
         let before = self.0.range(..run.0).next_back();
         for (&lba, &(end, held)) in before.into_iter().chain(self.0.range(run.0..run.1)) {
@@ -128,7 +129,7 @@ impl<T: Copy> Runs<T> {
     }
 
     /// The entries that touch `run`, whole.
-    fn within(&self, run: Run) -> Vec<(Run, T)> {
+    fn within(&self, run: SectorRun) -> Vec<(SectorRun, T)> {
         let before = self.0.range(..run.0).next_back();
         let inside = self.0.range(run.0..run.1);
         let touching = before.into_iter().chain(inside).filter(|(_, (end, _))| *end > run.0);
@@ -142,11 +143,11 @@ mod tests {
 
     #[test]
     fn the_last_landing_of_a_sector_counts() {
-        let mut runs = Runs::default();
+        let mut runs = SectorRuns::default();
         runs.land((0, 100), 1);
         runs.land((40, 50), 2);
         runs.land((45, 60), 3);
-        let found: Vec<(Run, i32)> = runs.held((30, 65)).collect();
+        let found: Vec<(SectorRun, i32)> = runs.held((30, 65)).collect();
         assert_eq!(found, [((30, 40), 1), ((40, 45), 2), ((45, 60), 3), ((60, 65), 1)]);
         runs.clear((42, 58));
         assert_eq!(runs.held((30, 60)).map(|it| it.0).collect::<Vec<_>>(), [(30, 40), (40, 42), (58, 60)]);

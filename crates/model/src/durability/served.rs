@@ -5,11 +5,11 @@ use alloc::string::String;
 use alloc::vec;
 
 use super::image::after_cuts;
-use super::terms::Terms;
-use super::view::Plan;
+use super::terms::DriveTerms;
+use super::view::CutArray;
 use crate::block::assurance::Assurance;
-use crate::history::{Event, History, Left};
-use crate::stack::{Change, Layer, Stack};
+use crate::history::{CutRemains, History, HistoryEvent};
+use crate::stack::{Layer, SettingChange, Stack};
 use crate::time::Instant;
 
 /// True if the stack has an array that survives the loss of some drive.
@@ -29,18 +29,20 @@ pub fn is_trusted(stack: &Stack) -> bool {
 
 /// What a cut at `at` leaves of a history of `stack`, which began with everything on the media of the drives present:
 /// all but `lost`, one bit each. An error says why that is not judged.
-pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<Left, String> {
+pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<CutRemains, String> {
     let stack = as_it_was(stack, history, lost);
-    let (terms, plan) = (Terms::of(&stack), Plan::of(&stack)?);
-    let mut found = Left::default();
+    let (terms, plan) = (DriveTerms::of(&stack), CutArray::of(&stack)?);
+    let mut found = CutRemains::default();
     after_cuts(history, (terms, plan), vec![at], at, |_, image| found = image.left());
     Ok(found)
 }
 
 /// The stack at the beginning of the history, with its changes since then.
 fn as_it_was(stack: &Stack, history: &History, lost: u64) -> Stack {
-    let change = |event: &Event| match event {
-        Event::Changed(at, key, value) => Some(Change { at: *at, key: key.clone(), value: value.clone() }),
+    let change = |event: &HistoryEvent| match event {
+        HistoryEvent::Changed(at, key, value) => {
+            Some(SettingChange { at: *at, key: key.clone(), value: value.clone() })
+        }
         _ => None,
     };
     let mut stack = Stack { changes: history.events.iter().filter_map(change).collect(), ..stack.clone() };

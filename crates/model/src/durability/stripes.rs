@@ -11,15 +11,15 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::block::{CutSector, Role};
-use crate::host::array::layout::Volume;
+use crate::block::{CutSector, MemberRole};
+use crate::host::array::layout::ArrayVolume;
 
-use super::heads::Part;
-use super::runs::{Run, Runs, all_without, overlap};
+use super::heads::StampedRun;
+use super::runs::{SectorRun, SectorRuns, all_without, overlap};
 
 /// Rows that do not agree with their parity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holes {
+pub struct WriteHoles {
     pub rows: u64,
     /// Data sectors in them that the loss of their drive would change.
     pub sectors: u64,
@@ -27,42 +27,42 @@ pub struct Holes {
 
 /// Blocks of lost drives at a cut.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hidden {
+pub struct LostBlocks {
     /// Parity and the other data do not agree: the content is gone.
-    pub gone: Vec<Run>,
+    pub gone: Vec<SectorRun>,
     /// A sector needed to compute them is unreadable.
-    pub torn: Vec<Run>,
+    pub torn: Vec<SectorRun>,
     /// What the sectors under the heads add, with the stamp of each.
-    pub besides: Vec<(Run, u64)>,
+    pub besides: Vec<(SectorRun, u64)>,
 }
 
 /// The rows of all volumes with parity.
 #[derive(Clone, Debug)]
-pub struct Stripes {
+pub struct StripeRows {
     /// Each with its first block.
-    volumes: Vec<(u64, Volume)>,
+    volumes: Vec<(u64, ArrayVolume)>,
     /// Lost drives, one bit each.
     lost: u64,
     /// By block: the number of the write that it came from.
-    data: Runs<u64>,
+    data: SectorRuns<u64>,
     /// The same for each parity, by the block at the same offset in the row's first column.
-    parity: [Runs<u64>; 2],
+    parity: [SectorRuns<u64>; 2],
     /// By number: writes that are not wholly on the medium.
     open: BTreeMap<u64, Taken>,
     /// How many of those trigger the next scan.
     enough: usize,
     /// As `data`, for blocks of lost drives: what the rest of the row last gave.
-    recovered: Runs<u64>,
+    recovered: SectorRuns<u64>,
     /// Blocks of lost drives that cannot be recovered.
-    gone: Runs<()>,
+    gone: SectorRuns<()>,
 }
 
 /// A write as the array accepted it.
 #[derive(Clone, Debug)]
 struct Taken {
-    run: Run,
+    run: SectorRun,
     /// By stamp: which write above each part of it is.
-    parts: Vec<(Run, u64)>,
+    parts: Vec<(SectorRun, u64)>,
 }
 
 /// What a write does to one row: to a column, or to parity.
@@ -99,28 +99,28 @@ enum Slot {
 /// A part of a lost column, and the number that the rest of its row gives.
 type Recovered = (u32, (u64, u64), Option<u64>);
 
-impl Stripes {
+impl StripeRows {
     /// The rows of these volumes, without the drives in `lost` (one bit each).
-    pub fn new(volumes: &[Volume], lost: u64) -> Stripes {
+    pub fn new(volumes: &[ArrayVolume], lost: u64) -> StripeRows {
         let mut start = 0;
-        let begin = |volume: &Volume| {
+        let begin = |volume: &ArrayVolume| {
             start += volume.capacity();
             (start - volume.capacity(), *volume)
         };
-        Stripes {
+        StripeRows {
             volumes: volumes.iter().map(begin).collect(),
             lost,
-            data: Runs::default(),
+            data: SectorRuns::default(),
             parity: Default::default(),
             open: BTreeMap::new(),
             enough: 64,
-            recovered: Runs::default(),
-            gone: Runs::default(),
+            recovered: SectorRuns::default(),
+            gone: SectorRuns::default(),
         }
     }
 
     /// The array accepted `run` as its write `number`; a part of it is the write of this stamp.
-    pub fn enter(&mut self, number: u64, run: Run, part: Run, stamp: u64) {
+    pub fn enter(&mut self, number: u64, run: SectorRun, part: SectorRun, stamp: u64) {
         self.open.entry(number).or_insert(Taken { run, parts: Vec::new() }).parts.push((part, stamp));
         if self.open.len() > self.enough {
             self.prune();
@@ -130,21 +130,21 @@ impl Stripes {
 
     /// These sectors hold what they came with. Returns the blocks of lost drives that can now be computed, with the
     /// stamp of each.
-    pub fn land(&mut self, part: &Part) -> Vec<(Run, u64)> {
+    pub fn land(&mut self, part: &StampedRun) -> Vec<(SectorRun, u64)> {
         let there = |spot: &Spot| !self.is_lost(spot.volume, spot.row, spot.slot);
         let Some(spot) = self.spot(part).filter(there) else { return Vec::new() };
         match part.role {
-            Role::Copy(_) => self.data.land(part.run, part.number),
-            Role::Parity(which) => self.parity[which as usize].land(part.run, part.number),
+            MemberRole::Copy(_) => self.data.land(part.run, part.number),
+            MemberRole::Parity(which) => self.parity[which as usize].land(part.run, part.number),
             // It covers all writes before.
-            Role::RebuiltParity(which) => self.parity[which as usize].land(part.run, part.number - 1),
-            Role::RebuiltCopy(_) | Role::Every => return Vec::new(),
+            MemberRole::RebuiltParity(which) => self.parity[which as usize].land(part.run, part.number - 1),
+            MemberRole::RebuiltCopy(_) | MemberRole::Every => return Vec::new(),
         }
         self.work_out(&spot)
     }
 
     /// The content of lost drives that follows from `spot`, which has changed.
-    fn work_out(&mut self, spot: &Spot) -> Vec<(Run, u64)> {
+    fn work_out(&mut self, spot: &Spot) -> Vec<(SectorRun, u64)> {
         let mut back = Vec::new();
         for (column, span, number) in self.recover(spot, &[]) {
             let run = self.blocks(spot.volume, spot.row, Slot::Column(column), span);
@@ -163,7 +163,7 @@ impl Stripes {
     }
 
     /// The parts of the write `number` in `run`, while it is not wholly on the medium.
-    fn parts_of(&self, number: u64, run: Run) -> impl Iterator<Item = (Run, u64)> {
+    fn parts_of(&self, number: u64, run: SectorRun) -> impl Iterator<Item = (SectorRun, u64)> {
         let parts = self.open.get(&number).map_or(&[][..], |taken| &taken.parts);
         parts.iter().filter_map(move |&(part, stamp)| Some((overlap(part, run)?, stamp)))
     }
@@ -181,7 +181,7 @@ impl Stripes {
     }
 
     /// What a write does, row by row.
-    fn touches(&self, number: u64, run: Run) -> Vec<Touch> {
+    fn touches(&self, number: u64, run: SectorRun) -> Vec<Touch> {
         let mut touches = Vec::new();
         for (index, (start, volume)) in self.volumes.iter().enumerate() {
             let (mut lba, end) = (run.0.max(*start), run.1.min(start + volume.capacity()));
@@ -206,7 +206,7 @@ impl Stripes {
     }
 
     /// The blocks by which sectors of a chunk are known.
-    fn blocks(&self, volume: usize, row: u64, slot: Slot, (from, to): (u64, u64)) -> Run {
+    fn blocks(&self, volume: usize, row: u64, slot: Slot, (from, to): (u64, u64)) -> SectorRun {
         let (start, volume) = &self.volumes[volume];
         let column = if let Slot::Column(column) = slot { u64::from(column) } else { 0 };
         let first = start + row * volume.row() + column * volume.chunk;
@@ -229,7 +229,7 @@ impl Stripes {
     }
 
     /// The record of which write the sectors of a chunk came from.
-    fn image(&self, slot: Slot) -> &Runs<u64> {
+    fn image(&self, slot: Slot) -> &SectorRuns<u64> {
         match slot {
             Slot::Column(_) => &self.data,
             Slot::Parity(which) => &self.parity[which as usize],
@@ -251,28 +251,28 @@ impl Stripes {
     }
 
     /// The place of a part of a chunk in its row; `None` without parity.
-    fn spot(&self, part: &Part) -> Option<Spot> {
-        let inside = |(start, volume): &(u64, Volume)| (*start..start + volume.capacity()).contains(&part.run.0);
+    fn spot(&self, part: &StampedRun) -> Option<Spot> {
+        let inside = |(start, volume): &(u64, ArrayVolume)| (*start..start + volume.capacity()).contains(&part.run.0);
         let volume = self.volumes.iter().position(inside)?;
         let (start, laid) = &self.volumes[volume];
         let place = laid.place(part.run.0 - start);
         let slot = match part.role {
-            Role::Copy(_) | Role::RebuiltCopy(_) => Slot::Column(place.column),
-            Role::Parity(which) | Role::RebuiltParity(which) => Slot::Parity(which),
-            Role::Every => return None,
+            MemberRole::Copy(_) | MemberRole::RebuiltCopy(_) => Slot::Column(place.column),
+            MemberRole::Parity(which) | MemberRole::RebuiltParity(which) => Slot::Parity(which),
+            MemberRole::Every => return None,
         };
         let (from, to) = (place.within, place.within + part.run.1 - part.run.0);
         (laid.parities() > 0).then_some(Spot { volume, row: place.row, slot, from, to, number: part.number })
     }
 
     /// What is under the heads of drives that are present.
-    fn spots(&self, under: &[Part]) -> Vec<Spot> {
+    fn spots(&self, under: &[StampedRun]) -> Vec<Spot> {
         let spots = under.iter().filter_map(|part| self.spot(part));
         spots.filter(|spot| !self.is_lost(spot.volume, spot.row, spot.slot)).collect()
     }
 
     /// Rows whose parity does not agree with their data if a cut leaves the sectors `under` the heads as `fate` says.
-    pub fn holes(&mut self, under: &[Part], fate: CutSector) -> Holes {
+    pub fn holes(&mut self, under: &[StampedRun], fate: CutSector) -> WriteHoles {
         self.prune();
         let under = self.spots(under);
         let all = self.open.iter().flat_map(|(&number, taken)| self.touches(number, taken.run));
@@ -281,7 +281,7 @@ impl Stripes {
         let rows = touches.chunk_by(|a, b| (a.volume, a.row) == (b.volume, b.row));
         let sectors: Vec<u64> =
             rows.map(|row| self.holes_of(row, &under, fate)).filter(|&sectors| sectors > 0).collect();
-        Holes { rows: sectors.len() as u64, sectors: sectors.iter().sum() }
+        WriteHoles { rows: sectors.len() as u64, sectors: sectors.iter().sum() }
     }
 
     /// Data sectors of one row that its parity would not reproduce.
@@ -398,10 +398,10 @@ impl Stripes {
     }
 
     /// What a cut does to the blocks of lost drives, if it leaves the sectors `under` the heads as `fate` says.
-    pub fn hidden(&self, under: &[Part], fate: CutSector) -> Hidden {
+    pub fn hidden(&self, under: &[StampedRun], fate: CutSector) -> LostBlocks {
         let under = self.spots(under);
         let mut gone = self.gone.clone();
-        let mut hidden = Hidden::default();
+        let mut hidden = LostBlocks::default();
         for spot in &under {
             let beside: Vec<Spot> =
                 under.iter().filter(|it| (it.volume, it.row) == (spot.volume, spot.row)).copied().collect();
@@ -423,14 +423,14 @@ impl Stripes {
         hidden.gone = gone.iter().map(|(run, ())| run).collect();
         // What is gone could not be read before either.
         let torn = hidden.torn.iter().flat_map(|&run| all_without(run, &hidden.gone));
-        let mut all = Runs::default();
+        let mut all = SectorRuns::default();
         torn.for_each(|run| all.land(run, ()));
         hidden.torn = all.iter().map(|(run, ())| run).collect();
         hidden
     }
 
     /// The blocks that would be computed from unreadable sectors.
-    fn torn_by(&self, spot: &Spot) -> Vec<Run> {
+    fn torn_by(&self, spot: &Spot) -> Vec<SectorRun> {
         let needed = match spot.slot {
             Slot::Column(_) => true,
             Slot::Parity(which) => self.sources(spot.volume, spot.row).any(|it| it == which),
@@ -443,7 +443,7 @@ impl Stripes {
 
 /// The effects of a write to the blocks `from..to` of a row: data column by column, and parity where the array updates
 /// it, which is the sectors of the one written chunk, or whole chunks (`host/array/parity.rs`).
-fn touch_row(volume: &Volume, from: u64, to: u64, touch: Touch, touches: &mut Vec<Touch>) {
+fn touch_row(volume: &ArrayVolume, from: u64, to: u64, touch: Touch, touches: &mut Vec<Touch>) {
     let (first, last) = (from / volume.chunk, (to - 1) / volume.chunk);
     for column in first..=last {
         let start = column * volume.chunk;
@@ -460,37 +460,37 @@ mod tests {
     use alloc::vec;
 
     use super::*;
-    use crate::host::array::layout::Level;
+    use crate::host::array::layout::RaidLevel;
 
-    fn write(lba: u64, sectors: u64) -> Run {
+    fn write(lba: u64, sectors: u64) -> SectorRun {
         (lba, lba + sectors)
     }
 
     /// Three drives, chunks of 8: row 0 has its data on 0 and 1 and its parity on 2.
-    fn stripes(lost: u64, writes: &[Run]) -> Stripes {
-        let volume = Volume { level: Level::Raid5, members: 3, chunk: 8, first: 0, sectors: 80 };
-        let mut stripes = Stripes::new(&[volume], lost);
+    fn stripes(lost: u64, writes: &[SectorRun]) -> StripeRows {
+        let volume = ArrayVolume { level: RaidLevel::Raid5, members: 3, chunk: 8, first: 0, sectors: 80 };
+        let mut stripes = StripeRows::new(&[volume], lost);
         (1..).zip(writes).for_each(|(number, &run)| stripes.enter(number, run, run, 10 + number));
         stripes
     }
 
-    fn part(role: Role, run: Run, number: u64) -> Part {
-        Part { member: 0, role, run, stamp: 10 + number, number }
+    fn part(role: MemberRole, run: SectorRun, number: u64) -> StampedRun {
+        StampedRun { member: 0, role, run, stamp: 10 + number, number }
     }
 
-    const DATA: Role = Role::Copy(0);
-    const PARITY: Role = Role::Parity(0);
+    const DATA: MemberRole = MemberRole::Copy(0);
+    const PARITY: MemberRole = MemberRole::Parity(0);
 
     #[test]
     fn data_without_parity_and_parity_without_data_are_holes() {
         let mut stripes = stripes(0, &[write(2, 4)]);
-        assert_eq!(stripes.holes(&[], CutSector::Old), Holes::default(), "nothing is there yet");
+        assert_eq!(stripes.holes(&[], CutSector::Old), WriteHoles::default(), "nothing is there yet");
         stripes.land(&part(DATA, (2, 6), 1));
-        assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 8 });
+        assert_eq!(stripes.holes(&[], CutSector::Old), WriteHoles { rows: 1, sectors: 8 });
         stripes.land(&part(PARITY, (2, 5), 1));
-        assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 2 });
+        assert_eq!(stripes.holes(&[], CutSector::Old), WriteHoles { rows: 1, sectors: 2 });
         stripes.land(&part(PARITY, (5, 6), 1));
-        assert_eq!((stripes.holes(&[], CutSector::Old), stripes.is_idle()), (Holes::default(), true));
+        assert_eq!((stripes.holes(&[], CutSector::Old), stripes.is_idle()), (WriteHoles::default(), true));
     }
 
     #[test]
@@ -498,10 +498,10 @@ mod tests {
         // To one column, then to the other.
         let mut stripes = stripes(0, &[write(0, 8), write(8, 8), write(0, 8)]);
         stripes.land(&part(PARITY, (0, 8), 2));
-        assert_eq!(stripes.holes(&[], CutSector::Old), Holes { rows: 1, sectors: 16 }, "neither column is there");
+        assert_eq!(stripes.holes(&[], CutSector::Old), WriteHoles { rows: 1, sectors: 16 }, "neither column is there");
         stripes.land(&part(DATA, (0, 8), 1));
         stripes.land(&part(DATA, (8, 16), 2));
-        assert_eq!(stripes.holes(&[], CutSector::Old), Holes::default());
+        assert_eq!(stripes.holes(&[], CutSector::Old), WriteHoles::default());
         stripes.land(&part(DATA, (0, 8), 3));
         assert_eq!(stripes.holes(&[], CutSector::Old).rows, 1);
         stripes.land(&part(PARITY, (0, 8), 3));

@@ -8,7 +8,7 @@ const WRITE_BACK: &str = "drive.cache.write_back";
 
 /// The promises of a drive, and what a cut does to the sector under its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct DriveTerms {
     /// Sectors in a physical sector.
     pub unit: u64,
     /// What happens to the sector under the head.
@@ -23,18 +23,19 @@ pub struct Terms {
     pub saves: bool,
 }
 
-impl Terms {
+impl DriveTerms {
     /// The terms of a drive, or of one below a cache in memory, which survives no cut.
-    pub fn of(stack: &Stack) -> Terms {
+    pub fn of(stack: &Stack) -> DriveTerms {
         let profile = &stack.profile;
         let in_memory = stack.accelerators().any(|accelerator| accelerator.write_back);
         let cache = &profile.cache;
         let saved = profile.saves_buffer();
-        let switched_on = stack.changes.iter().any(|change| Terms::switched(&change.key, &change.value) == Some(true));
+        let switched_on =
+            stack.changes.iter().any(|change| DriveTerms::switched(&change.key, &change.value) == Some(true));
         let caches = cache.write_back || switched_on || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         // By the profile's claim, so that a fault is found by it.
         let volatile_at_first = in_memory || cache.write_back && !saved;
-        Terms {
+        DriveTerms {
             unit: u64::from(profile.physical_sector) / SECTOR,
             cut_sector: profile.cut_sector,
             volatile: volatile_at_first || switched_on && !saved,
@@ -45,8 +46,8 @@ impl Terms {
     }
 
     /// The same terms with everything acknowledged promised, as before an orderly power-off.
-    pub fn promising_all(self) -> Terms {
-        Terms { volatile: false, volatile_at_first: false, in_memory: false, ..self }
+    pub fn promising_all(self) -> DriveTerms {
+        DriveTerms { volatile: false, volatile_at_first: false, in_memory: false, ..self }
     }
 
     /// Whether the drives' write cache is on from now on, if that is what changed.

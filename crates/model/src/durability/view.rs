@@ -16,19 +16,19 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::block::{CutSector, Request, Role};
-use crate::host::array::layout::Volume;
+use crate::block::{CutSector, MemberRole, Request};
+use crate::host::array::layout::ArrayVolume;
 use crate::stack::Stack;
 use crate::time::Instant;
 
 use super::Tally;
-use super::files::Overlay;
-use super::heads::Part;
-use super::loss::{Cut, losses};
-use super::risk::{Acknowledged, Held, Risk, Standing, Write};
-use super::runs::{Run, Runs, all_without, overlap};
-use super::stripes::{Hidden, Stripes};
-use super::terms::Terms;
+use super::files::CutOverlay;
+use super::heads::StampedRun;
+use super::loss::{CutLoss, losses};
+use super::risk::{Acknowledgement, SectorContent, WriteAtCut, WriteAtRisk, WritesAtRisk};
+use super::runs::{SectorRun, SectorRuns, all_without, overlap};
+use super::stripes::{LostBlocks, StripeRows};
+use super::terms::DriveTerms;
 
 /// A drive of an array is lost or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +39,8 @@ enum Turn {
 
 /// The array that cuts hit, and what happens to its drives during a run. A single drive has no volumes.
 #[derive(Clone, Debug, Default)]
-pub struct Plan {
-    volumes: Vec<Volume>,
+pub struct CutArray {
+    volumes: Vec<ArrayVolume>,
     /// Lost drives, one bit each, and those of them that are being rebuilt.
     lost: u64,
     rebuilding: u64,
@@ -48,17 +48,17 @@ pub struct Plan {
     turns: Vec<Turn>,
 }
 
-impl Plan {
+impl CutArray {
     /// The plan of a stack, or why cuts of it are not judged.
-    pub fn of(stack: &Stack) -> Result<Plan, String> {
-        let Some(spec) = stack.array() else { return Ok(Plan::default()) };
+    pub fn of(stack: &Stack) -> Result<CutArray, String> {
+        let Some(spec) = stack.array() else { return Ok(CutArray::default()) };
         let turn = |key: &str, value: &str| match (key, value.parse()) {
             ("array.lose", Ok(member)) => Some(Turn::Lose(member)),
             ("array.replace", Ok(member)) => Some(Turn::Replace(member)),
             _ => None,
         };
         let turns: Vec<Turn> = stack.changes.iter().filter_map(|change| turn(&change.key, &change.value)).collect();
-        let plan = Plan { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, turns };
+        let plan = CutArray { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, turns };
         let dead = |lost: u64| !plan.volumes.iter().all(|volume| volume.survives(lost));
         if !dead(plan.lost) && plan.sets().into_iter().any(dead) {
             return Err(
@@ -72,7 +72,7 @@ impl Plan {
                         blocks is not followed"
                 .to_owned());
         }
-        if Terms::of(stack).saves && plan.has_parity() && plan.sets().into_iter().any(|lost| lost != 0) {
+        if DriveTerms::of(stack).saves && plan.has_parity() && plan.sets().into_iter().any(|lost| lost != 0) {
             return Err(
                 "power cuts are not judged on rows with parity that have lost a drive where a buffer outlives a cut: \
                         what it holds of a row under way, one run does not show"
@@ -127,7 +127,7 @@ impl Plan {
         }
     }
 
-    fn turn(mut self, turn: Turn) -> Plan {
+    fn turn(mut self, turn: Turn) -> CutArray {
         self.turns.remove(0);
         match turn {
             Turn::Lose(member) => {
@@ -138,7 +138,7 @@ impl Plan {
         self
     }
 
-    fn whole(mut self, member: u32) -> Plan {
+    fn whole(mut self, member: u32) -> CutArray {
         (self.lost, self.rebuilding) = (self.lost & !(1 << member), self.rebuilding & !(1 << member));
         self
     }
@@ -160,58 +160,58 @@ impl Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Relied {
     stamp: u64,
-    run: Run,
-    acknowledged: Acknowledged,
+    run: SectorRun,
+    acknowledged: Acknowledgement,
     fua: bool,
     sure: bool,
 }
 
 /// The view with a set of drives lost.
-pub struct View {
-    terms: Terms,
-    volumes: Vec<Volume>,
+pub struct ArrayView {
+    terms: DriveTerms,
+    volumes: Vec<ArrayVolume>,
     lost: u64,
     /// Writes that are not wholly on the medium.
-    pub risk: Risk,
+    pub risk: WritesAtRisk,
     /// Only if rows have parity.
-    stripes: Option<Stripes>,
+    stripes: Option<StripeRows>,
     /// The content of the medium; only if a cut can destroy it.
-    image: Option<Runs<Held>>,
+    image: Option<SectorRuns<SectorContent>>,
     /// Only if blocks of a lost drive may be unrecoverable.
-    relied: Option<Runs<Relied>>,
+    relied: Option<SectorRuns<Relied>>,
     /// Which write each sector holds; only if files are judged.
-    pub surface: Option<Runs<u64>>,
+    pub surface: Option<SectorRuns<u64>>,
 }
 
-impl View {
+impl ArrayView {
     /// The view with these drives lost, one bit each.
-    pub fn new(terms: Terms, plan: &Plan, lost: u64) -> View {
-        View {
+    pub fn new(terms: DriveTerms, plan: &CutArray, lost: u64) -> ArrayView {
+        ArrayView {
             terms,
             volumes: plan.volumes.clone(),
             lost,
-            risk: Risk::default(),
-            stripes: plan.has_parity().then(|| Stripes::new(&plan.volumes, lost)),
-            image: (terms.cut_sector == CutSector::Unreadable).then(Runs::default),
-            relied: (plan.has_parity() && lost != 0).then(Runs::default),
+            risk: WritesAtRisk::default(),
+            stripes: plan.has_parity().then(|| StripeRows::new(&plan.volumes, lost)),
+            image: (terms.cut_sector == CutSector::Unreadable).then(SectorRuns::default),
+            relied: (plan.has_parity() && lost != 0).then(SectorRuns::default),
             surface: None,
         }
     }
 
     /// True if no write is in flight or at risk.
     pub fn is_idle(&mut self) -> bool {
-        self.risk.is_idle() && self.stripes.as_mut().is_none_or(Stripes::is_idle)
+        self.risk.is_idle() && self.stripes.as_mut().is_none_or(StripeRows::is_idle)
     }
 
     /// True if a read would return this copy of the block.
-    fn is_read(&self, role: Role, lba: u64) -> bool {
+    fn is_read(&self, role: MemberRole, lba: u64) -> bool {
         let copy = match role {
-            Role::Copy(copy) | Role::RebuiltCopy(copy) => copy,
-            Role::Every => return true,
-            Role::Parity(_) | Role::RebuiltParity(_) => return false,
+            MemberRole::Copy(copy) | MemberRole::RebuiltCopy(copy) => copy,
+            MemberRole::Every => return true,
+            MemberRole::Parity(_) | MemberRole::RebuiltParity(_) => return false,
         };
         let mut start = 0;
-        let inside = |volume: &&Volume| {
+        let inside = |volume: &&ArrayVolume| {
             start += volume.capacity();
             lba < start
         };
@@ -222,14 +222,14 @@ impl View {
     }
 
     /// An array accepted a write under `number`; a part of it is the write of this stamp.
-    pub fn enter(&mut self, number: u64, run: Run, part: Run, stamp: u64) {
+    pub fn enter(&mut self, number: u64, run: SectorRun, part: SectorRun, stamp: u64) {
         if let Some(stripes) = &mut self.stripes {
             stripes.enter(number, run, part, stamp);
         }
     }
 
     /// These sectors are on the medium.
-    pub fn land(&mut self, at: Instant, part: &Part) {
+    pub fn land(&mut self, at: Instant, part: &StampedRun) {
         let back = self.stripes.as_mut().map(|stripes| stripes.land(part));
         if self.is_read(part.role, part.run.0) {
             self.read_as(at, part.run, part.stamp);
@@ -237,7 +237,7 @@ impl View {
         back.into_iter().flatten().for_each(|(run, stamp)| self.read_as(at, run, stamp));
     }
 
-    fn read_as(&mut self, at: Instant, run: Run, stamp: u64) {
+    fn read_as(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         if let Some(image) = &mut self.image {
             image.land(run, self.risk.held(stamp, self.terms.volatile));
         }
@@ -251,7 +251,7 @@ impl View {
     }
 
     /// Sectors of a write were superseded before they reached the medium.
-    pub fn supersede(&mut self, part: &Part) {
+    pub fn supersede(&mut self, part: &StampedRun) {
         if self.is_read(part.role, part.run.0) {
             self.risk.supersede(part.stamp, part.run.1 - part.run.0);
         }
@@ -270,8 +270,8 @@ impl View {
             image.acknowledge(run, stamp, number, marks.is_some_and(|(fua, sure)| fua || sure));
         }
         if let (Some(relied), Some((fua, sure))) = (&mut self.relied, marks) {
-            let later: Vec<Run> = relied.held(run).filter(|(_, it)| it.stamp > stamp).map(|it| it.0).collect();
-            let acknowledged = Acknowledged { at, number };
+            let later: Vec<SectorRun> = relied.held(run).filter(|(_, it)| it.stamp > stamp).map(|it| it.0).collect();
+            let acknowledged = Acknowledgement { at, number };
             for run in all_without(run, &later) {
                 relied.land(run, Relied { stamp, run: (request.lba, request.end()), acknowledged, fua, sure });
             }
@@ -279,27 +279,27 @@ impl View {
     }
 
     /// The parts of the sectors that a program sees, in order.
-    fn seen(&self, parts: &[Part]) -> Vec<(Run, u64)> {
+    fn seen(&self, parts: &[StampedRun]) -> Vec<(SectorRun, u64)> {
         let seen = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
-        let mut seen: Vec<(Run, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
+        let mut seen: Vec<(SectorRun, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
         seen.sort_unstable();
         seen
     }
 
     /// What a cut does to the sectors under the heads, for the judge of files.
-    pub fn overlay(&mut self, under: &[Part]) -> Overlay {
+    pub fn overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
-        let hidden = known.map_or_else(Hidden::default, |stripes| stripes.hidden(under, self.terms.cut_sector));
+        let hidden = known.map_or_else(LostBlocks::default, |stripes| stripes.hidden(under, self.terms.cut_sector));
         let seen = self.seen(under);
         let (finished, unreadable) =
             (self.terms.cut_sector == CutSector::Finished, self.terms.cut_sector == CutSector::Unreadable);
         let besides = seen.iter().copied().filter(|_| finished).chain(hidden.besides.iter().copied()).collect();
         let torn = seen.iter().map(|it| (it.0, Some(it.1))).chain(hidden.torn.iter().map(|&run| (run, None)));
-        Overlay { besides, torn: torn.filter(|_| unreadable).collect(), gone: hidden.gone }
+        CutOverlay { besides, torn: torn.filter(|_| unreadable).collect(), gone: hidden.gone }
     }
 
     /// What a cut at `at` leaves, with these parts under the heads.
-    pub fn judge(&mut self, at: Instant, under: &[Part], tally: &mut impl Tally) -> Cut {
+    pub fn judge(&mut self, at: Instant, under: &[StampedRun], tally: &mut impl Tally) -> CutLoss {
         let fate = self.terms.cut_sector;
         // The content of a buffer that survives a cut is not reported.
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
@@ -309,17 +309,17 @@ impl View {
         let mut besides = if fate == CutSector::Finished { seen.clone() } else { Vec::new() };
         besides.extend(&hidden.besides);
         besides.sort_unstable();
-        let torn: Vec<Run> = seen.iter().map(|it| it.0).chain(hidden.torn.iter().copied()).collect();
+        let torn: Vec<SectorRun> = seen.iter().map(|it| it.0).chain(hidden.torn.iter().copied()).collect();
         let (torn, torn_acknowledged, torn_promised) = self.torn(&torn);
         let buried = self.buried(&hidden);
         let mut standing = self.risk.standing(&besides);
         if !hidden.gone.is_empty() {
             standing = self.without_gone(standing, &hidden, &buried);
         }
-        let missing = |it: &Standing<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
-        let partial = |it: &&Standing<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing(it));
+        let missing = |it: &WriteAtCut<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
+        let partial = |it: &&WriteAtCut<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing(it));
         let flying = || standing.iter().filter(|it| it.write.acknowledged.is_none());
-        Cut {
+        CutLoss {
             at,
             lost: losses(&standing, at, tally),
             torn,
@@ -333,16 +333,20 @@ impl View {
     }
 
     /// Acknowledged writes in blocks that cannot be recovered, with their parts there.
-    fn buried(&self, hidden: &Hidden) -> Vec<(u64, Write, Vec<Run>)> {
+    fn buried(&self, hidden: &LostBlocks) -> Vec<(u64, WriteAtRisk, Vec<SectorRun>)> {
         let Some(relied) = &self.relied else { return Vec::new() };
-        let mut buried: Vec<(u64, Write, Vec<Run>)> = Vec::new();
-        let mut gone: Vec<(Run, Relied)> = hidden.gone.iter().flat_map(|&run| relied.held(run)).collect();
+        let mut buried: Vec<(u64, WriteAtRisk, Vec<SectorRun>)> = Vec::new();
+        let mut gone: Vec<(SectorRun, Relied)> = hidden.gone.iter().flat_map(|&run| relied.held(run)).collect();
         gone.sort_unstable_by_key(|(run, it)| (it.stamp, run.0));
         for (run, it) in gone {
             match buried.last_mut().filter(|last| last.0 == it.stamp) {
                 Some((.., runs)) => runs.push(run),
                 None => {
-                    buried.push((it.stamp, Write::settled(it.run, it.acknowledged, (it.fua, it.sure)), vec![run]));
+                    buried.push((
+                        it.stamp,
+                        WriteAtRisk::settled(it.run, it.acknowledged, (it.fua, it.sure)),
+                        vec![run],
+                    ));
                 }
             }
         }
@@ -352,26 +356,26 @@ impl View {
     /// The same writes without blocks that are gone: an acknowledged write counts if no later one was acknowledged.
     fn without_gone<'a>(
         &self,
-        standing: Vec<Standing<'a>>,
-        hidden: &Hidden,
-        buried: &'a [(u64, Write, Vec<Run>)],
-    ) -> Vec<Standing<'a>> {
-        let mut all: Vec<Standing<'a>> = Vec::new();
-        let mut rests: Vec<(u64, Vec<Run>)> = Vec::new();
+        standing: Vec<WriteAtCut<'a>>,
+        hidden: &LostBlocks,
+        buried: &'a [(u64, WriteAtRisk, Vec<SectorRun>)],
+    ) -> Vec<WriteAtCut<'a>> {
+        let mut all: Vec<WriteAtCut<'a>> = Vec::new();
+        let mut rests: Vec<(u64, Vec<SectorRun>)> = Vec::new();
         for it in standing {
-            let missing: Vec<Run> = it.missing.iter().flat_map(|&run| all_without(run, &hidden.gone)).collect();
+            let missing: Vec<SectorRun> = it.missing.iter().flat_map(|&run| all_without(run, &hidden.gone)).collect();
             if it.write.acknowledged.is_none() {
                 let gone = hidden.gone.iter().filter_map(|&run| overlap(run, it.write.run));
-                let mut missing: Vec<Run> = missing.into_iter().chain(gone).collect();
+                let mut missing: Vec<SectorRun> = missing.into_iter().chain(gone).collect();
                 missing.sort_unstable();
-                all.push(Standing { missing, ..it });
+                all.push(WriteAtCut { missing, ..it });
             } else if buried.iter().any(|(stamp, ..)| *stamp == it.stamp) {
                 rests.push((it.stamp, missing.clone()));
                 if it.count > 1 {
-                    all.push(Standing { count: it.count - 1, missing, ..it });
+                    all.push(WriteAtCut { count: it.count - 1, missing, ..it });
                 }
             } else {
-                all.push(Standing { missing, ..it });
+                all.push(WriteAtCut { missing, ..it });
             }
         }
         for (stamp, write, runs) in buried {
@@ -379,15 +383,15 @@ impl View {
             let mut missing = [&runs[..], rest].concat();
             missing.sort_unstable();
             let flushed = write.acknowledged.is_some_and(|it| self.risk.is_flushed(it.number));
-            all.push(Standing { stamp: *stamp, write, count: 1, flushed, missing });
+            all.push(WriteAtCut { stamp: *stamp, write, count: 1, flushed, missing });
         }
         all
     }
 
     /// Unreadable sectors; how many of them held acknowledged data, and promised data.
-    fn torn(&self, under: &[Run]) -> (u64, u64, u64) {
+    fn torn(&self, under: &[SectorRun]) -> (u64, u64, u64) {
         let Some(image) = &self.image else { return (0, 0, 0) };
-        let sectors = |run: Run| run.1 - run.0;
+        let sectors = |run: SectorRun| run.1 - run.0;
         let held = || under.iter().flat_map(|&run| image.held(run));
         let relied_on = held().filter(|(_, held)| held.acknowledged.is_some());
         let promised = held()
@@ -403,9 +407,9 @@ impl View {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::array::layout::Level;
+    use crate::host::array::layout::RaidLevel;
 
-    const TERMS: Terms = Terms {
+    const TERMS: DriveTerms = DriveTerms {
         unit: 1,
         cut_sector: CutSector::Old,
         volatile: true,
@@ -414,31 +418,34 @@ mod tests {
         saves: false,
     };
 
-    fn plan(level: Level, members: u32) -> Plan {
-        let volume = Volume { level, members, chunk: 8, first: 0, sectors: 80 };
-        Plan { volumes: vec![volume], ..Plan::default() }
+    fn plan(level: RaidLevel, members: u32) -> CutArray {
+        let volume = ArrayVolume { level, members, chunk: 8, first: 0, sectors: 80 };
+        CutArray { volumes: vec![volume], ..CutArray::default() }
     }
 
     #[test]
     fn the_first_copy_that_is_there_is_read() {
         let read = |level, members, lost, copy, lba| {
-            View::new(TERMS, &plan(level, members), lost).is_read(Role::Copy(copy), lba)
+            ArrayView::new(TERMS, &plan(level, members), lost).is_read(MemberRole::Copy(copy), lba)
         };
-        assert!(read(Level::Raid1, 2, 0, 0, 4) && !read(Level::Raid1, 2, 0, 1, 4));
-        assert!(read(Level::Raid1, 2, 1, 1, 4), "the first is not there");
-        assert!(!read(Level::Raid10, 4, 0b0100, 1, 0) && read(Level::Raid10, 4, 0b0100, 1, 8), "the second pair's");
-        assert!(!read(Level::Raid5, 3, 1, 0, 0) && read(Level::Raid5, 3, 1, 0, 8), "on a lost drive");
-        assert!(View::new(TERMS, &Plan::default(), 0).is_read(Role::Copy(0), 9));
+        assert!(read(RaidLevel::Raid1, 2, 0, 0, 4) && !read(RaidLevel::Raid1, 2, 0, 1, 4));
+        assert!(read(RaidLevel::Raid1, 2, 1, 1, 4), "the first is not there");
+        assert!(
+            !read(RaidLevel::Raid10, 4, 0b0100, 1, 0) && read(RaidLevel::Raid10, 4, 0b0100, 1, 8),
+            "the second pair's"
+        );
+        assert!(!read(RaidLevel::Raid5, 3, 1, 0, 0) && read(RaidLevel::Raid5, 3, 1, 0, 8), "on a lost drive");
+        assert!(ArrayView::new(TERMS, &CutArray::default(), 0).is_read(MemberRole::Copy(0), 9));
     }
 
     #[test]
     fn every_set_of_drives_that_may_be_lost_has_a_view() {
-        let of = |turns: &[Turn]| Plan { turns: turns.to_vec(), ..plan(Level::Raid6, 5) }.sets();
+        let of = |turns: &[Turn]| CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) }.sets();
         assert_eq!(of(&[]), BTreeSet::from([0]));
         // The rebuild may be over before the second is lost, or not.
         let turns = [Turn::Lose(0), Turn::Replace(0), Turn::Lose(1)];
         assert_eq!(of(&turns), BTreeSet::from([0b00, 0b01, 0b10, 0b11]));
-        let mut plan = Plan { turns: turns.to_vec(), ..plan(Level::Raid6, 5) };
+        let mut plan = CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) };
         plan.go_on();
         plan.go_on();
         plan.is_whole(0);

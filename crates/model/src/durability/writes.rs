@@ -8,16 +8,16 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::block::{Flags, Op, Status};
-use crate::history::{Event, History};
+use crate::history::{History, HistoryEvent};
 use crate::time::Instant;
 
-use super::runs::Run;
+use super::runs::SectorRun;
 
 /// A write of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
+pub struct SessionWrite {
     pub stamp: u64,
-    pub run: Run,
+    pub run: SectorRun,
     /// When the disk accepted it.
     pub taken: Instant,
     /// When it was acknowledged; `FAR` for never.
@@ -28,26 +28,31 @@ pub struct Write {
 
 /// All writes by stamp: in the order in which they were accepted.
 #[derive(Clone, Debug, Default)]
-pub struct Writes(BTreeMap<u64, Write>);
+pub struct SessionWrites(BTreeMap<u64, SessionWrite>);
 
-impl Writes {
+impl SessionWrites {
     /// The writes of a history, of a disk that acknowledges what a cut can lose (`volatile`) or not.
-    pub fn of(history: &History, volatile: bool) -> Writes {
-        let mut all: BTreeMap<u64, Write> = BTreeMap::new();
+    pub fn of(history: &History, volatile: bool) -> SessionWrites {
+        let mut all: BTreeMap<u64, SessionWrite> = BTreeMap::new();
         // Acknowledged and not yet covered; and by flush, the writes that it covers.
         let (mut open, mut covered): (Vec<u64>, BTreeMap<u64, Vec<u64>>) = Default::default();
         for event in &history.events {
             match event {
-                Event::Taken(at, request) if request.op == Op::Write => {
+                HistoryEvent::Taken(at, request) if request.op == Op::Write => {
                     let run = (request.lba, request.end());
-                    let write =
-                        Write { stamp: request.stamp, run, taken: *at, over: Instant::FAR, durable: Instant::FAR };
+                    let write = SessionWrite {
+                        stamp: request.stamp,
+                        run,
+                        taken: *at,
+                        over: Instant::FAR,
+                        durable: Instant::FAR,
+                    };
                     all.insert(request.stamp, write);
                 }
-                Event::Taken(_, request) if request.op == Op::Flush => {
+                HistoryEvent::Taken(_, request) if request.op == Op::Flush => {
                     drop(covered.insert(request.stamp, open.clone()))
                 }
-                Event::Over(request, over) if over.status == Status::Done => match request.op {
+                HistoryEvent::Over(request, over) if over.status == Status::Done => match request.op {
                     Op::Write => {
                         let write = all.get_mut(&request.stamp).expect("it was taken before");
                         write.over = over.finished;
@@ -69,21 +74,21 @@ impl Writes {
                 _ => {}
             }
         }
-        Writes(all)
+        SessionWrites(all)
     }
 
     /// The write with this stamp.
-    pub fn get(&self, stamp: u64) -> Option<&Write> {
+    pub fn get(&self, stamp: u64) -> Option<&SessionWrite> {
         self.0.get(&stamp)
     }
 
     /// The writes accepted by `at`.
-    pub fn taken(&self, at: Instant) -> impl Iterator<Item = &Write> {
+    pub fn taken(&self, at: Instant) -> impl Iterator<Item = &SessionWrite> {
         self.0.values().filter(move |write| write.taken <= at)
     }
 
     /// The writes that the standards allow to be lost at `at`.
-    pub fn open(&self, at: Instant) -> impl Iterator<Item = &Write> {
+    pub fn open(&self, at: Instant) -> impl Iterator<Item = &SessionWrite> {
         self.taken(at).filter(move |write| write.durable > at)
     }
 

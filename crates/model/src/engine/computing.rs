@@ -4,13 +4,13 @@
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 
-use crate::block::{Completion, Counted, Limits, Next, Op, Source, Status};
+use crate::block::{Accounting, Completion, Limits, Op, Source, SourcePoll, Status};
 use crate::record::{Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
 /// A source on a device with or without a processor.
 #[derive(Clone, Debug)]
-pub struct Computing<S> {
+pub struct ComputeSource<S> {
     source: S,
     /// The device accepts [`Op::Compute`].
     computes: bool,
@@ -18,10 +18,10 @@ pub struct Computing<S> {
     passing: BinaryHeap<Reverse<(Instant, u32, Instant)>>,
 }
 
-impl<S: Source> Computing<S> {
+impl<S: Source> ComputeSource<S> {
     /// `source` on a device with these limits.
-    pub fn new(source: S, limits: &Limits) -> Computing<S> {
-        Computing { source, computes: limits.computes, passing: BinaryHeap::new() }
+    pub fn new(source: S, limits: &Limits) -> ComputeSource<S> {
+        ComputeSource { source, computes: limits.computes, passing: BinaryHeap::new() }
     }
 
     /// The source.
@@ -49,13 +49,13 @@ impl<S: Source> Computing<S> {
     }
 }
 
-impl<S: Source> Source for Computing<S> {
+impl<S: Source> Source for ComputeSource<S> {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
             self.end_passed(now);
             let next = self.source.next(now);
-            if let Next::Request(request) = &next {
+            if let SourcePoll::Request(request) = &next {
                 if request.op != Op::Compute || self.computes {
                     return next;
                 }
@@ -63,16 +63,16 @@ impl<S: Source> Source for Computing<S> {
                 self.passing.push(Reverse((end, request.tag, now)));
                 continue;
             }
-            if let Next::Served(_) = next {
+            if let SourcePoll::Served(_) = next {
                 return next;
             }
             let Some(&Reverse((end, ..))) = self.passing.peek() else { return next };
-            return Next::At(if let Next::At(at) = next { at.min(end) } else { end });
+            return SourcePoll::At(if let SourcePoll::At(at) = next { at.min(end) } else { end });
         }
     }
 
     #[inline]
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.source.complete(now, completion)
     }
 

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Counted, Flags, Next, Op, Source};
+use crate::block::{Accounting, Completion, Flags, Op, Source, SourcePoll};
 use crate::time::Instant;
 
 /// How many requests of each worker its hash covers: few enough that any meaningful run has them.
@@ -11,7 +11,7 @@ pub const FIRST: u32 = 100;
 
 /// The first reads and writes of a worker, as they were drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stream {
+pub struct StreamHash {
     /// [`FIRST`], or fewer if there were fewer.
     pub requests: u32,
     /// A hash as in [`Fingerprint::hash`]. It leaves out flushes and computing: places with more capabilities are asked
@@ -32,7 +32,7 @@ pub struct Fingerprint<S> {
     /// [`Flags::FLUSH_FOLLOWS`] passes through.
     watched: bool,
     /// By worker.
-    streams: Vec<Stream>,
+    streams: Vec<StreamHash>,
 }
 
 impl<S: Source> Fingerprint<S> {
@@ -53,7 +53,7 @@ impl<S: Source> Fingerprint<S> {
     }
 
     /// By worker: its first requests, whatever the interleaving of the workers.
-    pub fn streams(&self) -> &[Stream] {
+    pub fn streams(&self) -> &[StreamHash] {
         &self.streams
     }
 
@@ -82,7 +82,7 @@ impl<S: Source> Fingerprint<S> {
                 stream.hash = words.into_iter().fold(stream.hash, mix);
             }
             None => {
-                self.streams.resize(worker + 1, Stream { requests: 0, hash: BASIS });
+                self.streams.resize(worker + 1, StreamHash { requests: 0, hash: BASIS });
                 self.first(worker, words);
             }
         }
@@ -96,12 +96,12 @@ fn mix(hash: u64, word: u64) -> u64 {
 
 impl<S: Source> Source for Fingerprint<S> {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         if self.issued == self.most {
-            return Next::Done;
+            return SourcePoll::Done;
         }
         let mut next = self.source.next(now);
-        if let Next::Request(request) = &mut next {
+        if let SourcePoll::Request(request) = &mut next {
             let op = match request.op {
                 Op::Read => 1,
                 Op::Write => 2,
@@ -124,7 +124,7 @@ impl<S: Source> Source for Fingerprint<S> {
     }
 
     #[inline]
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.source.complete(now, completion)
     }
 

@@ -3,12 +3,12 @@
 
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Counted, Next, Request, Served, Source};
+use crate::block::{Accounting, Completion, Request, ServedRequest, Source, SourcePoll};
 use crate::time::Instant;
 
 /// Several sources.
 #[derive(Clone, Debug, Default)]
-pub struct Joined<S> {
+pub struct JoinedSources<S> {
     sources: Vec<One<S>>,
     /// The source to ask first.
     turn: usize,
@@ -28,15 +28,15 @@ struct One<S> {
     tags: Vec<Option<u32>>,
 }
 
-impl<S: Source> Joined<S> {
+impl<S: Source> JoinedSources<S> {
     /// Without a source.
-    pub fn new() -> Joined<S> {
-        Joined { sources: Vec::new(), turn: 0, tags: Vec::new(), origins: 0 }
+    pub fn new() -> JoinedSources<S> {
+        JoinedSources { sources: Vec::new(), turn: 0, tags: Vec::new(), origins: 0 }
     }
 
     /// Adds a source that numbers its origins and workers below `origins`. Panics beyond 65,535 in all.
     #[must_use]
-    pub fn with(mut self, source: S, origins: u16) -> Joined<S> {
+    pub fn with(mut self, source: S, origins: u16) -> JoinedSources<S> {
         self.sources.push(One { source, first: self.origins, tags: Vec::new() });
         self.origins = self.origins.checked_add(origins).expect("at most 65,535 origins");
         self
@@ -49,7 +49,7 @@ impl<S: Source> Joined<S> {
 
     /// The request as the device receives it.
     fn pass(&mut self, place: usize, request: Request) -> Request {
-        let Joined { sources, tags, .. } = self;
+        let JoinedSources { sources, tags, .. } = self;
         let one = &mut sources[place];
         let own = request.tag as usize;
         if own >= one.tags.len() {
@@ -63,36 +63,36 @@ impl<S: Source> Joined<S> {
     }
 }
 
-impl<S: Source> Source for Joined<S> {
-    fn next(&mut self, now: Instant) -> Next {
+impl<S: Source> Source for JoinedSources<S> {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         let count = self.sources.len();
-        let mut wait = Next::Done;
+        let mut wait = SourcePoll::Done;
         for place in (self.turn..count).chain(0..self.turn) {
             wait = match (self.sources[place].source.next(now), wait) {
-                (Next::Request(request), _) => {
+                (SourcePoll::Request(request), _) => {
                     self.turn = (place + 1) % count;
-                    return Next::Request(self.pass(place, request));
+                    return SourcePoll::Request(self.pass(place, request));
                 }
-                (Next::Served(served), _) => {
+                (SourcePoll::Served(served), _) => {
                     self.turn = (place + 1) % count;
                     let worker = self.sources[place].first + served.worker;
-                    return Next::Served(Served { worker, ..served });
+                    return SourcePoll::Served(ServedRequest { worker, ..served });
                 }
-                (Next::At(one), Next::At(other)) => Next::At(one.min(other)),
-                (Next::At(at), _) | (_, Next::At(at)) => Next::At(at),
-                (Next::Done, wait) => wait,
-                (Next::Completion, _) => Next::Completion,
+                (SourcePoll::At(one), SourcePoll::At(other)) => SourcePoll::At(one.min(other)),
+                (SourcePoll::At(at), _) | (_, SourcePoll::At(at)) => SourcePoll::At(at),
+                (SourcePoll::Done, wait) => wait,
+                (SourcePoll::Completion, _) => SourcePoll::Completion,
             };
         }
         wait
     }
 
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let (place, tag) = self.tags[completion.tag as usize];
         let One { source, first, .. } = &mut self.sources[place];
         match source.complete(now, &Completion { tag, ..*completion }) {
-            Counted::In { worker, intended, served } => Counted::In { worker: *first + worker, intended, served },
-            Counted::Out => Counted::Out,
+            Accounting::In { worker, intended, served } => Accounting::In { worker: *first + worker, intended, served },
+            Accounting::Out => Accounting::Out,
         }
     }
 

@@ -1,24 +1,26 @@
 //! A source's requests through a page cache: a job of workers without direct I/O. For the cache the device is one file
-//! ([`Format::Raw`]), as it is for Linux when a job names a device.
+//! ([`VolumeFormat::Raw`]), as it is for Linux when a job names a device.
 //!
 //! Each worker is a thread with one call at a time, because buffered I/O blocks in the system under every engine
 //! (`io_submit` and io_uring's workers alike; inferred for the latter, which has threads to spare). Reads and writes
 //! are calls. A flush is an fsync, which first writes all dirty data; `sync=` opens a write-through handle. Workers
 //! with direct I/O bypass the cache; nothing keeps their data and the cache's consistent.
 //!
-//! A call ends unseen by the device, so it is recorded as [`Next::Served`]: from when it was due until it returned.
+//! A call ends unseen by the device, so it is recorded as [`SourcePoll::Served`]: from when it was due until it returned.
 //! Computing and copying count as processor time, the rest as driver time. Requests of the cache itself (read-ahead,
 //! write-back) are not counted. Pages that are dirty at the end stay dirty.
 //!
-//! [`Format::Raw`]: super::volume::Format::Raw
+//! [`VolumeFormat::Raw`]: super::volume::VolumeFormat::Raw
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::call::{Call, File, Handle, Returned};
+use super::call::{Call, CallResult, File, OpenMode};
 use super::system::{Reads, System, SystemSpec};
-use super::volume::{Aging, Format, Name, Partition, ROOT, Sync, Volume, VolumeSpec};
-use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, SECTOR, Served, Source, Status};
+use super::volume::{Aging, FileName, Partition, ROOT, SyncScope, Volume, VolumeFormat, VolumeSpec};
+use crate::block::{
+    Accounting, Completion, Flags, ForcedWrite, Limits, Op, Request, SECTOR, ServedRequest, Source, SourcePoll, Status,
+};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
@@ -27,7 +29,7 @@ const PAGE: u64 = 8;
 
 /// How a worker's files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opening {
+pub struct FileOpenFlags {
     /// They bypass the page cache.
     pub direct: bool,
     /// Each write is durable when it returns.
@@ -42,11 +44,11 @@ pub struct BufferedSpec {
     /// The system, with a page cache.
     pub system: SystemSpec,
     /// By worker.
-    pub workers: Vec<Opening>,
+    pub workers: Vec<FileOpenFlags>,
 }
 
 /// A source above a page cache.
-pub struct Buffered<S> {
+pub struct BufferedSource<S> {
     source: S,
     system: System,
     /// The device.
@@ -60,7 +62,7 @@ pub struct Buffered<S> {
 
 /// The state of a worker.
 struct Worker {
-    opening: Opening,
+    opening: FileOpenFlags,
     begun: bool,
     /// The request that it waits for.
     calling: Option<Calling>,
@@ -79,19 +81,21 @@ struct Calling {
     prepares: bool,
 }
 
-impl<S: Source> Buffered<S> {
+impl<S: Source> BufferedSource<S> {
     /// `source` on a device with these limits. Its workers are numbered as in `spec`.
-    pub fn new(source: S, spec: &BufferedSpec, limits: &Limits) -> Buffered<S> {
+    pub fn new(source: S, spec: &BufferedSpec, limits: &Limits) -> BufferedSource<S> {
         let sectors = limits.sectors / PAGE * PAGE;
         let partition = Partition { first: 0, sectors };
-        let volume = VolumeSpec { partition, format: Format::Raw, aging: Aging::NONE, history: false, seed: Seed(0) };
+        let volume =
+            VolumeSpec { partition, format: VolumeFormat::Raw, aging: Aging::NONE, history: false, seed: Seed(0) };
         let mut volume = Volume::format(&volume).expect("any device is a raw volume");
-        let id = volume.place(ROOT, Name::SHORT, sectors * SECTOR).expect("the device holds itself");
+        let id = volume.place(ROOT, FileName::SHORT, sectors * SECTOR).expect("the device holds itself");
         volume.settle();
         let largest = spec.system.largest.min(limits.max_transfer);
         let system = SystemSpec { largest, ..spec.system };
-        let worker = |&opening: &Opening| Worker { opening, begun: false, calling: None, waiting: VecDeque::new() };
-        Buffered {
+        let worker =
+            |&opening: &FileOpenFlags| Worker { opening, begun: false, calling: None, waiting: VecDeque::new() };
+        BufferedSource {
             source,
             system: System::new(alloc::vec![volume], system, spec.workers.len() as u16),
             file: File { volume: 0, id },
@@ -142,15 +146,15 @@ impl<S: Source> Buffered<S> {
         let opening = self.workers[usize::from(request.origin)].opening;
         let through = opening.through && !request.flags.has(Flags::FLUSH_FOLLOWS);
         match request.op {
-            Op::Read => Call::Read { file, from, bytes, handle: Handle::Cached },
-            Op::Write if through => Call::Write { file, from, bytes, handle: Handle::WriteThrough },
-            Op::Write => Call::Write { file, from, bytes, handle: Handle::Cached },
-            _ => Call::Sync(file, Sync::Data),
+            Op::Read => Call::Read { file, from, bytes, handle: OpenMode::Cached },
+            Op::Write if through => Call::Write { file, from, bytes, handle: OpenMode::WriteThrough },
+            Op::Write => Call::Write { file, from, bytes, handle: OpenMode::Cached },
+            _ => Call::Sync(file, SyncScope::Data),
         }
     }
 
     /// Handles a call that has returned: what to count, if it was a request's.
-    fn returned(&mut self, now: Instant, returned: &Returned) -> Option<Served> {
+    fn returned(&mut self, now: Instant, returned: &CallResult) -> Option<ServedRequest> {
         let thread = usize::from(returned.thread);
         let calling = self.workers[thread].calling.as_mut().expect("it called");
         if core::mem::take(&mut calling.prepares) {
@@ -170,11 +174,11 @@ impl<S: Source> Buffered<S> {
         if let Some(next) = self.workers[thread].waiting.pop_front() {
             self.begin(now, next);
         }
-        let Counted::In { worker, intended, served } = counted else { return None };
-        let own = Forced { op: request.op, sectors: request.sectors, issued: from };
-        let Forced { op, sectors, issued } = served.unwrap_or(own);
+        let Accounting::In { worker, intended, served } = counted else { return None };
+        let own = ForcedWrite { op: request.op, sectors: request.sectors, issued: from };
+        let ForcedWrite { op, sectors, issued } = served.unwrap_or(own);
         let (lba, intended) = (request.lba, intended.min(issued));
-        Some(Served { worker, op, lba, sectors, intended, issued, finished: now, computed, failed })
+        Some(ServedRequest { worker, op, lba, sectors, intended, issued, finished: now, computed, failed })
     }
 }
 
@@ -187,43 +191,43 @@ const fn past(tag: u32) -> u32 {
     tag * 2 + 1
 }
 
-impl<S: Source> Source for Buffered<S> {
-    fn next(&mut self, now: Instant) -> Next {
+impl<S: Source> Source for BufferedSource<S> {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
             if let Some(returned) = self.system.poll_returned() {
                 if let Some(served) = self.returned(now, &returned) {
-                    return Next::Served(served);
+                    return SourcePoll::Served(served);
                 }
                 continue;
             }
             if let Some(request) = self.system.poll_request(now) {
-                return Next::Request(Request { tag: of_system(request.tag), ..request });
+                return SourcePoll::Request(Request { tag: of_system(request.tag), ..request });
             }
             let next = match self.source.next(now) {
-                Next::Request(request) if self.is_past(&request) => {
-                    return Next::Request(Request { tag: past(request.tag), ..request });
+                SourcePoll::Request(request) if self.is_past(&request) => {
+                    return SourcePoll::Request(Request { tag: past(request.tag), ..request });
                 }
-                Next::Request(request) => {
+                SourcePoll::Request(request) => {
                     self.take(now, request);
                     continue;
                 }
                 next => next,
             };
             return match (next, self.system.poll_timeout()) {
-                (Next::Done, _) if self.busy == 0 => Next::Done,
+                (SourcePoll::Done, _) if self.busy == 0 => SourcePoll::Done,
                 (_, Some(due)) if due <= now => {
                     self.system.handle_timeout(now);
                     continue;
                 }
-                (Next::At(at), Some(due)) => Next::At(at.min(due)),
-                (Next::Done | Next::Completion, Some(due)) => Next::At(due),
-                (Next::Done, None) => Next::Completion,
+                (SourcePoll::At(at), Some(due)) => SourcePoll::At(at.min(due)),
+                (SourcePoll::Done | SourcePoll::Completion, Some(due)) => SourcePoll::At(due),
+                (SourcePoll::Done, None) => SourcePoll::Completion,
                 (next, _) => next,
             };
         }
     }
 
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let tag = completion.tag / 2;
         if completion.tag == past(tag) {
             return self.source.complete(now, &Completion { tag, ..*completion });
@@ -233,6 +237,6 @@ impl<S: Source> Source for Buffered<S> {
             calling.computed += completion.finished.since(completion.submitted);
         }
         self.system.complete(now, &Completion { tag, ..*completion });
-        Counted::Out
+        Accounting::Out
     }
 }

@@ -3,11 +3,11 @@
 //!
 //! A thread calls, waits until its call has returned, and calls again. Several threads are served side by side.
 
-use super::volume::{FileId, Name, Refused, Sync};
+use super::volume::{FileId, FileName, SyncScope, VolumeError};
 use crate::time::{Instant, Span};
 
 /// The calling thread: its index among all threads of all programs of a scene.
-pub type Thread = u16;
+pub type ThreadId = u16;
 
 /// A file or directory of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub struct File {
 
 /// How a handle was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Handle {
+pub enum OpenMode {
     /// Through the page cache, written back later.
     #[default]
     Cached,
@@ -39,12 +39,12 @@ pub enum Call {
     Open(File),
     /// Reads all entries of a directory.
     List(File),
-    /// Creates an empty file in a directory; [`Returned::file`] is the file.
-    Create { directory: File, name: Name },
+    /// Creates an empty file in a directory; [`CallResult::file`] is the file.
+    Create { directory: File, name: FileName },
     CreateDirectory {
         /// The parent directory.
         directory: File,
-        name: Name,
+        name: FileName,
     },
     /// Reads bytes, up to the end of the file.
     Read {
@@ -52,7 +52,7 @@ pub enum Call {
         /// The first byte.
         from: u64,
         bytes: u64,
-        handle: Handle,
+        handle: OpenMode,
     },
     /// Writes bytes; the file grows as needed.
     Write {
@@ -60,14 +60,14 @@ pub enum Call {
         /// The first byte.
         from: u64,
         bytes: u64,
-        handle: Handle,
+        handle: OpenMode,
     },
     /// Makes a file durable: fsync, fdatasync, FlushFileBuffers.
-    Sync(File, Sync),
+    Sync(File, SyncScope),
     /// Closes a file that was written.
     Close(File),
     /// Changes a file's name, its directory, or both, within a volume.
-    Rename { file: File, directory: File, name: Name },
+    Rename { file: File, directory: File, name: FileName },
     /// Deletes a file or an empty directory.
     Delete(File),
     /// Moves a chunk of a file to free clusters, as a defragmenter does.
@@ -117,9 +117,9 @@ impl Call {
 
 /// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Returned {
+pub struct CallResult {
     /// The thread that called.
-    pub thread: Thread,
+    pub thread: ThreadId,
     /// When the thread goes on.
     pub at: Instant,
     /// The file that was created.
@@ -127,7 +127,7 @@ pub struct Returned {
     /// Bytes read or written.
     pub bytes: u64,
     /// Why the call was refused.
-    pub refused: Option<Refused>,
+    pub refused: Option<VolumeError>,
     /// A request below failed: a read or write error, or a power cut.
     pub failed: bool,
 }

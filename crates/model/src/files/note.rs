@@ -6,54 +6,54 @@ use alloc::rc::Rc;
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::call::{Call, File, Thread};
-use super::volume::{Change, Step, There};
+use super::call::{Call, File, ThreadId};
+use super::volume::{InitialFile, PageChange, PlanStep};
 use crate::time::Instant;
 
 /// An event.
 #[derive(Clone, Debug)]
-pub enum Note {
+pub enum FileNote {
     /// A file from before the run is about to be used for the first time.
-    There(File, There),
-    Called(Thread, Call),
+    There(File, InitialFile),
+    Called(ThreadId, Call),
     /// A call returned: the file that it created, and whether it succeeded.
-    Returned(Thread, Option<File>, bool),
+    Returned(ThreadId, Option<File>, bool),
     /// An operation of this program with this number began.
-    Began(Thread, u16, u32),
+    Began(ThreadId, u16, u32),
     /// The operation relies on bytes that another thread wrote: the first byte, and how many.
     Relies(u16, u32, File, u64, u64),
-    Ended(Thread, u16, u32),
+    Ended(ThreadId, u16, u32),
     /// Pages of this volume changed.
-    Changed(u8, Vec<Change>),
-    Issued(Issued),
+    Changed(u8, Vec<PageChange>),
+    Issued(IssuedWrite),
     /// The last program that the scene waits for has ended.
     Over,
 }
 
 /// A write as it is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Issued {
+pub struct IssuedWrite {
     /// Its tag, unique until it completes.
     pub tag: u32,
     pub volume: u8,
     /// The step that it belongs to.
-    pub step: Step,
+    pub step: PlanStep,
     pub lba: u64,
     pub sectors: u32,
 }
 
 /// A queue of unread notes, shared by writer and reader.
 #[derive(Clone, Debug, Default)]
-pub struct Notes(Rc<RefCell<VecDeque<(Instant, Note)>>>);
+pub struct FileNotes(Rc<RefCell<VecDeque<(Instant, FileNote)>>>);
 
-impl Notes {
+impl FileNotes {
     /// Adds a note.
-    pub fn tell(&self, at: Instant, note: Note) {
+    pub fn tell(&self, at: Instant, note: FileNote) {
         self.0.borrow_mut().push_back((at, note));
     }
 
     /// Reads the next note.
-    pub fn poll(&self) -> Option<(Instant, Note)> {
+    pub fn poll(&self) -> Option<(Instant, FileNote)> {
         self.0.borrow_mut().pop_front()
     }
 }

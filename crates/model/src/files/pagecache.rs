@@ -13,6 +13,6 @@ mod ahead;
 mod pages;
 mod rules;
 
-pub use self::ahead::{Stream, Wanted};
+pub use self::ahead::{ReadSpan, ReadStream};
 pub use self::pages::{DirtyFile, PAGE, PageCache};
-pub use self::rules::{Ahead, Back, PageCacheSpec};
+pub use self::rules::{PageCacheSpec, ReadAheadRule, WriteBackRule};

@@ -38,13 +38,13 @@ mod unpack;
 
 use alloc::boxed::Box;
 
-pub use self::act::{Act, Program};
+pub use self::act::{Program, ProgramAction};
 pub use self::boot::BootSpec;
 pub use self::copy::CopySpec;
 pub use self::database::DatabaseSpec;
 pub use self::defragment::DefragmentSpec;
 pub use self::document::DocumentSpec;
-pub use self::place::Place;
+pub use self::place::ProgramContext;
 pub use self::playback::PlaybackSpec;
 pub use self::records::RecordsSpec;
 pub use self::registry::RegistrySpec;
@@ -53,11 +53,11 @@ pub use self::scratch::ScratchSpec;
 pub use self::set::FileSet;
 pub use self::unpack::UnpackSpec;
 
-use super::volume::Refused;
+use super::volume::VolumeError;
 
 /// A kind of program, with its figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum ProgramSpec {
     Copy(CopySpec),
     Scan(ScanSpec),
     Unpack(UnpackSpec),
@@ -71,32 +71,32 @@ pub enum Doing {
     Database(DatabaseSpec),
 }
 
-impl Doing {
+impl ProgramSpec {
     /// Places the files that the program needs on the volumes, and makes it.
-    pub fn place(&self, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+    pub fn place(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
         Ok(match self {
-            Doing::Copy(spec) => copy::place(spec, place)?,
-            Doing::Scan(spec) => scan::place(spec, place)?,
-            Doing::Unpack(spec) => unpack::place(spec, place)?,
-            Doing::Boot(spec) => boot::place(spec, place)?,
-            Doing::Registry(spec) => registry::place(spec, place)?,
-            Doing::Defragment(spec) => defragment::place(spec, place)?,
-            Doing::Document(spec) => document::place(spec, place)?,
-            Doing::Records(spec) => records::place(spec, place)?,
-            Doing::Scratch(spec) => scratch::place(spec, place)?,
-            Doing::Playback(spec) => playback::place(spec, place)?,
-            Doing::Database(spec) => database::place(spec, place)?,
+            ProgramSpec::Copy(spec) => copy::place(spec, place)?,
+            ProgramSpec::Scan(spec) => scan::place(spec, place)?,
+            ProgramSpec::Unpack(spec) => unpack::place(spec, place)?,
+            ProgramSpec::Boot(spec) => boot::place(spec, place)?,
+            ProgramSpec::Registry(spec) => registry::place(spec, place)?,
+            ProgramSpec::Defragment(spec) => defragment::place(spec, place)?,
+            ProgramSpec::Document(spec) => document::place(spec, place)?,
+            ProgramSpec::Records(spec) => records::place(spec, place)?,
+            ProgramSpec::Scratch(spec) => scratch::place(spec, place)?,
+            ProgramSpec::Playback(spec) => playback::place(spec, place)?,
+            ProgramSpec::Database(spec) => database::place(spec, place)?,
         })
     }
 
     /// The set of files that it reads or writes, if it has one.
     pub fn set(&self) -> Option<FileSet> {
         match *self {
-            Doing::Copy(CopySpec { set, .. })
-            | Doing::Scan(ScanSpec { set, .. })
-            | Doing::Unpack(UnpackSpec { set, .. })
-            | Doing::Boot(BootSpec { set, .. })
-            | Doing::Defragment(DefragmentSpec { set, .. }) => Some(set),
+            ProgramSpec::Copy(CopySpec { set, .. })
+            | ProgramSpec::Scan(ScanSpec { set, .. })
+            | ProgramSpec::Unpack(UnpackSpec { set, .. })
+            | ProgramSpec::Boot(BootSpec { set, .. })
+            | ProgramSpec::Defragment(DefragmentSpec { set, .. }) => Some(set),
             _ => None,
         }
     }
@@ -104,17 +104,17 @@ impl Doing {
     /// The volumes that it uses.
     pub fn volumes(&self) -> [u8; 2] {
         match *self {
-            Doing::Copy(CopySpec { from, to, .. }) => [from, to],
-            Doing::Scan(ScanSpec { volume, .. })
-            | Doing::Unpack(UnpackSpec { volume, .. })
-            | Doing::Boot(BootSpec { volume, .. })
-            | Doing::Registry(RegistrySpec { volume, .. })
-            | Doing::Defragment(DefragmentSpec { volume, .. })
-            | Doing::Document(DocumentSpec { volume, .. })
-            | Doing::Records(RecordsSpec { volume, .. })
-            | Doing::Scratch(ScratchSpec { volume, .. })
-            | Doing::Playback(PlaybackSpec { volume, .. }) => [volume; 2],
-            Doing::Database(DatabaseSpec { volume, log, .. }) => [volume, log],
+            ProgramSpec::Copy(CopySpec { from, to, .. }) => [from, to],
+            ProgramSpec::Scan(ScanSpec { volume, .. })
+            | ProgramSpec::Unpack(UnpackSpec { volume, .. })
+            | ProgramSpec::Boot(BootSpec { volume, .. })
+            | ProgramSpec::Registry(RegistrySpec { volume, .. })
+            | ProgramSpec::Defragment(DefragmentSpec { volume, .. })
+            | ProgramSpec::Document(DocumentSpec { volume, .. })
+            | ProgramSpec::Records(RecordsSpec { volume, .. })
+            | ProgramSpec::Scratch(ScratchSpec { volume, .. })
+            | ProgramSpec::Playback(PlaybackSpec { volume, .. }) => [volume; 2],
+            ProgramSpec::Database(DatabaseSpec { volume, log, .. }) => [volume, log],
         }
     }
 }

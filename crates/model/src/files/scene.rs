@@ -6,14 +6,15 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::call::{Call, File, Returned};
-use super::note::{Issued, Note, Notes};
-use super::program::{Act, Doing, FileSet, Place, Program};
+use super::call::{Call, CallResult, File};
+use super::note::{FileNote, FileNotes, IssuedWrite};
+use super::program::{FileSet, Program, ProgramAction, ProgramContext, ProgramSpec};
 use super::system::{System, SystemSpec};
 use super::volume::{
-    Aging, Alignment, Format, Misfit, Partition, Plan, Refused, There, Volume, VolumeSpec, partitions,
+    Aging, Alignment, InitialFile, IoPlan, Partition, Volume, VolumeError, VolumeFormat, VolumeMisfit, VolumeSpec,
+    partitions,
 };
-use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, Source, Status};
+use crate::block::{Accounting, Completion, Flags, ForcedWrite, Limits, Op, Request, Source, SourcePoll, Status};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
@@ -24,7 +25,7 @@ pub struct VolumePlan {
     pub unit: u8,
     /// Its size; 0 for the rest of the device.
     pub bytes: u64,
-    pub format: Format,
+    pub format: VolumeFormat,
     /// How its files lie.
     pub aging: Aging,
     /// The files from before the run.
@@ -35,7 +36,7 @@ pub struct VolumePlan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramPlan {
     pub name: String,
-    pub doing: Doing,
+    pub doing: ProgramSpec,
     /// The programs, by index, that must end before it begins.
     pub after: Vec<usize>,
     /// Before it begins, all dirty data are written and the cache is emptied, as by a restart. This belongs to no
@@ -65,7 +66,7 @@ pub struct SceneSpec {
 
 /// What happens when the last program that the scene waits for has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Closing {
+pub enum SceneEnd {
     /// It ends; dirty data stay dirty.
     #[default]
     Ends,
@@ -77,13 +78,13 @@ pub enum Closing {
 
 /// Why a scene cannot be made. Volumes and programs are given by index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum SceneError {
     /// A volume does not fit the drive, or its file system.
-    Volume(usize, Misfit),
+    Volume(usize, VolumeMisfit),
     /// The files from before the run do not fit a volume.
-    Files(usize, Refused),
+    Files(usize, VolumeError),
     /// A program's files do not fit its volumes.
-    Program(usize, Refused),
+    Program(usize, VolumeError),
 }
 
 /// An operation of a program.
@@ -96,8 +97,8 @@ pub struct Operation {
 
 /// What kept a program from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
-    Refused(Refused),
+pub enum ProgramError {
+    Refused(VolumeError),
     /// A request of a call failed.
     Failed,
     /// The scene came to a standstill before its end: a bug of the model.
@@ -120,7 +121,7 @@ pub struct Scene {
     in_flight: u32,
     /// Programs that the scene still waits for.
     left: usize,
-    closing: Closing,
+    closing: SceneEnd,
     closes: bool,
     /// Volumes that were written at the end.
     unmounted: u8,
@@ -128,7 +129,7 @@ pub struct Scene {
     began: bool,
     over: bool,
     /// The observer that it reports to, and by volume the number of the first file that the run creates.
-    notes: Option<(Notes, Vec<u32>)>,
+    notes: Option<(FileNotes, Vec<u32>)>,
     /// Files from before the run that were reported.
     known: BTreeSet<File>,
 }
@@ -167,7 +168,7 @@ struct Running {
     /// When it began and ended.
     began: Instant,
     ended: Option<Instant>,
-    trouble: Option<Trouble>,
+    trouble: Option<ProgramError>,
     /// Operations under way: number and beginning.
     open: Vec<(u32, Instant)>,
 }
@@ -205,12 +206,12 @@ type Placed = (Vec<Volume>, Vec<Box<dyn Program>>);
 
 impl SceneSpec {
     /// Checks that the scene can be made on a drive of `sectors` sectors, with room for what its programs write.
-    pub fn check(&self, sectors: u64) -> Result<(), Unfit> {
+    pub fn check(&self, sectors: u64) -> Result<(), SceneError> {
         self.place(sectors, Seed(0), true, false).map(|_| ())
     }
 
     /// The partitions of the volumes, one after another on each device.
-    fn partitions(&self, sectors: u64) -> Result<Vec<Partition>, Unfit> {
+    fn partitions(&self, sectors: u64) -> Result<Vec<Partition>, SceneError> {
         let mut first = 0;
         let mut all = alloc::vec![Partition { first: 0, sectors: 0 }; self.volumes.len()];
         for (unit, sectors) in core::iter::once(sectors).chain(self.beside.iter().map(|it| it.sectors)).enumerate() {
@@ -218,7 +219,7 @@ impl SceneSpec {
             let bytes: Vec<u64> = own.iter().map(|&at| self.volumes[at].bytes).collect();
             let lie = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
             for (count, &at) in own.iter().enumerate() {
-                let lie = lie(count + 1).map_err(|misfit| Unfit::Volume(at, misfit))?;
+                let lie = lie(count + 1).map_err(|misfit| SceneError::Volume(at, misfit))?;
                 all[at] = Partition { first: first + lie[count].first, ..lie[count] };
             }
             first += sectors;
@@ -227,27 +228,27 @@ impl SceneSpec {
     }
 
     /// The volumes with all files from before the run, and the programs.
-    fn place(&self, sectors: u64, seed: Seed, trial: bool, history: bool) -> Result<Placed, Unfit> {
+    fn place(&self, sectors: u64, seed: Seed, trial: bool, history: bool) -> Result<Placed, SceneError> {
         let lie = self.partitions(sectors)?;
         let mut volumes = Vec::with_capacity(lie.len());
         for (at, (plan, partition)) in self.volumes.iter().zip(lie).enumerate() {
             let seed = Seed(seed.numbered("volume", at as u64).next_u64());
             let spec = VolumeSpec { partition, format: plan.format, aging: plan.aging, history, seed };
-            let mut volume = Volume::format(&spec).map_err(|misfit| Unfit::Volume(at, misfit))?;
+            let mut volume = Volume::format(&spec).map_err(|misfit| SceneError::Volume(at, misfit))?;
             let placed = plan.files.place(&mut volume, at as u8, &mut seed.stream("files"));
-            placed.map_err(|refused| Unfit::Files(at, refused))?;
+            placed.map_err(|refused| SceneError::Files(at, refused))?;
             volumes.push(volume);
         }
         let mut programs = Vec::with_capacity(self.programs.len());
         for (at, plan) in self.programs.iter().enumerate() {
             let seed = Seed(seed.numbered("program", at as u64).next_u64());
-            let mut place = Place { volumes: &mut volumes, seed, trial };
-            programs.push(plan.doing.place(&mut place).map_err(|refused| Unfit::Program(at, refused))?);
+            let mut place = ProgramContext { volumes: &mut volumes, seed, trial };
+            programs.push(plan.doing.place(&mut place).map_err(|refused| SceneError::Program(at, refused))?);
         }
         for volume in &mut volumes {
             volume.settle();
             // The system runs already: what a mount reads is in memory.
-            volume.mount(&mut Plan::new());
+            volume.mount(&mut IoPlan::new());
         }
         Ok((volumes, programs))
     }
@@ -255,16 +256,16 @@ impl SceneSpec {
 
 impl Scene {
     /// A scene on a device with these limits, at the beginning of time.
-    pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, Unfit> {
+    pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, SceneError> {
         Scene::told(spec, limits, seed, None)
     }
 
     /// As [`Scene::new`], with an observer.
-    pub fn telling(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Notes) -> Result<Scene, Unfit> {
+    pub fn telling(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: FileNotes) -> Result<Scene, SceneError> {
         Scene::told(spec, limits, seed, Some(notes))
     }
 
-    fn told(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Option<Notes>) -> Result<Scene, Unfit> {
+    fn told(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Option<FileNotes>) -> Result<Scene, SceneError> {
         let (volumes, programs) = spec.place(limits.sectors, seed, false, notes.is_some())?;
         let next = |volume: &Volume| volume.files().last().map_or(0, |last| last.0 + 1);
         let notes = notes.map(|notes| (notes, volumes.iter().map(next).collect()));
@@ -305,7 +306,7 @@ impl Scene {
             stop: spec.runtime.map_or(Instant::FAR, |runtime| Instant::ZERO + runtime),
             began: false,
             over: false,
-            closing: Closing::Ends,
+            closing: SceneEnd::Ends,
             closes: false,
             unmounted: 0,
             notes,
@@ -315,9 +316,9 @@ impl Scene {
 
     /// Sets what happens at its end.
     #[must_use]
-    pub fn closing(mut self, closing: Closing) -> Scene {
+    pub fn closing(mut self, closing: SceneEnd) -> Scene {
         self.closing = closing;
-        if closing == Closing::Unmounts {
+        if closing == SceneEnd::Unmounts {
             // The thread of the system's own calls.
             self.threads.push(Thread { program: self.programs.len() as u16, state: Does::Nothing });
             self.system.add_thread();
@@ -325,7 +326,7 @@ impl Scene {
         self
     }
 
-    fn tell(&self, at: Instant, note: Note) {
+    fn tell(&self, at: Instant, note: FileNote) {
         if let Some((notes, _)) = &self.notes {
             notes.tell(at, note);
         }
@@ -337,7 +338,7 @@ impl Scene {
             for volume in 0..self.volumes {
                 let changes = self.system.volume_mut(volume).take_changes();
                 if !changes.is_empty() {
-                    notes.tell(now, Note::Changed(volume, changes));
+                    notes.tell(now, FileNote::Changed(volume, changes));
                 }
             }
         }
@@ -349,9 +350,9 @@ impl Scene {
         if let Some(file) = call.file().filter(|file| file.id.0 < first[usize::from(file.volume)])
             && self.known.insert(file)
         {
-            notes.tell(now, Note::There(file, There::new(self.system.volume(file.volume), file.id)));
+            notes.tell(now, FileNote::There(file, InitialFile::new(self.system.volume(file.volume), file.id)));
         }
-        notes.tell(now, Note::Called(thread, call));
+        notes.tell(now, FileNote::Called(thread, call));
     }
 
     /// The programs' operations so far, in order of their ends.
@@ -368,10 +369,10 @@ impl Scene {
     }
 
     /// What kept programs from their ends.
-    pub fn troubles(&self) -> impl Iterator<Item = (usize, Trouble)> {
+    pub fn troubles(&self) -> impl Iterator<Item = (usize, ProgramError)> {
         let waits = |program: &Running| {
             let stands = !self.over && !program.plan.background && program.state != State::Over;
-            stands.then_some(Trouble::Waits)
+            stands.then_some(ProgramError::Waits)
         };
         let trouble = move |program: &Running| program.trouble.or(waits(program));
         self.programs.iter().enumerate().filter_map(move |(at, program)| Some((at, trouble(program)?)))
@@ -422,17 +423,17 @@ impl Scene {
     }
 
     /// Handles a call that has returned.
-    fn returned(&mut self, now: Instant, returned: &Returned) {
+    fn returned(&mut self, now: Instant, returned: &CallResult) {
         let (thread, at) = (returned.thread, usize::from(self.threads[usize::from(returned.thread)].program));
         self.threads[usize::from(thread)].state = Does::Nothing;
         let done = returned.refused.is_none() && !returned.failed;
-        self.tell(now, Note::Returned(thread, returned.file, done));
+        self.tell(now, FileNote::Returned(thread, returned.file, done));
         if at == self.programs.len() {
             return self.unmount(now);
         }
         let program = &mut self.programs[at];
-        let refused = returned.refused.map(Trouble::Refused);
-        let trouble = refused.or(returned.failed.then_some(Trouble::Failed));
+        let refused = returned.refused.map(ProgramError::Refused);
+        let trouble = refused.or(returned.failed.then_some(ProgramError::Failed));
         if trouble.is_some() && program.state != State::Over {
             program.trouble = program.trouble.or(trouble);
             return self.end(now, at);
@@ -459,27 +460,27 @@ impl Scene {
     }
 
     /// Lets a thread act until it calls, parks or ends.
-    fn go_on(&mut self, now: Instant, thread: u16, mut returned: Option<&Returned>) {
+    fn go_on(&mut self, now: Instant, thread: u16, mut returned: Option<&CallResult>) {
         let at = usize::from(self.threads[usize::from(thread)].program);
         loop {
             let program = &mut self.programs[at];
             match program.program.next(thread - program.first, now, returned.take(), &self.system) {
-                Act::Call(call) => return self.call(now, thread, call),
-                Act::Park => return self.threads[usize::from(thread)].state = Does::Parks,
-                Act::Began(number) => {
+                ProgramAction::Call(call) => return self.call(now, thread, call),
+                ProgramAction::Park => return self.threads[usize::from(thread)].state = Does::Parks,
+                ProgramAction::Began(number) => {
                     program.open.push((number, now));
-                    self.tell(now, Note::Began(thread, at as u16, number));
+                    self.tell(now, FileNote::Began(thread, at as u16, number));
                 }
-                Act::Relies(number, file, from, bytes) => {
-                    self.tell(now, Note::Relies(at as u16, number, file, from, bytes));
+                ProgramAction::Relies(number, file, from, bytes) => {
+                    self.tell(now, FileNote::Relies(at as u16, number, file, from, bytes));
                 }
-                Act::Ended(number) => {
+                ProgramAction::Ended(number) => {
                     let place = program.open.iter().position(|open| open.0 == number);
                     let (_, began) = program.open.swap_remove(place.expect("what ends has begun"));
                     self.operations.push(Operation { program: at as u16, began, ended: now });
-                    self.tell(now, Note::Ended(thread, at as u16, number));
+                    self.tell(now, FileNote::Ended(thread, at as u16, number));
                 }
-                Act::Over => {
+                ProgramAction::Over => {
                     self.threads[usize::from(thread)].state = Does::Nothing;
                     program.busy -= 1;
                     match (program.busy, program.plan.sync) {
@@ -515,11 +516,11 @@ impl Scene {
 
     /// Handles the end of the last program that the scene waits for.
     fn close(&mut self, now: Instant) {
-        self.tell(now, Note::Over);
+        self.tell(now, FileNote::Over);
         match self.closing {
-            Closing::Ends => self.over = true,
-            Closing::GoesOn(span) => self.stop = self.stop.min(now + span),
-            Closing::Unmounts => self.unmount(now),
+            SceneEnd::Ends => self.over = true,
+            SceneEnd::GoesOn(span) => self.stop = self.stop.min(now + span),
+            SceneEnd::Unmounts => self.unmount(now),
         }
     }
 
@@ -565,13 +566,13 @@ impl Scene {
             && let Some((volume, &step)) = self.system.step(request.tag)
         {
             let Request { tag, lba, sectors, .. } = *request;
-            self.tell(now, Note::Issued(Issued { tag, volume, step, lba, sectors }));
+            self.tell(now, FileNote::Issued(IssuedWrite { tag, volume, step, lba, sectors }));
         }
     }
 }
 
 impl Source for Scene {
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         if !self.began {
             self.began = true;
             self.begin(now);
@@ -580,44 +581,44 @@ impl Source for Scene {
         loop {
             self.tell_changes(now);
             if self.over {
-                return Next::Done;
+                return SourcePoll::Done;
             }
             if let Some(returned) = self.system.poll_returned() {
                 self.returned(now, &returned);
             } else if let Some(flush) = self.forcing.pop_front() {
-                return Next::Request(flush);
+                return SourcePoll::Request(flush);
             } else if let Some(request) = self.system.poll_request(now) {
-                return Next::Request(self.issue(now, request));
+                return SourcePoll::Request(self.issue(now, request));
             } else {
                 match self.system.poll_timeout() {
                     Some(due) if due <= now => self.system.handle_timeout(now),
-                    Some(due) => return Next::At(due.min(self.stop)),
-                    None if self.stop < Instant::FAR => return Next::At(self.stop),
-                    None if self.in_flight > 0 => return Next::Completion,
-                    None => return Next::Done,
+                    Some(due) => return SourcePoll::At(due.min(self.stop)),
+                    None if self.stop < Instant::FAR => return SourcePoll::At(self.stop),
+                    None if self.in_flight > 0 => return SourcePoll::Completion,
+                    None => return SourcePoll::Done,
                 }
             }
         }
     }
 
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let flying = &mut self.flying[completion.tag as usize];
         if let (Some(_), false, Status::Done) = (flying.forced, flying.flushing, completion.status) {
             flying.flushing = true;
             let Flying { origin, unit, .. } = *flying;
             let (tag, flags, lba, sectors, stamp) = (completion.tag, Flags::NONE, 0, 0, 0);
             self.forcing.push_back(Request { tag, unit, origin, op: Op::Flush, flags, lba, sectors, stamp });
-            return Counted::Out;
+            return Accounting::Out;
         }
         let Flying { origin, issued: intended, forced, .. } = *flying;
         self.in_flight -= 1;
         self.system.complete(now, completion);
         // Requests that no thread waits for are counted after those of all programs.
         let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);
-        Counted::In {
+        Accounting::In {
             worker,
             intended,
-            served: forced.map(|sectors| Forced { op: Op::Write, sectors, issued: intended }),
+            served: forced.map(|sectors| ForcedWrite { op: Op::Write, sectors, issued: intended }),
         }
     }
 }

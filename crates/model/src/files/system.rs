@@ -26,17 +26,17 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use self::cache::Cached;
-use self::issue::Issue;
-use super::call::{Call, File, Handle, Returned, Thread};
+use self::cache::CacheService;
+use self::issue::PlanIssuer;
+use super::call::{Call, CallResult, File, OpenMode, ThreadId};
 use super::pagecache::PageCacheSpec;
-use super::volume::{FileId, Plan, Refused, Step, Sync, Volume};
+use super::volume::{FileId, IoPlan, PlanStep, SyncScope, Volume, VolumeError};
 use crate::block::{Completion, Flags, Request, Status};
 use crate::time::{Instant, Span};
 
 /// The family of the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum SystemFamily {
     /// Windows 95 and 98: write-through handles write to the drive without FUA.
     Windows98,
     /// Windows NT, 2000, XP.
@@ -47,7 +47,7 @@ pub enum Family {
 /// The description of a system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemSpec {
-    pub family: Family,
+    pub family: SystemFamily,
     /// The largest request to the first unit, in sectors.
     pub largest: u32,
     pub cache: Option<PageCacheSpec>,
@@ -57,15 +57,15 @@ pub struct SystemSpec {
 pub struct System {
     spec: SystemSpec,
     volumes: Vec<Volume>,
-    cached: Option<Cached>,
-    issue: Issue<Owner>,
+    cached: Option<CacheService>,
+    issue: PlanIssuer<Owner>,
     callers: Vec<Caller>,
     /// Threads that wait for an instant.
-    waiting: BinaryHeap<Reverse<(Instant, Thread)>>,
+    waiting: BinaryHeap<Reverse<(Instant, ThreadId)>>,
     /// Threads with computing that was not issued yet, in microseconds.
-    computing: VecDeque<(Thread, u32)>,
+    computing: VecDeque<(ThreadId, u32)>,
     /// By time, then thread.
-    returned: VecDeque<Returned>,
+    returned: VecDeque<CallResult>,
     reads: Reads,
 }
 
@@ -82,17 +82,17 @@ pub struct Reads {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// A thread that waits for it.
-    Thread(Thread),
+    Thread(ThreadId),
     /// Work that fell due by itself.
     System,
-    /// Pages being read: which fill of [`Cached`].
+    /// Pages being read: which fill of [`CacheService`].
     Fill(u32),
     /// Pages of a file being written back: the first, and the end.
     Back(File, u64, u64),
     /// A thread that waits until its file is on the drive.
-    Synced(Thread, File),
+    Synced(ThreadId, File),
     /// A thread that waits until a whole volume is on the drive.
-    VolumeSynced(Thread, u8),
+    VolumeSynced(ThreadId, u8),
 }
 
 /// What a thread does next, once nothing is left that it waits for.
@@ -129,7 +129,7 @@ struct Caller {
     /// The result so far.
     file: Option<File>,
     bytes: u64,
-    refused: Option<Refused>,
+    refused: Option<VolumeError>,
     failed: bool,
     /// Computing not yet charged.
     owed: Span,
@@ -147,8 +147,8 @@ impl System {
     /// A system for `threads` threads. The volumes are mounted, and lie on unit 0.
     pub fn new(volumes: Vec<Volume>, spec: SystemSpec, threads: u16) -> System {
         System {
-            cached: spec.cache.map(Cached::new),
-            issue: Issue::new(volumes.len(), spec.largest),
+            cached: spec.cache.map(CacheService::new),
+            issue: PlanIssuer::new(volumes.len(), spec.largest),
             callers: (0..threads).map(|_| Caller::calling(None, Span::ZERO)).collect(),
             waiting: BinaryHeap::new(),
             computing: VecDeque::new(),
@@ -192,17 +192,17 @@ impl System {
     }
 
     /// The thread that computes in the request with this tag, if it is computing.
-    pub fn computes(&self, tag: u32) -> Option<Thread> {
+    pub fn computes(&self, tag: u32) -> Option<ThreadId> {
         self.issue.computes(tag)
     }
 
     /// The volume and step of a request, from its issue to its completion; `None` for computing.
-    pub fn step(&self, tag: u32) -> Option<(u8, &Step)> {
+    pub fn step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
         self.issue.step(tag)
     }
 
     /// A thread calls. Its last call must have returned.
-    pub fn call(&mut self, now: Instant, thread: Thread, call: Call) {
+    pub fn call(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let caller = &mut self.callers[thread as usize];
         assert!(caller.call.is_none(), "a thread has one call at a time");
         *caller = Caller::calling(Some(call), caller.owed);
@@ -222,13 +222,13 @@ impl System {
     }
 
     /// Begins a call that its volume serves.
-    fn begin(&mut self, now: Instant, thread: Thread, call: Call) {
+    fn begin(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let plan = self.issue.plan();
         self.begin_with(now, thread, call, plan, Owner::Thread(thread));
     }
 
     /// As `begin`, after the steps that are in `plan` already.
-    fn begin_with(&mut self, now: Instant, thread: Thread, call: Call, mut plan: Plan, owner: Owner) {
+    fn begin_with(&mut self, now: Instant, thread: ThreadId, call: Call, mut plan: IoPlan, owner: Owner) {
         let volume = call.volume().expect("a call of a volume");
         let done = self.ask(now, volume, call, &mut plan);
         let caller = &mut self.callers[thread as usize];
@@ -241,7 +241,7 @@ impl System {
     }
 
     /// Asks the volume to plan a call.
-    fn ask(&mut self, now: Instant, at: u8, call: Call, plan: &mut Plan) -> Result<Done, Refused> {
+    fn ask(&mut self, now: Instant, at: u8, call: Call, plan: &mut IoPlan) -> Result<Done, VolumeError> {
         let volume = &mut self.volumes[at as usize];
         match call {
             Call::Open(file) => volume.open(file.id, plan),
@@ -275,7 +275,7 @@ impl System {
     }
 
     /// Continues a thread until it must wait.
-    fn go_on(&mut self, now: Instant, thread: Thread) {
+    fn go_on(&mut self, now: Instant, thread: ThreadId) {
         loop {
             let caller = &mut self.callers[thread as usize];
             if caller.pending > 0 || caller.call.is_none() {
@@ -304,7 +304,7 @@ impl System {
     }
 
     /// Charges a thread's computing in whole microseconds; returns whether it must wait for it.
-    fn pay(&mut self, thread: Thread) -> bool {
+    fn pay(&mut self, thread: ThreadId) -> bool {
         let caller = &mut self.callers[thread as usize];
         // More than 71 minutes are computed in parts.
         let micros = u32::try_from(caller.owed.nanos() / 1_000).unwrap_or(u32::MAX);
@@ -318,17 +318,17 @@ impl System {
     }
 
     /// Returns a thread's call.
-    fn finish(&mut self, at: Instant, thread: Thread) {
+    fn finish(&mut self, at: Instant, thread: ThreadId) {
         let caller = &mut self.callers[thread as usize];
         caller.call = None;
         let Caller { file, bytes, refused, failed, .. } = *caller;
         let place = self.returned.iter().rposition(|other| (other.at, other.thread) < (at, thread));
-        let returned = Returned { thread, at, file, bytes, refused, failed };
+        let returned = CallResult { thread, at, file, bytes, refused, failed };
         self.returned.insert(place.map_or(0, |place| place + 1), returned);
     }
 
     /// Handles the end of something that a thread waits for.
-    fn arrive(&mut self, now: Instant, thread: Thread, failed: bool) {
+    fn arrive(&mut self, now: Instant, thread: ThreadId, failed: bool) {
         let caller = &mut self.callers[thread as usize];
         caller.failed |= failed;
         caller.pending -= 1;
@@ -350,7 +350,7 @@ impl System {
     }
 
     /// The next call that has returned, in order of time, then thread.
-    pub fn poll_returned(&mut self) -> Option<Returned> {
+    pub fn poll_returned(&mut self) -> Option<CallResult> {
         self.returned.pop_front()
     }
 
@@ -374,7 +374,7 @@ impl System {
     /// When something is due by itself.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let waits = self.waiting.peek().map(|&Reverse((at, _))| at);
-        let cached = self.cached.as_ref().and_then(Cached::due);
+        let cached = self.cached.as_ref().and_then(CacheService::due);
         self.volumes.iter().filter_map(Volume::poll_timeout).chain(waits).chain(cached).min()
     }
 
@@ -416,15 +416,15 @@ impl Done {
 /// inferred); Linux like fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
 fn write(
     volume: &mut Volume,
-    family: Family,
+    family: SystemFamily,
     now: Instant,
     file: FileId,
     (from, bytes): (u64, u64),
-    handle: Handle,
-    plan: &mut Plan,
-) -> Result<(), Refused> {
-    let (through, before) = (handle == Handle::WriteThrough, volume.bytes(file));
-    let flags = if through && family == Family::WindowsNt { Flags::FUA } else { Flags::NONE };
+    handle: OpenMode,
+    plan: &mut IoPlan,
+) -> Result<(), VolumeError> {
+    let (through, before) = (handle == OpenMode::WriteThrough, volume.bytes(file));
+    let flags = if through && family == SystemFamily::WindowsNt { Flags::FUA } else { Flags::NONE };
     volume.write(now, file, from, bytes, flags, plan)?;
     if through {
         let grew = volume.bytes(file) > before;
@@ -434,13 +434,13 @@ fn write(
 }
 
 /// The steps after the data of a write-through handle.
-fn force(volume: &mut Volume, family: Family, now: Instant, file: FileId, grew: bool, plan: &mut Plan) {
+fn force(volume: &mut Volume, family: SystemFamily, now: Instant, file: FileId, grew: bool, plan: &mut IoPlan) {
     match family {
-        Family::Linux => volume.fsync(now, file, Sync::Data, plan),
-        Family::WindowsNt if grew => {
-            volume.fsync(now, file, Sync::Data, plan);
+        SystemFamily::Linux => volume.fsync(now, file, SyncScope::Data, plan),
+        SystemFamily::WindowsNt if grew => {
+            volume.fsync(now, file, SyncScope::Data, plan);
             plan.drop_flushes();
         }
-        Family::WindowsNt | Family::Windows98 => {}
+        SystemFamily::WindowsNt | SystemFamily::Windows98 => {}
     }
 }

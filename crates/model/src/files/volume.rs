@@ -1,5 +1,5 @@
 //! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. It is state only: each operation appends to a
-//! [`Plan`] what the drive has to read, write and flush for it, in the documented order. What may wait stays in memory
+//! [`IoPlan`] what the drive has to read, write and flush for it, in the documented order. What may wait stays in memory
 //! until it falls due ([`Volume::poll_timeout`]), is flushed or synced.
 //!
 //! | file | what it is |
@@ -38,13 +38,15 @@ mod spec;
 mod system;
 mod tree;
 
-pub use self::change::{Change, Fact};
-pub use self::found::{Data, Extent, Found, Held, Ledger, Mounted, Since, Surface, There};
+pub use self::change::{PageChange, PageFact};
+pub use self::found::{
+    DataSectors, FileLedger, FileState, InitialFile, IssueMoment, SectorState, SectorView, VolumeState, WrittenExtent,
+};
 pub use self::lazy::WriteBack;
 pub use self::operations::{MOVE_CHUNK, Volume};
 pub use self::partition::{Alignment, Partition, partitions};
-pub use self::plan::{Plan, Role, Step, Wait};
-pub use self::refusal::{Misfit, Refused};
-pub use self::space::Run;
-pub use self::spec::{Aging, Ext4Spec, Fat32Spec, Format, Host, NtfsSpec, Sync, VolumeSpec};
-pub use self::tree::{FileId, Name, ROOT};
+pub use self::plan::{IoPlan, PlanStep, PlanWait, SectorRole};
+pub use self::refusal::{VolumeError, VolumeMisfit};
+pub use self::space::ClusterRun;
+pub use self::spec::{Aging, Ext4Spec, Fat32Spec, FatDriver, NtfsSpec, SyncScope, VolumeFormat, VolumeSpec};
+pub use self::tree::{FileId, FileName, ROOT};

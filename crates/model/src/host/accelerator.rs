@@ -30,8 +30,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use self::pages::{PAGE, Pages, Range};
-use super::layer::{self, Layer, Layered};
+use self::pages::{CachePages, PAGE, SectorRange};
+use super::layer::{self, HostLayer, LayeredDevice};
 use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
 use crate::record::{Effort, Part};
@@ -97,14 +97,14 @@ impl AcceleratorSpec {
 }
 
 /// A request from above; its note says whether it is below.
-type Held = layer::Held<bool>;
+type Held = layer::HeldRequest<bool>;
 
 type Crank = layer::Crank<Accelerator>;
 
 /// A command of the cache itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Own {
-    range: Range,
+    range: SectorRange,
     /// For a run being written: its stamp, and the flush count when it became dirty. `None` for a read-ahead.
     run: Option<(u64, u64)>,
 }
@@ -121,7 +121,7 @@ enum Power {
 pub struct Accelerator {
     spec: AcceleratorSpec,
     limits: Limits,
-    pages: Pages,
+    pages: CachePages,
     /// The most pages that may be dirty.
     dirty_pages: u32,
     /// Requests that ended in memory, by when they complete; rising.
@@ -140,9 +140,9 @@ pub struct Accelerator {
     outbox: VecDeque<u32>,
     own: Vec<Option<Own>>,
     writing: usize,
-    reading: Option<Range>,
+    reading: Option<SectorRange>,
     /// The range to read ahead.
-    ahead: Option<Range>,
+    ahead: Option<SectorRange>,
     /// Where sequential readers stopped, and which of them is replaced next.
     streams: [u64; STREAMS],
     oldest_stream: usize,
@@ -158,19 +158,19 @@ pub struct Accelerator {
     power: Power,
 }
 
-fn range(request: &Request) -> Range {
-    Range { lba: request.lba, end: request.end() }
+fn range(request: &Request) -> SectorRange {
+    SectorRange { lba: request.lba, end: request.end() }
 }
 
 impl Accelerator {
     /// A cache above `below`.
-    pub fn above(spec: AcceleratorSpec, below: Box<dyn Device>) -> Layered<Accelerator> {
+    pub fn above(spec: AcceleratorSpec, below: Box<dyn Device>) -> LayeredDevice<Accelerator> {
         let limits = below.limits(0);
         let pages = u32::try_from(spec.size / (PAGE * SECTOR)).unwrap_or(u32::MAX - 1).max(1);
         let dirty_pages = u64::from(pages) * u64::from(spec.dirty_share) / 1000;
         let accelerator = Accelerator {
             limits,
-            pages: Pages::new(pages),
+            pages: CachePages::new(pages),
             dirty_pages: dirty_pages as u32,
             answering: VecDeque::new(),
             roomless: VecDeque::new(),
@@ -194,7 +194,7 @@ impl Accelerator {
             power: Power::On,
             spec,
         };
-        Layered::new(accelerator, limits.depth.max(1), below)
+        LayeredDevice::new(accelerator, limits.depth.max(1), below)
     }
 
     // ---- requests from above
@@ -239,7 +239,7 @@ impl Accelerator {
         self.release_flushes();
     }
 
-    fn read(&mut self, now: Instant, slot: u32, place: Range) {
+    fn read(&mut self, now: Instant, slot: u32, place: SectorRange) {
         match self.pages.serves(place) {
             true => self.answering.push_back((now + self.spec.hit, slot)),
             false => self.outbox.push_back(slot),
@@ -248,7 +248,7 @@ impl Accelerator {
     }
 
     /// Notes where a reader stopped. If the reader continued a stream, plans the read-ahead.
-    fn follow(&mut self, place: Range) {
+    fn follow(&mut self, place: SectorRange) {
         if self.spec.read_ahead == 0 {
             return;
         }
@@ -259,12 +259,12 @@ impl Accelerator {
         };
         self.streams[stream] = place.end;
         let most = u64::from(self.spec.read_ahead);
-        let window = Range { lba: place.end, end: (place.end + most).min(self.limits.sectors) };
+        let window = SectorRange { lba: place.end, end: (place.end + most).min(self.limits.sectors) };
         let first = if window.lba < window.end { self.pages.known(window) } else { window.end };
         // At least half of it at a time.
         if first - window.lba <= most / 2 && first < window.end {
             let end = window.end.min(first + u64::from(self.limits.max_transfer));
-            self.ahead = Some(Range { lba: first, end });
+            self.ahead = Some(SectorRange { lba: first, end });
         }
     }
 
@@ -329,7 +329,7 @@ impl Accelerator {
     // ---- commands to the device below
 
     /// The next run that a request waits for.
-    fn wanted(&self, crank: &Crank) -> Option<Range> {
+    fn wanted(&self, crank: &Crank) -> Option<SectorRange> {
         let most = u64::from(RUN.min(self.limits.max_transfer));
         for &slot in &self.settling {
             if let Some(run) = self.pages.next_run_in(range(&crank.slots[slot].request), most) {
@@ -407,7 +407,7 @@ impl Accelerator {
 
     /// Only for a reader that is alone. Beside other requests a read-ahead would delay them, or read what is already on
     /// its way.
-    fn read_ahead(&mut self, crank: &mut Crank, now: Instant, place: Range) {
+    fn read_ahead(&mut self, crank: &mut Crank, now: Instant, place: SectorRange) {
         let alone = crank.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
         if alone && self.power == Power::On {
             self.reading = Some(place);
@@ -437,7 +437,14 @@ impl Accelerator {
     }
 
     /// Makes a run dirty again that was aborted or failed below, or gives its data up.
-    fn take_back(&mut self, crank: &mut Crank, now: Instant, run: Range, (stamp, epoch): (u64, u64), status: Status) {
+    fn take_back(
+        &mut self,
+        crank: &mut Crank,
+        now: Instant,
+        run: SectorRange,
+        (stamp, epoch): (u64, u64),
+        status: Status,
+    ) {
         if crank.landings.are_wanted() {
             self.pages.superseded(run, |lba| crank.landings.settle(now, stamp, lba));
             crank.landings.withdraw(stamp, run.lba, run.end);
@@ -532,7 +539,7 @@ impl Accelerator {
     fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
         self.power = Power::Off;
         // They may return when the power is on again; by then they no longer matter.
-        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: Range { lba: 0, end: 0 }, run: None });
+        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: SectorRange { lba: 0, end: 0 }, run: None });
         (self.writing, self.reading) = (0, None);
         let done = crank.obey(self, now, &Control::PowerCut);
         crank.collect(self);
@@ -543,7 +550,7 @@ impl Accelerator {
     }
 }
 
-impl Layer for Accelerator {
+impl HostLayer for Accelerator {
     type Note = bool;
     const PART: Part = Part::Driver;
     const NAME: &'static str = "accelerator";

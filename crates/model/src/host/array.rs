@@ -40,25 +40,25 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use self::layout::{Share, Volume, volumes};
+use self::layout::{ArrayVolume, VolumeShare, volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
-use self::portions::{Command, Kind, NOBODY, Portion, Turns};
-pub use self::progress::Progress;
+use self::portions::{MemberCommand, NOBODY, Portion, PortionKind, StretchLocks};
 use self::progress::Rebuild;
-use super::layer::{self, Layer, Layered};
+pub use self::progress::RebuildProgress;
+use super::layer::{self, HostLayer, LayeredDevice};
 use crate::block::assurance::{Assurance, Lapse};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
-use crate::queue::{Costless, Discipline, Queue};
+use crate::queue::{Discipline, NoCosts, Queue};
 use crate::record::Part;
 use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
 
 /// Which copy of a mirror to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Balance {
+pub enum ReadBalance {
     /// An idle member, else the one whose last command ended nearest; of equals the first. As md's RAID 1 does for
     /// rotating drives (`read_balance` in `drivers/md/raid1.c`).
     Nearest,
@@ -72,7 +72,7 @@ pub struct ArraySpec {
     /// How many drives, at most 32.
     pub members: u32,
     /// Its volumes, one after another.
-    pub shares: Vec<Share>,
+    pub shares: Vec<VolumeShare>,
     /// In sectors.
     pub chunk: u32,
     /// How many requests it accepts at once.
@@ -80,7 +80,7 @@ pub struct ArraySpec {
     /// The order of waiting commands at each member; positions are LBAs of the member.
     pub queue: Discipline,
     /// Which copy to read.
-    pub balance: Balance,
+    pub balance: ReadBalance,
     /// How parity is updated.
     pub parity: ParityWrite,
     /// The largest rate of a rebuild's writes, in bytes a second.
@@ -93,7 +93,7 @@ pub struct ArraySpec {
 
 impl ArraySpec {
     /// Its volumes on members of `sectors` sectors, in the order of their blocks.
-    pub fn volumes(&self, sectors: u64) -> Vec<Volume> {
+    pub fn volumes(&self, sectors: u64) -> Vec<ArrayVolume> {
         volumes(&self.shares, self.members, sectors, u64::from(self.chunk))
     }
 
@@ -128,14 +128,14 @@ struct Member {
 pub struct Array {
     spec: ArraySpec,
     limits: Limits,
-    volumes: Vec<Volume>,
+    volumes: Vec<ArrayVolume>,
     members: Vec<Member>,
     /// Members that may have a command to send, and room for it: one bit each.
     asking: u32,
     portions: Slab<Portion>,
     numbering: Numbering,
-    commands: Slab<Command>,
-    turns: Turns,
+    commands: Slab<MemberCommand>,
+    turns: StretchLocks,
     /// Portions of lost volumes, by when they are answered.
     failing: VecDeque<(Instant, u32)>,
     /// Members lost or not yet rebuilt, one bit each.
@@ -147,7 +147,7 @@ pub struct Array {
     since: Option<Instant>,
     rebuild: Option<Rebuild>,
     rebuild_rate: Rate,
-    progress: Progress,
+    progress: RebuildProgress,
     /// Counts mirrored reads.
     turn: u32,
     /// By member: the growing piece, while a portion is split.
@@ -162,7 +162,7 @@ type Crank = layer::Crank<Array>;
 impl Array {
     /// An array over the units of `below`. Panics when the specification has more members than the level allows, or a
     /// chunk that is not whole physical sectors.
-    pub fn above(spec: ArraySpec, below: Box<dyn Device>) -> Layered<Array> {
+    pub fn above(spec: ArraySpec, below: Box<dyn Device>) -> LayeredDevice<Array> {
         let count = spec.members;
         assert!((1..=32).contains(&count), "{count} members");
         let mut limits = below.limits(0);
@@ -191,7 +191,7 @@ impl Array {
             portions: Slab::with_capacity(0),
             numbering: Numbering::default(),
             commands: Slab::with_capacity(0),
-            turns: Turns::default(),
+            turns: StretchLocks::default(),
             failing: VecDeque::new(),
             failed: 0,
             dead: 0,
@@ -199,13 +199,13 @@ impl Array {
             since: None,
             rebuild: None,
             rebuild_rate: Rate::new(spec.rebuild_rate),
-            progress: Progress::default(),
+            progress: RebuildProgress::default(),
             turn: 0,
             open: alloc::vec![None; count as usize],
             physical,
             spec,
         };
-        let mut array = Layered::new(array, depth, below);
+        let mut array = LayeredDevice::new(array, depth, below);
         for member in (0..count).filter(|member| lost >> member & 1 == 1) {
             let (array, crank) = array.parts();
             array.lose(crank, Instant::ZERO, member).expect("a device that can switch its units off");
@@ -214,7 +214,7 @@ impl Array {
     }
 
     /// Its volumes, in the order of their blocks.
-    pub fn volumes(&self) -> &[Volume] {
+    pub fn volumes(&self) -> &[ArrayVolume] {
         &self.volumes
     }
 
@@ -271,14 +271,14 @@ impl Array {
             self.asking &= self.asking - 1;
             let member = &mut self.members[index as usize];
             while member.flying < member.depth && !member.waiting.is_empty() {
-                let choice = member.waiting.choose(now, member.sent, &Costless).expect("one waits");
+                let choice = member.waiting.choose(now, member.sent, &NoCosts).expect("one waits");
                 let tag = member.waiting.take(choice);
                 let command = &mut self.commands[tag];
                 command.sent = true;
                 member.flying += 1;
                 member.sent = command.lba + u64::from(command.sectors);
                 sent = true;
-                let Command { portion, op, lba, sectors, .. } = *command;
+                let MemberCommand { portion, op, lba, sectors, .. } = *command;
                 let stamp = self.portions[portion].number;
                 let request = match self.portions[portion].parent {
                     NOBODY => Request::NONE,
@@ -294,19 +294,19 @@ impl Array {
     }
 
     /// Applies the end of a command to its portion. A lost member answers with an error.
-    fn settle(&mut self, crank: &mut Crank, now: Instant, command: &Command, status: Status) {
+    fn settle(&mut self, crank: &mut Crank, now: Instant, command: &MemberCommand, status: Status) {
         let portion = &mut self.portions[command.portion];
         let survived = self.dead >> portion.volume & 1 == 0;
         match (status, command.op, portion.kind) {
             (Status::Done, ..) => {}
-            (Status::MediumError, Op::Read, Kind::Plain) => self.fail_over(crank, now, command),
+            (Status::MediumError, Op::Read, PortionKind::Plain) => self.fail_over(crank, now, command),
             (Status::MediumError, Op::Read, _) => {
                 portion.avoid |= 1 << command.member;
                 portion.again = true;
             }
             // Lost with its member; the other members hold the data or can reconstruct them.
-            (Status::MediumError, Op::Write, Kind::Plain | Kind::Update) if survived => {}
-            (Status::MediumError, Op::Flush, Kind::Flush) if self.dead == 0 => {}
+            (Status::MediumError, Op::Write, PortionKind::Plain | PortionKind::Update) if survived => {}
+            (Status::MediumError, Op::Flush, PortionKind::Flush) if self.dead == 0 => {}
             _ if portion.status == Status::Done => portion.status = status,
             _ => {}
         }
@@ -322,7 +322,7 @@ impl Array {
             return self.run(crank, now, index);
         }
         match (portion.kind, portion.writing) {
-            (Kind::Update | Kind::Rebuild, false) => {
+            (PortionKind::Update | PortionKind::Rebuild, false) => {
                 portion.writing = true;
                 self.write_back(crank, now, index);
             }
@@ -333,7 +333,7 @@ impl Array {
     /// Ends a portion.
     fn finish(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let mut portion = self.portions[index];
-        if portion.kind == Kind::Flush && portion.status == Status::Done && self.is_lost(&portion) {
+        if portion.kind == PortionKind::Flush && portion.status == Status::Done && self.is_lost(&portion) {
             // A volume was lost while the portion was under way.
             portion.status = Status::MediumError;
         }
@@ -375,7 +375,7 @@ impl Array {
     }
 
     /// Takes back the command `tag`, which has left its queue.
-    fn unqueue(&mut self, tag: u32) -> Command {
+    fn unqueue(&mut self, tag: u32) -> MemberCommand {
         let command = self.commands[tag];
         self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
@@ -433,13 +433,13 @@ impl Array {
     }
 }
 
-impl Layer for Array {
+impl HostLayer for Array {
     type Note = u32;
     const PART: Part = Part::Driver;
     const NAME: &'static str = "array";
 
     fn limits(&self, room: u32, _: Limits) -> Limits {
-        let sectors = self.volumes.iter().map(Volume::capacity).sum();
+        let sectors = self.volumes.iter().map(ArrayVolume::capacity).sum();
         Limits { sectors, max_transfer: u32::MAX, depth: room, ..self.limits }
     }
 
@@ -517,8 +517,9 @@ impl Layer for Array {
 
     fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
         let chosen = |portion: &Portion| portion.parent == slot && !portion.is_firm();
-        let sent =
-            |command: &Command| command.portion != NOBODY && command.sent && chosen(&self.portions[command.portion]);
+        let sent = |command: &MemberCommand| {
+            command.portion != NOBODY && command.sent && chosen(&self.portions[command.portion])
+        };
         (0..self.commands.len()).filter(|&tag| sent(&self.commands[tag])).collect()
     }
 

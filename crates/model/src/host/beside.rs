@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, Layer, Layered};
+use super::layer::{Crank, HostLayer, LayeredDevice};
 use super::ports::Ports;
 use crate::block::{Completion, Device, Landing, Limits, Op, Request, Status};
 use crate::record::Part;
@@ -35,13 +35,13 @@ struct Unit {
 }
 
 /// Devices beside one another.
-pub struct Beside {
+pub struct MixedDevices {
     units: Vec<Unit>,
 }
 
-impl Beside {
+impl MixedDevices {
     /// Devices as the units 0, 1, …, each with the number of its drives.
-    pub fn above(devices: Vec<(Box<dyn Device>, u32)>) -> Layered<Beside> {
+    pub fn above(devices: Vec<(Box<dyn Device>, u32)>) -> LayeredDevice<MixedDevices> {
         let (mut first, mut member) = (0, 0);
         let units = devices.iter().map(|(device, drives)| {
             let limits = device.limits(0);
@@ -49,14 +49,14 @@ impl Beside {
             (first, member) = (first + limits.sectors, member + drives);
             unit
         });
-        let beside = Beside { units: units.collect() };
-        Layered::new(beside, ROOM, Box::new(Ports::of(devices)))
+        let beside = MixedDevices { units: units.collect() };
+        LayeredDevice::new(beside, ROOM, Box::new(Ports::of(devices)))
     }
 }
 
 impl Unit {
     /// Sends waiting requests while the devices have room.
-    fn send(&mut self, crank: &mut Crank<Beside>, now: Instant) {
+    fn send(&mut self, crank: &mut Crank<MixedDevices>, now: Instant) {
         while self.sent < self.room
             && let Some(slot) = self.waiting.pop_front()
         {
@@ -69,7 +69,7 @@ impl Unit {
     }
 }
 
-impl Layer for Beside {
+impl HostLayer for MixedDevices {
     type Note = ();
     const PART: Part = Part::Driver;
     const NAME: &'static str = "beside";

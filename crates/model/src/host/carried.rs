@@ -11,7 +11,7 @@
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
-use crate::block::{Landing, LandingKind, Role};
+use crate::block::{Landing, LandingKind, MemberRole};
 use crate::time::Instant;
 
 /// The fewest runs that are worth scanning for ones to forget.
@@ -30,7 +30,7 @@ struct Run {
 
 /// Landings that go up, and writes below, or in a write cache there, under another stamp than their own.
 #[derive(Default)]
-pub struct Carried {
+pub struct CarriedWrites {
     wanted: bool,
     /// In the order in which they went down: runs that no array accepted and no landing has reported yet.
     sent: Vec<Run>,
@@ -41,10 +41,10 @@ pub struct Carried {
     told: VecDeque<Landing>,
 }
 
-impl Carried {
+impl CarriedWrites {
     /// With nothing below; `wanted` if landings are asked for.
-    pub(super) fn new(wanted: bool) -> Carried {
-        Carried { wanted, enough: MANY, ..Carried::default() }
+    pub(super) fn new(wanted: bool) -> CarriedWrites {
+        CarriedWrites { wanted, enough: MANY, ..CarriedWrites::default() }
     }
 
     /// True if landings are asked for.
@@ -124,14 +124,14 @@ impl Carried {
         }
         let (sectors, kind) = ((end - lba) as u32, LandingKind::Discarded);
         if let Some(last) = self.told.back_mut() {
-            let on = last.kind == kind && last.role == Role::Every && last.stamp == stamp;
+            let on = last.kind == kind && last.role == MemberRole::Every && last.stamp == stamp;
             if on && (last.from, last.to, last.end()) == (now, now, lba) {
                 last.sectors += sectors;
                 last.run.sectors += sectors;
                 return;
             }
         }
-        self.tell(Landing { role: Role::Every, ..Landing::new((lba, sectors), stamp, (now, now), kind) });
+        self.tell(Landing { role: MemberRole::Every, ..Landing::new((lba, sectors), stamp, (now, now), kind) });
     }
 
     /// The next landing to report.
@@ -148,7 +148,7 @@ impl Carried {
     /// come from above.
     pub(super) fn translate(&mut self, landing: Landing) {
         let Landing { number, stamp: carried, kind, .. } = landing;
-        if landing.sectors == 0 || !matches!(landing.role, Role::Copy(_) | Role::Every) {
+        if landing.sectors == 0 || !matches!(landing.role, MemberRole::Copy(_) | MemberRole::Every) {
             return self.tell(landing);
         }
         // The array had not accepted it before this.

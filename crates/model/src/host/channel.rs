@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, Layer, Layered};
+use super::layer::{Crank, HostLayer, LayeredDevice};
 use crate::block::{Completion, Device, Limits, Status};
 use crate::record::Part;
 use crate::time::Instant;
@@ -47,13 +47,13 @@ pub struct Channel {
 
 impl Channel {
     /// Channels with `drives` drives each above the first `units` units of `below`.
-    pub fn above(drives: u32, below: Box<dyn Device>, units: u32) -> Layered<Channel> {
+    pub fn above(drives: u32, below: Box<dyn Device>, units: u32) -> LayeredDevice<Channel> {
         assert!((1..=2).contains(&drives), "{drives} drives on a channel");
         let most = |unit: u32| if drives == 1 { below.limits(unit as u8).depth } else { 1 };
         let cable = |index| Cable { most: most(index), held: 0, waiting: VecDeque::new() };
         let cables: Vec<Cable> = (0..units.div_ceil(drives)).map(cable).collect();
         let room = cables.iter().map(|cable| cable.most * drives).sum();
-        Layered::new(Channel { drives, cables }, room, below)
+        LayeredDevice::new(Channel { drives, cables }, room, below)
     }
 
     /// The channel of the request in `slot`.
@@ -75,7 +75,7 @@ impl Cable {
     }
 }
 
-impl Layer for Channel {
+impl HostLayer for Channel {
     type Note = ();
     const PART: Part = Part::Controller;
     const NAME: &'static str = "channel";

@@ -13,7 +13,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, Layer, Layered};
+use super::layer::{Crank, HostLayer, LayeredDevice};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -28,14 +28,14 @@ pub struct ControllerSpec {
     /// The rate of its bus in bytes a second.
     pub rate: u64,
     /// The processor moves the data itself.
-    pub programmed: Option<Programmed>,
+    pub programmed: Option<ProgrammedIo>,
     /// Completions that share an interrupt.
-    pub coalesce: Option<Coalesce>,
+    pub coalesce: Option<InterruptCoalescing>,
 }
 
 /// Programmed I/O: the processor moves the data word by word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Programmed {
+pub struct ProgrammedIo {
     /// In bytes a second.
     pub rate: u64,
     /// Sectors moved for each interrupt.
@@ -45,7 +45,7 @@ pub struct Programmed {
 /// Interrupt coalescing: an interrupt is held back until `count` commands are done, or the first of them has waited for
 /// `wait`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Coalesce {
+pub struct InterruptCoalescing {
     /// At least 2.
     pub count: u32,
     pub wait: Span,
@@ -71,7 +71,7 @@ pub struct Controller {
     /// Commands whose data are still on the bus, by when the last byte has crossed; rising.
     moving: VecDeque<(Instant, u32)>,
     programmed: Option<(Rate, u32)>,
-    coalesce: Option<Coalesce>,
+    coalesce: Option<InterruptCoalescing>,
     /// Done, but their interrupt is held back.
     batch: VecDeque<u32>,
     /// When to raise the interrupt at the latest.
@@ -80,19 +80,19 @@ pub struct Controller {
 
 impl Controller {
     /// A controller above `below`.
-    pub fn above(spec: ControllerSpec, below: Box<dyn Device>) -> Layered<Controller> {
+    pub fn above(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
         let depth = spec.depth.min(below.limits(0).depth).max(1);
         Controller::of(ControllerSpec { depth, ..spec }, below)
     }
 
     /// A bus of `rate` bytes a second that the first `units` units of `below` share. It adds no cost to a command and
     /// limits no queue.
-    pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> Layered<Controller> {
+    pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
         Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
     }
 
-    fn of(spec: ControllerSpec, below: Box<dyn Device>) -> Layered<Controller> {
+    fn of(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
         let controller = Controller {
             command: spec.command,
             working: VecDeque::with_capacity(spec.depth as usize),
@@ -105,7 +105,7 @@ impl Controller {
             batch: VecDeque::new(),
             raise: Instant::FAR,
         };
-        Layered::new(controller, spec.depth, below)
+        LayeredDevice::new(controller, spec.depth, below)
     }
 
     /// Ends the command in `slot` at `at`: raises the interrupt or holds it back.
@@ -144,7 +144,7 @@ fn over(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instant, 
     if due(queue) > now { None } else { queue.pop_front() }
 }
 
-impl Layer for Controller {
+impl HostLayer for Controller {
     type Note = ();
     const PART: Part = Part::Controller;
     const NAME: &'static str = "controller";

@@ -33,23 +33,23 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use self::commands::{Commands, Piece, Stage};
-use self::merge::{Neighbours, joins};
+use self::commands::{CommandStage, DriverCommands, RequestPiece};
+use self::merge::{MergeIndex, joins};
 use self::scheduler::Scheduler;
-pub use self::spec::{DriverSpec, FlushPolicy, Plug, PowerOff, SchedulerSpec, WriteThrough};
+pub use self::spec::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
-use crate::host::layer::{self, Layer, Layered};
+use crate::host::layer::{self, HostLayer, LayeredDevice};
 use crate::record::{Effort, Part};
 use crate::time::Instant;
 
 /// The operating system's driver.
 pub struct Driver {
     spec: DriverSpec,
-    commands: Commands,
+    commands: DriverCommands,
     /// The waiting commands.
     scheduler: Scheduler,
     /// Where they begin and end; only if the driver merges.
-    neighbours: Neighbours,
+    neighbours: MergeIndex,
     /// Commands for the head of the queue.
     urgent: VecDeque<u32>,
     /// Barriers and the requests behind them.
@@ -77,7 +77,7 @@ pub struct Driver {
 
 /// The driver's note on a request.
 #[derive(Clone, Copy, Default)]
-pub struct Note {
+pub struct RequestNote {
     /// Pieces not yet completed.
     left: u32,
     /// A flush of its own follows the write.
@@ -90,14 +90,14 @@ type Crank = layer::Crank<Driver>;
 
 impl Driver {
     /// A driver above `below`.
-    pub fn above(spec: DriverSpec, below: Box<dyn Device>) -> Layered<Driver> {
+    pub fn above(spec: DriverSpec, below: Box<dyn Device>) -> LayeredDevice<Driver> {
         let limits = below.limits(0);
         let depth = spec.depth.min(limits.depth).max(1);
         let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
         let driver = Driver {
-            commands: Commands::with_capacity(spec.capacity as usize),
+            commands: DriverCommands::with_capacity(spec.capacity as usize),
             scheduler: Scheduler::new(spec.scheduler, spec.capacity as usize),
-            neighbours: Neighbours::default(),
+            neighbours: MergeIndex::default(),
             urgent: VecDeque::new(),
             held: VecDeque::new(),
             sent: alloc::vec![0; depth as usize],
@@ -114,7 +114,7 @@ impl Driver {
             cut: Instant::FAR,
             spec,
         };
-        Layered::new(driver, spec.capacity, below)
+        LayeredDevice::new(driver, spec.capacity, below)
     }
 
     fn busy(&self) -> u32 {
@@ -144,13 +144,13 @@ impl Driver {
     /// flag applies to writes; on other requests it is dropped as well.
     fn policed(&self, crank: &Crank, request: Request) -> (Request, bool) {
         let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(crank);
-        let write_through = if forwards { self.spec.write_through } else { WriteThrough::Ignore };
-        if !request.flags.has(Flags::FUA) || write_through == WriteThrough::Fua {
+        let write_through = if forwards { self.spec.write_through } else { ForcedWritePolicy::Ignore };
+        if !request.flags.has(Flags::FUA) || write_through == ForcedWritePolicy::Fua {
             return (request, false);
         }
         let writes = matches!(request.op, Op::Write | Op::WriteZeroes);
         let plain = Request { flags: request.flags.without(Flags::FUA), ..request };
-        (plain, writes && write_through == WriteThrough::Flush)
+        (plain, writes && write_through == ForcedWritePolicy::Flush)
     }
 
     /// Queues an accepted request.
@@ -158,13 +158,13 @@ impl Driver {
         let request = crank.slots[parent].request;
         if request.op == Op::Flush {
             crank.slots[parent].note.left = 1;
-            return self.await_turn(crank, now, Piece::new(parent, self.head, 0, request.stamp));
+            return self.await_turn(crank, now, RequestPiece::new(parent, self.head, 0, request.stamp));
         }
         let mut lba = request.lba;
         let mut pieces = 0;
         loop {
             let sectors = self.piece(lba, request.end());
-            self.await_turn(crank, now, Piece::new(parent, lba, sectors, request.stamp));
+            self.await_turn(crank, now, RequestPiece::new(parent, lba, sectors, request.stamp));
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
@@ -174,12 +174,12 @@ impl Driver {
         crank.slots[parent].note.left = pieces;
     }
 
-    fn await_turn(&mut self, crank: &Crank, now: Instant, piece: Piece) {
+    fn await_turn(&mut self, crank: &Crank, now: Instant, piece: RequestPiece) {
         let parent = crank.slots[piece.parent].request;
         let request = Request { lba: piece.lba, sectors: piece.sectors, ..parent };
         if self.heads_queue(&request) {
             let number = self.commands.add(request, piece);
-            self.commands.get_mut(number).stage = Stage::Urgent;
+            self.commands.get_mut(number).stage = CommandStage::Urgent;
             return self.urgent.push_back(number);
         }
         let wanted = self.spec.merge && (self.spec.merge_reads || request.op != Op::Read);
@@ -198,7 +198,7 @@ impl Driver {
     }
 
     /// Adds a piece to a waiting neighbour that has room, if there is one.
-    fn joined(&mut self, request: &Request, piece: Piece) -> bool {
+    fn joined(&mut self, request: &Request, piece: RequestPiece) -> bool {
         let fits = |&number: &u32| {
             let other = &self.commands.get(number).request;
             let programs = !self.scheduler.parts_programs() || other.origin == request.origin;
@@ -268,7 +268,7 @@ impl Driver {
     fn is_overdue(&self, at: Instant, tag: u32) -> bool {
         let command = self.commands.get(self.sent[tag as usize]);
         let limit = self.spec.timeout.is_some_and(|timeout| command.sent + timeout == at);
-        limit && command.stage == Stage::Below && command.request.tag == tag
+        limit && command.stage == CommandStage::Below && command.request.tag == tag
     }
 
     fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
@@ -284,7 +284,7 @@ impl Driver {
         };
         let tag = self.idle_tags.pop().expect("as many tags as commands below");
         let command = self.commands.get_mut(number);
-        (command.stage, command.sent, command.request.tag) = (Stage::Below, now, tag);
+        (command.stage, command.sent, command.request.tag) = (CommandStage::Below, now, tag);
         let mut request = command.request;
         if request.sectors == 0 {
             request.lba = crank.slots[self.commands.first(number).parent].request.lba;
@@ -362,7 +362,7 @@ impl Driver {
     }
 
     /// Handles a piece whose command is back. If it is the command's `last`, the completion may be reused.
-    fn piece_returned(&mut self, crank: &mut Crank, piece: Piece, completion: &mut Completion, last: bool) {
+    fn piece_returned(&mut self, crank: &mut Crank, piece: RequestPiece, completion: &mut Completion, last: bool) {
         let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
         let parent = &mut crank.slots[slot];
@@ -408,7 +408,7 @@ impl Driver {
     }
 
     /// Sends a piece again in a command of its own: its data below keep the stamp under which they went down.
-    fn await_turn_alone(&mut self, crank: &Crank, now: Instant, piece: Piece) {
+    fn await_turn_alone(&mut self, crank: &Crank, now: Instant, piece: RequestPiece) {
         let merge = core::mem::replace(&mut self.spec.merge, false);
         self.await_turn(crank, now, piece);
         self.spec.merge = merge;
@@ -443,13 +443,13 @@ impl Driver {
     }
 }
 
-impl Layer for Driver {
-    type Note = Note;
+impl HostLayer for Driver {
+    type Note = RequestNote;
     const PART: Part = Part::Driver;
     const NAME: &'static str = "driver";
 
     fn limits(&self, room: u32, below: Limits) -> Limits {
-        let fua = below.fua || self.spec.write_through != WriteThrough::Fua;
+        let fua = below.fua || self.spec.write_through != ForcedWritePolicy::Fua;
         Limits { max_transfer: u32::MAX, depth: room, fua, ..below }
     }
 
@@ -513,7 +513,7 @@ impl Layer for Driver {
         Driver::passed(crank, now, slot);
         let mut below = 0;
         for number in self.commands.of(slot) {
-            if self.commands.get(number).stage == Stage::Below {
+            if self.commands.get(number).stage == CommandStage::Below {
                 below += self.commands.pieces_of(number).filter(|piece| piece.parent == slot).count() as u32;
                 continue;
             }
@@ -538,7 +538,7 @@ impl Layer for Driver {
     /// A command shared with other requests goes on, and the answer waits for it.
     fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
         let commands = self.commands.of(slot).into_iter().map(|number| (number, self.commands.get(number)));
-        let below = commands.filter(|(_, command)| command.stage == Stage::Below);
+        let below = commands.filter(|(_, command)| command.stage == CommandStage::Below);
         let alone = below.filter(|&(number, _)| self.commands.pieces_of(number).all(|piece| piece.parent == slot));
         alone.map(|(_, command)| command.request.tag).collect()
     }
@@ -554,8 +554,8 @@ impl Layer for Driver {
 
     fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match (control, self.spec.at_power_off()) {
-            (Control::PowerCut, _) | (Control::PowerOff, PowerOff::AtOnce) => self.cut_power(crank, now),
-            (Control::PowerOff, PowerOff::Pause(pause)) => {
+            (Control::PowerCut, _) | (Control::PowerOff, PowerOffPolicy::AtOnce) => self.cut_power(crank, now),
+            (Control::PowerOff, PowerOffPolicy::Pause(pause)) => {
                 self.cut = self.cut.min(now + pause);
                 Ok(())
             }

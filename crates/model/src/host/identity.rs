@@ -2,22 +2,22 @@
 
 use alloc::boxed::Box;
 
-use super::layer::{Layer, Layered};
+use super::layer::{HostLayer, LayeredDevice};
 use crate::block::Device;
 use crate::record::Part;
 
 /// Passes everything on.
-pub struct Identity;
+pub struct IdentityLayer;
 
-impl Identity {
+impl IdentityLayer {
     /// An identity above `below`.
-    pub fn above(below: Box<dyn Device>) -> Layered<Identity> {
+    pub fn above(below: Box<dyn Device>) -> LayeredDevice<IdentityLayer> {
         let room = below.limits(0).depth;
-        Layered::new(Identity, room, below)
+        LayeredDevice::new(IdentityLayer, room, below)
     }
 }
 
-impl Layer for Identity {
+impl HostLayer for IdentityLayer {
     type Note = ();
     const PART: Part = Part::Driver;
     const NAME: &'static str = "identity";

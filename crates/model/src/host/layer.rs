@@ -1,9 +1,9 @@
 //! What all layers share: requests and their accounts, answers, aborts, landings, and stepping the device below.
 //!
-//! Each layer's own work is in its own file, as a [`Layer`]: on a request's way [`down`](Layer::down), on a
-//! completion's way [`up`](Layer::up), at its [`turn`](Layer::turn), on a control. What a layer leaves out passes
-//! through: [`Identity`](super::identity::Identity) leaves out everything. This room decides when to call the layer and
-//! the device below; the two together are a [`Layered`].
+//! Each layer's own work is in its own file, as a [`HostLayer`]: on a request's way [`down`](HostLayer::down), on a
+//! completion's way [`up`](HostLayer::up), at its [`turn`](HostLayer::turn), on a control. What a layer leaves out passes
+//! through: [`IdentityLayer`](super::identity::IdentityLayer) leaves out everything. This room decides when to call the layer and
+//! the device below; the two together are a [`LayeredDevice`].
 //!
 //! | event | call |
 //! |---|---|
@@ -28,19 +28,19 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::carried::Carried;
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Reached, Request, Status};
+use super::carried::CarriedWrites;
+use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::Instant;
 
 /// A layer's own work. It acts through the methods of the crank.
-pub trait Layer: Sized {
+pub trait HostLayer: Sized {
     /// The layer's note on each request, beside the account.
     type Note: Copy + Default;
     /// The part that a request's time in the layer counts as.
     const PART: Part;
-    /// Its settings are `NAME.key`, unless it has another name ([`Layered::called`]).
+    /// Its settings are `NAME.key`, unless it has another name ([`LayeredDevice::called`]).
     const NAME: &'static str;
 
     /// Its capabilities, if it accepts `room` requests at once above a device with those of `below`.
@@ -116,7 +116,7 @@ pub trait Layer: Sized {
 
 /// A request from above.
 #[derive(Clone, Copy)]
-pub struct Held<N> {
+pub struct HeldRequest<N> {
     /// As it came, except for its tag, which is the slot number, as in commands passed on. A layer may change its
     /// treatment.
     pub request: Request,
@@ -133,11 +133,20 @@ pub struct Held<N> {
     live: bool,
 }
 
-impl<N: Default> Held<N> {
+impl<N: Default> HeldRequest<N> {
     /// A placeholder.
-    fn none() -> Held<N> {
+    fn none() -> HeldRequest<N> {
         let (note, account, came) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
-        Held { request: Request::NONE, tag: 0, status: Status::Done, note, came, written: false, account, live: false }
+        HeldRequest {
+            request: Request::NONE,
+            tag: 0,
+            status: Status::Done,
+            note,
+            came,
+            written: false,
+            account,
+            live: false,
+        }
     }
 
     /// Starts a request in `slot`, over one that is over: it is too large to move.
@@ -154,7 +163,7 @@ impl<N: Default> Held<N> {
     }
 }
 
-impl<N> Held<N> {
+impl<N> HeldRequest<N> {
     /// Notes that a part of it has ended with `status`; the first error counts.
     pub fn part_ended(&mut self, status: Status) {
         if self.status == Status::Done {
@@ -184,11 +193,11 @@ impl<N> Held<N> {
 }
 
 /// What a layer works with.
-pub struct Crank<L: Layer> {
+pub struct Crank<L: HostLayer> {
     /// Requests from above, by slot.
-    pub slots: Slab<Held<L::Note>>,
+    pub slots: Slab<HeldRequest<L::Note>>,
     /// Landings on their way up.
-    pub landings: Carried,
+    pub landings: CarriedWrites,
     below: Box<dyn Device>,
     /// How many requests it accepts at once.
     room: u32,
@@ -208,7 +217,7 @@ pub struct Crank<L: Layer> {
     name: Cow<'static, str>,
 }
 
-impl<L: Layer> Crank<L> {
+impl<L: HostLayer> Crank<L> {
     /// The capabilities of `unit` of the device below.
     pub fn limits(&self, unit: u8) -> Limits {
         self.below.limits(unit)
@@ -415,18 +424,18 @@ impl<L: Layer> Crank<L> {
 }
 
 /// A layer with the device below it.
-pub struct Layered<L: Layer> {
+pub struct LayeredDevice<L: HostLayer> {
     layer: L,
     crank: Crank<L>,
 }
 
-impl<L: Layer> Layered<L> {
+impl<L: HostLayer> LayeredDevice<L> {
     /// `layer`, accepting `room` requests at once, above `below`.
-    pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> Layered<L> {
+    pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> LayeredDevice<L> {
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
         let crank = Crank {
             slots: Slab::with_capacity(room as usize),
-            landings: Carried::default(),
+            landings: CarriedWrites::default(),
             below,
             room,
             answers: 0,
@@ -437,12 +446,12 @@ impl<L: Layer> Layered<L> {
             own_next: Instant::FAR,
             name: Cow::Borrowed(L::NAME),
         };
-        Layered { layer, crank }
+        LayeredDevice { layer, crank }
     }
 
     /// The same layer with another name in keys: one of several of its kind.
     #[must_use]
-    pub fn called(mut self, name: &str) -> Layered<L> {
+    pub fn called(mut self, name: &str) -> LayeredDevice<L> {
         if name != L::NAME {
             self.crank.name = Cow::Owned(String::from(name));
         }
@@ -462,7 +471,7 @@ impl<L: Layer> Layered<L> {
     /// Handles what has come back, does what is due at `now`, and sends commands down.
     #[inline(always)]
     fn settle(&mut self, now: Instant) {
-        let Layered { layer, crank } = self;
+        let LayeredDevice { layer, crank } = self;
         while crank.called || crank.own_next <= now {
             if core::mem::take(&mut crank.called) {
                 crank.collect(layer);
@@ -495,7 +504,7 @@ impl<L: Layer> Layered<L> {
     }
 }
 
-impl<L: Layer> Layered<L> {
+impl<L: HostLayer> LayeredDevice<L> {
     /// When to call next: at once if something can be polled.
     #[inline]
     fn call_at(&self, now: Instant) -> Instant {
@@ -503,21 +512,21 @@ impl<L: Layer> Layered<L> {
     }
 }
 
-impl<L: Layer> Device for Layered<L> {
+impl<L: HostLayer> Device for LayeredDevice<L> {
     fn limits(&self, unit: u8) -> Limits {
         self.layer.limits(self.crank.room, self.crank.below.limits(unit))
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.handle_timeout(now);
-        let Layered { layer, crank } = self;
+        let LayeredDevice { layer, crank } = self;
         if !layer.has_room(crank, &request) {
             return Err(request);
         }
         if crank.answers > 0 {
             crank.keep_answers();
         }
-        let slot = crank.slots.claim(Held::none);
+        let slot = crank.slots.claim(HeldRequest::none);
         crank.slots[slot].begin(now, slot, request);
         let turn = layer.down(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
@@ -527,10 +536,10 @@ impl<L: Layer> Device for Layered<L> {
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.handle_timeout(now);
-        let Layered { layer, crank } = self;
+        let LayeredDevice { layer, crank } = self;
         let done = layer.obey(crank, now, control);
         if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
-            crank.landings = Carried::new(*value == "on");
+            crank.landings = CarriedWrites::new(*value == "on");
         }
         crank.own_next = now;
         self.settle(now);
@@ -568,19 +577,19 @@ impl<L: Layer> Device for Layered<L> {
     }
 
     fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        let Layered { layer, crank } = self;
+        let LayeredDevice { layer, crank } = self;
         crank.live().for_each(|slot| tell(crank.slots[slot].request.stamp));
         crank.landings.unsettled(tell);
         layer.unsettled(crank, tell);
     }
 
-    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if self.crank.answers > 0 {
                 self.crank.poll(answer);
-                return Reached { answered: true, next: self.call_at(answer.finished) };
+                return DeviceProgress { answered: true, next: self.call_at(answer.finished) };
             }
-            let Layered { layer, crank } = self;
+            let LayeredDevice { layer, crank } = self;
             let mut at = crank.own_next;
             let first = at.min(until);
             let mut passes = false;
@@ -595,12 +604,12 @@ impl<L: Layer> Device for Layered<L> {
                 }
             }
             if at > until || at == Instant::FAR {
-                return Reached { answered: false, next: self.soonest() };
+                return DeviceProgress { answered: false, next: self.soonest() };
             }
             self.settle(at);
             self.handle_timeout(at);
             if passes {
-                return Reached { answered: true, next: self.call_at(at) };
+                return DeviceProgress { answered: true, next: self.call_at(at) };
             }
         }
     }

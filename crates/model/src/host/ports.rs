@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Control, ControlError, Device, Landing, Limits, Reached, Request, Status};
+use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
 
@@ -250,18 +250,18 @@ impl Device for Ports {
         self.members.iter().for_each(|member| member.device.unsettled(tell));
     }
 
-    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> Reached {
+    fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if let Some(completion) = self.ready.pop_front() {
                 *answer = completion;
-                return Reached { answered: true, next: self.call_at(completion.finished) };
+                return DeviceProgress { answered: true, next: self.call_at(completion.finished) };
             }
             let (unit, first, second) = self.soonest();
             if first > until || first == Instant::FAR {
-                return Reached { answered: false, next: first };
+                return DeviceProgress { answered: false, next: first };
             }
             // It is alone until the next unit's instant.
-            let Reached { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
+            let DeviceProgress { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
             if answered && second <= answer.finished {
                 self.meet(unit, answer);
                 continue;
@@ -269,7 +269,7 @@ impl Device for Ports {
             let quiet = !answered || next > answer.finished;
             self.next = self.take(unit, quiet.then_some(next)).min(second);
             if answered {
-                return Reached { answered, next: self.call_at(answer.finished) };
+                return DeviceProgress { answered, next: self.call_at(answer.finished) };
             }
         }
     }
@@ -279,11 +279,12 @@ impl Device for Ports {
 mod tests {
     use super::*;
     use crate::block::{Flags, Op};
-    use crate::testing::Small;
+    use crate::testing::SmallDrive;
 
     #[test]
     fn a_unit_that_is_not_there_is_answered_with_a_status() {
-        let mut ports = Ports::new(alloc::vec![Box::new(Small::default().drive()), Box::new(Small::default().drive())]);
+        let mut ports =
+            Ports::new(alloc::vec![Box::new(SmallDrive::default().drive()), Box::new(SmallDrive::default().drive())]);
         let (flags, stamp, now) = (Flags::NONE, 1, Instant::ZERO);
         let request = Request { tag: 7, unit: 2, origin: 0, op: Op::Read, flags, lba: 0, sectors: 8, stamp };
         assert_eq!(ports.submit(now, request), Ok(now));

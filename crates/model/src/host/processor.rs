@@ -17,7 +17,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, Layer, Layered};
+use super::layer::{Crank, HostLayer, LayeredDevice};
 use crate::block::{Completion, Device, Limits, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -58,7 +58,7 @@ pub struct Processor {
 
 /// When a request went down, and the core time spent by then.
 #[derive(Clone, Copy, Default)]
-pub struct Down(Instant, Span);
+pub struct DownMark(Instant, Span);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
@@ -76,7 +76,7 @@ impl Work {
 
 impl Processor {
     /// Cores above `below`.
-    pub fn above(spec: ProcessorSpec, below: Box<dyn Device>) -> Layered<Processor> {
+    pub fn above(spec: ProcessorSpec, below: Box<dyn Device>) -> LayeredDevice<Processor> {
         let processor = Processor {
             copy: Rate::new(spec.copy),
             parity: Rate::new(spec.parity),
@@ -87,7 +87,7 @@ impl Processor {
             busy: Span::ZERO,
             spec,
         };
-        Layered::new(processor, below.limits(0).depth.max(1), below)
+        LayeredDevice::new(processor, below.limits(0).depth.max(1), below)
     }
 
     /// How many cores programs have.
@@ -156,7 +156,7 @@ impl Processor {
 
     /// A core has moved a request's data for `takes`, as far as cores were idle since it went down; returns for how
     /// long.
-    fn programmed(&mut self, now: Instant, Down(down, before): Down, takes: Span) -> Span {
+    fn programmed(&mut self, now: Instant, DownMark(down, before): DownMark, takes: Span) -> Span {
         if takes == Span::ZERO {
             return Span::ZERO;
         }
@@ -169,8 +169,8 @@ impl Processor {
     }
 }
 
-impl Layer for Processor {
-    type Note = Down;
+impl HostLayer for Processor {
+    type Note = DownMark;
     const PART: Part = Part::Processor;
     const NAME: &'static str = "processor";
 
@@ -217,7 +217,7 @@ impl Layer for Processor {
             self.resume(now);
             match work {
                 Work::Issue(slot) => {
-                    crank.slots[slot].note = Down(now, self.busy);
+                    crank.slots[slot].note = DownMark(now, self.busy);
                     crank.pass(now, slot);
                 }
                 Work::Finish(slot) => crank.answer(now, slot, crank.slots[slot].status),

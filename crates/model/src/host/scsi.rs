@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, Layer, Layered};
+use super::layer::{Crank, HostLayer, LayeredDevice};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -74,7 +74,7 @@ fn rank(unit: u8) -> u32 {
 }
 
 /// A parallel SCSI bus.
-pub struct Scsi {
+pub struct ScsiBus {
     spec: ScsiSpec,
     rate: Rate,
     /// When it was and will be taken: disjoint, rising.
@@ -89,13 +89,13 @@ pub struct Scsi {
     moving: Option<(Instant, u32)>,
 }
 
-impl Scsi {
+impl ScsiBus {
     /// A bus with the first `units` units of `below`.
-    pub fn above(spec: ScsiSpec, below: Box<dyn Device>, units: u32) -> Layered<Scsi> {
+    pub fn above(spec: ScsiSpec, below: Box<dyn Device>, units: u32) -> LayeredDevice<ScsiBus> {
         assert!((1..=MOST_DRIVES).contains(&units), "{units} drives on a bus");
         let units: Vec<(u32, u32)> = (0..units).map(|unit| (below.limits(unit as u8).depth, 0)).collect();
         let room = units.iter().map(|&(depth, _)| depth).sum();
-        let scsi = Scsi {
+        let scsi = ScsiBus {
             units,
             spec,
             rate: Rate::new(spec.rate),
@@ -104,7 +104,7 @@ impl Scsi {
             wanting: Vec::with_capacity(room as usize),
             moving: None,
         };
-        Layered::new(scsi, room, below)
+        LayeredDevice::new(scsi, room, below)
     }
 
     /// When it is free.
@@ -183,7 +183,7 @@ impl Scsi {
     }
 }
 
-impl Layer for Scsi {
+impl HostLayer for ScsiBus {
     type Note = ();
     const PART: Part = Part::Controller;
     const NAME: &'static str = "scsi";
@@ -268,9 +268,9 @@ mod tests {
         Instant::from_nanos(ns)
     }
 
-    fn bus() -> Scsi {
+    fn bus() -> ScsiBus {
         let spec = ScsiSpec { rate: 1, command: Span::ZERO, reconnect: Span::ZERO, fair: false };
-        Scsi {
+        ScsiBus {
             spec,
             rate: Rate::new(1),
             taken: VecDeque::new(),

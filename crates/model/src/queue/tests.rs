@@ -156,7 +156,7 @@ fn torment(
     let mut queue: Queue<Item> = Queue::new(discipline, most);
     let (mut passes, mut latest) = (0, Span::ZERO);
     queue.push(at(0), 0, (0, 0, 0));
-    let first = queue.choose(at(0), 0, &Costless).expect("one waits");
+    let first = queue.choose(at(0), 0, &NoCosts).expect("one waits");
     queue.take(first);
     queue.push(at(0), victim.0, (1, victim.0, victim.1));
     let mut came = alloc::vec![at(0), at(0)];
@@ -200,11 +200,11 @@ fn nobody_is_put_off_beyond_the_bound() {
         };
         let (passes, latest) = torment(discipline, victim, MOST, arrival);
         match bound {
-            Bound::None => starved += u32::from(passes == u64::MAX),
-            Bound::Passes(most) => {
+            PostponementBound::None => starved += u32::from(passes == u64::MAX),
+            PostponementBound::Passes(most) => {
                 assert!(passes <= most, "{seed}: {passes} > {most}, {discipline:?}")
             }
-            Bound::Wait(span) => {
+            PostponementBound::Wait(span) => {
                 assert!(latest <= span, "{seed}: {latest} > {span}, {discipline:?}")
             }
         }
@@ -220,7 +220,7 @@ fn ties_go_to_the_oldest() {
             queue.push(at(u64::from(item)), 7, item);
         }
         for expected in 0..4 {
-            let choice = queue.choose(at(10), 7, &Costless).expect("some wait");
+            let choice = queue.choose(at(10), 7, &NoCosts).expect("some wait");
             assert_eq!(queue.take(choice), expected, "{policy:?}");
         }
     }

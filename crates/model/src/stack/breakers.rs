@@ -8,10 +8,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use super::{Change, Layer, Stack};
+use super::{Layer, SettingChange, Stack};
 use crate::block::assurance::{Assurance, Lapse};
 use crate::drive::profile::Profile;
-use crate::host::driver::{FlushPolicy, WriteThrough};
+use crate::host::driver::{FlushPolicy, ForcedWritePolicy};
 
 /// A level of a stack that breaks an assurance, and the setting that does it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +55,7 @@ impl Stack {
     }
 
     /// Applies a change. Keys that no level here knows have no effect.
-    fn take_on(&mut self, names: &[String], Change { key, value, .. }: &Change) {
+    fn take_on(&mut self, names: &[String], SettingChange { key, value, .. }: &SettingChange) {
         let Some((level, key)) = key.split_once('.') else { return };
         match (level, key) {
             ("drive", "cache.write_back") => self.profile.cache.write_back = matches!(value.as_str(), "on" | "true"),
@@ -118,7 +118,8 @@ impl Stack {
     /// the cache-off promise.
     fn of_drive(&self) -> Vec<Lapse> {
         let profile = &self.profile;
-        let as_flush = !profile.link.fua || self.drivers().any(|driver| driver.write_through == WriteThrough::Flush);
+        let as_flush =
+            !profile.link.fua || self.drivers().any(|driver| driver.write_through == ForcedWritePolicy::Flush);
         let unasked = self.drivers().any(|driver| driver.flush == FlushPolicy::Cached);
         let mut lapses = Vec::new();
         for lapse in profile.faults.lapses() {

@@ -8,8 +8,8 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::durability::Checker;
-use super::image::Image;
+use super::durability::DurabilityChecker;
+use super::image::SectorImage;
 use super::stacks::pick;
 use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
 use crate::rng::Rng;
@@ -17,7 +17,7 @@ use crate::time::{Instant, Span};
 
 /// What a client issues.
 #[derive(Clone, Copy, Debug)]
-pub struct Habits {
+pub struct ClientHabits {
     /// The most requests in flight.
     pub depth: u32,
     /// In per cent of the requests; the rest are writes.
@@ -40,13 +40,13 @@ pub struct Habits {
     pub pause: Span,
 }
 
-impl Habits {
+impl ClientHabits {
     /// Random habits for a device of these limits.
-    pub fn random(limits: &Limits, rng: &mut Rng) -> Habits {
+    pub fn random(limits: &Limits, rng: &mut Rng) -> ClientHabits {
         let apart = rng.percent(30);
         let span = pick(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
         let span = if apart { limits.sectors } else { span };
-        Habits {
+        ClientHabits {
             depth: pick(rng, &[1, 2, 8, 32]),
             reads: pick(rng, &[0, 10, 40]),
             flushes: pick(rng, &[2, 10, 30]),
@@ -62,18 +62,18 @@ impl Habits {
 }
 
 /// A client with its device.
-pub struct Client {
+pub struct TestClient {
     pub device: Box<dyn Device>,
     /// What the device has acknowledged.
-    pub checker: Checker,
+    pub checker: DurabilityChecker,
     /// What is on the medium, from all landings so far.
-    pub image: Image,
+    pub image: SectorImage,
     /// All writes accepted, in order.
     pub written: Vec<Request>,
-    /// All landings so far, if [`Client::keep`] was called.
+    /// All landings so far, if [`TestClient::keep`] was called.
     pub landings: Vec<Landing>,
     keep: bool,
-    habits: Habits,
+    habits: ClientHabits,
     limits: Limits,
     rng: Rng,
     flying: BTreeMap<u32, Request>,
@@ -86,16 +86,16 @@ pub struct Client {
     now: Instant,
 }
 
-impl Client {
+impl TestClient {
     /// A client of a fresh device, with landings on. Panics if the device refuses them.
-    pub fn new(mut device: Box<dyn Device>, checker: Checker, habits: Habits, rng: Rng) -> Client {
+    pub fn new(mut device: Box<dyn Device>, checker: DurabilityChecker, habits: ClientHabits, rng: Rng) -> TestClient {
         let landings = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &landings).expect("a device with landings");
-        Client {
+        TestClient {
             limits: device.limits(0),
             device,
             checker,
-            image: Image::new(),
+            image: SectorImage::new(),
             written: Vec::new(),
             landings: Vec::new(),
             keep: false,
@@ -249,7 +249,7 @@ impl Client {
     }
 
     fn draw(&mut self) -> Request {
-        let Habits { reads, flushes, forced, sequential, longest, first, span, .. } = self.habits;
+        let ClientHabits { reads, flushes, forced, sequential, longest, first, span, .. } = self.habits;
         self.stamp += 1;
         let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
         let blank = Request {

@@ -5,7 +5,7 @@
 //! 2. Every timeout, the script's instants only, extra calls between them: the same answers.
 //! 3. Each tag once; the status fits; a request is refused unchanged and only with something in flight; nothing is left
 //!    over.
-//! 4. After each cut, the image obeys the laws of durability ([`Checker`](super::Checker)).
+//! 4. After each cut, the image obeys the laws of durability ([`DurabilityChecker`](super::DurabilityChecker)).
 //! 5. Landings have a known stamp, lie inside its write, and are dated in order. A write-through has landed when it is
 //!    done, unless the buffer survives a cut; a cut leaves no gap.
 //! 6. A cut tears at most one physical sector, and only if the profile says so.
@@ -16,9 +16,9 @@ use alloc::boxed::Box;
 use alloc::format;
 
 use super::durability::Promise;
-use super::run::{Run, Stepping, Trace};
-use super::script::{Author, Timed};
-use super::sight::Sight;
+use super::run::{DeviceTrace, ScriptRun, StepMode};
+use super::script::{ScriptAuthor, TimedAction};
+use super::sight::VolumeSight;
 use super::violation::Violation;
 use crate::block::{CutSector, Device};
 use crate::rng::Seed;
@@ -31,14 +31,14 @@ const STEPS: usize = 150;
 /// Checks the eight rules on the devices that `make` makes, by scripts drawn from `seed`. The devices are all alike,
 /// with one member, the `cut_sector` of their profile, and a buffer that does not survive a cut.
 pub fn conformance(make: &dyn Fn() -> Box<dyn Device>, cut_sector: CutSector, seed: u64) -> Result<(), Violation> {
-    conformance_through(make, cut_sector, &Sight::default(), seed)
+    conformance_through(make, cut_sector, &VolumeSight::default(), seed)
 }
 
 /// As [`conformance()`], for arrays seen through `sight`.
 pub fn conformance_through(
     make: &dyn Fn() -> Box<dyn Device>,
     cut_sector: CutSector,
-    sight: &Sight,
+    sight: &VolumeSight,
     seed: u64,
 ) -> Result<(), Violation> {
     conformance_to(make, Promise::of(&make().limits(0), cut_sector), sight, seed)
@@ -48,37 +48,41 @@ pub fn conformance_through(
 pub fn conformance_to(
     make: &dyn Fn() -> Box<dyn Device>,
     promise: Promise,
-    sight: &Sight,
+    sight: &VolumeSight,
     seed: u64,
 ) -> Result<(), Violation> {
     let judged = (promise, sight);
     for index in 0..SCRIPTS {
         let mut rng = Seed(seed).numbered("script", index);
         let marks = Seed(seed).numbered("marks", index);
-        let script = Author::write(make().limits(0), &mut rng, marks, STEPS);
+        let script = ScriptAuthor::write(make().limits(0), &mut rng, marks, STEPS);
         check(make, judged, &script)?;
     }
     Ok(())
 }
 
-fn check(make: &dyn Fn() -> Box<dyn Device>, judged: (Promise, &Sight), script: &[Timed]) -> Result<(), Violation> {
-    let run = |stepping| Run::through(make(), judged, script, stepping);
-    let first = run(Stepping::EachTimeout)?;
-    let again = run(Stepping::EachTimeout)?;
+fn check(
+    make: &dyn Fn() -> Box<dyn Device>,
+    judged: (Promise, &VolumeSight),
+    script: &[TimedAction],
+) -> Result<(), Violation> {
+    let run = |stepping| ScriptRun::through(make(), judged, script, stepping);
+    let first = run(StepMode::EachTimeout)?;
+    let again = run(StepMode::EachTimeout)?;
     same(8, "the same script again", &first, &again)?;
-    let coarse = run(Stepping::OwnInstants(first.end))?;
+    let coarse = run(StepMode::OwnInstants(first.end))?;
     same(2, "only at the script's instants", &first, &coarse)?;
-    let restless = run(Stepping::Restless(first.end))?;
+    let restless = run(StepMode::Restless(first.end))?;
     same(2, "with calls in between", &first, &restless)
 }
 
-fn same(rule: u8, how: &str, one: &Trace, other: &Trace) -> Result<(), Violation> {
+fn same(rule: u8, how: &str, one: &DeviceTrace, other: &DeviceTrace) -> Result<(), Violation> {
     if one == other {
         return Ok(());
     }
     let differ = one.completions.iter().zip(&other.completions).find(|(a, b)| a != b);
     let landings = one.landings.iter().zip(&other.landings).find(|(a, b)| a != b);
-    let counts = |trace: &Trace| (trace.completions.len(), trace.landings.len(), trace.refused.len());
+    let counts = |trace: &DeviceTrace| (trace.completions.len(), trace.landings.len(), trace.refused.len());
     let text = format!(
         "{how}: {:?} against {:?} completions, landings, refusals; first completions that differ {differ:?}, \
          landings {landings:?}; end {:?}",
@@ -89,6 +93,6 @@ fn same(rule: u8, how: &str, one: &Trace, other: &Trace) -> Result<(), Violation
     Err(Violation { rule, text })
 }
 
-fn end(one: &Trace, other: &Trace) -> (Instant, Instant) {
+fn end(one: &DeviceTrace, other: &DeviceTrace) -> (Instant, Instant) {
     (one.end, other.end)
 }

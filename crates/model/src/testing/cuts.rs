@@ -1,8 +1,8 @@
-//! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`Checker`] alone.
+//! The swarm of power cuts: random stacks under random clients, cut again and again, judged by [`DurabilityChecker`] alone.
 //!
 //! A case is one stack and one client from one seed. Between two power failures it lives for some time, from 10 us to
 //! 300 ms, each order of magnitude equally likely; then it is cut, or powered off and left until it is done, or powered
-//! off and cut before it is done. An honest drive must break no law at any failure. The same stack with a [`Fault`]
+//! off and cut before it is done. An honest drive must break no law at any failure. The same stack with a [`DriveFault`]
 //! must break one. Some of the stacks have arrays; there, each copy of a mirror is judged separately: what was promised
 //! is on every member that should have it.
 
@@ -10,14 +10,14 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::client::{Client, Habits};
-use super::durability::{Breach, Checker, Failure, Law, Promise, Toll};
-use super::image::Image;
-use super::sight::Sight;
-use super::stacks::{Small, Stack, arrayed, pick, random_stack};
+use super::client::{ClientHabits, TestClient};
+use super::durability::{Breach, DurabilityChecker, DurabilityLaw, PowerFailure, Promise, Toll};
+use super::image::SectorImage;
+use super::sight::VolumeSight;
+use super::stacks::{SmallDrive, SmallStack, arrayed, pick, random_stack};
 use crate::block::{Control, Landing};
-use crate::drive::profile::{Faults, MediaCache};
-use crate::host::driver::WriteThrough;
+use crate::drive::profile::{Faults, MediaCacheSpec};
+use crate::host::driver::ForcedWritePolicy;
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
 use crate::stack::Layer;
@@ -25,48 +25,48 @@ use crate::time::{Instant, Span};
 
 /// A fault of [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum DriveFault {
     IgnoresFua,
     EarlyFlush,
     ForgetsOnPowerOff,
     CachesWhenOff,
 }
 
-impl Fault {
+impl DriveFault {
     /// All faults, with their names in a profile.
-    pub const ALL: [(Fault, &str); 4] = [
-        (Fault::IgnoresFua, "ignores_fua"),
-        (Fault::EarlyFlush, "early_flush"),
-        (Fault::ForgetsOnPowerOff, "forgets_on_power_off"),
-        (Fault::CachesWhenOff, "caches_when_off"),
+    pub const ALL: [(DriveFault, &str); 4] = [
+        (DriveFault::IgnoresFua, "ignores_fua"),
+        (DriveFault::EarlyFlush, "early_flush"),
+        (DriveFault::ForgetsOnPowerOff, "forgets_on_power_off"),
+        (DriveFault::CachesWhenOff, "caches_when_off"),
     ];
 
     /// Gives the stack's drive the fault, with conditions in which it matters.
-    fn arrange(self, stack: &mut Stack, habits: &mut Habits) {
+    fn arrange(self, stack: &mut SmallStack, habits: &mut ClientHabits) {
         let drive = &mut stack.drive;
         // Room for dirty data, and no hurry to write them.
         drive.cache.segments = drive.cache.segments.max(4);
         drive.cache.dirty_segments = drive.cache.dirty_segments.max(4);
         drive.cache.destage_idle = drive.cache.destage_idle.max(Span::from_millis(5));
-        drive.cache.write_back = self != Fault::CachesWhenOff;
+        drive.cache.write_back = self != DriveFault::CachesWhenOff;
         (drive.cache.flash_sectors, drive.protected) = (0, false);
         match self {
-            Fault::IgnoresFua => {
+            DriveFault::IgnoresFua => {
                 drive.link.fua = true;
                 habits.forced = 30;
                 stack.layers.iter_mut().for_each(|layer| {
                     if let Layer::Driver(spec) = layer {
-                        spec.write_through = WriteThrough::Fua;
+                        spec.write_through = ForcedWritePolicy::Fua;
                     }
                 });
                 drive.faults = Faults { ignores_fua: true, ..Faults::default() };
             }
-            Fault::EarlyFlush => {
+            DriveFault::EarlyFlush => {
                 habits.flushes = 30;
                 drive.faults = Faults { early_flush: true, ..Faults::default() };
             }
-            Fault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
-            Fault::CachesWhenOff => {
+            DriveFault::ForgetsOnPowerOff => drive.faults = Faults { forgets_on_power_off: true, ..Faults::default() },
+            DriveFault::CachesWhenOff => {
                 drive.faults = Faults { caches_when_off: true, ..Faults::default() };
                 // Above a cache, nothing is promised without a flush anyway.
                 stack.layers.retain(|layer| !matches!(layer, Layer::Accelerator(_)));
@@ -77,7 +77,7 @@ impl Fault {
 
 /// The result of a case.
 #[derive(Clone, Debug, Default)]
-pub struct Tally {
+pub struct CutTally {
     /// Power failures: cuts, and orderly ones.
     pub cuts: u64,
     /// Orderly failures among them.
@@ -90,14 +90,14 @@ pub struct Tally {
     pub first: Option<String>,
 }
 
-impl Tally {
+impl CutTally {
     /// How many failures broke any law.
     pub fn broken(&self) -> u64 {
         self.breaches.iter().sum()
     }
 
     /// Adds the tally of another case.
-    pub fn add(&mut self, other: &Tally) {
+    pub fn add(&mut self, other: &CutTally) {
         self.cuts += other.cuts;
         self.offs += other.offs;
         self.toll.acknowledged += other.toll.acknowledged;
@@ -118,7 +118,9 @@ impl Tally {
                 self.toll.lost += toll.lost;
             }
             Err(breach) => {
-                let law = [Law::Durable, Law::Tearing, Law::Stale, Law::Order].iter().position(|&l| l == breach.law);
+                let law = [DurabilityLaw::Durable, DurabilityLaw::Tearing, DurabilityLaw::Stale, DurabilityLaw::Order]
+                    .iter()
+                    .position(|&l| l == breach.law);
                 self.breaches[law.unwrap_or(0)] += 1;
                 self.first.get_or_insert_with(|| format!("{}: {breach:?}", context()));
             }
@@ -128,7 +130,7 @@ impl Tally {
 
 /// The stack of a case: random, with more write caches than elsewhere, media caches, some buffers that survive a cut,
 /// and arrays.
-pub fn stack_to_cut(rng: &mut Rng) -> Stack {
+pub fn stack_to_cut(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     let cache = &mut stack.drive.cache;
     if rng.percent(60) {
@@ -153,17 +155,17 @@ pub fn stack_to_cut(rng: &mut Rng) -> Stack {
 }
 
 /// Gives the drive a media cache in one or two stretches.
-fn reserve(drive: &mut Small, rng: &mut Rng) {
+fn reserve(drive: &mut SmallDrive, rng: &mut Rng) {
     let stretches = 1 + rng.below(2) as u32;
     let slots = pick(rng, &[64, 256]);
     let (first_slot, stride) = (1400, 640);
     drive.holes.extend((0..u64::from(stretches)).map(|index| (first_slot + index * stride, slots)));
     let largest = pick(rng, &[8, 64]);
-    drive.cache.media_cache = Some(MediaCache { stretches, slots, first_slot, stride, largest });
+    drive.cache.media_cache = Some(MediaCacheSpec { stretches, slots, first_slot, stride, largest });
 }
 
 /// The promise of the stack, including its order.
-fn promise_of(stack: &Stack) -> Promise {
+fn promise_of(stack: &SmallStack) -> Promise {
     let drive = &stack.drive;
     let mut in_one = drive.link.max_transfer;
     if drive.cache.segments > 0 {
@@ -192,22 +194,22 @@ fn promise_of(stack: &Stack) -> Promise {
 }
 
 /// Runs the case of `seed` through `cuts` power failures; with `fault`, on a drive that has it.
-pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
+pub fn cuts(seed: u64, cuts: u64, fault: Option<DriveFault>) -> CutTally {
     let mut rng = Seed(seed).stream("cuts");
     let mut stack = stack_to_cut(&mut rng);
-    let mut habits = Habits::random(&stack.build().limits(0), &mut rng);
+    let mut habits = ClientHabits::random(&stack.build().limits(0), &mut rng);
     if let Some(fault) = fault {
         fault.arrange(&mut stack, &mut habits);
     }
-    let mut copies = Copies::of(&stack);
-    let checker = Checker::new(promise_of(&stack)).seeing(&copies.sight, 0);
-    let mut client = Client::new(stack.build(), checker, habits, Seed(seed).stream("client"));
+    let mut copies = MemberImages::of(&stack);
+    let checker = DurabilityChecker::new(promise_of(&stack)).seeing(&copies.sight, 0);
+    let mut client = TestClient::new(stack.build(), checker, habits, Seed(seed).stream("client"));
     client.keep();
-    let mut tally = Tally::default();
+    let mut tally = CutTally::default();
     for done in 0..cuts {
         client.work(client.now() + life(&mut rng));
         let failure = fail(&mut client, &mut rng);
-        tally.offs += u64::from(failure == Failure::Off);
+        tally.offs += u64::from(failure == PowerFailure::Off);
         let judged = copies.judge(&mut client, failure);
         tally.count(judged, || format!("seed {seed}, {failure:?} {done} at {:?}, {habits:?} {stack:?}", client.now()));
         client.rest(Span::from_micros(rng.below(30_000)));
@@ -217,21 +219,21 @@ pub fn cuts(seed: u64, cuts: u64, fault: Option<Fault>) -> Tally {
 }
 
 /// The members of an array as images of its blocks: one for each copy. A single drive is one copy.
-pub struct Copies {
-    sight: Sight,
+pub struct MemberImages {
+    sight: VolumeSight,
     /// Now, and at the last failure.
-    images: Vec<(Image, Image)>,
+    images: Vec<(SectorImage, SectorImage)>,
 }
 
-impl Copies {
+impl MemberImages {
     /// The copies of the stack's array, with nothing written yet.
-    pub fn of(stack: &Stack) -> Copies {
+    pub fn of(stack: &SmallStack) -> MemberImages {
         let sight = stack.sight();
-        Copies { images: (0..sight.copies()).map(|_| Default::default()).collect(), sight }
+        MemberImages { images: (0..sight.copies()).map(|_| Default::default()).collect(), sight }
     }
 
     /// The view through the array.
-    pub fn sight(&self) -> &Sight {
+    pub fn sight(&self) -> &VolumeSight {
         &self.sight
     }
 
@@ -244,7 +246,7 @@ impl Copies {
     }
 
     /// Judges each copy by what the client saw; returns the toll of the first, or the first breach.
-    pub fn judge(&mut self, client: &mut Client, failure: Failure) -> Result<Toll, Breach> {
+    pub fn judge(&mut self, client: &mut TestClient, failure: PowerFailure) -> Result<Toll, Breach> {
         let landings = client.take_landings();
         self.take(&landings);
         let mut others = Ok(());
@@ -264,17 +266,17 @@ fn life(rng: &mut Rng) -> Span {
     Span::from_micros(10 + rng.below(most))
 }
 
-fn fail(client: &mut Client, rng: &mut Rng) -> Failure {
+fn fail(client: &mut TestClient, rng: &mut Rng) -> PowerFailure {
     let kind = rng.below(100);
     if kind >= 85 {
         client.control(&Control::PowerOff);
         if kind < 95 {
             client.wait(Instant::FAR);
             assert_eq!(client.in_flight(), 0, "an orderly power-off ends every request");
-            return Failure::Off;
+            return PowerFailure::Off;
         }
         client.rest(Span::from_micros(rng.below(20_000)));
     }
     client.control(&Control::PowerCut);
-    Failure::Cut
+    PowerFailure::Cut
 }

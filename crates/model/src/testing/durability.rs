@@ -3,13 +3,13 @@
 //!
 //! At each failure:
 //!
-//! - [`Law::Durable`]: a write that is covered by a completed flush, has FUA, or was acknowledged with the cache off is
+//! - [`DurabilityLaw::Durable`]: a write that is covered by a completed flush, has FUA, or was acknowledged with the cache off is
 //!   there. Each of its sectors holds it, or a write that had not ended when it was submitted. After an orderly power-off
 //!   that was waited for, every acknowledged write is there too.
-//! - [`Law::Tearing`]: sectors become unreadable only at a cut, only if the profile says so, in one physical sector a
+//! - [`DurabilityLaw::Tearing`]: sectors become unreadable only at a cut, only if the profile says so, in one physical sector a
 //!   head, and only where a write that was not yet durable was on its way to them.
-//! - [`Law::Stale`]: a sector holds what it held at the last failure, or a write to it submitted since.
-//! - [`Law::Order`]: if a write met no other and goes to the medium in one access, a first part of it is there. If the
+//! - [`DurabilityLaw::Stale`]: a sector holds what it held at the last failure, or a write to it submitted since.
+//! - [`DurabilityLaw::Order`]: if a write met no other and goes to the medium in one access, a first part of it is there. If the
 //!   destage is first come, first served and no two writes meet, the writes there are the first to be acknowledged, the
 //!   last of them perhaps in part.
 //!
@@ -21,8 +21,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::image::{Held, Image};
-use super::sight::Sight;
+use super::image::{ImageSector, SectorImage};
+use super::sight::VolumeSight;
 use crate::block::{Completion, CutSector, Flags, Limits, Op, Request, Status};
 
 /// The durability that a device promises.
@@ -64,7 +64,7 @@ impl Promise {
 
 /// How the power failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum PowerFailure {
     Cut,
     /// In order, and the device was left alone until it was done.
     Off,
@@ -72,7 +72,7 @@ pub enum Failure {
 
 /// A law of durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Law {
+pub enum DurabilityLaw {
     /// What was durable is there.
     Durable,
     /// Unreadable sectors are where they may be.
@@ -86,7 +86,7 @@ pub enum Law {
 /// A broken law.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breach {
-    pub law: Law,
+    pub law: DurabilityLaw,
     pub text: String,
 }
 
@@ -112,7 +112,7 @@ struct Write {
 
 /// Sees requests and acknowledgements, and judges images.
 #[derive(Clone, Debug)]
-pub struct Checker {
+pub struct DurabilityChecker {
     promise: Promise,
     /// Counts submissions and polled completions.
     doings: u64,
@@ -123,41 +123,41 @@ pub struct Checker {
     flushed: u64,
     trimmed: Vec<(u64, u64)>,
     /// What each sector held at the last failure.
-    before: Image,
+    before: SectorImage,
     /// The array's image that it judges.
-    sight: Sight,
+    sight: VolumeSight,
     copy: u32,
 }
 
-fn broken<T>(law: Law, text: String) -> Result<T, Breach> {
+fn broken<T>(law: DurabilityLaw, text: String) -> Result<T, Breach> {
     Err(Breach { law, text })
 }
 
-impl Checker {
+impl DurabilityChecker {
     /// A checker of a device with this promise, with nothing written yet.
-    pub fn new(promise: Promise) -> Checker {
-        Checker {
+    pub fn new(promise: Promise) -> DurabilityChecker {
+        DurabilityChecker {
             promise,
             doings: 0,
             writes: Vec::new(),
             flying: BTreeMap::new(),
             flushed: 0,
             trimmed: Vec::new(),
-            before: Image::new(),
-            sight: Sight::default(),
+            before: SectorImage::new(),
+            sight: VolumeSight::default(),
             copy: 0,
         }
     }
 
     /// Judges the image of `copy` of an array.
-    pub fn seeing(self, sight: &Sight, copy: u32) -> Checker {
+    pub fn seeing(self, sight: &VolumeSight, copy: u32) -> DurabilityChecker {
         let promise = Promise { heads: sight.drives(), ..self.promise };
-        Checker { promise, sight: sight.clone(), copy, ..self }
+        DurabilityChecker { promise, sight: sight.clone(), copy, ..self }
     }
 
     /// A checker with the same observations for the image of another copy, which held `before` at the last failure.
-    pub fn about(&self, sight: &Sight, copy: u32, before: &Image) -> Checker {
-        Checker { before: before.clone(), ..self.clone().seeing(sight, copy) }
+    pub fn about(&self, sight: &VolumeSight, copy: u32, before: &SectorImage) -> DurabilityChecker {
+        DurabilityChecker { before: before.clone(), ..self.clone().seeing(sight, copy) }
     }
 
     /// Notes that the device accepted a request. Stamps rise.
@@ -187,15 +187,15 @@ impl Checker {
     }
 
     /// True if the contract calls the write durable by now.
-    fn is_durable(&self, write: &Write, failure: Failure) -> bool {
+    fn is_durable(&self, write: &Write, failure: PowerFailure) -> bool {
         let Some(ended) = write.ended.filter(|_| write.done) else { return false };
         let forced = self.promise.fua && write.request.flags.has(Flags::FUA);
-        forced || !self.promise.volatile || ended < self.flushed || failure == Failure::Off
+        forced || !self.promise.volatile || ended < self.flushed || failure == PowerFailure::Off
     }
 
     /// Judges the image that a failure left, after all completions that it caused were polled. Returns the toll, or the
     /// first broken law; either way later images are compared with this one.
-    pub fn judge(&mut self, image: &Image, failure: Failure) -> Result<Toll, Breach> {
+    pub fn judge(&mut self, image: &SectorImage, failure: PowerFailure) -> Result<Toll, Breach> {
         let meets = self.meets();
         let judged = self.check(&meets, image, failure);
         for &(sector, _) in &meets {
@@ -220,7 +220,7 @@ impl Checker {
         meets
     }
 
-    fn check(&self, meets: &[(u64, usize)], image: &Image, failure: Failure) -> Result<Toll, Breach> {
+    fn check(&self, meets: &[(u64, usize)], image: &SectorImage, failure: PowerFailure) -> Result<Toll, Breach> {
         let mut torn = Vec::new();
         let mut lone: Vec<(u64, usize)> = Vec::new();
         let mut lost = alloc::vec![false; self.writes.len()];
@@ -246,63 +246,65 @@ impl Checker {
         Ok(Toll { acknowledged: acknowledged as u64, durable: durable as u64, lost: gone as u64 })
     }
 
-    fn holds(&self, image: &Image, sector: u64, write: usize) -> bool {
-        image.get(0, sector) == Some(Held::Stamp(self.writes[write].request.stamp))
+    fn holds(&self, image: &SectorImage, sector: u64, write: usize) -> bool {
+        image.get(0, sector) == Some(ImageSector::Stamp(self.writes[write].request.stamp))
     }
 
     /// Judges a sector, with all writes to it.
     fn sector(
         &self,
         group: &[(u64, usize)],
-        image: &Image,
-        failure: Failure,
+        image: &SectorImage,
+        failure: PowerFailure,
         torn: &mut Vec<u64>,
     ) -> Result<(), Breach> {
         let sector = group[0].0;
         let (held, before) = (image.get(0, sector), self.before.get(0, sector));
         let writes = || group.iter().map(|&(_, index)| &self.writes[index]);
         let mut durable = writes().filter(|write| self.is_durable(write, failure)).peekable();
-        let lost = |by: &Write| broken(Law::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
-        let own = writes().find(|write| held == Some(Held::Stamp(write.request.stamp)));
+        let lost = |by: &Write| broken(DurabilityLaw::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
+        let own = writes().find(|write| held == Some(ImageSector::Stamp(write.request.stamp)));
         if let Some(own) = own {
             // It ended before a durable write began: its data must not be there.
             let over = |write: &&Write| own.ended.is_some_and(|ended| ended < write.begun);
             return durable.find(over).map_or(Ok(()), lost);
         }
         // A sector that was unreadable before may have been made durable and torn again.
-        if held == Some(Held::Unreadable) && (held != before || durable.peek().is_some()) {
+        if held == Some(ImageSector::Unreadable) && (held != before || durable.peek().is_some()) {
             let place = sector / self.promise.unit;
             if !torn.contains(&place) {
                 torn.push(place);
             }
             let one = torn.len() <= self.promise.heads as usize;
-            let may = self.promise.cut_sector == CutSector::Unreadable && failure == Failure::Cut;
+            let may = self.promise.cut_sector == CutSector::Unreadable && failure == PowerFailure::Cut;
             let under_way = writes().any(|write| !self.is_durable(write, failure));
             return match may && one && under_way {
                 true => Ok(()),
-                false => broken(Law::Tearing, format!("sector {sector} is torn; first torn {torn:?}, {failure:?}")),
+                false => {
+                    broken(DurabilityLaw::Tearing, format!("sector {sector} is torn; first torn {torn:?}, {failure:?}"))
+                }
             };
         }
         if held != before {
-            return broken(Law::Stale, format!("sector {sector} held {before:?} and holds {held:?}"));
+            return broken(DurabilityLaw::Stale, format!("sector {sector} held {before:?} and holds {held:?}"));
         }
         durable.next().map_or(Ok(()), lost)
     }
 
     /// Sectors that were not written hold what they held.
-    fn untouched(&self, meets: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
+    fn untouched(&self, meets: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let written = |sector: u64| meets.binary_search_by_key(&sector, |meet| meet.0).is_ok();
         let changed = image.iter().find(|&((member, sector), held)| {
             self.before.get(member, sector) != Some(held) && !(member == 0 && written(sector))
         });
         match changed {
-            Some((place, held)) => broken(Law::Stale, format!("{place:?}, not written, holds {held:?}")),
+            Some((place, held)) => broken(DurabilityLaw::Stale, format!("{place:?}, not written, holds {held:?}")),
             None => Ok(()),
         }
     }
 
     /// Of a write that met no other, a first part survives.
-    fn first_parts(&self, lone: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
+    fn first_parts(&self, lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let mut by_write = lone.to_vec();
         by_write.sort_unstable_by_key(|&(sector, index)| (index, sector));
         for group in by_write.chunk_by(|a, b| a.1 == b.1) {
@@ -314,14 +316,14 @@ impl Checker {
             let gap = group.iter().position(|meet| !there(meet)).unwrap_or(group.len());
             if let Some(meet) = group[gap..].iter().find(|meet| there(meet)) {
                 let text = format!("sector {} is there, sector {} is not, of {write:?}", meet.0, group[gap].0);
-                return broken(Law::Order, text);
+                return broken(DurabilityLaw::Order, text);
             }
         }
         Ok(())
     }
 
     /// If cached writes that do not meet reach the medium in order, the first acknowledged survive.
-    fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &Image) -> Result<(), Breach> {
+    fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
         let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
         let whole = self.writes.iter().all(|write| write.request.sectors <= self.promise.in_one);
@@ -332,11 +334,11 @@ impl Checker {
         done.sort_unstable_by_key(|write| write.ended);
         let mut missing: Option<&Write> = None;
         for write in done {
-            let there = |sector: &u64| image.get(0, *sector) == Some(Held::Stamp(write.request.stamp));
+            let there = |sector: &u64| image.get(0, *sector) == Some(ImageSector::Stamp(write.request.stamp));
             let count = (write.request.lba..write.request.end()).filter(there).count();
             if let Some(before) = missing.filter(|_| count > 0) {
                 let text = format!("{:?} is there, {:?}, acknowledged before, is not", write.request, before.request);
-                return broken(Law::Order, text);
+                return broken(DurabilityLaw::Order, text);
             }
             if count < write.request.sectors as usize {
                 missing = missing.or(Some(write));
@@ -365,11 +367,11 @@ mod tests {
     };
 
     /// A checker and the image of its device, by hand.
-    struct Scene(Checker, Image, u64);
+    struct Scene(DurabilityChecker, SectorImage, u64);
 
     impl Scene {
         fn new(promise: Promise) -> Scene {
-            Scene(Checker::new(promise), Image::new(), 0)
+            Scene(DurabilityChecker::new(promise), SectorImage::new(), 0)
         }
 
         /// Submits, without an answer yet.
@@ -402,7 +404,7 @@ mod tests {
             self.1.apply(&Landing::new((lba, sectors), stamp, (from, to), kind));
         }
 
-        fn verdict(&mut self, failure: Failure) -> Option<Law> {
+        fn verdict(&mut self, failure: PowerFailure) -> Option<DurabilityLaw> {
             self.0.judge(&self.1, failure).err().map(|breach| breach.law)
         }
     }
@@ -413,17 +415,17 @@ mod tests {
     fn a_flush_covers_what_was_acknowledged_before_it() {
         let mut scene = Scene::new(PROMISE);
         scene.write(0, 8);
-        assert_eq!(scene.verdict(Failure::Cut), None, "not covered");
+        assert_eq!(scene.verdict(PowerFailure::Cut), None, "not covered");
         scene.write(0, 8);
         scene.flush();
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
         // Submitted before the write was acknowledged, it covers nothing.
         let write = scene.submit(Op::Write, Flags::NONE, 0, 8);
         let flush = scene.submit(Op::Flush, Flags::NONE, 0, 0);
         scene.acknowledge(write);
         scene.acknowledge(flush);
-        assert_eq!(scene.verdict(Failure::Cut), None);
-        assert_eq!(scene.verdict(Failure::Off), None, "each failure is judged by what came since the last");
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Off), None, "each failure is judged by what came since the last");
     }
 
     #[test]
@@ -431,13 +433,13 @@ mod tests {
         let mut scene = Scene::new(PROMISE);
         let forced = scene.submit(Op::Write, Flags::FUA, 0, 8);
         scene.acknowledge(forced);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
         let mut scene = Scene::new(Promise { volatile: false, ..PROMISE });
         scene.write(0, 8);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
         let mut scene = Scene::new(PROMISE);
         scene.write(0, 8);
-        assert_eq!(scene.verdict(Failure::Off), Some(Law::Durable));
+        assert_eq!(scene.verdict(PowerFailure::Off), Some(DurabilityLaw::Durable));
     }
 
     #[test]
@@ -447,14 +449,14 @@ mod tests {
         let new = scene.write(0, 8);
         scene.flush();
         scene.land(0, 8, old, Landed);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Durable));
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Durable));
         // A later write may stand there.
         let (durable, later) = (scene.write(0, 8), scene.2 + 2);
         scene.flush();
         assert_eq!(scene.submit(Op::Write, Flags::NONE, 0, 8), later);
         scene.land(0, 8, later, Landed);
         assert!(durable > new);
-        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
     }
 
     #[test]
@@ -463,20 +465,20 @@ mod tests {
         let stamp = scene.write(0, 8);
         scene.land(0, 3, stamp, Landed);
         scene.land(3, 1, stamp, Torn);
-        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
         let stamp = scene.write(0, 8);
         scene.flush();
         scene.land(0, 8, stamp, Landed);
         scene.land(5, 1, stamp, Torn);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "nothing was being written");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "nothing was being written");
         let stamp = scene.write(0, 8);
         scene.land(0, 1, stamp, Torn);
         scene.land(4, 1, stamp, Torn);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "two at once");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "two at once");
         let mut scene = Scene::new(Promise { cut_sector: CutSector::Old, ..PROMISE });
         let stamp = scene.write(0, 8);
         scene.land(0, 1, stamp, Torn);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Tearing), "not of this drive");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Tearing), "not of this drive");
     }
 
     /// Found by the swarm: it took the second for a loss.
@@ -485,25 +487,25 @@ mod tests {
         let mut scene = Scene::new(PROMISE);
         let stamp = scene.write(0, 1);
         scene.land(0, 1, stamp, Torn);
-        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
         let durable = scene.write(0, 1);
         scene.flush();
         scene.land(0, 1, durable, Landed);
         let again = scene.submit(Op::Write, Flags::NONE, 0, 1);
         scene.land(0, 1, again, Torn);
-        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
     }
 
     #[test]
     fn nothing_comes_from_nowhere() {
         let mut scene = Scene::new(PROMISE);
         let lost = scene.write(0, 8);
-        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
         scene.land(0, 8, lost, Landed);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Stale), "back from the dead");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Stale), "back from the dead");
         scene.write(100, 8);
         scene.land(100, 1, lost, Landed);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Stale), "written to the wrong place");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Stale), "written to the wrong place");
     }
 
     #[test]
@@ -511,12 +513,12 @@ mod tests {
         let mut scene = Scene::new(PROMISE);
         let stamp = scene.write(0, 8);
         scene.land(4, 4, stamp, Landed);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Order), "the second half only");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Order), "the second half only");
         let (_, second) = (scene.write(0, 8), scene.write(20, 8));
         scene.land(20, 8, second, Landed);
-        assert_eq!(scene.verdict(Failure::Cut), Some(Law::Order), "the second write only");
+        assert_eq!(scene.verdict(PowerFailure::Cut), Some(DurabilityLaw::Order), "the second write only");
         let (first, _) = (scene.write(0, 8), scene.write(20, 8));
         scene.land(0, 5, first, Landed);
-        assert_eq!(scene.verdict(Failure::Cut), None);
+        assert_eq!(scene.verdict(PowerFailure::Cut), None);
     }
 }

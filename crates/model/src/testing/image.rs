@@ -7,7 +7,7 @@ use crate::block::{Landing, LandingKind};
 
 /// The content of a sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum ImageSector {
     /// The data of the write with this stamp.
     Stamp(u64),
     /// A cut left it unreadable.
@@ -17,12 +17,12 @@ pub enum Held {
 /// The content of each sector, of the drives of an array or of the blocks of a device. A sector that was never written
 /// is absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Image(BTreeMap<(u32, u64), Held>);
+pub struct SectorImage(BTreeMap<(u32, u64), ImageSector>);
 
-impl Image {
+impl SectorImage {
     /// An image with nothing written.
-    pub fn new() -> Image {
-        Image::default()
+    pub fn new() -> SectorImage {
+        SectorImage::default()
     }
 
     /// Applies a landing, at its place on the drives.
@@ -37,8 +37,8 @@ impl Image {
 
     fn take(&mut self, landing: &Landing, (member, first): (u32, u64)) {
         let held = match landing.kind {
-            LandingKind::Landed => Held::Stamp(landing.stamp),
-            LandingKind::Torn => Held::Unreadable,
+            LandingKind::Landed => ImageSector::Stamp(landing.stamp),
+            LandingKind::Torn => ImageSector::Unreadable,
             _ => return,
         };
         for sector in first..first + u64::from(landing.sectors) {
@@ -47,7 +47,7 @@ impl Image {
     }
 
     /// Sets the content of `sector` of `member`.
-    pub(super) fn put(&mut self, member: u32, sector: u64, held: Option<Held>) {
+    pub(super) fn put(&mut self, member: u32, sector: u64, held: Option<ImageSector>) {
         match held {
             Some(held) => self.0.insert((member, sector), held),
             None => self.0.remove(&(member, sector)),
@@ -55,12 +55,12 @@ impl Image {
     }
 
     /// All sectors with content, by member and sector.
-    pub fn iter(&self) -> impl Iterator<Item = ((u32, u64), Held)> {
+    pub fn iter(&self) -> impl Iterator<Item = ((u32, u64), ImageSector)> {
         self.0.iter().map(|(&place, &held)| (place, held))
     }
 
     /// The content of `sector` of `member`.
-    pub fn get(&self, member: u32, sector: u64) -> Option<Held> {
+    pub fn get(&self, member: u32, sector: u64) -> Option<ImageSector> {
         self.0.get(&(member, sector)).copied()
     }
 }

@@ -6,29 +6,29 @@
 //! another, in the order of their stamps. So the row's members agree if each holds exactly that. This applies to an
 //! array directly below its client, whose requests were not aborted.
 
-use super::image::{Held, Image};
+use super::image::{ImageSector, SectorImage};
 use crate::block::Request;
-use crate::host::array::layout::{Place, Volume};
+use crate::host::array::layout::{ArrayVolume, RowPosition};
 
 /// A block that cannot be reconstructed: too many members are lost, or data and parity do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gone;
+pub struct UnrecoverableBlock;
 
 /// The members of one volume, from its first block on.
-pub struct Members<'a> {
+pub struct VolumeMembers<'a> {
     /// The content of each member.
-    pub image: &'a Image,
+    pub image: &'a SectorImage,
     /// It begins at block 0 of the array.
-    pub volume: Volume,
+    pub volume: ArrayVolume,
     /// Lost members, one bit each.
     pub lost: u64,
     /// All writes issued, by rising stamp.
     pub writes: &'a [Request],
 }
 
-impl Members<'_> {
+impl VolumeMembers<'_> {
     /// The result of a read of block `lba`; `None` if it was never written.
-    pub fn read(&self, lba: u64) -> Result<Option<Held>, Gone> {
+    pub fn read(&self, lba: u64) -> Result<Option<ImageSector>, UnrecoverableBlock> {
         let place = self.volume.place(lba);
         let sector = self.volume.row_start(place.row) + place.within;
         let mut copies = (0..self.volume.copies()).map(|copy| self.volume.member(place.row, place.column, copy));
@@ -43,37 +43,37 @@ impl Members<'_> {
     }
 
     /// Reconstructs a block from as many parities as columns are lost; each must agree with all remaining data.
-    fn recover(&self, place: Place, sector: u64) -> Result<Option<Held>, Gone> {
+    fn recover(&self, place: RowPosition, sector: u64) -> Result<Option<ImageSector>, UnrecoverableBlock> {
         let columns = 0..self.volume.columns();
         let data = |column: u32| self.volume.member(place.row, column, 0);
         let missing = columns.clone().filter(|&column| !self.has(data(column))).count();
         let parities = (0..self.volume.parities()).map(|which| self.volume.parity(place.row, which));
         let parities = parities.filter(|&member| self.has(member)).take(missing);
-        let mut found: Option<Option<Held>> = None;
+        let mut found: Option<Option<ImageSector>> = None;
         let mut used = 0;
         for parity in parities {
             let until = match self.image.get(parity, sector) {
-                Some(Held::Stamp(stamp)) => stamp,
-                Some(Held::Unreadable) => return Err(Gone),
+                Some(ImageSector::Stamp(stamp)) => stamp,
+                Some(ImageSector::Unreadable) => return Err(UnrecoverableBlock),
                 None => 0,
             };
-            let covers = |column: u32| self.last_write(place, column, until).map(Held::Stamp);
+            let covers = |column: u32| self.last_write(place, column, until).map(ImageSector::Stamp);
             let agrees = |column: u32| self.image.get(data(column), sector) == covers(column);
             if !columns.clone().filter(|&column| self.has(data(column))).all(agrees) {
-                return Err(Gone);
+                return Err(UnrecoverableBlock);
             }
             let here = covers(place.column);
             if found.is_some_and(|found| found != here) {
-                return Err(Gone);
+                return Err(UnrecoverableBlock);
             }
             found = Some(here);
             used += 1;
         }
-        found.filter(|_| used == missing).ok_or(Gone)
+        found.filter(|_| used == missing).ok_or(UnrecoverableBlock)
     }
 
     /// The stamp of the last write up to `until` to the block of `column` at the offset of `place`.
-    fn last_write(&self, place: Place, column: u32, until: u64) -> Option<u64> {
+    fn last_write(&self, place: RowPosition, column: u32, until: u64) -> Option<u64> {
         let block = place.row * self.volume.row() + u64::from(column) * self.volume.chunk + place.within;
         let covers = |write: &&Request| write.stamp <= until && (write.lba..write.end()).contains(&block);
         self.writes.iter().rev().find(covers).map(|write| write.stamp)
@@ -85,15 +85,15 @@ impl Members<'_> {
         let differs = |&lba: &u64| {
             let place = self.volume.place(lba);
             let member = self.volume.member(place.row, place.column, 0);
-            let without = Members { lost: self.lost | 1 << member, ..*self };
+            let without = VolumeMembers { lost: self.lost | 1 << member, ..*self };
             without.read(lba) != self.read(lba)
         };
         (0..self.volume.capacity()).filter(differs)
     }
 
     /// The content of the array as read, block by block of all that were written.
-    pub fn blocks(&self) -> Image {
-        let mut image = Image::new();
+    pub fn blocks(&self) -> SectorImage {
+        let mut image = SectorImage::new();
         for write in self.writes {
             for lba in write.lba..write.end() {
                 image.put(0, lba, self.read(lba).unwrap_or(None));

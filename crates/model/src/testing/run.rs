@@ -1,8 +1,8 @@
 //! A run of a script on a device, with the checks that can be made as it goes.
 //!
-//! [`Checker`] judges durability. The run sees what a client sees: acceptance, completions, landings, the next instant.
+//! [`DurabilityChecker`] judges durability. The run sees what a client sees: acceptance, completions, landings, the next instant.
 //! It compares the reported fate of every write with the image that the landings leave. It sees an array through its
-//! [`Sight`]; it does not check how fast anything is.
+//! [`VolumeSight`]; it does not check how fast anything is.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -10,20 +10,20 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::durability::{Checker, Failure, Promise};
-use super::image::Image;
-use super::script::{Act, Timed};
-use super::sight::Sight;
+use super::durability::{DurabilityChecker, PowerFailure, Promise};
+use super::image::SectorImage;
+use super::script::{ScriptAction, TimedAction};
+use super::sight::VolumeSight;
 use super::violation::Violation;
 use crate::block::{
-    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, Op, Request, Role,
+    Completion, Control, ControlError, CutSector, Device, Flags, Landing, LandingKind, Limits, MemberRole, Op, Request,
     Status,
 };
 use crate::time::{Instant, Span};
 
 /// The steps in which a device goes through a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stepping {
+pub(super) enum StepMode {
     /// Through every timeout that it names.
     EachTimeout,
     /// At the script's own instants only, and once at the end.
@@ -34,7 +34,7 @@ pub(super) enum Stepping {
 
 /// Everything that a device returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct DeviceTrace {
     pub(super) completions: Vec<Completion>,
     pub(super) landings: Vec<Landing>,
     /// Steps whose request was refused.
@@ -58,13 +58,13 @@ struct Life {
     reported: Vec<(u8, bool)>,
 }
 
-pub(super) struct Run {
+pub(super) struct ScriptRun {
     device: Box<dyn Device>,
     limits: Limits,
     promise: Promise,
-    sight: Sight,
+    sight: VolumeSight,
     /// One for each copy of an array's blocks, with its image.
-    checkers: Vec<(Checker, Image)>,
+    checkers: Vec<(DurabilityChecker, SectorImage)>,
     /// By stamp, from 1.
     lives: Vec<Life>,
     flying: BTreeMap<u32, usize>,
@@ -75,7 +75,7 @@ pub(super) struct Run {
     failed: Option<Instant>,
     /// The last number that an array gave to a write.
     number: u64,
-    trace: Trace,
+    trace: DeviceTrace,
 }
 
 impl Life {
@@ -93,24 +93,24 @@ fn is_write(op: Op) -> bool {
     matches!(op, Op::Write | Op::WriteZeroes)
 }
 
-impl Run {
+impl ScriptRun {
     /// Takes a fresh device through `script`.
     pub(super) fn through(
         mut device: Box<dyn Device>,
-        (promise, sight): (Promise, &Sight),
-        script: &[Timed],
-        stepping: Stepping,
-    ) -> Result<Trace, Violation> {
+        (promise, sight): (Promise, &VolumeSight),
+        script: &[TimedAction],
+        stepping: StepMode,
+    ) -> Result<DeviceTrace, Violation> {
         let wanted = Control::Set { key: "landings", value: "on" };
         if let Err(error) = device.control(Instant::ZERO, &wanted) {
             return broken(5, format!("landings cannot be had: {error:?}"));
         }
-        let mut run = Run {
+        let mut run = ScriptRun {
             limits: device.limits(0),
             device,
             promise,
             checkers: (0..sight.copies())
-                .map(|copy| (Checker::new(promise).seeing(sight, copy), Image::new()))
+                .map(|copy| (DurabilityChecker::new(promise).seeing(sight, copy), SectorImage::new()))
                 .collect(),
             sight: sight.clone(),
             lives: Vec::new(),
@@ -120,7 +120,12 @@ impl Run {
             aborted: false,
             failed: None,
             number: 0,
-            trace: Trace { completions: Vec::new(), landings: Vec::new(), refused: Vec::new(), end: Instant::ZERO },
+            trace: DeviceTrace {
+                completions: Vec::new(),
+                landings: Vec::new(),
+                refused: Vec::new(),
+                end: Instant::ZERO,
+            },
         };
         let mut before = Instant::ZERO;
         for (index, step) in script.iter().enumerate() {
@@ -137,11 +142,11 @@ impl Run {
         self.drain(now)
     }
 
-    fn step_to(&mut self, before: Instant, at: Instant, stepping: Stepping) -> Result<(), Violation> {
+    fn step_to(&mut self, before: Instant, at: Instant, stepping: StepMode) -> Result<(), Violation> {
         match stepping {
-            Stepping::EachTimeout => self.every_timeout(at)?,
-            Stepping::OwnInstants(_) => {}
-            Stepping::Restless(_) => {
+            StepMode::EachTimeout => self.every_timeout(at)?,
+            StepMode::OwnInstants(_) => {}
+            StepMode::Restless(_) => {
                 let third = at.since(before).nanos() / 3;
                 for early in [third, third, 2 * third, 2 * third + 1] {
                     self.handle((before + Span::from_nanos(early)).min(at))?;
@@ -162,9 +167,9 @@ impl Run {
     }
 
     /// Runs until nothing is in flight, or until the instant at which that was so.
-    fn finish(&mut self, before: Instant, stepping: Stepping) -> Result<(), Violation> {
+    fn finish(&mut self, before: Instant, stepping: StepMode) -> Result<(), Violation> {
         self.trace.end = before;
-        if let Stepping::OwnInstants(end) | Stepping::Restless(end) = stepping {
+        if let StepMode::OwnInstants(end) | StepMode::Restless(end) = stepping {
             self.step_to(before, end, stepping)?;
             self.trace.end = end;
         }
@@ -184,26 +189,26 @@ impl Run {
         }
     }
 
-    fn perform(&mut self, index: usize, step: &Timed) -> Result<(), Violation> {
+    fn perform(&mut self, index: usize, step: &TimedAction) -> Result<(), Violation> {
         let now = step.at;
         match step.act {
-            Act::Submit { op, flags, lba, sectors } => {
+            ScriptAction::Submit { op, flags, lba, sectors } => {
                 if !self.submit(now, op, flags, lba, sectors)? {
                     self.trace.refused.push(index);
                 }
                 self.drain(now)
             }
-            Act::Abort(nth) => self.abort(now, nth),
-            Act::Reset => {
+            ScriptAction::Abort(nth) => self.abort(now, nth),
+            ScriptAction::Reset => {
                 self.aborted = true;
                 self.control(now, &Control::Reset)
             }
-            Act::Cut => self.cut(now),
-            Act::Off => {
+            ScriptAction::Cut => self.cut(now),
+            ScriptAction::Off => {
                 self.power_failed = true;
                 self.control(now, &Control::PowerOff)
             }
-            Act::On => self.control(now, &Control::PowerOn),
+            ScriptAction::On => self.control(now, &Control::PowerOn),
         }
     }
 
@@ -409,7 +414,7 @@ impl Run {
         self.all_accounted()?;
         self.torn_as_stated(reported)?;
         for (copy, (checker, image)) in self.checkers.iter_mut().enumerate() {
-            if let Err(breach) = checker.judge(image, Failure::Cut) {
+            if let Err(breach) = checker.judge(image, PowerFailure::Cut) {
                 return broken(4, format!("cut at {now:?}, copy {copy}: {breach:?}"));
             }
         }
@@ -437,7 +442,8 @@ impl Run {
     }
 
     fn torn_on(&self, member: u32, reported: usize) -> Result<(), Violation> {
-        let own = |landing: &&Landing| landing.member == member && landing.role != Role::Every && landing.sectors > 0;
+        let own =
+            |landing: &&Landing| landing.member == member && landing.role != MemberRole::Every && landing.sectors > 0;
         let batch = self.trace.landings[reported..].iter().filter(own);
         let batch: Vec<&Landing> = batch.collect();
         let unit = u64::from(self.limits.physical) / 512;

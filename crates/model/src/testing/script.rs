@@ -9,7 +9,7 @@ use crate::time::{Instant, Span};
 
 /// An action on a device.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Act {
+pub(super) enum ScriptAction {
     /// A request; the run chooses the tag and the stamp.
     Submit {
         op: Op,
@@ -27,13 +27,13 @@ pub(super) enum Act {
 
 /// An action with its instant.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Timed {
+pub(super) struct TimedAction {
     pub(super) at: Instant,
-    pub(super) act: Act,
+    pub(super) act: ScriptAction,
 }
 
 /// Writes a script.
-pub(super) struct Author<'a> {
+pub(super) struct ScriptAuthor<'a> {
     limits: Limits,
     rng: &'a mut Rng,
     /// Draws the later kinds of flags, so that older seeds still give the same requests.
@@ -42,15 +42,15 @@ pub(super) struct Author<'a> {
     /// Where requests cluster, so that they meet in a buffer and overlap.
     spots: [u64; 3],
     last_end: u64,
-    steps: Vec<Timed>,
+    steps: Vec<TimedAction>,
 }
 
-impl Author<'_> {
+impl ScriptAuthor<'_> {
     /// A script of about `length` steps for a device of these `limits`; it ends with the power on. `marks` draws the
     /// requests' orders and priorities.
-    pub(super) fn write(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<Timed> {
+    pub(super) fn write(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<TimedAction> {
         let spots = core::array::from_fn(|_| rng.below(limits.sectors));
-        let mut author = Author { limits, rng, marks, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
+        let mut author = ScriptAuthor { limits, rng, marks, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
         while author.steps.len() < length {
             author.pause();
             author.scene();
@@ -59,8 +59,8 @@ impl Author<'_> {
         author.steps
     }
 
-    fn push(&mut self, act: Act) {
-        self.steps.push(Timed { at: self.now, act });
+    fn push(&mut self, act: ScriptAction) {
+        self.steps.push(TimedAction { at: self.now, act });
     }
 
     /// From zero to some hundred milliseconds, each order of magnitude equally likely.
@@ -74,30 +74,30 @@ impl Author<'_> {
             0..=2 => self.flush_and_cut(),
             3 => self.cut(),
             4 => {
-                self.push(Act::Off);
+                self.push(ScriptAction::Off);
                 self.pause();
-                self.push(Act::On);
+                self.push(ScriptAction::On);
             }
-            5 => self.push(Act::Reset),
+            5 => self.push(ScriptAction::Reset),
             6..=9 => {
                 let nth = self.rng.below(64) as usize;
-                self.push(Act::Abort(nth));
+                self.push(ScriptAction::Abort(nth));
             }
             _ => self.request(),
         }
     }
 
     fn flush_and_cut(&mut self) {
-        self.push(Act::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
+        self.push(ScriptAction::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
         self.pause();
         self.pause();
         self.cut();
     }
 
     fn cut(&mut self) {
-        self.push(Act::Cut);
+        self.push(ScriptAction::Cut);
         self.pause();
-        self.push(Act::On);
+        self.push(ScriptAction::On);
     }
 
     /// Adds a flag to one request in six.
@@ -121,7 +121,7 @@ impl Author<'_> {
         };
         if op == Op::Flush {
             let flags = self.marked(Flags::NONE);
-            return self.push(Act::Submit { op, flags, lba: 0, sectors: 0 });
+            return self.push(ScriptAction::Submit { op, flags, lba: 0, sectors: 0 });
         }
         let flags = if self.rng.percent(10) { Flags::FUA } else { Flags::NONE };
         let flags = self.marked(flags);
@@ -142,6 +142,6 @@ impl Author<'_> {
             lba = lba.min(self.limits.sectors - u64::from(sectors));
         }
         self.last_end = lba + u64::from(sectors);
-        self.push(Act::Submit { op, flags, lba, sectors });
+        self.push(ScriptAction::Submit { op, flags, lba, sectors });
     }
 }

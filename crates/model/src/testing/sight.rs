@@ -3,20 +3,20 @@
 
 use alloc::vec::Vec;
 
-use crate::block::{Landing, Role};
-use crate::host::array::layout::Volume;
+use crate::block::{Landing, MemberRole};
+use crate::host::array::layout::ArrayVolume;
 
 /// A view through the volumes of an array, or of a device without volumes.
 #[derive(Clone, Debug, Default)]
-pub struct Sight {
-    volumes: Vec<Volume>,
+pub struct VolumeSight {
+    volumes: Vec<ArrayVolume>,
     lost: u64,
 }
 
-impl Sight {
+impl VolumeSight {
     /// The view of an array of these volumes, with members `lost` from the start (one bit each).
-    pub fn of(volumes: &[Volume], lost: u64) -> Sight {
-        Sight { volumes: volumes.to_vec(), lost }
+    pub fn of(volumes: &[ArrayVolume], lost: u64) -> VolumeSight {
+        VolumeSight { volumes: volumes.to_vec(), lost }
     }
 
     /// True for an array.
@@ -31,11 +31,11 @@ impl Sight {
 
     /// How many images there are: as many as the most mirrored volume has copies.
     pub fn copies(&self) -> u32 {
-        self.volumes.iter().map(Volume::copies).max().unwrap_or(1)
+        self.volumes.iter().map(ArrayVolume::copies).max().unwrap_or(1)
     }
 
     /// The volume of a block, and where it begins.
-    fn volume_of(&self, lba: u64) -> Option<(&Volume, u64)> {
+    fn volume_of(&self, lba: u64) -> Option<(&ArrayVolume, u64)> {
         let mut start = 0;
         self.volumes.iter().find_map(|volume| {
             let begin = start;
@@ -55,19 +55,19 @@ impl Sight {
     /// Reports to `seen` which images a landing concerns, and the part of it that does.
     pub fn through(&self, landing: &Landing, mut seen: impl FnMut(u32, &Landing)) {
         match landing.role {
-            Role::Copy(copy) => {
+            MemberRole::Copy(copy) => {
                 let copies = self.volume_of(landing.lba).map_or(1, |(volume, _)| volume.copies());
                 (0..self.copies()).filter(|image| image % copies == copy).for_each(|image| seen(image, landing));
             }
             // In memory it stood for all that are there.
-            Role::Every => {
+            MemberRole::Every => {
                 for sector in 0..u64::from(landing.sectors) {
                     let part = landing.part(sector, sector + 1);
                     let there = (0..self.copies()).filter(|&image| self.sees(image, part.lba));
                     there.for_each(|image| seen(image, &part));
                 }
             }
-            Role::Parity(_) | Role::RebuiltCopy(_) | Role::RebuiltParity(_) => {}
+            MemberRole::Parity(_) | MemberRole::RebuiltCopy(_) | MemberRole::RebuiltParity(_) => {}
         }
     }
 }

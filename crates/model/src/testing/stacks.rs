@@ -4,22 +4,23 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::sight::Sight;
+use super::sight::VolumeSight;
 use crate::block::{CutSector, Device, Queuing};
 use crate::drive::Drive;
-use crate::drive::geometry::{Geometry, LayoutError, Order, Skews, Zone};
+use crate::drive::geometry::{Geometry, LayoutError, Skews, TrackOrder, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
 use crate::drive::profile::{
-    Adaptive, After, Cache, Faults, Firmware, Hold, Link, Overhead, Profile, ReadAhead, Until,
+    AdaptiveDivision, CacheSpec, Faults, Firmware, Link, Overhead, OverheadAfter, Profile, ReadAhead, ReadAheadEnd,
+    ReadAheadHold,
 };
-use crate::drive::recovery::Weak;
+use crate::drive::recovery::WeakBlocks;
 use crate::host::accelerator::AcceleratorSpec;
-use crate::host::array::layout::{Level, Share};
-use crate::host::array::{ArraySpec, Balance, ParityWrite};
-use crate::host::controller::{Coalesce, ControllerSpec, Programmed};
+use crate::host::array::layout::{RaidLevel, VolumeShare};
+use crate::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use crate::host::controller::{ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
-use crate::host::driver::{DriverSpec, FlushPolicy, Plug, SchedulerSpec, WriteThrough};
+use crate::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, SchedulerSpec};
 use crate::host::processor::ProcessorSpec;
 use crate::host::scsi::ScsiSpec;
 use crate::queue::{Discipline, Policy};
@@ -30,9 +31,9 @@ use crate::time::Span;
 /// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
 /// overhead, a link of 1 GB/s and takes one command at a time.
 #[derive(Clone, Debug)]
-pub struct Small {
+pub struct SmallDrive {
     /// How tracks follow one another.
-    pub order: Order,
+    pub order: TrackOrder,
     /// Surfaces.
     pub heads: u32,
     /// Cylinders and slots per track of each zone, from the outside in.
@@ -59,7 +60,7 @@ pub struct Small {
     /// Where it does not keep its word.
     pub faults: Faults,
     /// The buffer.
-    pub cache: Cache,
+    pub cache: CacheSpec,
     /// How commands are taken and ordered.
     pub firmware: Firmware,
     /// Fixed costs.
@@ -67,17 +68,17 @@ pub struct Small {
     /// The interface.
     pub link: Link,
     /// Places that are hard to read.
-    pub weak: Vec<Weak>,
+    pub weak: Vec<WeakBlocks>,
     /// Where the platter stands at time 0.
     pub phase: u64,
 }
 
 /// No cost of any command.
 pub const NO_OVERHEAD: Overhead = Overhead {
-    read_hit: After::both(Span::ZERO),
-    read_miss: After::both(Span::ZERO),
-    write_hit: After::both(Span::ZERO),
-    write_miss: After::both(Span::ZERO),
+    read_hit: OverheadAfter::both(Span::ZERO),
+    read_miss: OverheadAfter::both(Span::ZERO),
+    write_hit: OverheadAfter::both(Span::ZERO),
+    write_miss: OverheadAfter::both(Span::ZERO),
     flush: Span::ZERO,
     reselect: Span::ZERO,
     completion: Span::ZERO,
@@ -85,17 +86,17 @@ pub const NO_OVERHEAD: Overhead = Overhead {
 };
 
 /// No buffer.
-pub const NO_CACHE: Cache = Cache {
+pub const NO_CACHE: CacheSpec = CacheSpec {
     segments: 0,
     segment_sectors: 0,
     read_ahead: ReadAhead {
         max: 0,
         min: 0,
         after: 1,
-        until: Until::Segment,
+        until: ReadAheadEnd::Segment,
         over_requested: false,
         free_blocks: false,
-        hold: Hold::Never,
+        hold: ReadAheadHold::Never,
         discards: false,
     },
     write_back: false,
@@ -110,10 +111,10 @@ pub const NO_CACHE: Cache = Cache {
     adaptive: None,
 };
 
-impl Default for Small {
-    fn default() -> Small {
-        Small {
-            order: Order::Cylinder,
+impl Default for SmallDrive {
+    fn default() -> SmallDrive {
+        SmallDrive {
+            order: TrackOrder::Cylinder,
             heads: 2,
             zones: alloc::vec![(40, 64), (40, 48)],
             holes: Vec::new(),
@@ -154,14 +155,14 @@ impl Default for Small {
     }
 }
 
-impl Small {
+impl SmallDrive {
     /// The angle the platter turns by in `span`.
     pub fn angle_of(&self, span: Span) -> u64 {
         let turns = (u128::from(span.nanos()) * u128::from(self.millirpm)) << 64;
         (turns / 60_000_000_000_000) as u64
     }
 
-    /// The skews that [`Small::skew_margin`] describes.
+    /// The skews that [`SmallDrive::skew_margin`] describes.
     pub fn skews(&self) -> Skews {
         Skews {
             head: self.angle_of(self.head_switch + self.skew_margin),
@@ -217,7 +218,7 @@ impl Small {
     }
 
     /// The same with a buffer of `segments` of `segment_sectors`, reading ahead as far as a segment goes.
-    pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> Small {
+    pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> SmallDrive {
         self.cache.segments = segments;
         self.cache.segment_sectors = segment_sectors;
         self.cache.read_ahead.max = segment_sectors;
@@ -226,7 +227,7 @@ impl Small {
     }
 
     /// The same with at most `dirty_segments` of write-back.
-    pub fn write_back(mut self, dirty_segments: u32) -> Small {
+    pub fn write_back(mut self, dirty_segments: u32) -> SmallDrive {
         self.cache.write_back = true;
         self.cache.dirty_segments = dirty_segments;
         self
@@ -234,7 +235,7 @@ impl Small {
 
     /// The same with any kind of queue and with weak places. Drawn from a stream of its own, so that the seeds of older
     /// cases stand for the same drives.
-    fn queued_somehow(mut self) -> Small {
+    fn queued_somehow(mut self) -> SmallDrive {
         let rng = &mut Seed(self.phase).stream("queuing");
         self.link.queuing = random_queuing(rng, self.firmware.depth);
         self.firmware.priority = rng.percent(50);
@@ -245,7 +246,7 @@ impl Small {
     }
 
     /// The same with a queue.
-    pub fn queued(mut self, depth: u32, policy: Policy) -> Small {
+    pub fn queued(mut self, depth: u32, policy: Policy) -> SmallDrive {
         self.firmware.depth = depth;
         self.firmware.queue = Discipline::plain(policy);
         self
@@ -254,21 +255,21 @@ impl Small {
 
 /// A small drive with layers above it.
 #[derive(Clone, Debug)]
-pub struct Stack {
-    pub drive: Small,
+pub struct SmallStack {
+    pub drive: SmallDrive,
     /// What stands above, the lowest first.
     pub layers: Vec<Layer>,
 }
 
-impl Stack {
+impl SmallStack {
     /// The device.
     pub fn build(&self) -> Box<dyn Device> {
         above(&self.layers, &mut |number| Box::new(self.numbered(u64::from(number)).drive()))
     }
 
     /// The same drive with another phase.
-    fn numbered(&self, drive: u64) -> Small {
-        Small { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
+    fn numbered(&self, drive: u64) -> SmallDrive {
+        SmallDrive { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
     }
 
     /// Its description.
@@ -277,9 +278,9 @@ impl Stack {
     }
 
     /// What a client sees of the members.
-    pub fn sight(&self) -> Sight {
+    pub fn sight(&self) -> VolumeSight {
         let stack = self.described();
-        stack.array().map_or_else(Sight::default, |spec| Sight::of(&stack.volumes(), spec.lost))
+        stack.array().map_or_else(VolumeSight::default, |spec| VolumeSight::of(&stack.volumes(), spec.lost))
     }
 }
 
@@ -287,8 +288,8 @@ pub(super) fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
-fn some_costs(rng: &mut Rng, below: u64) -> After {
-    After { read: some_span(rng, below), write: some_span(rng, below) }
+fn some_costs(rng: &mut Rng, below: u64) -> OverheadAfter {
+    OverheadAfter { read: some_span(rng, below), write: some_span(rng, below) }
 }
 
 /// A span below `limit` nanoseconds, none at all in half of the cases.
@@ -337,21 +338,27 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
     }
 }
 
-fn random_cache(rng: &mut Rng) -> Cache {
+fn random_cache(rng: &mut Rng) -> CacheSpec {
     let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
     let max = pick(rng, &[0, 8, 40, 256, 1024]);
-    Cache {
+    CacheSpec {
         segments,
         segment_sectors,
         read_ahead: ReadAhead {
             max,
             min: rng.below(u64::from(max.min(64)) + 1) as u32,
             after: pick(rng, &[1, 1, 2, 3]),
-            until: pick(rng, &[Until::Segment, Until::Track, Until::Cylinder, Until::NextTrack]),
+            until: pick(
+                rng,
+                &[ReadAheadEnd::Segment, ReadAheadEnd::Track, ReadAheadEnd::Cylinder, ReadAheadEnd::NextTrack],
+            ),
             over_requested: rng.percent(40),
             free_blocks: rng.percent(30),
-            hold: pick(rng, &[Hold::Never, Hold::Track, Hold::Segment, Hold::Stream]),
+            hold: pick(
+                rng,
+                &[ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream],
+            ),
             discards: rng.percent(30),
         },
         write_back: segments > 0 && rng.percent(60),
@@ -363,7 +370,7 @@ fn random_cache(rng: &mut Rng) -> Cache {
         media_cache: None,
         destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
         wraps: rng.percent(50),
-        adaptive: (segments == 4 && segment_sectors >= 32).then_some(Adaptive {
+        adaptive: (segments == 4 && segment_sectors >= 32).then_some(AdaptiveDivision {
             sectors: 4 * segment_sectors,
             most: 8,
             dirty_percent: 60,
@@ -378,12 +385,12 @@ fn random_queuing(rng: &mut Rng, depth: u32) -> Queuing {
 }
 
 /// Up to thirty weak places, some close together, among the first few thousand blocks.
-fn random_weak(rng: &mut Rng) -> Vec<Weak> {
+fn random_weak(rng: &mut Rng) -> Vec<WeakBlocks> {
     let mut end = 0;
     let count = 1 + rng.below(30);
     let mut place = |_| {
         let (gap, sectors) = (pick(rng, &[0, 3, 40, 200]), 1 + rng.below(12) as u32);
-        let weak = Weak { lba: end + rng.below(gap + 1), sectors, retries: rng.below(6) as u32 };
+        let weak = WeakBlocks { lba: end + rng.below(gap + 1), sectors, retries: rng.below(6) as u32 };
         end = weak.end();
         weak
     };
@@ -391,10 +398,10 @@ fn random_weak(rng: &mut Rng) -> Vec<Weak> {
 }
 
 /// Any small drive. Defects only where the physical sector is the logical one.
-pub fn random_profile(rng: &mut Rng) -> Small {
+pub fn random_profile(rng: &mut Rng) -> SmallDrive {
     let physical_sector = pick(rng, &[512, 512, 4096]);
     let heads = 1 + rng.below(4) as u32;
-    let order = pick(rng, &[Order::Cylinder, Order::Serpentine(1), Order::Serpentine(5)]);
+    let order = pick(rng, &[TrackOrder::Cylinder, TrackOrder::Serpentine(1), TrackOrder::Serpentine(5)]);
     let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
     let defects = physical_sector == 512 && rng.percent(40);
     let depth = pick(rng, &[1, 1, 4, 32]);
@@ -404,7 +411,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
         false if defects => slips.into_iter().map(|slot| (slot, 1)).chain([(600, 8)]).collect(),
         false => Vec::new(),
     };
-    Small {
+    SmallDrive {
         order,
         heads,
         zones: zones.to_vec(),
@@ -447,7 +454,7 @@ pub fn random_profile(rng: &mut Rng) -> Small {
             queuing: Queuing::Scsi,
         },
         phase: rng.next_u64(),
-        ..Small::default()
+        ..SmallDrive::default()
     }
     .queued_somehow()
 }
@@ -456,13 +463,14 @@ fn random_controller(rng: &mut Rng) -> ControllerSpec {
     let depth = pick(rng, &[1, 2, 32]);
     let command = some_span(rng, 50_000);
     let rate = pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
-    let programmed = rng.percent(30).then_some(Programmed { rate: 16_000_000, block: pick(rng, &[1, 16]) });
-    let coalesce = rng.percent(30).then(|| Coalesce { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
+    let programmed = rng.percent(30).then_some(ProgrammedIo { rate: 16_000_000, block: pick(rng, &[1, 16]) });
+    let coalesce =
+        rng.percent(30).then(|| InterruptCoalescing { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
     ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
 }
 
 /// Any small drive below up to four layers.
-pub fn random_stack(rng: &mut Rng) -> Stack {
+pub fn random_stack(rng: &mut Rng) -> SmallStack {
     let drive = random_profile(rng);
     let resends = drive.link.queuing.is_ata();
     let layers = (0..rng.below(5)).map(|_| match rng.below(4) {
@@ -485,7 +493,7 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
         let height = rng.below(layers.len() as u64 + 1) as usize;
         layers.insert(height, Layer::Accelerator(random_accelerator(rng)));
     }
-    Stack { drive, layers }
+    SmallStack { drive, layers }
 }
 
 /// What the drives of an array may share below its bus.
@@ -547,7 +555,7 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         merge: rng.percent(70),
         merge_reads: rng.percent(70),
         plug: rng.percent(30).then_some(plug),
-        write_through: pick(rng, &[WriteThrough::Fua, WriteThrough::Flush]),
+        write_through: pick(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush]),
         timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
         // One that ends at once is not refused for its marks, as an ATA drive does.
@@ -558,36 +566,36 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
 
 /// Any small array of up to five drives, with as many layers below and above it; some with members lost that they can
 /// spare.
-pub fn random_array(rng: &mut Rng) -> Stack {
+pub fn random_array(rng: &mut Rng) -> SmallStack {
     let stack = random_stack(rng);
     arrayed(stack, rng)
 }
 
 /// The stack with any array somewhere in it.
-pub(super) fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
+pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
     // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
     stack.drive.firmware.recovery_limit = None;
-    let level = pick(rng, &[Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5, Level::Raid6]);
+    let level = pick(rng, &[RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6]);
     let members = match level {
-        Level::Raid10 => 4,
+        RaidLevel::Raid10 => 4,
         _ => level.least_members() + rng.below(2) as u32,
     };
     let half = match level {
-        Level::Raid0 => Level::Raid1,
-        _ => Level::Raid0,
+        RaidLevel::Raid0 => RaidLevel::Raid1,
+        _ => RaidLevel::Raid0,
     };
     let shares = match rng.percent(20) {
-        true => alloc::vec![Share { level, permille: 400 }, Share { level: half, permille: 600 }],
-        false => alloc::vec![Share { level, permille: 1000 }],
+        true => alloc::vec![VolumeShare { level, permille: 400 }, VolumeShare { level: half, permille: 600 }],
+        false => alloc::vec![VolumeShare { level, permille: 1000 }],
     };
-    let spare = shares.len() == 1 && level != Level::Raid0 && rng.percent(40);
+    let spare = shares.len() == 1 && level != RaidLevel::Raid0 && rng.percent(40);
     let mut spec = ArraySpec {
         members,
         shares,
         chunk: pick(rng, &[8, 16, 64]),
         depth: pick(rng, &[1, 4, 32]),
         queue: Discipline { policy: pick(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
-        balance: pick(rng, &[Balance::Nearest, Balance::RoundRobin, Balance::First]),
+        balance: pick(rng, &[ReadBalance::Nearest, ReadBalance::RoundRobin, ReadBalance::First]),
         parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
@@ -600,8 +608,8 @@ pub(super) fn arrayed(mut stack: Stack, rng: &mut Rng) -> Stack {
     if later.percent(40) {
         spec.shares
             .iter_mut()
-            .filter(|share| share.level == Level::Raid0)
-            .for_each(|share| share.level = Level::Linear);
+            .filter(|share| share.level == RaidLevel::Raid0)
+            .for_each(|share| share.level = RaidLevel::Linear);
     }
     let height = rng.below(stack.layers.len() as u64 + 1) as usize;
     stack.layers.splice(height..height, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));

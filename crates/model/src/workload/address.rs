@@ -10,10 +10,10 @@
 
 use alloc::vec::Vec;
 
-use super::fixed::{self, Log};
+use super::fixed::{self, FixedLog2};
 use super::job::{Distribution, Generator};
 use super::map::{BlockMap, MAP_BLOCKS, Permutation};
-use super::tausworthe::{Lfsr, Purpose, Seeds, Tausworthe, Tausworthe88, scale};
+use super::tausworthe::{Lfsr, Seeds, StreamPurpose, Tausworthe, Tausworthe88, scale};
 
 /// The most ranks whose weights fio adds up.
 const ZETA_RANKS: u64 = 10_000_000;
@@ -28,7 +28,7 @@ const LAST: u64 = u32::MAX as u64;
 
 /// A share of accesses and the part of the space that receives them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Zone {
+pub(crate) enum AccessZone {
     /// From and to, in per cent of the blocks.
     Percent(u64, u64),
     /// From and to, in bytes.
@@ -37,18 +37,18 @@ pub(crate) enum Zone {
 
 /// The random streams of addresses that all files of a thread share.
 #[derive(Clone, Debug)]
-pub(crate) struct Chance {
+pub(crate) struct AddressRng {
     random: Tausworthe,
     zone: Tausworthe88,
-    zones: Vec<Zone>,
+    zones: Vec<AccessZone>,
 }
 
-impl Chance {
+impl AddressRng {
     /// The streams at their start.
-    pub(crate) fn new(seeds: &Seeds, long: bool, distribution: &Distribution) -> Chance {
-        Chance {
-            random: Tausworthe::new(seeds.of(Purpose::Block), long),
-            zone: Tausworthe88::new(seeds.of(Purpose::Zone)),
+    pub(crate) fn new(seeds: &Seeds, long: bool, distribution: &Distribution) -> AddressRng {
+        AddressRng {
+            random: Tausworthe::new(seeds.of(StreamPurpose::Block), long),
+            zone: Tausworthe88::new(seeds.of(StreamPurpose::Zone)),
             zones: zones(distribution),
         }
     }
@@ -61,20 +61,20 @@ impl Chance {
 
     /// Sets the streams back to the start.
     pub(crate) fn restart(&mut self, seeds: &Seeds, long: bool) {
-        self.random = Tausworthe::new(seeds.of(Purpose::Block), long);
-        self.zone = Tausworthe88::new(seeds.of(Purpose::Zone));
+        self.random = Tausworthe::new(seeds.of(StreamPurpose::Block), long);
+        self.zone = Tausworthe88::new(seeds.of(StreamPurpose::Zone));
     }
 }
 
 /// One zone for each per cent of accesses.
-fn zones(distribution: &Distribution) -> Vec<Zone> {
+fn zones(distribution: &Distribution) -> Vec<AccessZone> {
     let mut table = Vec::new();
     match distribution {
         Distribution::Zoned(list) => {
             let mut from = 0;
             for &(accesses, size) in list {
                 let to = from + u64::from(size);
-                table.extend(core::iter::repeat_n(Zone::Percent(from, to), accesses.into()));
+                table.extend(core::iter::repeat_n(AccessZone::Percent(from, to), accesses.into()));
                 from = to;
             }
         }
@@ -82,7 +82,7 @@ fn zones(distribution: &Distribution) -> Vec<Zone> {
             let mut from = 0;
             for &(accesses, size) in list {
                 let to = from + size;
-                table.extend(core::iter::repeat_n(Zone::Bytes(from, to), accesses.into()));
+                table.extend(core::iter::repeat_n(AccessZone::Bytes(from, to), accesses.into()));
                 from = to;
             }
         }
@@ -113,13 +113,13 @@ enum Shape {
 
 /// The generator of addresses in one file.
 #[derive(Clone, Debug)]
-pub(crate) struct Address {
+pub(crate) struct AddressStream {
     cover: Cover,
     shape: Shape,
 }
 
-/// The space of an [`Address`].
-pub(crate) struct Space<'a> {
+/// The space of an [`AddressStream`].
+pub(crate) struct AddressSpace<'a> {
     pub(crate) distribution: &'a Distribution,
     pub(crate) generator: Generator,
     /// Each block once in a pass.
@@ -132,10 +132,10 @@ pub(crate) struct Space<'a> {
     pub(crate) ranks: u64,
 }
 
-impl Address {
+impl AddressStream {
     /// The state of one file at its start. `space.blocks` is not 0, and the distribution's parameters were checked.
-    pub(crate) fn new(space: &Space<'_>, seeds: &Seeds) -> Address {
-        let seed = seeds.of(Purpose::Block);
+    pub(crate) fn new(space: &AddressSpace<'_>, seeds: &Seeds) -> AddressStream {
+        let seed = seeds.of(StreamPurpose::Block);
         let (blocks, ranks) = (space.blocks, space.ranks);
         let shape = match *space.distribution {
             Distribution::Uniform => Shape::Uniform,
@@ -153,7 +153,7 @@ impl Address {
             }
             _ => Cover::Free,
         };
-        Address { cover, shape }
+        AddressStream { cover, shape }
     }
 
     /// Forgets which blocks were done. The random streams go on; fio's shift register does not.
@@ -162,7 +162,7 @@ impl Address {
             Cover::Free => {}
             Cover::Map(map) => map.clear(),
             Cover::Permutation(order) => order.clear(),
-            Cover::Lfsr(register) => register.restart(seeds.of(Purpose::Block)),
+            Cover::Lfsr(register) => register.restart(seeds.of(StreamPurpose::Block)),
         }
     }
 
@@ -174,7 +174,7 @@ impl Address {
     /// A block, of the `blocks` at which a request can start, in units of `align` bytes; `None` when all are done. A
     /// block past them can come if the directions' blocks differ or the last is not whole: there fio's file ends.
     #[inline]
-    pub(crate) fn draw(&mut self, chance: &mut Chance, blocks: u64, align: u64) -> Option<u64> {
+    pub(crate) fn draw(&mut self, chance: &mut AddressRng, blocks: u64, align: u64) -> Option<u64> {
         match &mut self.shape {
             Shape::Uniform => self.cover.draw(&mut chance.random, blocks),
             Shape::Zipf(zipf) => Some(zipf.next()),
@@ -182,8 +182,10 @@ impl Address {
             Shape::Normal(normal) => Some(normal.next()),
             Shape::Zoned => {
                 let (from, to) = match chance.zones[usize::from(chance.zone.percent()) - 1] {
-                    Zone::Percent(from, to) => (from * blocks / 100, from * blocks / 100 + (to - from) * blocks / 100),
-                    Zone::Bytes(from, to) => (from / align, to / align),
+                    AccessZone::Percent(from, to) => {
+                        (from * blocks / 100, from * blocks / 100 + (to - from) * blocks / 100)
+                    }
+                    AccessZone::Bytes(from, to) => (from / align, to / align),
                 };
                 // A zone of less than a block still gets its accesses, at its first.
                 let width = to.min(blocks).saturating_sub(from).max(1);
@@ -244,7 +246,7 @@ impl Scatter {
     }
 }
 
-/// An exponent as `mantissa / 2^shift` with a mantissa below 2^60, so that its product with a [`Log`] fits.
+/// An exponent as `mantissa / 2^shift` with a mantissa below 2^60, so that its product with a [`FixedLog2`] fits.
 #[derive(Clone, Copy, Debug)]
 struct Exponent {
     mantissa: i128,
@@ -262,7 +264,7 @@ impl Exponent {
         exponent
     }
 
-    fn times(self, log: Log) -> Log {
+    fn times(self, log: FixedLog2) -> FixedLog2 {
         (log * self.mantissa) >> self.shift
     }
 }
@@ -403,7 +405,7 @@ impl Pareto {
         if drawn == 0 {
             return self.scatter.place(0);
         }
-        let log: Log = fixed::log2(drawn) - fixed::log2(LAST);
+        let log: FixedLog2 = fixed::log2(drawn) - fixed::log2(LAST);
         let rank = fixed::scale(self.scatter.blocks - 1, self.exponent.times(log));
         self.scatter.place(rank)
     }

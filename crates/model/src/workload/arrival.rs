@@ -9,7 +9,7 @@
 
 use super::fio::FioStream;
 use super::fixed;
-use super::job::{Pace, Process, Rate, Think};
+use super::job::{ArrivalProcess, IssueRate, Pace, ThinkTime};
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 
@@ -24,7 +24,7 @@ pub(crate) struct Arrival {
 /// The arrival process of one direction.
 #[derive(Clone, Debug)]
 struct Clock {
-    rate: Rate,
+    rate: IssueRate,
     random: Option<Rng>,
     begin: Instant,
     /// Bytes or requests so far.
@@ -42,7 +42,7 @@ impl Arrival {
             let stream = || seed.numbered("arrival", u64::from(worker) * 3 + direction as u64);
             pace.rate[direction].map(|rate| Clock {
                 rate,
-                random: (pace.process == Process::Poisson).then(stream),
+                random: (pace.process == ArrivalProcess::Poisson).then(stream),
                 begin: Instant::ZERO,
                 count: 0,
                 elapsed: 0,
@@ -80,9 +80,9 @@ impl Arrival {
     }
 }
 
-impl Rate {
+impl IssueRate {
     fn per_second(self) -> u64 {
-        let (Rate::Bytes(rate) | Rate::Requests(rate)) = self;
+        let (IssueRate::Bytes(rate) | IssueRate::Requests(rate)) = self;
         rate
     }
 }
@@ -90,8 +90,8 @@ impl Rate {
 impl Clock {
     fn advance(&mut self, bytes: u64) {
         let amount = match self.rate {
-            Rate::Bytes(_) => bytes,
-            Rate::Requests(_) => 1,
+            IssueRate::Bytes(_) => bytes,
+            IssueRate::Requests(_) => 1,
         };
         match &mut self.random {
             // From the count, so that rounding does not accumulate.
@@ -137,8 +137,8 @@ pub(crate) fn gate(
 
 /// Think time: after a number of blocks, wait for everything in flight, then issue nothing for a while.
 #[derive(Clone, Debug)]
-pub(crate) struct Thinking {
-    think: Think,
+pub(crate) struct ThinkState {
+    think: ThinkTime,
     issued: u64,
     completed: u64,
     /// The count at the last pause.
@@ -158,7 +158,7 @@ enum Pause {
 }
 
 /// What think time demands.
-pub(crate) enum Thought {
+pub(crate) enum ThinkAction {
     /// Go on.
     Issue,
     /// Wait until the requests in flight are done.
@@ -169,10 +169,10 @@ pub(crate) enum Thought {
     At(Instant),
 }
 
-impl Thinking {
+impl ThinkState {
     /// Think time at its start.
-    pub(crate) fn new(think: Think) -> Thinking {
-        Thinking { think, issued: 0, completed: 0, last: 0, look: false, pause: Pause::None }
+    pub(crate) fn new(think: ThinkTime) -> ThinkState {
+        ThinkState { think, issued: 0, completed: 0, last: 0, look: false, pause: Pause::None }
     }
 
     /// Notes that a block was issued.
@@ -195,7 +195,7 @@ impl Thinking {
     }
 
     /// What to do at `now` with `in_flight` requests in flight. fio checks its count once after each issue.
-    pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> Thought {
+    pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> ThinkAction {
         if core::mem::take(&mut self.look) {
             let count = if self.think.on_issue { self.issued } else { self.completed };
             if count >= self.last + u64::from(self.think.blocks) {
@@ -205,20 +205,20 @@ impl Thinking {
         }
         if matches!(self.pause, Pause::Draining) {
             if in_flight > 0 {
-                return Thought::Drain;
+                return ThinkAction::Drain;
             }
             if self.think.spin > Span::ZERO {
                 self.pause = Pause::Computing(now);
-                return Thought::Compute(self.think.spin);
+                return ThinkAction::Compute(self.think.spin);
             }
             self.pause = Pause::Until(now + self.think.time);
         }
         match self.pause {
-            Pause::Computing(_) => Thought::Drain,
-            Pause::Until(end) if now < end => Thought::At(end),
+            Pause::Computing(_) => ThinkAction::Drain,
+            Pause::Until(end) if now < end => ThinkAction::At(end),
             _ => {
                 self.pause = Pause::None;
-                Thought::Issue
+                ThinkAction::Issue
             }
         }
     }

@@ -11,7 +11,8 @@ use core::fmt;
 
 use super::address::zipf_fits;
 use super::job::{
-    Blocks, Distribution, FioPattern, Generator, IometerPattern, Job, Modifier, Pattern, Rate, Region, Worker,
+    BlockSizes, Distribution, FioPattern, Generator, IometerPattern, IssueRate, Job, Pattern, Region, RwModifier,
+    Worker,
 };
 use crate::block::{Limits, SECTOR};
 use crate::time::Span;
@@ -21,13 +22,13 @@ use crate::time::Span;
 pub struct WorkloadError {
     /// The worker's name; empty if the job as a whole is at fault.
     pub worker: String,
-    pub fault: Fault,
+    pub fault: WorkloadFault,
 }
 
 /// What is wrong with a worker or a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum WorkloadFault {
     /// No worker at all, or more than 65,535, or more than 2^31 requests in flight.
     Workers,
     /// A depth of 0.
@@ -74,23 +75,25 @@ impl fmt::Display for WorkloadError {
             write!(f, "{}: ", self.worker)?;
         }
         match &self.fault {
-            Fault::Workers => write!(f, "a job has between 1 and 65535 workers with at most 2^31 requests in flight"),
-            Fault::Depth => write!(f, "a depth of 0 issues nothing"),
-            Fault::Endless => write!(f, "without a run time it would never end"),
-            Fault::TooLong => write!(f, "its delays, pauses and run times come to more than 100 years"),
-            Fault::Sector { what, bytes, sector } => {
+            WorkloadFault::Workers => {
+                write!(f, "a job has between 1 and 65535 workers with at most 2^31 requests in flight")
+            }
+            WorkloadFault::Depth => write!(f, "a depth of 0 issues nothing"),
+            WorkloadFault::Endless => write!(f, "without a run time it would never end"),
+            WorkloadFault::TooLong => write!(f, "its delays, pauses and run times come to more than 100 years"),
+            WorkloadFault::Sector { what, bytes, sector } => {
                 write!(f, "{what} of {bytes} bytes is not a whole number of {sector}-byte sectors")
             }
-            Fault::OutOfRange { end, device } => {
+            WorkloadFault::OutOfRange { end, device } => {
                 write!(f, "reaches to byte {end} of a device of {device} bytes")
             }
-            Fault::TooLarge { bytes, most } => {
+            WorkloadFault::TooLarge { bytes, most } => {
                 write!(f, "a request of {bytes} bytes; the device takes {most} at once")
             }
-            Fault::NothingFits => write!(f, "no request fits the space it is given"),
-            Fault::Shares(what) => write!(f, "the shares of {what} do not sum to 100"),
-            Fault::Number(what) => write!(f, "{what} is out of range"),
-            Fault::Conflict(what) => write!(f, "{what}"),
+            WorkloadFault::NothingFits => write!(f, "no request fits the space it is given"),
+            WorkloadFault::Shares(what) => write!(f, "the shares of {what} do not sum to 100"),
+            WorkloadFault::Number(what) => write!(f, "{what} is out of range"),
+            WorkloadFault::Conflict(what) => write!(f, "{what}"),
         }
     }
 }
@@ -104,7 +107,7 @@ const LONGEST: u128 = 36_500 * 86_400 * 1_000_000_000;
 pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     let in_flight: u64 = job.workers.iter().map(|worker| u64::from(worker.depth)).sum();
     if job.workers.is_empty() || job.workers.len() > usize::from(u16::MAX) || in_flight > 1 << 31 {
-        return Err(WorkloadError { worker: String::new(), fault: Fault::Workers });
+        return Err(WorkloadError { worker: String::new(), fault: WorkloadFault::Workers });
     }
     // By stage: the longest duration of its workers, and the worker.
     let mut stages: BTreeMap<u32, (u128, &Worker)> = BTreeMap::new();
@@ -119,7 +122,7 @@ pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     for (length, worker) in stages.into_values() {
         sum += length;
         if sum > LONGEST {
-            return Err(WorkloadError { worker: worker.name.clone(), fault: Fault::TooLong });
+            return Err(WorkloadError { worker: worker.name.clone(), fault: WorkloadFault::TooLong });
         }
     }
     Ok(())
@@ -146,13 +149,13 @@ fn length(worker: &Worker) -> u128 {
 fn paced(worker: &Worker, pattern: &FioPattern) -> u128 {
     const SECOND: u128 = 1_000_000_000;
     let bytes = u128::from(pattern.bytes) * u128::from(pattern.loops);
-    let smallest = pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(1).max(1);
+    let smallest = pattern.blocks.iter().map(BlockSizes::smallest).min().unwrap_or(1).max(1);
     let of_bytes = bytes.div_ceil(u128::from(smallest));
     let requests = pattern.requests.map_or(of_bytes, |most| of_bytes.min(u128::from(most) * u128::from(pattern.loops)));
-    let largest = pattern.blocks.iter().map(Blocks::largest).max().unwrap_or(1);
-    let rate = |rate: &Rate| match rate {
-        Rate::Bytes(rate) => requests * u128::from(largest) * SECOND / u128::from(*rate).max(1),
-        Rate::Requests(rate) => requests * SECOND / u128::from(*rate).max(1),
+    let largest = pattern.blocks.iter().map(BlockSizes::largest).max().unwrap_or(1);
+    let rate = |rate: &IssueRate| match rate {
+        IssueRate::Bytes(rate) => requests * u128::from(largest) * SECOND / u128::from(*rate).max(1),
+        IssueRate::Requests(rate) => requests * SECOND / u128::from(*rate).max(1),
     };
     let waited = worker.pace.rate.iter().flatten().map(rate).max().unwrap_or(0);
     let paused = worker.pace.think.map_or(0, |think| {
@@ -161,63 +164,63 @@ fn paced(worker: &Worker, pattern: &FioPattern) -> u128 {
     waited + paused
 }
 
-fn ensure(holds: bool, fault: Fault) -> Result<(), Fault> {
+fn ensure(holds: bool, fault: WorkloadFault) -> Result<(), WorkloadFault> {
     if holds { Ok(()) } else { Err(fault) }
 }
 
-fn whole(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), Fault> {
+fn whole(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
     let sector = u64::from(limits.logical);
-    ensure(bytes.is_multiple_of(sector), Fault::Sector { what, bytes, sector })
+    ensure(bytes.is_multiple_of(sector), WorkloadFault::Sector { what, bytes, sector })
 }
 
-fn inside(end: Option<u64>, limits: &Limits) -> Result<(), Fault> {
+fn inside(end: Option<u64>, limits: &Limits) -> Result<(), WorkloadFault> {
     let device = limits.sectors * SECTOR;
     let end = end.unwrap_or(u64::MAX);
-    ensure(end <= device, Fault::OutOfRange { end, device })
+    ensure(end <= device, WorkloadFault::OutOfRange { end, device })
 }
 
-fn size(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), Fault> {
+fn size(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
     let most = u64::from(limits.max_transfer) * SECTOR;
-    ensure(bytes > 0, Fault::Number(what))?;
-    ensure(bytes <= most, Fault::TooLarge { bytes, most })?;
+    ensure(bytes > 0, WorkloadFault::Number(what))?;
+    ensure(bytes <= most, WorkloadFault::TooLarge { bytes, most })?;
     whole(what, bytes, limits)
 }
 
-fn region(region: &Region, limits: &Limits) -> Result<(), Fault> {
+fn region(region: &Region, limits: &Limits) -> Result<(), WorkloadFault> {
     whole("a region's start", region.start, limits)?;
     inside(region.start.checked_add(region.bytes), limits)
 }
 
-fn worker(worker: &Worker, limits: &Limits) -> Result<(), Fault> {
-    ensure(worker.depth > 0, Fault::Depth)?;
-    ensure(worker.runtime.is_some() || !worker.time_based, Fault::Endless)?;
+fn worker(worker: &Worker, limits: &Limits) -> Result<(), WorkloadFault> {
+    ensure(worker.depth > 0, WorkloadFault::Depth)?;
+    ensure(worker.runtime.is_some() || !worker.time_based, WorkloadFault::Endless)?;
     if let Some(think) = worker.pace.think {
-        ensure(think.blocks > 0, Fault::Number("thinktime_blocks"))?;
+        ensure(think.blocks > 0, WorkloadFault::Number("thinktime_blocks"))?;
     }
-    ensure(worker.pace.flow.is_none_or(|flow| flow.weight > 0), Fault::Number("a flow's weight"))?;
+    ensure(worker.pace.flow.is_none_or(|flow| flow.weight > 0), WorkloadFault::Number("a flow's weight"))?;
     for rate in worker.pace.rate.iter().flatten() {
-        let (Rate::Bytes(rate) | Rate::Requests(rate)) = rate;
-        ensure(*rate > 0, Fault::Number("a rate"))?;
+        let (IssueRate::Bytes(rate) | IssueRate::Requests(rate)) = rate;
+        ensure(*rate > 0, WorkloadFault::Number("a rate"))?;
     }
     let paced = worker.pace.rate.iter().any(Option::is_some);
     match &worker.pattern {
         Pattern::Fio(pattern) => fio(pattern, limits),
-        _ if paced => Err(Fault::Conflict("a rate needs fio's generator: Iometer has depths")),
+        _ if paced => Err(WorkloadFault::Conflict("a rate needs fio's generator: Iometer has depths")),
         Pattern::Iometer(pattern) => {
-            ensure(worker.runtime.is_some(), Fault::Endless)?;
+            ensure(worker.runtime.is_some(), WorkloadFault::Endless)?;
             iometer(pattern, limits)
         }
     }
 }
 
-fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), Fault> {
+fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     region(&pattern.area, limits)?;
     let lines = &pattern.spec.lines;
     let sum: u32 = lines.iter().map(|line| u32::from(line.share)).sum();
-    ensure(sum == 100 && lines.len() <= 100, Fault::Shares("an access specification"))?;
+    ensure(sum == 100 && lines.len() <= 100, WorkloadFault::Shares("an access specification"))?;
     for line in lines {
-        ensure(line.reads <= 100 && line.random <= 100, Fault::Shares("reads and random places"))?;
-        ensure(line.burst > 0, Fault::Number("a burst"))?;
+        ensure(line.reads <= 100 && line.random <= 100, WorkloadFault::Shares("reads and random places"))?;
+        ensure(line.burst > 0, WorkloadFault::Number("a burst"))?;
         size("a request", line.size.into(), limits)?;
         if line.reply > 0 {
             size("a reply", line.reply.into(), limits)?;
@@ -226,18 +229,18 @@ fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), Fault> {
         let align = if line.align == 0 { u64::from(limits.logical) } else { line.align.into() };
         let first = pattern.area.start.next_multiple_of(align);
         let end = pattern.area.start + pattern.area.bytes;
-        ensure(first + u64::from(line.size.max(line.reply)) <= end, Fault::NothingFits)?;
+        ensure(first + u64::from(line.size.max(line.reply)) <= end, WorkloadFault::NothingFits)?;
     }
     Ok(())
 }
 
-fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
-    ensure(!pattern.files.is_empty(), Fault::NothingFits)?;
-    ensure(pattern.loops > 0, Fault::Number("loops"))?;
-    ensure(pattern.backlog.is_none_or(|log| log.every > 0 && log.batch > 0), Fault::Number("a backlog"))?;
-    ensure(pattern.mix_read <= 100, Fault::Shares("reads and writes"))?;
-    ensure(pattern.priority.iter().all(|&percent| percent <= 100), Fault::Shares("priorities"))?;
-    ensure(pattern.random.iter().all(|&share| share <= 100), Fault::Shares("random places"))?;
+fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
+    ensure(!pattern.files.is_empty(), WorkloadFault::NothingFits)?;
+    ensure(pattern.loops > 0, WorkloadFault::Number("loops"))?;
+    ensure(pattern.backlog.is_none_or(|log| log.every > 0 && log.batch > 0), WorkloadFault::Number("a backlog"))?;
+    ensure(pattern.mix_read <= 100, WorkloadFault::Shares("reads and writes"))?;
+    ensure(pattern.priority.iter().all(|&percent| percent <= 100), WorkloadFault::Shares("priorities"))?;
+    ensure(pattern.random.iter().all(|&share| share <= 100), WorkloadFault::Shares("random places"))?;
     pattern.files.iter().try_for_each(|file| region(file, limits))?;
     let largest = pattern.files.iter().map(|file| file.bytes).max().unwrap_or(0);
     let mut used = pattern.direction.triple();
@@ -247,7 +250,7 @@ fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     for direction in (0..3).filter(|&direction| used[direction]) {
         blocks(&pattern.blocks[direction], limits)?;
         whole("an alignment", pattern.align[direction], limits)?;
-        ensure(pattern.blocks[direction].smallest() <= largest, Fault::NothingFits)?;
+        ensure(pattern.blocks[direction].smallest() <= largest, WorkloadFault::NothingFits)?;
     }
     modifier(pattern, limits)?;
     strided(pattern, limits)?;
@@ -256,88 +259,95 @@ fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
     distribution(pattern, largest, largest / smallest)
 }
 
-fn blocks(blocks: &Blocks, limits: &Limits) -> Result<(), Fault> {
+fn blocks(blocks: &BlockSizes, limits: &Limits) -> Result<(), WorkloadFault> {
     match blocks {
-        Blocks::Fixed(bytes) => size("a block", *bytes, limits),
-        Blocks::Range { min, max, .. } => {
-            ensure(min <= max, Fault::Number("a block range"))?;
+        BlockSizes::Fixed(bytes) => size("a block", *bytes, limits),
+        BlockSizes::Range { min, max, .. } => {
+            ensure(min <= max, WorkloadFault::Number("a block range"))?;
             size("a block", *min, limits)?;
             size("a block", *max, limits)
         }
-        Blocks::Split(list) => {
-            ensure(list.iter().map(|&(_, share)| u32::from(share)).sum::<u32>() == 100, Fault::Shares("block sizes"))?;
+        BlockSizes::Split(list) => {
+            ensure(
+                list.iter().map(|&(_, share)| u32::from(share)).sum::<u32>() == 100,
+                WorkloadFault::Shares("block sizes"),
+            )?;
             list.iter().try_for_each(|&(bytes, _)| size("a block", bytes, limits))
         }
     }
 }
 
-fn modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
+fn modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     let random = pattern.random != [0; 3];
     match pattern.modifier {
         None => Ok(()),
-        Some(Modifier::Skip(_)) if random => Err(Fault::Conflict("bytes are left out of sequential jobs only")),
-        Some(Modifier::Skip(bytes)) => whole("a gap", bytes.unsigned_abs(), limits),
-        Some(_) if !random => Err(Fault::Conflict("a run of requests begins at random places")),
-        Some(Modifier::Run(length) | Modifier::Same(length)) => ensure(length > 0, Fault::Number("a run's length")),
+        Some(RwModifier::Skip(_)) if random => {
+            Err(WorkloadFault::Conflict("bytes are left out of sequential jobs only"))
+        }
+        Some(RwModifier::Skip(bytes)) => whole("a gap", bytes.unsigned_abs(), limits),
+        Some(_) if !random => Err(WorkloadFault::Conflict("a run of requests begins at random places")),
+        Some(RwModifier::Run(length) | RwModifier::Same(length)) => {
+            ensure(length > 0, WorkloadFault::Number("a run's length"))
+        }
     }
 }
 
-fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
+fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     let Some(strided) = pattern.strided else {
         return Ok(());
     };
-    ensure(pattern.files.len() == 1, Fault::Conflict("strided zones need a single file"))?;
-    ensure(strided.range > 0 && strided.size > 0, Fault::Number("a strided zone"))?;
+    ensure(pattern.files.len() == 1, WorkloadFault::Conflict("strided zones need a single file"))?;
+    ensure(strided.range > 0 && strided.size > 0, WorkloadFault::Number("a strided zone"))?;
     whole("a strided zone", strided.range, limits)?;
     whole("a strided zone", strided.skip, limits)?;
     let used = pattern.direction.triple();
     let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).max().unwrap_or(0);
-    ensure(smallest <= strided.range, Fault::NothingFits)
+    ensure(smallest <= strided.range, WorkloadFault::NothingFits)
 }
 
 /// Zones of one file, at most: fio has a tenth of that.
 const MOST_ZONES: u64 = 1 << 21;
 
-fn zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), Fault> {
+fn zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     let Some(zoned) = &pattern.zoned else {
         return Ok(());
     };
     let trims = pattern.direction.triple()[2];
-    ensure(!trims && !pattern.verify, Fault::Conflict("in made zones nothing is trimmed or verified"))?;
-    ensure(zoned.size > 0 && zoned.capacity > 0 && zoned.capacity <= zoned.size, Fault::Number("a zone"))?;
-    ensure(zoned.files.len() == pattern.files.len() && zoned.most_open <= 4096, Fault::Number("zones"))?;
+    ensure(!trims && !pattern.verify, WorkloadFault::Conflict("in made zones nothing is trimmed or verified"))?;
+    ensure(zoned.size > 0 && zoned.capacity > 0 && zoned.capacity <= zoned.size, WorkloadFault::Number("a zone"))?;
+    ensure(zoned.files.len() == pattern.files.len() && zoned.most_open <= 4096, WorkloadFault::Number("zones"))?;
     for (part, whole) in pattern.files.iter().zip(&zoned.files) {
-        ensure(whole.bytes.div_ceil(zoned.size) <= MOST_ZONES, Fault::Number("the number of zones"))?;
+        ensure(whole.bytes.div_ceil(zoned.size) <= MOST_ZONES, WorkloadFault::Number("the number of zones"))?;
         let end = |region: &Region| region.start + region.bytes;
         region(whole, limits)?;
         let within = part.start >= whole.start && end(part) <= end(whole);
         let begins = within && (part.start - whole.start).is_multiple_of(zoned.size);
-        ensure(begins && part.bytes > 0, Fault::Number("a part of a file in zones"))?;
+        ensure(begins && part.bytes > 0, WorkloadFault::Number("a part of a file in zones"))?;
         let whole_zones = !pattern.direction.triple()[1] || part.bytes.is_multiple_of(zoned.size);
-        ensure(whole_zones, Fault::Number("a written part of a file in zones"))?;
+        ensure(whole_zones, WorkloadFault::Number("a written part of a file in zones"))?;
     }
     [zoned.size, zoned.capacity, zoned.skip].into_iter().try_for_each(|bytes| whole("a zone", bytes, limits))
 }
 
-fn distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), Fault> {
+fn distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), WorkloadFault> {
     match &pattern.distribution {
         Distribution::Uniform => return Ok(()),
-        Distribution::Zipf { theta, .. } => ensure(zipf_fits(*theta, blocks), Fault::Number("zipf's theta"))?,
-        Distribution::Pareto { h, .. } => ensure((1..1_000_000).contains(h), Fault::Number("pareto's h"))?,
+        Distribution::Zipf { theta, .. } => ensure(zipf_fits(*theta, blocks), WorkloadFault::Number("zipf's theta"))?,
+        Distribution::Pareto { h, .. } => ensure((1..1_000_000).contains(h), WorkloadFault::Number("pareto's h"))?,
         Distribution::Normal { .. } => {}
         Distribution::Zoned(list) => {
             let accesses: u32 = list.iter().map(|&(share, _)| u32::from(share)).sum();
             let space: u32 = list.iter().map(|&(_, share)| u32::from(share)).sum();
-            ensure(accesses == 100 && space <= 100, Fault::Shares("zones"))?;
+            ensure(accesses == 100 && space <= 100, WorkloadFault::Shares("zones"))?;
         }
         Distribution::ZonedAbsolute(list) => {
             let accesses: u32 = list.iter().map(|&(share, _)| u32::from(share)).sum();
-            ensure(accesses == 100, Fault::Shares("zones"))?;
+            ensure(accesses == 100, WorkloadFault::Shares("zones"))?;
             let space = list.iter().try_fold(0u64, |sum, &(_, bytes)| sum.checked_add(bytes));
-            ensure(space.is_some_and(|space| space <= largest), Fault::Number("the zones' sum"))?;
+            ensure(space.is_some_and(|space| space <= largest), WorkloadFault::Number("the zones' sum"))?;
         }
     }
-    ensure(!pattern.random_map, Fault::Conflict("a map of blocks goes with the uniform distribution only"))?;
+    ensure(!pattern.random_map, WorkloadFault::Conflict("a map of blocks goes with the uniform distribution only"))?;
     let register = pattern.generator == Generator::Lfsr;
-    ensure(!register, Fault::Conflict("lfsr goes with the uniform distribution only"))
+    ensure(!register, WorkloadFault::Conflict("lfsr goes with the uniform distribution only"))
 }

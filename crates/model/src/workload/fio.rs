@@ -13,10 +13,10 @@ mod passes;
 
 use alloc::vec::Vec;
 
-use super::address::{Address, Chance, Space};
-use super::job::{Blocks, Direction, FileService, FioPattern, Generator, Modifier, Region, Syncs};
+use super::address::{AddressRng, AddressSpace, AddressStream};
+use super::job::{BlockSizes, Direction, FileService, FioPattern, Generator, Region, RwModifier, Syncs};
 use super::size::Sizes;
-use super::tausworthe::{Purpose, Seeds, Tausworthe, Tausworthe88};
+use super::tausworthe::{Seeds, StreamPurpose, Tausworthe, Tausworthe88};
 use crate::block::Op;
 pub(crate) use grounded::Around;
 use grounded::{Asking, Found, Ground};
@@ -33,7 +33,7 @@ const NOWHERE: u64 = u64::MAX;
 
 /// A request, in bytes of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Draw {
+pub(crate) struct FioRequest {
     /// [`READ`], [`WRITE`] or [`TRIM`].
     pub(crate) direction: usize,
     /// The first byte on the device.
@@ -41,7 +41,7 @@ pub(crate) struct Draw {
     pub(crate) bytes: u64,
 }
 
-impl Draw {
+impl FioRequest {
     /// The operation of its direction.
     #[inline]
     pub(crate) fn op(&self) -> Op {
@@ -55,10 +55,10 @@ impl Draw {
 
 /// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Drawn {
-    Request(Draw),
+pub(crate) enum FioStep {
+    Request(FioRequest),
     /// A sync: a flush, or one that the drive does not see.
-    Sync(Sync),
+    Sync(FioSync),
     /// A pass has ended; another may begin.
     Pass,
     /// The last pass has ended.
@@ -71,7 +71,7 @@ pub(crate) enum Drawn {
 
 /// A sync between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sync {
+pub(crate) enum FioSync {
     /// Of everything written.
     Flush,
     /// Of a range of the page cache; it does not concern the drive.
@@ -82,7 +82,7 @@ pub(crate) enum Sync {
 #[derive(Clone, Debug)]
 struct File {
     region: Region,
-    address: Option<Address>,
+    address: Option<AddressStream>,
     /// Blocks at which a random request of a direction can start.
     blocks: [u64; 3],
     /// Where the next sequential request of a direction begins, from the file's start.
@@ -113,7 +113,7 @@ pub(crate) struct FioStream {
     unmarked: bool,
     align: [u64; 3],
     sizes: [Sizes; 3],
-    chance: Chance,
+    chance: AddressRng,
     randomness: [Tausworthe88; 3],
     mix: Tausworthe88,
     mixed: usize,
@@ -177,13 +177,13 @@ impl FioStream {
             synced: false,
             unmarked: false,
             align,
-            chance: Chance::new(&seeds, long, &pattern.distribution),
-            randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(Purpose::Randomness))),
-            mix: Tausworthe88::new(seeds.of(Purpose::Mix)),
+            chance: AddressRng::new(&seeds, long, &pattern.distribution),
+            randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(StreamPurpose::Randomness))),
+            mix: Tausworthe88::new(seeds.of(StreamPurpose::Mix)),
             mixed: READ,
             mix_until: 0,
             chosen: None,
-            chooser: Tausworthe::new(seeds.of(Purpose::File), long),
+            chooser: Tausworthe::new(seeds.of(StreamPurpose::File), long),
             files: Vec::new(),
             file: 0,
             finished: 0,
@@ -210,7 +210,7 @@ impl FioStream {
         let whole = |region: &Region| Region { bytes: region.bytes - region.bytes % sector, ..*region };
         stream.files = pattern.files.iter().map(|region| stream.open(whole(region))).collect();
         if let Some(plain) = &mut stream.plain {
-            let places = stream.files[0].address.as_ref().is_some_and(Address::is_free);
+            let places = stream.files[0].address.as_ref().is_some_and(AddressStream::is_free);
             plain.even = places && pattern.random[plain.direction] == 100;
         }
         stream
@@ -228,7 +228,7 @@ impl FioStream {
         let address = (self.random && numbers > 0).then(|| {
             let used = self.pattern.direction.triple();
             let single = (0..3).filter(|&d| used[d]).all(|d| self.sizes[d].max == self.align[d]);
-            let space = Space {
+            let space = AddressSpace {
                 distribution: &self.pattern.distribution,
                 generator: self.pattern.generator,
                 once: self.mapped,
@@ -236,7 +236,7 @@ impl FioStream {
                 blocks: numbers,
                 ranks: region.bytes.div_ceil(least(&[READ, WRITE])),
             };
-            Address::new(&space, &self.seeds)
+            AddressStream::new(&space, &self.seeds)
         });
         let (next, last) = ([0; 3], [NOWHERE; 3]);
         File { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
@@ -292,15 +292,15 @@ impl FioStream {
 
     /// The sync that comes before the next request. fio goes by the number of writes issued, whatever came since; a
     /// trim-write pair is not interrupted.
-    fn due(&self) -> Option<Sync> {
+    fn due(&self) -> Option<FioSync> {
         let (Syncs { fsync, fdatasync, file_range }, writes) = (self.pattern.syncs, self.issued[WRITE]);
         if self.synced || writes == 0 || self.pattern.direction == Direction::TrimWrite {
             return None;
         }
         let after = |every: u32| every > 0 && writes.is_multiple_of(every.into());
         match () {
-            () if after(fsync) || after(fdatasync) => Some(Sync::Flush),
-            () if after(file_range) => Some(Sync::FileRange),
+            () if after(fsync) || after(fdatasync) => Some(FioSync::Flush),
+            () if after(file_range) => Some(FioSync::FileRange),
             () => None,
         }
     }
@@ -314,7 +314,7 @@ impl FioStream {
 
     /// The next request.
     #[inline]
-    pub(crate) fn next(&mut self, around: &mut Around<'_>) -> Drawn {
+    pub(crate) fn next(&mut self, around: &mut Around<'_>) -> FioStep {
         if let Some(plain) = &mut self.plain
             && plain.drawn < plain.ahead
         {
@@ -323,7 +323,11 @@ impl FioStream {
             let (direction, bytes) = (plain.direction, plain.bytes);
             let file = &self.files[0];
             let block = self.chance.evenly(file.blocks[direction]);
-            return Drawn::Request(Draw { direction, start: file.region.start + block * self.align[direction], bytes });
+            return FioStep::Request(FioRequest {
+                direction,
+                start: file.region.start + block * self.align[direction],
+                bytes,
+            });
         }
         self.next_in_full(around)
     }
@@ -346,7 +350,7 @@ impl FioStream {
         ((left - 1) / bytes).min(self.limits.requests - self.issued.iter().sum::<u64>() - 1)
     }
 
-    fn next_in_full(&mut self, around: &mut Around<'_>) -> Drawn {
+    fn next_in_full(&mut self, around: &mut Around<'_>) -> FioStep {
         self.count_drawn();
         if let Some(asking) = self.asking.take() {
             match self.put(asking, around) {
@@ -371,7 +375,7 @@ impl FioStream {
         while let Some(file) = self.pick() {
             // A sync takes the file's turn.
             if let Some(sync) = self.due() {
-                return Drawn::Sync(sync);
+                return FioStep::Sync(sync);
             }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
             if self.pattern.direction == Direction::TrimWrite {
@@ -396,14 +400,14 @@ impl FioStream {
     }
 
     #[inline]
-    fn taken(&mut self, file: usize, draw: Draw) -> Drawn {
+    fn taken(&mut self, file: usize, draw: FioRequest) -> FioStep {
         self.account(file, &draw);
         self.unmarked = false;
-        Drawn::Request(draw)
+        FioStep::Request(draw)
     }
 
     #[inline]
-    fn next_plain(&mut self, plain: Plain) -> Drawn {
+    fn next_plain(&mut self, plain: Plain) -> FioStep {
         let Plain { direction, bytes, .. } = plain;
         let place = if self.random {
             self.block(0, direction).map(|block| block * self.align[direction])
@@ -421,7 +425,7 @@ impl FioStream {
         self.pass_bytes += bytes;
         self.moved += bytes;
         self.bytes += bytes;
-        Drawn::Request(Draw { direction, start: file.region.start + place, bytes })
+        FioStep::Request(FioRequest { direction, start: file.region.start + place, bytes })
     }
 
     /// Starts a pass.
@@ -446,9 +450,9 @@ impl FioStream {
                 self.sizes[direction].restart(sizes_random(&self.pattern, &self.seeds, direction, self.long));
             }
             self.chance.restart(&self.seeds, self.long);
-            self.randomness = [(); 3].map(|()| Tausworthe88::new(self.seeds.of(Purpose::Randomness)));
-            self.mix = Tausworthe88::new(self.seeds.of(Purpose::Mix));
-            self.chooser = Tausworthe::new(self.seeds.of(Purpose::File), self.long);
+            self.randomness = [(); 3].map(|()| Tausworthe88::new(self.seeds.of(StreamPurpose::Randomness)));
+            self.mix = Tausworthe88::new(self.seeds.of(StreamPurpose::Mix));
+            self.chooser = Tausworthe::new(self.seeds.of(StreamPurpose::File), self.long);
         }
     }
 
@@ -522,7 +526,7 @@ impl FioStream {
 
     /// The same where its place is where it was drawn; nothing when the file has no more.
     #[inline]
-    fn request_at(&mut self, index: usize, direction: usize) -> Option<Draw> {
+    fn request_at(&mut self, index: usize, direction: usize) -> Option<FioRequest> {
         if self.pattern.strided.is_some() {
             self.change_zone(index, direction);
         }
@@ -530,13 +534,13 @@ impl FioStream {
             // A random trim-write: the write goes where the trim was.
             let file = &self.files[index];
             let (start, bytes) = (file.last[TRIM], file.next[TRIM] - file.last[TRIM]);
-            return Some(Draw { direction, start: file.region.start + start, bytes });
+            return Some(FioRequest { direction, start: file.region.start + start, bytes });
         }
         let (place, bytes) = self.draw_place(index, direction)?;
         let file = &self.files[index];
         let start = file.region.start + place + file.zone;
         let bytes = if self.unmarked { bytes } else { self.mark(index, direction, place, bytes)? };
-        Some(Draw { direction, start, bytes })
+        Some(FioRequest { direction, start, bytes })
     }
 
     /// A place from the zone's start, and how many bytes.
@@ -578,7 +582,7 @@ impl FioStream {
         if !self.random {
             return Some((self.in_sequence(index, direction)?, false, false));
         }
-        if let Some(Modifier::Run(length) | Modifier::Same(length)) = self.pattern.modifier {
+        if let Some(RwModifier::Run(length) | RwModifier::Same(length)) = self.pattern.modifier {
             self.run -= 1;
             if self.run > 0 {
                 return self.in_run(index, direction);
@@ -597,7 +601,7 @@ impl FioStream {
 
     /// A place within a run (`rw=randread:8`).
     fn in_run(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
-        if matches!(self.pattern.modifier, Some(Modifier::Same(_))) {
+        if matches!(self.pattern.modifier, Some(RwModifier::Same(_))) {
             let file = &self.files[index];
             let again = if file.last[direction] == NOWHERE { 0 } else { file.last[direction] - file.zone };
             return Some((again, false, false));
@@ -645,7 +649,7 @@ impl FioStream {
         if file.next[direction] >= file.ground.map_or(end, |ground| ground.whole.bytes - ground.base) {
             return None;
         }
-        let Some(Modifier::Skip(skip)) = self.pattern.modifier else {
+        let Some(RwModifier::Skip(skip)) = self.pattern.modifier else {
             // Zones left out in one direction may leave the other behind: fio's file ends there.
             return file.next[direction].checked_sub(file.zone);
         };
@@ -685,7 +689,7 @@ impl FioStream {
         }
     }
 
-    fn account(&mut self, index: usize, draw: &Draw) {
+    fn account(&mut self, index: usize, draw: &FioRequest) {
         let file = &mut self.files[index];
         let start = draw.start - file.region.start;
         if draw.direction == TRIM && self.random && file.last[TRIM] == start {
@@ -743,7 +747,7 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
         Direction::Trim => TRIM,
         Direction::Mixed | Direction::TrimWrite => return None,
     };
-    let Blocks::Fixed(bytes) = pattern.blocks[direction] else {
+    let BlockSizes::Fixed(bytes) = pattern.blocks[direction] else {
         return None;
     };
     let odd = pattern.syncs.any()
@@ -772,7 +776,7 @@ fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: boo
 
 /// True if there are more blocks than the 32-bit generator reaches: fio then changes to the 64-bit one by itself.
 fn exceeds_short(pattern: &FioPattern) -> bool {
-    let smallest = pattern.blocks.iter().map(Blocks::smallest).min().unwrap_or(1).max(1);
+    let smallest = pattern.blocks.iter().map(BlockSizes::smallest).min().unwrap_or(1).max(1);
     pattern.generator == Generator::Tausworthe
         && pattern.files.iter().any(|file| file.bytes / smallest > u64::from(u32::MAX))
 }

@@ -1,15 +1,15 @@
 //! Logarithms and powers in integers: zipf, pareto and Poisson draws use them in place of floating point.
 //!
-//! A [`Log`] is a binary logarithm with 60 fraction bits. Both directions use a table of 256 steps, computed at compile
+//! A [`FixedLog2`] is a binary logarithm with 60 fraction bits. Both directions use a table of 256 steps, computed at compile
 //! time, and a short series for the rest of the step (Tang 1989, "Table-driven implementation of the exponential
 //! function"). Truncation of the series is below 2^-66; rounding leaves errors near 2^-58. The tests compare with the
 //! 64-bit floating-point functions, whose own error (2^-52) limits the comparison.
 
 /// A binary logarithm, 60 fraction bits. It fits any value of a `u128`, and its negative, with room to spare.
-pub(crate) type Log = i128;
+pub(crate) type FixedLog2 = i128;
 
-/// One, as a [`Log`].
-pub(crate) const ONE: Log = 1 << FRACTION;
+/// One, as a [`FixedLog2`].
+pub(crate) const ONE: FixedLog2 = 1 << FRACTION;
 const FRACTION: u32 = 60;
 
 /// ln 2 with 64 fraction bits (0.693147180559945309417…).
@@ -100,7 +100,7 @@ const fn high(a: u64, b: u64) -> u64 {
 }
 
 /// The binary logarithm of `x`, which is not 0.
-pub(crate) fn log2(x: u64) -> Log {
+pub(crate) fn log2(x: u64) -> FixedLog2 {
     let zeros = x.leading_zeros();
     let mantissa = x << zeros;
     let step = (mantissa >> 55) as usize & (STEPS - 1);
@@ -120,13 +120,13 @@ pub(crate) fn log2(x: u64) -> Log {
 }
 
 /// The binary logarithm of `x / 2^fraction`; `x` is not 0.
-pub(crate) fn log2_wide(x: u128, fraction: u32) -> Log {
+pub(crate) fn log2_wide(x: u128, fraction: u32) -> FixedLog2 {
     let drop = 64u32.saturating_sub(x.leading_zeros());
     log2((x >> drop) as u64) + (i128::from(drop) - i128::from(fraction)) * ONE
 }
 
 /// 2^`log` as a mantissa in 1..2 with 63 fraction bits and an exponent.
-pub(crate) fn exp2(log: Log) -> (u64, i128) {
+pub(crate) fn exp2(log: FixedLog2) -> (u64, i128) {
     let exponent = log >> FRACTION;
     let fraction = (log & (ONE - 1)) as u64;
     let step = (fraction >> 52) as usize;
@@ -142,7 +142,7 @@ pub(crate) fn exp2(log: Log) -> (u64, i128) {
 }
 
 /// `n * 2^log`, rounded down; at most `u64::MAX`.
-pub(crate) fn scale(n: u64, log: Log) -> u64 {
+pub(crate) fn scale(n: u64, log: FixedLog2) -> u64 {
     let (mantissa, exponent) = exp2(log);
     let product = u128::from(n) * u128::from(mantissa);
     match 63 - exponent {
@@ -153,7 +153,7 @@ pub(crate) fn scale(n: u64, log: Log) -> u64 {
 }
 
 /// 2^`log` with 64 fraction bits; `log` below 63.
-pub(crate) fn power(log: Log) -> u128 {
+pub(crate) fn power(log: FixedLog2) -> u128 {
     let (mantissa, exponent) = exp2(log);
     match exponent + 1 {
         shift @ 0..=63 => u128::from(mantissa) << shift,
@@ -187,7 +187,7 @@ mod tests {
             .chain((0..20_000u32).map(move |i| (rng.next_u64() >> (i % 64)).max(1)))
     }
 
-    fn as_f64(log: Log) -> f64 {
+    fn as_f64(log: FixedLog2) -> f64 {
         log as f64 / ONE as f64
     }
 

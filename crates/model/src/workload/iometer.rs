@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::fio::{Draw, READ, WRITE};
+use super::fio::{FioRequest, READ, WRITE};
 use super::job::{AccessLine, IometerPattern, Region};
 use crate::time::Span;
 
@@ -44,7 +44,7 @@ pub(crate) struct IometerStream {
 /// A transaction's first request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transaction {
-    pub(crate) draw: Draw,
+    pub(crate) draw: FioRequest,
     /// How long to wait before it.
     pub(crate) delay: Span,
     /// In bytes; 0 for none.
@@ -93,13 +93,13 @@ impl IometerStream {
     }
 
     /// The reply, `bytes` long, to a request of `direction`. Iometer draws it by the current line.
-    pub(crate) fn reply(&mut self, direction: usize, bytes: u32) -> Draw {
+    pub(crate) fn reply(&mut self, direction: usize, bytes: u32) -> FioRequest {
         let line = self.lines[self.line];
         self.request(direction ^ 1, bytes, line.random, line.align)
     }
 
     #[inline]
-    fn request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> Draw {
+    fn request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> FioRequest {
         let bytes = u64::from(size);
         let align = if align == 0 { self.sector } else { u64::from(align) };
         self.pointer = if self.target.below(100) < u64::from(random) {
@@ -112,7 +112,7 @@ impl IometerStream {
             self.pointer = round_up(self.area.start, align);
         }
         self.last = bytes;
-        Draw { direction, start: self.pointer, bytes }
+        FioRequest { direction, start: self.pointer, bytes }
     }
 }
 

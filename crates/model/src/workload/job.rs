@@ -46,11 +46,11 @@ pub struct Worker {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pace {
     /// Pauses between blocks.
-    pub think: Option<Think>,
+    pub think: Option<ThinkTime>,
     /// A rate for reads, writes and trims.
-    pub rate: [Option<Rate>; 3],
+    pub rate: [Option<IssueRate>; 3],
     /// How a rate spaces its requests.
-    pub process: Process,
+    pub process: ArrivalProcess,
     /// Its share of what several workers issue together.
     pub flow: Option<Flow>,
 }
@@ -68,7 +68,7 @@ pub struct Flow {
 
 /// fio's think time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Think {
+pub struct ThinkTime {
     /// How long.
     pub time: Span,
     /// So much of it the program computes, where there is a processor; the pause is longer when that takes longer.
@@ -81,7 +81,7 @@ pub struct Think {
 
 /// A rate of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rate {
+pub enum IssueRate {
     /// Bytes a second.
     Bytes(u64),
     /// Requests a second.
@@ -90,7 +90,7 @@ pub enum Rate {
 
 /// How a rate spaces its requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Process {
+pub enum ArrivalProcess {
     /// Evenly.
     #[default]
     Linear,
@@ -148,9 +148,9 @@ pub struct FioPattern {
     /// `rwmixread`: percent of reads when mixed.
     pub mix_read: u8,
     /// `rw=randread:8`: this many sequential requests per random place; `rw=read:8k`: bytes left out after each.
-    pub modifier: Option<Modifier>,
+    pub modifier: Option<RwModifier>,
     /// Sizes of requests.
-    pub blocks: [Blocks; 3],
+    pub blocks: [BlockSizes; 3],
     /// `blockalign`: offsets of random requests are multiples of this; 0: of the smallest block.
     pub align: [u64; 3],
     /// `bs_is_seq_rand`: `blocks[0]` for sequential and `blocks[1]` for random requests.
@@ -175,7 +175,7 @@ pub struct FioPattern {
     /// `randseed`. The streams are those of fio's thread with the worker's number (the first is 1).
     pub seed: u64,
     /// What of the streams repeats.
-    pub repeat: Repeat,
+    pub repeat: RandomRepeat,
     /// Syncs between the requests.
     pub syncs: Syncs,
     /// A flush of each file at the end of a pass (`end_fsync`, `fsync_on_close`). A file that is done before the others
@@ -184,7 +184,7 @@ pub struct FioPattern {
     /// `sync=sync|dsync`: each write is durable before it completes.
     pub write_through: bool,
     /// `zonemode=strided`.
-    pub strided: Option<Strided>,
+    pub strided: Option<StridedZones>,
     /// `zonemode=zbd` on a drive without zones.
     pub zoned: Option<Zoned>,
     /// Reads and writes draw their sizes alike (`verify`, whether anything is read back or not).
@@ -197,14 +197,14 @@ pub struct FioPattern {
     /// Reads some of it back on the way, where it verifies.
     pub backlog: Option<VerifyBacklog>,
     /// How its engine takes requests and gives them back.
-    pub engine: Engine,
+    pub engine: IoEngine,
     /// `cmdprio_percentage`: percent of requests marked [`PRIORITY`](crate::block::Flags::PRIORITY).
     pub priority: [u8; 3],
 }
 
 /// What of fio's random streams repeats (`randrepeat`, `randseed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Repeat {
+pub enum RandomRepeat {
     /// Each pass starts its streams afresh (`randrepeat=1` without a seed).
     #[default]
     Passes,
@@ -244,7 +244,7 @@ pub struct VerifyBacklog {
 /// How fio's engine takes requests and gives them back. With more than one in flight this decides when fio looks at what
 /// is done, and with it where its syncs fall and when it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Engine {
+pub struct IoEngine {
     /// Which kind it is.
     pub kind: EngineKind,
     /// Once all of the depth is in use, it waits for so many at least (`iodepth_batch_complete_min`); with neither these
@@ -259,10 +259,10 @@ pub struct Engine {
     pub batch: u32,
 }
 
-impl Default for Engine {
+impl Default for IoEngine {
     /// One at a time, as it comes.
-    fn default() -> Engine {
-        Engine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0, batch: 1 }
+    fn default() -> IoEngine {
+        IoEngine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0, batch: 1 }
     }
 }
 
@@ -280,7 +280,7 @@ pub enum EngineKind {
 
 /// The number after the colon of fio's `rw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Modifier {
+pub enum RwModifier {
     /// This many requests in sequence from each random place (`rw_sequencer=sequential`).
     Run(u32),
     /// This many requests at the same random place (`rw_sequencer=identical`).
@@ -291,7 +291,7 @@ pub enum Modifier {
 
 /// Sizes of requests in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Blocks {
+pub enum BlockSizes {
     /// All alike.
     Fixed(u64),
     /// `bsrange`: uniform between the two, multiples of the first unless `unaligned`.
@@ -307,22 +307,22 @@ pub enum Blocks {
     Split(Vec<(u64, u8)>),
 }
 
-impl Blocks {
+impl BlockSizes {
     /// The smallest size.
     pub fn smallest(&self) -> u64 {
         match self {
-            Blocks::Fixed(bytes) => *bytes,
-            Blocks::Range { min, .. } => *min,
-            Blocks::Split(list) => list.iter().map(|&(bytes, _)| bytes).min().unwrap_or(0),
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { min, .. } => *min,
+            BlockSizes::Split(list) => list.iter().map(|&(bytes, _)| bytes).min().unwrap_or(0),
         }
     }
 
     /// The largest size.
     pub fn largest(&self) -> u64 {
         match self {
-            Blocks::Fixed(bytes) => *bytes,
-            Blocks::Range { max, .. } => *max,
-            Blocks::Split(list) => list.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0),
+            BlockSizes::Fixed(bytes) => *bytes,
+            BlockSizes::Range { max, .. } => *max,
+            BlockSizes::Split(list) => list.iter().map(|&(bytes, _)| bytes).max().unwrap_or(0),
         }
     }
 }
@@ -386,7 +386,7 @@ pub enum Generator {
 
 /// fio's `zonemode=strided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strided {
+pub struct StridedZones {
     /// Bytes between zone starts.
     pub range: u64,
     /// Bytes used of each zone.

@@ -8,11 +8,11 @@
 
 use alloc::collections::VecDeque;
 
-use super::job::{Engine, FioPattern};
+use super::job::{FioPattern, IoEngine};
 
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+pub(crate) enum ReapedEvent {
     Sync,
     /// A request: whether it was a read, and its place; the number of a write to read back, or 0.
     Request {
@@ -25,11 +25,11 @@ pub(crate) enum Seen {
 
 /// The completions that fio has not seen, and whether it looks.
 #[derive(Clone, Debug)]
-pub(crate) struct Reaping {
-    engine: Engine,
+pub(crate) struct Reaper {
+    engine: IoEngine,
     depth: u32,
     /// In order of completion.
-    unseen: VecDeque<Seen>,
+    unseen: VecDeque<ReapedEvent>,
     /// It waits, and must take completions before it goes on.
     wait: Option<Wait>,
     /// It has just issued: it may take completions after each request.
@@ -48,16 +48,16 @@ struct Wait {
     taking: u32,
 }
 
-impl Reaping {
+impl Reaper {
     /// With nothing done yet; `None` if it makes no difference when fio looks.
-    pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaping> {
+    pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaper> {
         let engine = pattern.engine;
-        let plain = engine == Engine { kind: engine.kind, batch: engine.batch, ..Engine::default() };
+        let plain = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() };
         let zoned = pattern.zoned.is_some();
         let matters = !plain || pattern.syncs.any() || pattern.backlog.is_some() || pattern.flush_at_end || zoned;
         let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
-        let engine = Engine { most: engine.most.max(engine.least), low, ..engine };
-        (depth > 1 && matters).then(|| Reaping {
+        let engine = IoEngine { most: engine.most.max(engine.least), low, ..engine };
+        (depth > 1 && matters).then(|| Reaper {
             engine,
             depth,
             unseen: VecDeque::new(),
@@ -86,7 +86,7 @@ impl Reaping {
     }
 
     /// Notes a completion.
-    pub(crate) fn done(&mut self, seen: Seen) {
+    pub(crate) fn done(&mut self, seen: ReapedEvent) {
         self.unseen.push_back(seen);
     }
 
@@ -96,7 +96,7 @@ impl Reaping {
     }
 
     /// The next completion that fio sees.
-    pub(crate) fn take(&mut self) -> Option<Seen> {
+    pub(crate) fn take(&mut self) -> Option<ReapedEvent> {
         let seen = self.unseen.pop_front()?;
         if let Some(wait) = &mut self.wait {
             wait.taking = wait.taking.saturating_sub(1);

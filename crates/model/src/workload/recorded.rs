@@ -1,15 +1,15 @@
 //! A session that was recorded request by request, played again at the same instants. On the stack of the recording it
-//! ends at the same nanosecond. It reads no file; the reader of recordings makes the [`Session`].
+//! ends at the same nanosecond. It reads no file; the reader of recordings makes the [`RecordedSession`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source, Status};
+use crate::block::{Accounting, Completion, Flags, Op, Request, Source, SourcePoll, Status};
 use crate::time::Instant;
 
 /// A request as a device accepted and answered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct RecordedRequest {
     /// Rises in the order in which requests were accepted.
     pub stamp: u64,
     /// When it was accepted.
@@ -30,18 +30,18 @@ pub struct Entry {
 
 /// A recorded session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Session {
+pub struct RecordedSession {
     /// For reports.
     pub name: String,
     /// The stack of the recording, in words.
     pub made_on: String,
     /// In order of their stamps, and so of their instants.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RecordedRequest>,
 }
 
 /// How the played requests ended, compared with the recorded ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct ReplayComparison {
     /// Played and completed.
     pub requests: u64,
     /// Of these, how many ended at the same nanosecond and with the same status.
@@ -52,22 +52,22 @@ pub struct Compared {
 
 /// A session being played.
 #[derive(Clone, Debug)]
-pub struct Play {
-    session: alloc::sync::Arc<Session>,
+pub struct SessionReplay {
+    session: alloc::sync::Arc<RecordedSession>,
     at: usize,
     /// By tag: the entry in flight.
     playing: Vec<Option<usize>>,
-    compared: Compared,
+    compared: ReplayComparison,
 }
 
-impl Play {
+impl SessionReplay {
     /// A session before its first request.
-    pub fn new(session: alloc::sync::Arc<Session>) -> Play {
-        Play { session, at: 0, playing: Vec::new(), compared: Compared::default() }
+    pub fn new(session: alloc::sync::Arc<RecordedSession>) -> SessionReplay {
+        SessionReplay { session, at: 0, playing: Vec::new(), compared: ReplayComparison::default() }
     }
 
     /// The comparison so far.
-    pub fn compared(&self) -> Compared {
+    pub fn compared(&self) -> ReplayComparison {
         self.compared
     }
 
@@ -87,21 +87,21 @@ impl Play {
     }
 }
 
-impl Source for Play {
-    fn next(&mut self, now: Instant) -> Next {
-        let Some(&entry) = self.session.entries.get(self.at) else { return Next::Done };
+impl Source for SessionReplay {
+    fn next(&mut self, now: Instant) -> SourcePoll {
+        let Some(&entry) = self.session.entries.get(self.at) else { return SourcePoll::Done };
         if entry.at > now {
-            return Next::At(entry.at);
+            return SourcePoll::At(entry.at);
         }
         let tag = self.tag(entry.tag);
         self.playing[tag as usize] = Some(self.at);
         self.at += 1;
-        let Entry { op, lba, sectors, fua, .. } = entry;
+        let RecordedRequest { op, lba, sectors, fua, .. } = entry;
         let flags = if fua { Flags::FUA } else { Flags::NONE };
-        Next::Request(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 })
+        SourcePoll::Request(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 })
     }
 
-    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
         let place = self.playing[completion.tag as usize].take().expect("a completion of something in flight");
         let entry = self.session.entries[place];
         let same = completion.finished == entry.done && (completion.status == Status::Done) == entry.ok;
@@ -110,7 +110,7 @@ impl Source for Play {
         if !same && self.compared.first.is_none_or(|first| entry.stamp < first.0) {
             self.compared.first = Some((entry.stamp, entry.done, completion.finished));
         }
-        Counted::In { worker: 0, intended: entry.at, served: None }
+        Accounting::In { worker: 0, intended: entry.at, served: None }
     }
 }
 
@@ -119,11 +119,11 @@ mod tests {
     use super::*;
     use crate::engine::Engine;
     use crate::record::Record;
-    use crate::testing::Small;
+    use crate::testing::SmallDrive;
     use alloc::sync::Arc;
 
-    fn session() -> Session {
-        let entry = |i: u64| Entry {
+    fn session() -> RecordedSession {
+        let entry = |i: u64| RecordedRequest {
             stamp: i + 1,
             at: Instant::from_nanos(i * 3_000_000),
             done: Instant::ZERO,
@@ -134,13 +134,13 @@ mod tests {
             fua: i.is_multiple_of(2),
             tag: (i % 4) as u32,
         };
-        Session { entries: (0..40).map(entry).collect(), ..Session::default() }
+        RecordedSession { entries: (0..40).map(entry).collect(), ..RecordedSession::default() }
     }
 
     /// Ends by stamp.
-    fn played(session: Session) -> (Vec<Instant>, Compared) {
+    fn played(session: RecordedSession) -> (Vec<Instant>, ReplayComparison) {
         let mut ends = alloc::vec![Instant::ZERO; session.entries.len()];
-        let mut engine = Engine::new(Play::new(Arc::new(session)), Small::default().drive());
+        let mut engine = Engine::new(SessionReplay::new(Arc::new(session)), SmallDrive::default().drive());
         let mut record = |record: &Record| ends[record.request.stamp as usize - 1] = record.completion.finished;
         engine.run(Instant::FAR, &mut record).expect("runs");
         let compared = engine.source().compared();

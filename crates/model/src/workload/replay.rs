@@ -6,12 +6,12 @@
 
 use alloc::vec::Vec;
 
-use crate::block::{Completion, Counted, Flags, Next, Op, Request, Source};
+use crate::block::{Accounting, Completion, Flags, Op, Request, Source, SourcePoll};
 use crate::time::{Instant, Span};
 
 /// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ReplayRow {
     pub op: Op,
     /// The first block of 512 bytes.
     pub lba: u64,
@@ -35,7 +35,7 @@ pub enum Timing {
 /// A trace being played. The stamp of a request, less 1, is the index of its row.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
-    rows: &'a [Row],
+    rows: &'a [ReplayRow],
     timing: Timing,
     at: usize,
     due: Instant,
@@ -47,7 +47,7 @@ pub struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     /// A trace before its first row.
-    pub fn new(rows: &'a [Row], timing: Timing) -> Replay<'a> {
+    pub fn new(rows: &'a [ReplayRow], timing: Timing) -> Replay<'a> {
         Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), playing: Vec::new() }
     }
 
@@ -58,17 +58,17 @@ impl<'a> Replay<'a> {
 
 impl Source for Replay<'_> {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         let Some(row) = self.rows.get(self.at) else {
-            return Next::Done;
+            return SourcePoll::Done;
         };
         let due = match self.timing {
-            Timing::Think if self.outstanding() > 0 => return Next::Completion,
+            Timing::Think if self.outstanding() > 0 => return SourcePoll::Completion,
             Timing::Think => self.due,
             Timing::Arrival => Instant::ZERO + row.arrival,
         };
         if due > now {
-            return Next::At(due);
+            return SourcePoll::At(due);
         }
         let tag = self.free.pop().unwrap_or_else(|| {
             self.playing.push(0);
@@ -77,11 +77,11 @@ impl Source for Replay<'_> {
         self.playing[tag as usize] = self.at;
         self.at += 1;
         let (op, lba, sectors) = (row.op, row.lba, row.sectors);
-        Next::Request(Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 })
+        SourcePoll::Request(Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 })
     }
 
     #[inline]
-    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
         self.free.push(completion.tag);
         let row = &self.rows[self.playing[completion.tag as usize]];
         self.due = completion.finished + row.think;
@@ -89,7 +89,7 @@ impl Source for Replay<'_> {
             Timing::Think => completion.submitted,
             Timing::Arrival => Instant::ZERO + row.arrival,
         };
-        Counted::In { worker: 0, intended, served: None }
+        Accounting::In { worker: 0, intended, served: None }
     }
 }
 
@@ -98,10 +98,10 @@ mod tests {
     use super::*;
     use crate::engine::Engine;
     use crate::record::Record;
-    use crate::testing::Small;
+    use crate::testing::SmallDrive;
 
-    fn rows() -> Vec<Row> {
-        let row = |i: u64| Row {
+    fn rows() -> Vec<ReplayRow> {
+        let row = |i: u64| ReplayRow {
             op: if i.is_multiple_of(3) { Op::Write } else { Op::Read },
             lba: i * 517 % 5_000,
             sectors: 8,
@@ -114,7 +114,7 @@ mod tests {
     fn play(timing: Timing) -> Vec<Record> {
         let rows = rows();
         let mut records = Vec::new();
-        let mut engine = Engine::new(Replay::new(&rows, timing), Small::default().drive());
+        let mut engine = Engine::new(Replay::new(&rows, timing), SmallDrive::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
         assert_eq!(records.len(), rows.len());
         records

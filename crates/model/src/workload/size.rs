@@ -5,7 +5,7 @@
 
 use alloc::vec::Vec;
 
-use super::job::Blocks;
+use super::job::BlockSizes;
 use super::tausworthe::Tausworthe;
 
 /// The sizes of one direction.
@@ -34,12 +34,14 @@ const TRIES: u32 = 1000;
 
 impl Sizes {
     /// The sizes of `blocks` on a device of `sector` bytes, drawn from `random`.
-    pub(crate) fn new(blocks: &Blocks, sector: u64, random: Tausworthe) -> Sizes {
+    pub(crate) fn new(blocks: &BlockSizes, sector: u64, random: Tausworthe) -> Sizes {
         let (min, max, rule, multiple) = match blocks {
-            Blocks::Fixed(bytes) => (*bytes, *bytes, Rule::Fixed, 1),
-            Blocks::Range { min, max, .. } if min == max => (*min, *max, Rule::Fixed, 1),
-            Blocks::Range { min, max, unaligned } => (*min, *max, Rule::Range, if *unaligned { sector } else { *min }),
-            Blocks::Split(list) => split(list),
+            BlockSizes::Fixed(bytes) => (*bytes, *bytes, Rule::Fixed, 1),
+            BlockSizes::Range { min, max, .. } if min == max => (*min, *max, Rule::Fixed, 1),
+            BlockSizes::Range { min, max, unaligned } => {
+                (*min, *max, Rule::Range, if *unaligned { sector } else { *min })
+            }
+            BlockSizes::Split(list) => split(list),
         };
         Sizes { min, max, rule, multiple, random }
     }

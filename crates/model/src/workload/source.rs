@@ -19,20 +19,22 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use super::check::{self, WorkloadError};
-use super::fio::Draw;
+use super::fio::FioRequest;
 use super::flow::Flows;
 use super::job::{Job, Window};
 use super::telling::Tell;
-use super::worker::{Answered, Issue, Poll, Purpose, Quick, Running};
+use super::worker::{AnsweredRequest, QuickPoll, RequestPurpose, WorkerPoll, WorkerRequest, WorkerState};
 use super::zoned::Spaces;
-use crate::block::{Completion, Counted, Flags, Forced, Limits, Next, Op, Request, SECTOR, Source, Status};
+use crate::block::{
+    Accounting, Completion, Flags, ForcedWrite, Limits, Op, Request, SECTOR, Source, SourcePoll, Status,
+};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
 
 /// A running job.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    workers: Vec<Running>,
+    workers: Vec<WorkerState>,
     /// The use of each tag.
     slots: Vec<Slot>,
     /// Free tags of each worker, from `first` on.
@@ -56,7 +58,7 @@ pub struct Workload {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     worker: u16,
-    purpose: Purpose,
+    purpose: RequestPurpose,
     intended: Instant,
     issued: Instant,
     op: Op,
@@ -78,7 +80,7 @@ impl Workload {
         for (index, worker) in job.workers.iter().enumerate() {
             let first = slots.len() as u32;
             free.push((first..first + worker.depth).rev().collect());
-            let (purpose, intended, issued) = (Purpose::Plain, Instant::ZERO, Instant::ZERO);
+            let (purpose, intended, issued) = (RequestPurpose::Plain, Instant::ZERO, Instant::ZERO);
             let empty = Slot { worker: index as u16, purpose, intended, issued, op: Op::Flush, lba: 0, sectors: 0 };
             slots.resize(slots.len() + worker.depth as usize, empty);
         }
@@ -88,7 +90,7 @@ impl Workload {
         };
         let numbered = job.workers.iter().enumerate();
         let mut spaces = Spaces::new(job);
-        let running = |(index, worker)| Running::new(worker, index as u16, limits, seed, &mut spaces);
+        let running = |(index, worker)| WorkerState::new(worker, index as u16, limits, seed, &mut spaces);
         Ok(Workload {
             workers: numbered.map(running).collect(),
             slots,
@@ -112,7 +114,7 @@ impl Workload {
         let of = &job.workers[usize::from(worker)];
         let only = Job { name: job.name.clone(), workers: alloc::vec![of.clone()] };
         let mut alone = Workload::new(&only, limits, seed)?;
-        alone.workers = alloc::vec![Running::new(of, worker, limits, seed, &mut alone.spaces)];
+        alone.workers = alloc::vec![WorkerState::new(of, worker, limits, seed, &mut alone.spaces)];
         Ok(Workload { first: worker, ..alone })
     }
 
@@ -169,7 +171,7 @@ impl Workload {
             self.ready.push_back(index);
         }
         while let Some(&index) = self.ready.front() {
-            if let Quick::Draw(draw) = self.workers[usize::from(index)].quick(now) {
+            if let QuickPoll::Draw(draw) = self.workers[usize::from(index)].quick(now) {
                 self.rotate();
                 return Some(self.quick_request(index, &draw, now));
             }
@@ -185,14 +187,14 @@ impl Workload {
             let polled = self.workers[usize::from(index)].poll(now, &mut self.spaces);
             self.wake_of_zones();
             match polled {
-                Poll::Issue(issue) => {
+                WorkerPoll::Issue(issue) => {
                     self.rotate();
                     self.ready.extend(self.flows.issued(index));
                     return Some(self.request(index, &issue, now));
                 }
-                Poll::At(instant) => self.waiting.push(Reverse((instant, index))),
-                Poll::Wait => self.blocked[usize::from(index)] = true,
-                Poll::Ended => {
+                WorkerPoll::At(instant) => self.waiting.push(Reverse((instant, index))),
+                WorkerPoll::Wait => self.blocked[usize::from(index)] = true,
+                WorkerPoll::Ended => {
                     self.active -= 1;
                     self.ready.extend(self.flows.ended(index));
                 }
@@ -211,11 +213,11 @@ impl Workload {
     }
 
     #[inline]
-    fn quick_request(&mut self, index: u16, draw: &Draw, now: Instant) -> Request {
+    fn quick_request(&mut self, index: u16, draw: &FioRequest, now: Instant) -> Request {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
         self.slots[tag as usize] =
-            Slot { worker: index, purpose: Purpose::Plain, intended: now, issued: now, op, lba, sectors };
+            Slot { worker: index, purpose: RequestPurpose::Plain, intended: now, issued: now, op, lba, sectors };
         let flags = Flags::NONE;
         let request = Request { tag, unit: 0, origin: self.first + index, op, flags, lba, sectors, stamp: 0 };
         if let Some(tell) = &self.tell {
@@ -225,13 +227,13 @@ impl Workload {
     }
 
     #[inline]
-    fn request(&mut self, index: u16, issue: &Issue, now: Instant) -> Request {
+    fn request(&mut self, index: u16, issue: &WorkerRequest, now: Instant) -> Request {
         let tag = match issue.tag {
             Some(tag) => tag,
             None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
         };
         let slot = &mut self.slots[tag as usize];
-        let pair = matches!(slot.purpose, Purpose::Pair(_)) && issue.tag.is_some();
+        let pair = matches!(slot.purpose, RequestPurpose::Pair(_)) && issue.tag.is_some();
         if !pair {
             (slot.op, slot.lba, slot.sectors, slot.issued) = (issue.op, issue.lba, issue.sectors, now);
         }
@@ -247,7 +249,7 @@ impl Workload {
             sectors: issue.sectors,
             stamp: 0,
         };
-        let part = matches!(issue.purpose, Purpose::Forced(_) | Purpose::Compute);
+        let part = matches!(issue.purpose, RequestPurpose::Forced(_) | RequestPurpose::Compute);
         if let Some(tell) = self.tell.as_ref().filter(|_| !part) {
             tell.tell(now, &request);
         }
@@ -257,30 +259,30 @@ impl Workload {
 
 impl Source for Workload {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         // A lone worker that only issues needs no turn.
         if let [only] = &mut self.workers[..] {
             match only.quick(now) {
-                Quick::Draw(draw) => return Next::Request(self.quick_request(0, &draw, now)),
-                Quick::Wait => return Next::Completion,
-                Quick::Poll => {}
+                QuickPoll::Draw(draw) => return SourcePoll::Request(self.quick_request(0, &draw, now)),
+                QuickPoll::Wait => return SourcePoll::Completion,
+                QuickPoll::Poll => {}
             }
         }
         loop {
             if let Some(request) = self.turn(now) {
-                return Next::Request(request);
+                return SourcePoll::Request(request);
             }
             if self.active > 0 {
-                return self.waiting.peek().map_or(Next::Completion, |Reverse((due, _))| Next::At(*due));
+                return self.waiting.peek().map_or(SourcePoll::Completion, |Reverse((due, _))| SourcePoll::At(*due));
             }
             if !self.begin_stage(now) {
-                return Next::Done;
+                return SourcePoll::Done;
             }
         }
     }
 
     #[inline]
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let slot = &self.slots[completion.tag as usize];
         let &Slot { worker: index, purpose, intended, issued, op, lba, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
@@ -294,19 +296,20 @@ impl Source for Workload {
                 self.ready.push_back(index);
             }
             let worker = self.first + index;
-            return if counts { Counted::In { worker, intended, served: None } } else { Counted::Out };
+            return if counts { Accounting::In { worker, intended, served: None } } else { Accounting::Out };
         }
-        let answered = Answered { tag: completion.tag, purpose, intended, done, read: op == Op::Read, lba, sectors };
+        let answered =
+            AnsweredRequest { tag: completion.tag, purpose, intended, done, read: op == Op::Read, lba, sectors };
         if worker.complete(now, &answered, &mut self.spaces) {
             self.free[usize::from(index)].push(completion.tag);
         }
         let counts = worker.counts(intended, completion.finished);
         self.wake(index);
         // A write with a flush of its own does not count: the flush does.
-        if !counts || (matches!(purpose, Purpose::Pair(_)) && done) {
-            return Counted::Out;
+        if !counts || (matches!(purpose, RequestPurpose::Pair(_)) && done) {
+            return Accounting::Out;
         }
-        let served = matches!(purpose, Purpose::Forced(_)).then_some(Forced { op, sectors, issued });
-        Counted::In { worker: self.first + index, intended, served }
+        let served = matches!(purpose, RequestPurpose::Forced(_)).then_some(ForcedWrite { op, sectors, issued });
+        Accounting::In { worker: self.first + index, intended, served }
     }
 }

@@ -4,7 +4,7 @@
 //! turns a number into a place with 64-bit floating point; [`scale`] rounds in the same way. The arithmetic follows
 //! fio's `lib/rand`, `lib/lfsr` and `init`. It does not reproduce fio's numbers for buffers or verification.
 
-use super::job::Repeat;
+use super::job::RandomRepeat;
 
 /// Three shift registers of 32 bits.
 #[derive(Clone, Debug)]
@@ -297,13 +297,13 @@ pub const DEFAULT_SEED: u64 = 0x89;
 pub(crate) struct Seeds {
     base: u64,
     thread: u64,
-    repeat: Repeat,
+    repeat: RandomRepeat,
     run: u64,
 }
 
 /// The streams of a thread, by fio's numbering.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Purpose {
+pub(crate) enum StreamPurpose {
     /// Sizes of reads; +1 for writes, +2 for trims.
     Sizes = 0,
     /// Read or write.
@@ -320,29 +320,29 @@ pub(crate) enum Purpose {
 
 impl Seeds {
     /// The seeds of fio's thread number `thread`, counted from 1. `run` is mixed into all of them; 0 leaves fio's own.
-    pub(crate) fn new(seed: u64, repeat: Repeat, thread: u64, run: u64) -> Seeds {
+    pub(crate) fn new(seed: u64, repeat: RandomRepeat, thread: u64, run: u64) -> Seeds {
         Seeds { base: seed, thread, repeat, run }
     }
 
     /// True if each pass starts its streams again.
     pub(crate) fn repeat(&self) -> bool {
-        self.repeat == Repeat::Passes
+        self.repeat == RandomRepeat::Passes
     }
 
     /// The seed of a stream.
-    pub(crate) fn of(&self, purpose: Purpose) -> u64 {
+    pub(crate) fn of(&self, purpose: StreamPurpose) -> u64 {
         self.numbered(purpose as u64)
     }
 
     /// The seed of the sizes of direction 0, 1 or 2.
     pub(crate) fn sizes(&self, direction: u64) -> u64 {
-        self.numbered(Purpose::Sizes as u64 + direction)
+        self.numbered(StreamPurpose::Sizes as u64 + direction)
     }
 
     fn numbered(&self, index: u64) -> u64 {
         // fio 3.33 gives the places of a repeatable run their own constant; later versions take it from `randseed`.
         const REPEATABLE_BLOCKS: u64 = 0xb189_9bed;
-        if self.repeat != Repeat::Never && index == Purpose::Block as u64 {
+        if self.repeat != RandomRepeat::Never && index == StreamPurpose::Block as u64 {
             return REPEATABLE_BLOCKS.wrapping_mul(self.thread) ^ self.run;
         }
         const STEP: u64 = 0x9e37_0001;

@@ -15,12 +15,12 @@ use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 
-use crate::block::{Completion, Counted, Flags, Forced, Next, Op, Request, Source, Status};
+use crate::block::{Accounting, Completion, Flags, ForcedWrite, Op, Request, Source, SourcePoll, Status};
 use crate::time::{Instant, Span};
 
 /// A request of a trace. Rows come in the order of their beginnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct TraceRow {
     /// When it was issued, from the first row on.
     pub at: Span,
     /// When it ended, from the first row's beginning on; `None` if this was not recorded.
@@ -36,7 +36,7 @@ pub struct Row {
 
 /// When rows are issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Loop {
+pub enum LoopMode {
     /// At their recorded instants.
     #[default]
     Open,
@@ -71,27 +71,27 @@ pub enum Stall {
     None,
 }
 
-impl Loop {
+impl LoopMode {
     /// Whether its rows go by their recorded instants at all.
     pub fn by_instants(self) -> bool {
-        !matches!(self, Loop::Closed(_) | Loop::Replay(Replay { stall: Stall::None, .. }))
+        !matches!(self, LoopMode::Closed(_) | LoopMode::Replay(Replay { stall: Stall::None, .. }))
     }
 }
 
 /// The speed of the replay: recorded time is divided by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Speed {
+pub struct ReplaySpeed {
     /// 2000 is twice as fast. Not 0.
     pub thousandths: u32,
 }
 
-impl Default for Speed {
-    fn default() -> Speed {
-        Speed { thousandths: 1_000 }
+impl Default for ReplaySpeed {
+    fn default() -> ReplaySpeed {
+        ReplaySpeed { thousandths: 1_000 }
     }
 }
 
-impl Speed {
+impl ReplaySpeed {
     /// A recorded span as it is played, up to the limit of time.
     #[inline]
     pub fn played(self, recorded: Span) -> Span {
@@ -106,17 +106,17 @@ impl Speed {
 
 /// The settings of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct How {
+pub struct ReplayMode {
     /// When rows are issued.
-    pub mode: Loop,
-    pub speed: Speed,
+    pub mode: LoopMode,
+    pub speed: ReplaySpeed,
     /// Nothing is issued from here on; `None`: until the trace ends.
     pub until: Option<Instant>,
 }
 
 /// The progress of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Played {
+pub struct ReplayCounts {
     /// Rows issued.
     pub issued: u64,
     /// Of these, how many the device had no room for when they were due, or that waited behind such a one.
@@ -129,10 +129,10 @@ pub struct Played {
 
 /// A trace being played.
 #[derive(Clone, Debug)]
-pub struct Trace<I> {
+pub struct TraceSource<I> {
     rows: I,
-    row: Option<Row>,
-    how: How,
+    row: Option<TraceRow>,
+    how: ReplayMode,
     /// Free tags.
     free: Vec<u32>,
     /// By tag.
@@ -149,7 +149,7 @@ pub struct Trace<I> {
     behind: bool,
     /// How far from its instant the last request was issued.
     off: Span,
-    played: Played,
+    played: ReplayCounts,
     ends: Ends,
     /// The tag of a flush that holds back what follows.
     holding: Option<u32>,
@@ -171,12 +171,12 @@ struct Flying {
 
 const NOTHING: Flying = Flying { due: Instant::ZERO, issued: Instant::ZERO, end: None, forced: None, flushing: false };
 
-impl<I: Iterator<Item = Row>> Trace<I> {
+impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
     /// A trace before its first row. If the device does not support [`Flags::FUA`], a flush follows each such write, as
     /// in real systems.
-    pub fn new(mut rows: I, how: How, fua: bool) -> Trace<I> {
+    pub fn new(mut rows: I, how: ReplayMode, fua: bool) -> TraceSource<I> {
         let row = rows.next();
-        Trace {
+        TraceSource {
             rows,
             row,
             how,
@@ -188,14 +188,14 @@ impl<I: Iterator<Item = Row>> Trace<I> {
             full_until: Instant::ZERO,
             behind: false,
             off: Span::ZERO,
-            played: Played::default(),
+            played: ReplayCounts::default(),
             ends: Ends::default(),
             holding: None,
         }
     }
 
     /// The progress so far.
-    pub fn played(&self) -> Played {
+    pub fn played(&self) -> ReplayCounts {
         self.played
     }
 
@@ -216,17 +216,21 @@ impl<I: Iterator<Item = Row>> Trace<I> {
 
     /// When the row is due; `None` while it waits for others.
     #[inline]
-    fn due(&mut self, row: &Row, now: Instant) -> Option<Instant> {
+    fn due(&mut self, row: &TraceRow, now: Instant) -> Option<Instant> {
         match self.how.mode {
-            Loop::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
-            Loop::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
-            Loop::Dependent => self.ends.due(row.at, self.how.speed),
-            Loop::Replay(Replay { depth, .. }) if self.holding.is_some() || self.outstanding() >= depth as usize => {
+            LoopMode::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
+            LoopMode::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
+            LoopMode::Dependent => self.ends.due(row.at, self.how.speed),
+            LoopMode::Replay(Replay { depth, .. })
+                if self.holding.is_some() || self.outstanding() >= depth as usize =>
+            {
                 None
             }
-            Loop::Replay(Replay { stall: Stall::None, .. }) => Some(now),
-            Loop::Replay(Replay { stall: Stall::Instant, .. }) => Some(Instant::ZERO + self.how.speed.played(row.at)),
-            Loop::Replay(_) => {
+            LoopMode::Replay(Replay { stall: Stall::None, .. }) => Some(now),
+            LoopMode::Replay(Replay { stall: Stall::Instant, .. }) => {
+                Some(Instant::ZERO + self.how.speed.played(row.at))
+            }
+            LoopMode::Replay(_) => {
                 let distance = row.at.saturating_sub(self.played.recorded);
                 Some(self.played.last + self.how.speed.played(distance))
             }
@@ -235,12 +239,12 @@ impl<I: Iterator<Item = Row>> Trace<I> {
 
     /// Counts the issue of a row at `now`.
     #[inline]
-    fn count(&mut self, row: &Row, due: Instant, now: Instant) {
+    fn count(&mut self, row: &TraceRow, due: Instant, now: Instant) {
         let recorded = Instant::ZERO + self.how.speed.played(row.at);
         self.off = match self.how.mode {
-            Loop::Open => now.since(due.max(self.full_until).min(now)),
-            Loop::Replay(_) => now.since(due.min(now)),
-            Loop::Closed(_) | Loop::Dependent => now.max(recorded).since(now.min(recorded)),
+            LoopMode::Open => now.since(due.max(self.full_until).min(now)),
+            LoopMode::Replay(_) => now.since(due.min(now)),
+            LoopMode::Closed(_) | LoopMode::Dependent => now.max(recorded).since(now.min(recorded)),
         };
         self.behind = due < self.full_until;
         self.played.held += u64::from(self.behind);
@@ -249,38 +253,38 @@ impl<I: Iterator<Item = Row>> Trace<I> {
     }
 }
 
-impl<I: Iterator<Item = Row>> Source for Trace<I> {
+impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         if self.full {
             (self.full, self.full_until) = (false, now);
         }
         if let Some(tag) = self.forced.pop() {
             self.flying[tag as usize].flushing = true;
-            return Next::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
+            return SourcePoll::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
         }
         // A flush may follow a request under way.
         let Some(row) = self.row else {
-            return if self.outstanding() > 0 { Next::Completion } else { Next::Done };
+            return if self.outstanding() > 0 { SourcePoll::Completion } else { SourcePoll::Done };
         };
-        let Some(due) = self.due(&row, now) else { return Next::Completion };
+        let Some(due) = self.due(&row, now) else { return SourcePoll::Completion };
         if self.how.until.is_some_and(|until| due.max(now) >= until) {
             self.row = None;
             return self.next(now);
         }
         if due > now {
-            return Next::At(due);
+            return SourcePoll::At(due);
         }
         self.count(&row, due, now);
         // fio counts from the issue.
-        let due = if matches!(self.how.mode, Loop::Replay(_)) { now } else { due };
+        let due = if matches!(self.how.mode, LoopMode::Replay(_)) { now } else { due };
         let tag = self.free.pop().unwrap_or_else(|| {
             self.flying.push(NOTHING);
             self.flying.len() as u32 - 1
         });
-        let calls = matches!(self.how.mode, Loop::Replay(Replay { calls: true, .. }));
+        let calls = matches!(self.how.mode, LoopMode::Replay(Replay { calls: true, .. }));
         self.holding = (row.op == Op::Flush && calls).then_some(tag);
-        let wanted = row.ended.filter(|_| self.how.mode == Loop::Dependent);
+        let wanted = row.ended.filter(|_| self.how.mode == LoopMode::Dependent);
         let end = wanted.map(|ended| self.ends.begin(ended));
         let forced = (row.fua && !self.fua).then_some(row.sectors);
         self.flying[tag as usize] = Flying { due, issued: now, end, forced, flushing: false };
@@ -290,15 +294,15 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
             (true, None) => Flags::FUA,
             (true, Some(_)) => Flags::FLUSH_FOLLOWS,
         };
-        Next::Request(request(tag, row.op, flags, row.lba, row.sectors))
+        SourcePoll::Request(request(tag, row.op, flags, row.lba, row.sectors))
     }
 
     #[inline]
-    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
         let Flying { due, issued, end, forced, flushing } = self.flying[completion.tag as usize];
         if forced.is_some() && !flushing && completion.status == Status::Done {
             self.forced.push(completion.tag);
-            return Counted::Out;
+            return Accounting::Out;
         }
         self.free.push(completion.tag);
         self.holding = self.holding.filter(|tag| *tag != completion.tag);
@@ -306,8 +310,8 @@ impl<I: Iterator<Item = Row>> Source for Trace<I> {
             self.ends.over(end, completion.finished);
         }
         // If a flush follows a write, the flush is counted, as the write.
-        let served = forced.filter(|_| flushing).map(|sectors| Forced { op: Op::Write, sectors, issued });
-        Counted::In { worker: 0, intended: due, served }
+        let served = forced.filter(|_| flushing).map(|sectors| ForcedWrite { op: Op::Write, sectors, issued });
+        Accounting::In { worker: 0, intended: due, served }
     }
 
     fn refused(&mut self, _: Instant) {
@@ -352,7 +356,7 @@ impl Ends {
     }
 
     /// When a row is due that began at `at`; `None` while a request that had ended by then is under way.
-    fn due(&mut self, at: Span, speed: Speed) -> Option<Instant> {
+    fn due(&mut self, at: Span, speed: ReplaySpeed) -> Option<Instant> {
         while let Some(&Reverse((ended, place))) = self.coming.peek()
             && ended <= at
         {
@@ -373,35 +377,35 @@ mod tests {
     use super::*;
     use crate::engine::Engine;
     use crate::record::Record;
-    use crate::testing::Small;
+    use crate::testing::SmallDrive;
 
-    fn row(at: u64, ended: u64, lba: u64) -> Row {
+    fn row(at: u64, ended: u64, lba: u64) -> TraceRow {
         let span = Span::from_micros;
-        Row { at: span(at), ended: Some(span(ended)), op: Op::Read, fua: false, lba, sectors: 8 }
+        TraceRow { at: span(at), ended: Some(span(ended)), op: Op::Read, fua: false, lba, sectors: 8 }
     }
 
-    fn how(mode: Loop) -> How {
-        How { mode, ..How::default() }
+    fn how(mode: LoopMode) -> ReplayMode {
+        ReplayMode { mode, ..ReplayMode::default() }
     }
 
     /// Records by stamp, and the progress.
-    fn play(rows: &[Row], how: How) -> (Vec<Record>, Played) {
+    fn play(rows: &[TraceRow], how: ReplayMode) -> (Vec<Record>, ReplayCounts) {
         let mut records: Vec<Record> = Vec::new();
-        let mut engine = Engine::new(Trace::new(rows.iter().copied(), how, false), Small::default().drive());
+        let mut engine = Engine::new(TraceSource::new(rows.iter().copied(), how, false), SmallDrive::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
         records.sort_unstable_by_key(|record| record.request.stamp);
         let played = engine.source().played();
         (records, played)
     }
 
-    fn rows() -> Vec<Row> {
+    fn rows() -> Vec<TraceRow> {
         (0..40).map(|i| row(i * 50_000, i * 50_000 + 9_000, i * 517 % 5_000)).collect()
     }
 
     #[test]
     fn open_loops_keep_their_instants_at_any_speed() {
         for (thousandths, step) in [(1_000, 50_000), (2_000, 25_000), (500, 100_000)] {
-            let how = How { speed: Speed { thousandths }, ..how(Loop::Open) };
+            let how = ReplayMode { speed: ReplaySpeed { thousandths }, ..how(LoopMode::Open) };
             let (records, played) = play(&rows(), how);
             for (index, record) in records.iter().enumerate() {
                 assert_eq!(record.intended, Instant::ZERO + Span::from_micros(step * index as u64));
@@ -414,9 +418,9 @@ mod tests {
     #[test]
     fn what_a_full_device_holds_up_is_counted_apart() {
         // All at once: one is accepted, the others wait behind one that was refused.
-        let rows: Vec<Row> = (0..5).map(|i| row(0, 1, i * 800)).collect();
-        let trace = Trace::new(rows.iter().copied(), how(Loop::Open), false);
-        let mut engine = Engine::new(trace, Small::default().drive());
+        let rows: Vec<TraceRow> = (0..5).map(|i| row(0, 1, i * 800)).collect();
+        let trace = TraceSource::new(rows.iter().copied(), how(LoopMode::Open), false);
+        let mut engine = Engine::new(trace, SmallDrive::default().drive());
         let mut done = 0;
         engine.run(Instant::FAR, &mut |_: &Record| done += 1).expect("runs");
         let trace = engine.source();
@@ -425,7 +429,7 @@ mod tests {
 
     #[test]
     fn closed_loops_keep_so_many_outstanding() {
-        let (records, _) = play(&rows(), how(Loop::Closed(1)));
+        let (records, _) = play(&rows(), how(LoopMode::Closed(1)));
         for pair in records.windows(2) {
             assert_eq!(pair[1].completion.submitted, pair[0].completion.finished);
         }
@@ -433,16 +437,16 @@ mod tests {
 
     #[test]
     fn a_replay_keeps_distances_and_depth_and_flushes_that_are_calls_hold_it() {
-        let replay = |depth, stall, calls| how(Loop::Replay(Replay { depth, stall, calls }));
+        let replay = |depth, stall, calls| how(LoopMode::Replay(Replay { depth, stall, calls }));
         // Longer apart than a request takes: distances are as recorded, and a delay is not made up for.
         let (records, _) = play(&rows(), replay(1, Stall::Recorded, false));
         for pair in records.windows(2) {
             assert_eq!(pair[1].intended.since(pair[0].intended), Span::from_millis(50));
         }
-        let at_once = |rows: &[Row], depth, calls| {
-            let mut trace = Trace::new(rows.iter().copied(), replay(depth, Stall::None, calls), false);
+        let at_once = |rows: &[TraceRow], depth, calls| {
+            let mut trace = TraceSource::new(rows.iter().copied(), replay(depth, Stall::None, calls), false);
             core::iter::from_fn(|| Some(trace.next(Instant::ZERO)))
-                .take_while(|it| matches!(it, Next::Request(_)))
+                .take_while(|it| matches!(it, SourcePoll::Request(_)))
                 .count()
         };
         assert_eq!(at_once(&rows(), 4, false), 4, "nothing is waited for, and four at most");
@@ -451,7 +455,7 @@ mod tests {
         let at = |stall| play(&late, replay(1, stall, false)).0[2].intended;
         assert!(at(Stall::Recorded) > Instant::ZERO + Span::from_millis(60));
         assert_eq!(at(Stall::Instant), Instant::ZERO + Span::from_millis(60));
-        let flush = [row(0, 0, 0), Row { op: Op::Flush, sectors: 0, ..row(0, 0, 0) }, row(0, 0, 8)];
+        let flush = [row(0, 0, 0), TraceRow { op: Op::Flush, sectors: 0, ..row(0, 0, 0) }, row(0, 0, 8)];
         for (calls, count) in [(true, 2), (false, 3)] {
             assert_eq!(at_once(&flush, 8, calls), count);
             assert_eq!(play(&flush, replay(8, Stall::None, calls)).0.len(), 3, "the flush ends");
@@ -463,25 +467,25 @@ mod tests {
         // The second begins while the first is under way; the third 1 ms after the first had ended, beside the second;
         // the fourth after all of them.
         let rows = [row(0, 4_000, 0), row(1_000, 9_000, 2_000), row(5_000, 8_000, 4_000), row(10_000, 11_000, 100)];
-        let (records, _) = play(&rows, how(Loop::Dependent));
+        let (records, _) = play(&rows, how(LoopMode::Dependent));
         let (began, ended) = (|i: usize| records[i].intended, |i: usize| records[i].completion.finished);
         let ms = Span::from_millis;
         assert_eq!(began(1), Instant::ZERO + ms(1), "nothing had ended");
         assert_eq!(began(2), ended(0) + ms(1), "1 ms after the end of the first");
         assert_eq!(began(3), ended(0).max(ended(1)).max(ended(2)) + ms(1));
-        let twice = How { speed: Speed { thousandths: 2_000 }, ..how(Loop::Dependent) };
+        let twice = ReplayMode { speed: ReplaySpeed { thousandths: 2_000 }, ..how(LoopMode::Dependent) };
         let (records, _) = play(&rows, twice);
         assert_eq!(records[2].intended, records[0].completion.finished + Span::from_micros(500));
     }
 
     #[test]
     fn a_write_to_be_durable_is_followed_by_a_flush_where_the_device_knows_no_fua() {
-        let write = |at, lba| Row { op: Op::Write, fua: true, ..row(at, at + 1, lba) };
+        let write = |at, lba| TraceRow { op: Op::Write, fua: true, ..row(at, at + 1, lba) };
         let rows = [write(0, 0), write(1_000, 800), row(2_000, 2_001, 4_000), write(400_000, 90)];
         for (known, issued) in [(true, 4), (false, 7)] {
             let mut counted: Vec<(Op, u32)> = Vec::new();
-            let trace = Trace::new(rows.iter().copied(), how(Loop::Dependent), known);
-            let mut engine = Engine::new(trace, Small::default().drive());
+            let trace = TraceSource::new(rows.iter().copied(), how(LoopMode::Dependent), known);
+            let mut engine = Engine::new(trace, SmallDrive::default().drive());
             let mut last = 0;
             let mut count = |record: &Record| {
                 counted.push((record.request.op, record.request.sectors));
@@ -497,8 +501,8 @@ mod tests {
     #[test]
     fn it_ends_where_it_is_told_to() {
         let until = Some(Instant::ZERO + Span::from_millis(101));
-        let (records, played) = play(&rows(), How { until, ..how(Loop::Open) });
+        let (records, played) = play(&rows(), ReplayMode { until, ..how(LoopMode::Open) });
         assert_eq!((records.len(), played.recorded), (3, Span::from_millis(100)));
-        assert!(play(&rows(), How { until, ..how(Loop::Closed(1)) }).0.len() > 3);
+        assert!(play(&rows(), ReplayMode { until, ..how(LoopMode::Closed(1)) }).0.len() > 3);
     }
 }

@@ -17,13 +17,13 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::arrival::{Arrival, Thinking, Thought, gate};
-use super::fio::{Around, Draw, Drawn, FioStream, READ, Sync, WRITE};
+use super::arrival::{Arrival, ThinkAction, ThinkState, gate};
+use super::fio::{Around, FioRequest, FioStep, FioStream, FioSync, READ, WRITE};
 use super::iometer::IometerStream;
 use super::job::{EngineKind, FioPattern, Pattern, Window, Worker};
-use super::reaping::{Reaping, Seen};
+use super::reaping::{ReapedEvent, Reaper};
 use super::tausworthe::{self, Seeds, Tausworthe88};
-use super::written::Written;
+use super::written::VerifyQueue;
 use super::zoned::Spaces;
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
@@ -31,7 +31,7 @@ use crate::time::{Instant, Span};
 
 /// The purpose of a request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum RequestPurpose {
     /// An ordinary request.
     Plain,
     /// A write to read back, by its number.
@@ -53,20 +53,20 @@ pub(crate) enum Purpose {
 
 /// A request to issue.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Issue {
+pub(crate) struct WorkerRequest {
     pub(crate) op: Op,
     pub(crate) flags: Flags,
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
     pub(crate) intended: Instant,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: RequestPurpose,
     /// The tag to issue it under, if it continues an earlier request.
     pub(crate) tag: Option<u32>,
 }
 
 /// What a worker has at an instant.
-pub(crate) enum Poll {
-    Issue(Issue),
+pub(crate) enum WorkerPoll {
+    Issue(WorkerRequest),
     /// Nothing before this instant.
     At(Instant),
     /// Nothing before one of its requests completes.
@@ -76,8 +76,8 @@ pub(crate) enum Poll {
 }
 
 /// The short answer of a worker.
-pub(crate) enum Quick {
-    Draw(Draw),
+pub(crate) enum QuickPoll {
+    Draw(FioRequest),
     /// Nothing before one of its requests completes.
     Wait,
     /// Call `poll`.
@@ -120,7 +120,7 @@ enum Through {
 
 /// A running worker.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct WorkerState {
     depth: u32,
     in_flight: u32,
     phase: Phase,
@@ -128,9 +128,9 @@ pub(crate) struct Running {
     /// Requests that continue under the tag of an earlier one: the flush of a pair, an Iometer reply.
     follow: VecDeque<(u32, Follow)>,
     /// Drawn, and due at this instant.
-    pending: Option<(Issue, Instant)>,
+    pending: Option<(WorkerRequest, Instant)>,
     arrival: Option<Arrival>,
-    thinking: Option<Thinking>,
+    thinking: Option<ThinkState>,
     begin: Instant,
     ramp_end: Instant,
     /// When it ended; `None` before that.
@@ -153,12 +153,12 @@ pub(crate) struct Running {
     files: u32,
     closing: Option<u32>,
     /// If it matters when fio sees completions.
-    reaping: Option<Reaping>,
+    reaping: Option<Reaper>,
     through: Through,
     /// If some requests have priority: per cent by direction, and a random stream of their own.
     priority: Option<([u8; 3], Tausworthe88)>,
     /// What is to be read back.
-    written: Option<Written>,
+    written: Option<VerifyQueue>,
     start_delay: Span,
     ramp: Span,
     runtime: Option<Span>,
@@ -169,7 +169,7 @@ pub(crate) struct Running {
     flows: bool,
     /// No pauses, no flushes, nothing to remember: it can cruise.
     plain: bool,
-    /// It cruises: running, past its ramp, and plain. See [`Running::quick`].
+    /// It cruises: running, past its ramp, and plain. See [`WorkerState::quick`].
     cruising: bool,
 }
 
@@ -179,10 +179,10 @@ enum Follow {
     Answer(u8, u32),
 }
 
-impl Running {
+impl WorkerState {
     /// Worker `index` of a checked job. Streams differ by `seed`; 0 leaves those of fio and Iometer as the job has
     /// them.
-    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut Spaces) -> Running {
+    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut Spaces) -> WorkerState {
         let run = if seed.0 == 0 { 0 } else { seed.numbered("workload", index.into()).next_u64() };
         let sector = u64::from(limits.logical);
         let stream = match &worker.pattern {
@@ -197,7 +197,7 @@ impl Running {
             Pattern::Fio(fio) => Some(fio),
             _ => None,
         };
-        Running {
+        WorkerState {
             depth: worker.depth,
             in_flight: 0,
             phase: Phase::Waiting,
@@ -205,7 +205,7 @@ impl Running {
             follow: VecDeque::new(),
             pending: None,
             arrival: Arrival::new(&worker.pace, seed, index),
-            thinking: worker.pace.think.map(Thinking::new),
+            thinking: worker.pace.think.map(ThinkState::new),
             begin: Instant::ZERO,
             ramp_end: Instant::ZERO,
             ended: None,
@@ -219,7 +219,7 @@ impl Running {
             flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
             files: fio.map_or(0, |fio| fio.files.len() as u32),
             closing: None,
-            reaping: fio.and_then(|fio| Reaping::new(fio, worker.depth)),
+            reaping: fio.and_then(|fio| Reaper::new(fio, worker.depth)),
             through: match fio {
                 Some(fio) if fio.write_through && limits.fua => Through::Fua,
                 Some(fio) if fio.write_through && limits.volatile_cache => Through::Pair,
@@ -227,7 +227,7 @@ impl Running {
             },
             priority: fio.filter(|fio| fio.priority != [0; 3]).map(|fio| {
                 let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
-                (fio.priority, Tausworthe88::new(seeds.of(tausworthe::Purpose::Priority)))
+                (fio.priority, Tausworthe88::new(seeds.of(tausworthe::StreamPurpose::Priority)))
             }),
             written: fio.filter(|fio| fio.verify).map(written),
             start_delay: worker.start_delay,
@@ -242,7 +242,7 @@ impl Running {
         .plainly()
     }
 
-    fn plainly(mut self) -> Running {
+    fn plainly(mut self) -> WorkerState {
         let paced = self.arrival.is_some() || self.thinking.is_some() || self.flows;
         let durable = self.flush_at_end || self.through != Through::Cache || self.reaping.is_some();
         let draws = match &self.stream {
@@ -255,36 +255,43 @@ impl Running {
 
     /// The next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
     #[inline]
-    pub(crate) fn quick(&mut self, now: Instant) -> Quick {
+    pub(crate) fn quick(&mut self, now: Instant) -> QuickPoll {
         if !self.cruising || now >= self.end {
-            return Quick::Poll;
+            return QuickPoll::Poll;
         }
         if self.in_flight >= self.depth {
-            return Quick::Wait;
+            return QuickPoll::Wait;
         }
         let drawn = match &mut self.stream {
             // It has no zones.
             Stream::Fio(fio) => fio.next(&mut Around { spaces: &mut Spaces::default(), in_flight: 0 }),
-            Stream::Iometer(iometer) => Drawn::Request(iometer.next().draw),
+            Stream::Iometer(iometer) => FioStep::Request(iometer.next().draw),
         };
         match drawn {
-            Drawn::Request(draw) => {
+            FioStep::Request(draw) => {
                 self.in_flight += 1;
-                Quick::Draw(draw)
+                QuickPoll::Draw(draw)
             }
-            Drawn::Sync(_) | Drawn::Drain | Drawn::Wait => unreachable!("a worker with syncs or zones does not cruise"),
+            FioStep::Sync(_) | FioStep::Drain | FioStep::Wait => {
+                unreachable!("a worker with syncs or zones does not cruise")
+            }
             ended => {
                 self.cruising = false;
-                self.phase = Phase::Settling { again: ended == Drawn::Pass, verify: false };
-                Quick::Poll
+                self.phase = Phase::Settling { again: ended == FioStep::Pass, verify: false };
+                QuickPoll::Poll
             }
         }
     }
 
     /// The result of `complete` and `counts` for a request of a worker that only issues; `None` if they must be called.
     #[inline]
-    pub(crate) fn complete_quickly(&mut self, purpose: Purpose, issued: Instant, finished: Instant) -> Option<bool> {
-        if !self.cruising || purpose != Purpose::Plain {
+    pub(crate) fn complete_quickly(
+        &mut self,
+        purpose: RequestPurpose,
+        issued: Instant,
+        finished: Instant,
+    ) -> Option<bool> {
+        if !self.cruising || purpose != RequestPurpose::Plain {
             return None;
         }
         self.in_flight -= 1;
@@ -329,27 +336,27 @@ impl Running {
 
     /// What to do at `now`.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
+    pub(crate) fn poll(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
         if let Some((tag, follow)) = self.follow.pop_front() {
-            return Poll::Issue(self.go_on(now, tag, follow));
+            return WorkerPoll::Issue(self.go_on(now, tag, follow));
         }
         self.zone_taken = false;
         if self.draining && !self.drained(spaces) {
-            return Poll::Wait;
+            return WorkerPoll::Wait;
         }
         if self.in_flight >= self.depth || !self.reap(spaces) {
-            return Poll::Wait;
+            return WorkerPoll::Wait;
         }
         match self.phase {
             Phase::Running => self.run(now, spaces),
-            Phase::Waiting if now < self.begin => Poll::At(self.begin),
+            Phase::Waiting if now < self.begin => WorkerPoll::At(self.begin),
             Phase::Waiting => {
                 self.phase = Phase::Running;
                 self.run(now, spaces)
             }
             Phase::Settling { again, verify } => self.settle(now, again, verify, spaces),
             Phase::Verifying { again } => self.verify(now, again, spaces),
-            Phase::Ended => Poll::Ended,
+            Phase::Ended => WorkerPoll::Ended,
         }
     }
 
@@ -385,37 +392,37 @@ impl Running {
     }
 
     /// Notes that fio sees a completion.
-    fn see(&mut self, seen: Seen, spaces: &mut Spaces) {
+    fn see(&mut self, seen: ReapedEvent, spaces: &mut Spaces) {
         if let Stream::Fio(fio) = &mut self.stream {
-            fio.saw(seen == Seen::Sync);
-            if let Seen::Request { read, lba, sectors, .. } = seen {
+            fio.saw(seen == ReapedEvent::Sync);
+            if let ReapedEvent::Request { read, lba, sectors, .. } = seen {
                 fio.ended(read, lba, sectors, spaces);
             }
         }
-        if let (Seen::Request { read, number, .. }, Some(written)) = (seen, &mut self.written) {
+        if let (ReapedEvent::Request { read, number, .. }, Some(written)) = (seen, &mut self.written) {
             written.saw(read, number);
         }
     }
 
     /// Sees all completions, because it sleeps.
     fn see_all(&mut self, spaces: &mut Spaces) {
-        while let Some(seen) = self.reaping.as_mut().and_then(Reaping::take) {
+        while let Some(seen) = self.reaping.as_mut().and_then(Reaper::take) {
             self.see(seen, spaces);
         }
     }
 
     #[inline]
-    fn run(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
+    fn run(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
         if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
             let thought = thinking.ask(now, self.in_flight);
-            if !matches!(thought, Thought::Issue) {
+            if !matches!(thought, ThinkAction::Issue) {
                 self.see_all(spaces);
             }
             match thought {
-                Thought::Issue => {}
-                Thought::Drain => return Poll::Wait,
-                Thought::Compute(span) => return Poll::Issue(self.compute(now, span)),
-                Thought::At(instant) => return Poll::At(instant),
+                ThinkAction::Issue => {}
+                ThinkAction::Drain => return WorkerPoll::Wait,
+                ThinkAction::Compute(span) => return WorkerPoll::Issue(self.compute(now, span)),
+                ThinkAction::At(instant) => return WorkerPoll::At(instant),
             }
         }
         if now >= self.end {
@@ -427,7 +434,7 @@ impl Running {
         }
         self.cruising = self.plain && !self.ramping;
         if self.flushing {
-            return Poll::Wait;
+            return WorkerPoll::Wait;
         }
         if let Some((issue, due)) = self.pending {
             if now < due {
@@ -447,12 +454,12 @@ impl Running {
     }
 
     /// Nothing before `instant`, or before the end if that is sooner.
-    fn until(&self, instant: Instant) -> Poll {
-        Poll::At(instant.min(self.end))
+    fn until(&self, instant: Instant) -> WorkerPoll {
+        WorkerPoll::At(instant.min(self.end))
     }
 
     #[inline]
-    fn draw(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
+    fn draw(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
         match &mut self.stream {
             Stream::Fio(_) => self.draw_fio(now, spaces),
             Stream::Iometer(iometer) => {
@@ -462,7 +469,7 @@ impl Running {
                 let mut issue = self.request(transaction.draw, due);
                 if transaction.reply > 0 {
                     let (direction, bytes) = (direction as u8, transaction.reply);
-                    issue.purpose = Purpose::Ask { direction, bytes };
+                    issue.purpose = RequestPurpose::Ask { direction, bytes };
                 }
                 self.issue_at(issue, due, now)
             }
@@ -470,16 +477,16 @@ impl Running {
     }
 
     #[inline]
-    fn draw_fio(&mut self, now: Instant, spaces: &mut Spaces) -> Poll {
+    fn draw_fio(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
         let Stream::Fio(fio) = &mut self.stream else {
-            return Poll::Ended;
+            return WorkerPoll::Ended;
         };
         if core::mem::take(&mut self.put_off) {
-            return Poll::Issue(self.flush(now, true));
+            return WorkerPoll::Issue(self.flush(now, true));
         }
         let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
-        if let Some((lba, sectors)) = backlog.and_then(Written::due) {
-            let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
+        if let Some((lba, sectors)) = backlog.and_then(VerifyQueue::due) {
+            let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
             fio.read_back(draw.bytes);
             let issue = self.request(draw, now);
             return self.issue(issue);
@@ -497,11 +504,11 @@ impl Running {
             }
         }
         loop {
-            let Stream::Fio(fio) = &mut self.stream else { return Poll::Ended };
-            let in_flight = self.in_flight + self.reaping.as_ref().map_or(0, Reaping::unseen);
+            let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
+            let in_flight = self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen);
             let drawn = fio.next(&mut Around { spaces, in_flight });
             return match drawn {
-                Drawn::Request(draw) => {
+                FioStep::Request(draw) => {
                     if let Some(arrival) = &mut self.arrival {
                         arrival.issued(draw.direction, draw.bytes);
                     }
@@ -509,28 +516,28 @@ impl Running {
                     issue.flags = issue.flags.with(self.draw_priority(draw.direction));
                     self.issue(issue)
                 }
-                Drawn::Sync(Sync::FileRange) => match self.file_range(spaces) {
+                FioStep::Sync(FioSync::FileRange) => match self.file_range(spaces) {
                     true => continue,
-                    false => Poll::Wait,
+                    false => WorkerPoll::Wait,
                 },
-                Drawn::Sync(Sync::Flush) if self.calls && self.reaping.as_mut().is_some_and(Reaping::puts_off) => {
+                FioStep::Sync(FioSync::Flush) if self.calls && self.reaping.as_mut().is_some_and(Reaper::puts_off) => {
                     self.put_off = true;
                     match self.reap(spaces) {
                         true => self.draw_fio(now, spaces),
-                        false => Poll::Wait,
+                        false => WorkerPoll::Wait,
                     }
                 }
-                Drawn::Sync(Sync::Flush) => Poll::Issue(self.flush(now, self.calls)),
-                Drawn::Pass => self.settle(now, true, true, spaces),
-                Drawn::End => self.settle(now, false, true, spaces),
-                Drawn::Drain | Drawn::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
+                FioStep::Sync(FioSync::Flush) => WorkerPoll::Issue(self.flush(now, self.calls)),
+                FioStep::Pass => self.settle(now, true, true, spaces),
+                FioStep::End => self.settle(now, false, true, spaces),
+                FioStep::Drain | FioStep::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
                     self.see_all(spaces);
                     continue;
                 }
-                Drawn::Drain | Drawn::Wait => {
+                FioStep::Drain | FioStep::Wait => {
                     // What it has itself does not hold up whoever holds it up.
-                    (self.draining, self.zone_taken) = (true, drawn == Drawn::Wait);
-                    Poll::Wait
+                    (self.draining, self.zone_taken) = (true, drawn == FioStep::Wait);
+                    WorkerPoll::Wait
                 }
             };
         }
@@ -541,11 +548,11 @@ impl Running {
         match &mut self.reaping {
             Some(reaping) if !self.calls => {
                 reaping.issued(false);
-                reaping.done(Seen::Sync);
+                reaping.done(ReapedEvent::Sync);
                 self.reap(spaces)
             }
             _ => {
-                self.see(Seen::Sync, spaces);
+                self.see(ReapedEvent::Sync, spaces);
                 true
             }
         }
@@ -563,7 +570,7 @@ impl Running {
         }
     }
 
-    fn issue_at(&mut self, issue: Issue, due: Instant, now: Instant) -> Poll {
+    fn issue_at(&mut self, issue: WorkerRequest, due: Instant, now: Instant) -> WorkerPoll {
         if now < due {
             self.pending = Some((issue, due));
             return self.until(due);
@@ -583,15 +590,15 @@ impl Running {
     }
 
     /// Waits for everything in flight, sends the last flush, then goes on.
-    fn settle(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut Spaces) -> Poll {
+    fn settle(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut Spaces) -> WorkerPoll {
         self.phase = Phase::Settling { again, verify };
         self.cruising = false;
         if self.in_flight > 0 {
-            return Poll::Wait;
+            return WorkerPoll::Wait;
         }
         self.see_all(spaces);
         if let Some(flush) = self.flush_at_end(now) {
-            return Poll::Issue(flush);
+            return WorkerPoll::Issue(flush);
         }
         if verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
             return self.verify(now, again, spaces);
@@ -600,7 +607,7 @@ impl Running {
     }
 
     /// The flush of the next file at the end of a pass. There is none if a sync came last.
-    fn flush_at_end(&mut self, now: Instant) -> Option<Issue> {
+    fn flush_at_end(&mut self, now: Instant) -> Option<WorkerRequest> {
         let Stream::Fio(fio) = &self.stream else { return None };
         let left = match self.closing {
             Some(left) => left,
@@ -611,23 +618,23 @@ impl Running {
         (left > 0).then(|| self.flush(now, true))
     }
 
-    fn verify(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> Poll {
+    fn verify(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> WorkerPoll {
         self.phase = Phase::Verifying { again };
         let ended = now >= self.end;
         let next = self.written.as_mut().filter(|_| !ended).and_then(|written| written.next(true));
         if let (Some((lba, sectors)), Stream::Fio(fio)) = (next, &mut self.stream) {
-            let draw = Draw { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
+            let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
             fio.read_back(draw.bytes);
             self.in_flight += 1;
-            return Poll::Issue(self.request(draw, now));
+            return WorkerPoll::Issue(self.request(draw, now));
         }
         if self.in_flight > 0 {
-            return Poll::Wait;
+            return WorkerPoll::Wait;
         }
         self.next_pass(now, again && !ended, spaces)
     }
 
-    fn next_pass(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> Poll {
+    fn next_pass(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> WorkerPoll {
         if let Some(written) = &mut self.written {
             written.clear();
         }
@@ -645,18 +652,18 @@ impl Running {
         }
         self.phase = Phase::Ended;
         self.ended = Some(now);
-        Poll::Ended
+        WorkerPoll::Ended
     }
 
     /// Sends a request to the device.
     #[inline]
-    fn issue(&mut self, mut issue: Issue) -> Poll {
+    fn issue(&mut self, mut issue: WorkerRequest) -> WorkerPoll {
         self.in_flight += 1;
         if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
             let number = written.issued(issue.lba, issue.sectors);
             issue.purpose = match issue.purpose {
-                Purpose::Pair(_) => Purpose::Pair(number),
-                _ => Purpose::Kept(number),
+                RequestPurpose::Pair(_) => RequestPurpose::Pair(number),
+                _ => RequestPurpose::Kept(number),
             };
         }
         if let Some(reaping) = &mut self.reaping {
@@ -665,51 +672,51 @@ impl Running {
         if let Some(thinking) = &mut self.thinking {
             thinking.issued();
         }
-        Poll::Issue(issue)
+        WorkerPoll::Issue(issue)
     }
 
     #[inline]
-    fn request(&self, draw: Draw, intended: Instant) -> Issue {
-        let mut issue = Issue {
+    fn request(&self, draw: FioRequest, intended: Instant) -> WorkerRequest {
+        let mut issue = WorkerRequest {
             op: draw.op(),
             flags: Flags::NONE,
             lba: draw.start / SECTOR,
             sectors: (draw.bytes / SECTOR) as u32,
             intended,
-            purpose: Purpose::Plain,
+            purpose: RequestPurpose::Plain,
             tag: None,
         };
         if draw.direction == WRITE {
             match self.through {
                 Through::Cache => {}
                 Through::Fua => issue.flags = Flags::FUA,
-                Through::Pair => (issue.purpose, issue.flags) = (Purpose::Pair(0), Flags::FLUSH_FOLLOWS),
+                Through::Pair => (issue.purpose, issue.flags) = (RequestPurpose::Pair(0), Flags::FLUSH_FOLLOWS),
             }
         }
         issue
     }
 
     /// A flush; `holds` if it holds back later requests.
-    fn flush(&mut self, now: Instant, holds: bool) -> Issue {
+    fn flush(&mut self, now: Instant, holds: bool) -> WorkerRequest {
         self.in_flight += 1;
         self.flushing = holds;
         if let Some(reaping) = &mut self.reaping {
             reaping.issued(holds);
         }
-        let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Flush);
-        Issue { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
+        let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::Flush);
+        WorkerRequest { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
 
     /// The program's own work, in whole microseconds.
-    fn compute(&mut self, now: Instant, span: Span) -> Issue {
+    fn compute(&mut self, now: Instant, span: Span) -> WorkerRequest {
         self.in_flight += 1;
         let sectors = u32::try_from(span.nanos() / 1000).unwrap_or(u32::MAX);
-        let (op, flags, purpose) = (Op::Compute, Flags::NONE, Purpose::Compute);
-        Issue { op, flags, lba: 0, sectors, intended: now, purpose, tag: None }
+        let (op, flags, purpose) = (Op::Compute, Flags::NONE, RequestPurpose::Compute);
+        WorkerRequest { op, flags, lba: 0, sectors, intended: now, purpose, tag: None }
     }
 
     /// The next request under the same tag.
-    fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> Issue {
+    fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> WorkerRequest {
         let issue = match (follow, &mut self.stream) {
             (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
                 let draw = iometer.reply(direction.into(), bytes);
@@ -717,27 +724,29 @@ impl Running {
             }
             (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
             (Follow::Flush(intended, number), _) => {
-                let (op, flags, purpose) = (Op::Flush, Flags::NONE, Purpose::Forced(number));
-                Issue { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
+                let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::Forced(number));
+                WorkerRequest { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
             }
         };
-        Issue { tag: Some(tag), ..issue }
+        WorkerRequest { tag: Some(tag), ..issue }
     }
 
     /// Handles a completion at `now`, with or without an error. True if its tag is free; otherwise another request
     /// follows under it.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Instant, of: &Answered, spaces: &mut Spaces) -> bool {
+    pub(crate) fn complete(&mut self, now: Instant, of: &AnsweredRequest, spaces: &mut Spaces) -> bool {
         match of.purpose {
-            Purpose::Pair(number) if of.done => self.follow.push_back((of.tag, Follow::Flush(of.intended, number))),
-            Purpose::Ask { direction, bytes } if now < self.end => {
+            RequestPurpose::Pair(number) if of.done => {
+                self.follow.push_back((of.tag, Follow::Flush(of.intended, number)))
+            }
+            RequestPurpose::Ask { direction, bytes } if now < self.end => {
                 self.follow.push_back((of.tag, Follow::Answer(direction, bytes)));
             }
             _ => {
                 self.in_flight -= 1;
                 match (of.purpose, &mut self.thinking) {
-                    (Purpose::Compute, Some(thinking)) => thinking.computed(now),
-                    (Purpose::Flush, _) => {}
+                    (RequestPurpose::Compute, Some(thinking)) => thinking.computed(now),
+                    (RequestPurpose::Flush, _) => {}
                     (_, Some(thinking)) => thinking.completed(),
                     _ => {}
                 }
@@ -750,17 +759,19 @@ impl Running {
 
     /// Sees a completion: at once for a call, and if it makes no difference when fio looks.
     #[inline]
-    fn answered(&mut self, of: &Answered, spaces: &mut Spaces) {
+    fn answered(&mut self, of: &AnsweredRequest, spaces: &mut Spaces) {
         let (lba, sectors) = (of.lba, of.sectors);
         let seen = match of.purpose {
-            Purpose::Compute => return,
-            Purpose::Flush => Seen::Sync,
-            Purpose::Kept(number) | Purpose::Pair(number) | Purpose::Forced(number) => {
-                Seen::Request { read: false, number, lba, sectors }
+            RequestPurpose::Compute => return,
+            RequestPurpose::Flush => ReapedEvent::Sync,
+            RequestPurpose::Kept(number) | RequestPurpose::Pair(number) | RequestPurpose::Forced(number) => {
+                ReapedEvent::Request { read: false, number, lba, sectors }
             }
-            Purpose::Plain | Purpose::Ask { .. } => Seen::Request { read: of.read, number: 0, lba, sectors },
+            RequestPurpose::Plain | RequestPurpose::Ask { .. } => {
+                ReapedEvent::Request { read: of.read, number: 0, lba, sectors }
+            }
         };
-        let call = seen == Seen::Sync && core::mem::take(&mut self.flushing);
+        let call = seen == ReapedEvent::Sync && core::mem::take(&mut self.flushing);
         match &mut self.reaping {
             Some(reaping) if !call => reaping.done(seen),
             _ => self.see(seen, spaces),
@@ -769,9 +780,9 @@ impl Running {
 }
 
 /// A request that completed.
-pub(crate) struct Answered {
+pub(crate) struct AnsweredRequest {
     pub(crate) tag: u32,
-    pub(crate) purpose: Purpose,
+    pub(crate) purpose: RequestPurpose,
     pub(crate) intended: Instant,
     /// Without an error.
     pub(crate) done: bool,
@@ -782,7 +793,7 @@ pub(crate) struct Answered {
 }
 
 /// What a verifying pattern keeps of its writes.
-fn written(fio: &FioPattern) -> Written {
+fn written(fio: &FioPattern) -> VerifyQueue {
     let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::job::Generator::Lfsr;
-    Written::new(map, fio.backlog)
+    VerifyQueue::new(map, fio.backlog)
 }

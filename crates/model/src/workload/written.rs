@@ -28,7 +28,7 @@ enum Order {
 
 /// Writes that wait to be read back.
 #[derive(Clone, Debug)]
-pub(crate) struct Written {
+pub(crate) struct VerifyQueue {
     order: Order,
     backlog: Option<VerifyBacklog>,
     /// How many of this batch are still to be read back.
@@ -41,11 +41,11 @@ pub(crate) struct Written {
     in_flight: BTreeMap<u32, u64>,
 }
 
-impl Written {
+impl VerifyQueue {
     /// Without a write. `once`: no block is written twice in a pass.
-    pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> Written {
+    pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> VerifyQueue {
         let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
-        Written { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
+        VerifyQueue { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
     }
 
     fn len(&self) -> u64 {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn a_piece_takes_the_place_of_those_it_overlaps() {
-        let mut written = Written::new(false, None);
+        let mut written = VerifyQueue::new(false, None);
         for lba in [0, 8, 16, 24] {
             written.issued(lba, 8);
         }
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_backlog_waits_for_its_number_and_for_the_first_write() {
-        let mut written = Written::new(true, Some(VerifyBacklog { every: 2, batch: 2 }));
+        let mut written = VerifyQueue::new(true, Some(VerifyBacklog { every: 2, batch: 2 }));
         let first = written.issued(80, 8);
         assert_eq!(written.due(), None);
         let second = written.issued(0, 8);

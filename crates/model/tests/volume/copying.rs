@@ -3,18 +3,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use seekwise_model::block::{Completion, Control, Counted, Device, Flags, LandingKind, Next, Op, Request, Source};
+use seekwise_model::block::{
+    Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll,
+};
 use seekwise_model::engine::Engine;
 use seekwise_model::files::volume::{
-    Aging, Alignment, Data, Extent, FileId, Format, Held, Ledger, Name, Plan, ROOT, Since, Step, Sync, There, Volume,
-    VolumeSpec, Wait, partitions,
+    Aging, Alignment, DataSectors, FileId, FileLedger, FileName, InitialFile, IoPlan, IssueMoment, PlanStep, PlanWait,
+    ROOT, SectorState, SyncScope, Volume, VolumeFormat, VolumeSpec, WrittenExtent, partitions,
 };
 use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy};
-use seekwise_model::host::layer::Layered;
+use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::testing::Small;
+use seekwise_model::testing::SmallDrive;
 use seekwise_model::time::{Instant, Span};
 
 use super::super::{FAT32, NTFS, ext4};
@@ -27,9 +29,9 @@ const CHUNK: u64 = 64 << 10;
 /// A plan on its way to the drive.
 #[derive(Default)]
 struct Lane {
-    steps: VecDeque<Step>,
+    steps: VecDeque<PlanStep>,
     phase: u32,
-    wait: Wait,
+    wait: PlanWait,
     flying: u32,
 }
 
@@ -38,7 +40,7 @@ impl Lane {
         self.steps.is_empty() && self.flying == 0
     }
 
-    fn load(&mut self, plan: &Plan) {
+    fn load(&mut self, plan: &IoPlan) {
         assert!(self.idle());
         (self.steps, self.wait) = (plan.steps().iter().copied().collect(), plan.wait);
         self.phase = 0;
@@ -83,26 +85,26 @@ struct Program {
     lanes: [Lane; 3],
     flying: Vec<Option<Flying>>,
     stamp: u64,
-    ledgers: [Ledger; 2],
+    ledgers: [FileLedger; 2],
     /// When each file was done, as the program sees it.
     done: Vec<Instant>,
 }
 
 impl Program {
-    fn new(format: Format, job: Job, count: usize, bytes: u64) -> Program {
+    fn new(format: VolumeFormat, job: Job, count: usize, bytes: u64) -> Program {
         let seed = Seed(7);
         let parts = partitions(DRIVE, Alignment::Mebibytes, &[600 << 20, 600 << 20]).expect("fit");
         let mut volumes = [0, 1].map(|i| {
             let spec = VolumeSpec { partition: parts[i], format, aging: Aging::NONE, history: true, seed };
             Volume::format(&spec).expect("fits")
         });
-        let place = |_| volumes[0].place(ROOT, Name::long(20), bytes).expect("room");
+        let place = |_| volumes[0].place(ROOT, FileName::long(20), bytes).expect("room");
         let files: Vec<FileId> = (0..count).map(place).collect();
-        let mut ledgers = [Ledger::default(), Ledger::default()];
-        files.iter().for_each(|&file| ledgers[0].was_there(file, There::new(&volumes[0], file)));
+        let mut ledgers = [FileLedger::default(), FileLedger::default()];
+        files.iter().for_each(|&file| ledgers[0].was_there(file, InitialFile::new(&volumes[0], file)));
         for volume in &mut volumes {
             volume.settle();
-            volume.mount(&mut Plan::new());
+            volume.mount(&mut IoPlan::new());
         }
         Program {
             job,
@@ -121,13 +123,13 @@ impl Program {
 
     /// The program's next plan.
     fn advance(&mut self, now: Instant) {
-        let mut plan = Plan::new();
+        let mut plan = IoPlan::new();
         let [from, to] = &mut self.volumes;
         let file = self.files[self.at];
         self.stage = match self.stage {
             Stage::Open => {
                 from.open(file, &mut plan);
-                self.copies.push(to.create(now, ROOT, Name::long(20), &mut plan).expect("room"));
+                self.copies.push(to.create(now, ROOT, FileName::long(20), &mut plan).expect("room"));
                 Stage::Copy(0)
             }
             Stage::Copy(at) if at < from.bytes(file) => {
@@ -142,7 +144,7 @@ impl Program {
                 Stage::Close
             }
             Stage::Close if self.job == Job::Move => {
-                to.fsync(now, self.copies[self.at], Sync::All, &mut plan);
+                to.fsync(now, self.copies[self.at], SyncScope::All, &mut plan);
                 Stage::Delete
             }
             Stage::Close => Stage::Next,
@@ -171,7 +173,7 @@ impl Program {
     fn elapse(&mut self, i: usize, now: Instant) {
         let due = self.volumes[i].poll_timeout().is_some_and(|due| due <= now);
         if due && self.lanes[1 + i].idle() {
-            let mut plan = Plan::new();
+            let mut plan = IoPlan::new();
             self.volumes[i].handle_timeout(now, &mut plan);
             self.lanes[1 + i].load(&plan);
             self.note();
@@ -187,7 +189,7 @@ impl Program {
             writes && flying.lba < step.lba + step.sectors && step.lba < flying.end
         };
         let mut others = self.flying.iter().flatten();
-        let waits = lane.wait == Wait::Writes && others.clone().any(|f| f.lane != index && f.op != Op::Read);
+        let waits = lane.wait == PlanWait::Writes && others.clone().any(|f| f.lane != index && f.op != Op::Read);
         if (lane.flying > 0 && step.phase > lane.phase) || waits || others.any(ahead) {
             return None;
         }
@@ -213,11 +215,11 @@ impl Program {
 }
 
 impl Source for Program {
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
             (0..2).for_each(|i| self.elapse(i, now));
             if let Some(request) = (0..3).find_map(|lane| self.take(lane)) {
-                return Next::Request(request);
+                return SourcePoll::Request(request);
             }
             if self.at == self.files.len() || !self.lanes[0].idle() {
                 break;
@@ -226,16 +228,16 @@ impl Source for Program {
         }
         let due = (0..2).filter(|&i| self.lanes[1 + i].idle()).filter_map(|i| self.volumes[i].poll_timeout()).min();
         match due {
-            Some(due) => Next::At(due),
-            None if self.lanes.iter().all(Lane::idle) => Next::Done,
-            None => Next::Completion,
+            Some(due) => SourcePoll::At(due),
+            None if self.lanes.iter().all(Lane::idle) => SourcePoll::Done,
+            None => SourcePoll::Completion,
         }
     }
 
-    fn complete(&mut self, _: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
         let flying = self.flying[completion.tag as usize].take().expect("in flight");
         self.lanes[flying.lane].flying -= 1;
-        Counted::In { worker: 0, intended: completion.submitted, served: None }
+        Accounting::In { worker: 0, intended: completion.submitted, served: None }
     }
 }
 
@@ -243,8 +245,8 @@ impl Source for Program {
 const DRIVE: u64 = 2 * 3_000 * 512;
 
 /// A drive with a buffer that holds dirty data for a while, below a driver.
-fn device(flush: FlushPolicy) -> Layered<Driver> {
-    let mut small = Small { zones: vec![(3_000, 512)], ..Small::default() }.buffered(64, 256).write_back(60);
+fn device(flush: FlushPolicy) -> LayeredDevice<Driver> {
+    let mut small = SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() }.buffered(64, 256).write_back(60);
     small.cache.destage_idle = Span::from_millis(500);
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), MOST as u32);
     let mut driver = Driver::above(DriverSpec { flush, ..plain }, Box::new(small.drive()));
@@ -253,12 +255,12 @@ fn device(flush: FlushPolicy) -> Layered<Driver> {
 }
 
 /// The content of each sector.
-fn image(device: &mut Layered<Driver>) -> BTreeMap<u64, Held> {
+fn image(device: &mut LayeredDevice<Driver>) -> BTreeMap<u64, SectorState> {
     let mut image = BTreeMap::new();
     while let Some(landing) = device.poll_landing() {
         let held = match landing.kind {
-            LandingKind::Landed => Held::Stamp(landing.stamp),
-            LandingKind::Torn => Held::Unreadable,
+            LandingKind::Landed => SectorState::Stamp(landing.stamp),
+            LandingKind::Torn => SectorState::Unreadable,
             _ => continue,
         };
         (landing.lba..landing.lba + u64::from(landing.sectors)).for_each(|lba| {
@@ -269,14 +271,14 @@ fn image(device: &mut Layered<Driver>) -> BTreeMap<u64, Held> {
 }
 
 /// All bytes of a file of `bytes` bytes, however old.
-fn whole(bytes: u64) -> Extent {
-    Extent { from: 0, to: bytes, since: Since::default() }
+fn whole(bytes: u64) -> WrittenExtent {
+    WrittenExtent { from: 0, to: bytes, since: IssueMoment::default() }
 }
 
 /// What a run leaves: its engine, the content of the platter, and all requests.
 struct Left {
-    engine: Engine<Program, Layered<Driver>>,
-    image: BTreeMap<u64, Held>,
+    engine: Engine<Program, LayeredDevice<Driver>>,
+    image: BTreeMap<u64, SectorState>,
     records: Vec<Record>,
 }
 
@@ -304,12 +306,12 @@ fn files_are_copied_from_one_partition_to_another() {
         let data: u64 = records.iter().filter(|r| r.request.op == Op::Read).map(|r| u64::from(r.request.sectors)).sum();
         // 100,000 bytes are 196 sectors; the rest are pages of metadata.
         assert!((30 * 196..30 * 200 + 600).contains(&data), "{data} sectors read");
-        let found = program.ledgers[1].mount(|lba| image.get(&lba).copied().unwrap_or(Held::Before));
+        let found = program.ledgers[1].mount(|lba| image.get(&lba).copied().unwrap_or(SectorState::Before));
         for &copy in &program.copies {
             let one = found.find(copy);
             let data = found.data(copy, &one, &whole(100_000));
             assert_eq!((one.listed, one.bytes), (vec![ROOT], 100_000), "{format:?}");
-            assert_eq!(data, Data { fresh: 196, ..Data::default() });
+            assert_eq!(data, DataSectors { fresh: 196, ..DataSectors::default() });
         }
         let again = run();
         assert_eq!((again.engine.now(), &again.image), (engine.now(), &image), "the same each time");
@@ -318,17 +320,17 @@ fn files_are_copied_from_one_partition_to_another() {
 
 /// Moves cut at many instants: how many files, done by the program's account, a mount of both volumes finds in neither
 /// place. The first volume stands for a stick without a cache: what it acknowledged is there.
-fn in_neither_place(format: Format, flush: FlushPolicy) -> (u32, usize) {
+fn in_neither_place(format: VolumeFormat, flush: FlushPolicy) -> (u32, usize) {
     let (mut neither, mut moved) = (0, 0);
     for tenth in (1..24).step_by(2) {
         let Left { engine, image: drive, records } =
             run_until(Program::new(format, Job::Move, 60, 20_000), flush, seconds(tenth));
         let mut stick = BTreeMap::new();
         for request in records.iter().map(|record| record.request).filter(|request| request.op == Op::Write) {
-            stick.extend((request.lba..request.end()).map(|lba| (lba, Held::Stamp(request.stamp))));
+            stick.extend((request.lba..request.end()).map(|lba| (lba, SectorState::Stamp(request.stamp))));
         }
         let program = engine.source();
-        let on = |image: &BTreeMap<u64, Held>, lba: u64| image.get(&lba).copied().unwrap_or(Held::Before);
+        let on = |image: &BTreeMap<u64, SectorState>, lba: u64| image.get(&lba).copied().unwrap_or(SectorState::Before);
         let (first, second) =
             (program.ledgers[0].mount(|lba| on(&stick, lba)), program.ledgers[1].mount(|lba| on(&drive, lba)));
         for (&file, &copy) in program.files.iter().zip(&program.copies).take(program.done.len()) {

@@ -3,7 +3,7 @@
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{
-    Ext4Spec, Fat32Spec, FileId, Format, Host, Name, Plan, ROOT, Refused, Sync, Volume,
+    Ext4Spec, Fat32Spec, FatDriver, FileId, FileName, IoPlan, ROOT, SyncScope, Volume, VolumeError, VolumeFormat,
 };
 use seekwise_model::time::Instant;
 
@@ -14,7 +14,7 @@ fn append(volume: &mut Volume, file: FileId, seconds: u64) -> Vec<String> {
     steps(|plan| {
         let end = volume.bytes(file);
         volume.write(at(seconds), file, end, 4096, Flags::NONE, plan).expect("room");
-        volume.fsync(at(seconds), file, Sync::All, plan);
+        volume.fsync(at(seconds), file, SyncScope::All, plan);
     })
 }
 
@@ -65,14 +65,14 @@ fn fat32_flushes_data_then_directories_then_tables_then_the_drive() {
     assert_eq!(append(&mut volume, file, 101).len(), 5, "the volume is marked dirty already");
     let again = steps(|plan| {
         volume.write(at(102), file, 0, 4096, Flags::NONE, plan).expect("there");
-        volume.fsync(at(102), file, Sync::All, plan);
+        volume.fsync(at(102), file, SyncScope::All, plan);
     });
     assert_eq!(again.len(), 3, "no cluster more: data, directory, flush: {again:?}");
 }
 
 #[test]
 fn windows_98_asks_for_no_flush_and_no_medium() {
-    let format = Format::Fat32(Fat32Spec { cluster: None, host: Host::Windows98 });
+    let format = VolumeFormat::Fat32(Fat32Spec { cluster: None, host: FatDriver::Windows98 });
     let (mut volume, file) = settled_64k(format);
     assert_eq!(
         append(&mut volume, file, 100),
@@ -88,9 +88,9 @@ fn windows_98_asks_for_no_flush_and_no_medium() {
 #[test]
 fn fat32_moves_a_chunk_with_four_flushes() {
     let mut volume = mounted(FAT32);
-    let file = volume.place(ROOT, Name::SHORT, 256 << 10).expect("room");
+    let file = volume.place(ROOT, FileName::SHORT, 256 << 10).expect("room");
     volume.settle();
-    volume.mount(&mut Plan::new());
+    volume.mount(&mut IoPlan::new());
     let to = volume.free_run(1 << 20).expect("room") + 1000;
     // "allocate target, write target FAT entries (2 copies) + device flush, read 64 KB, write 64 KB write-through, second
     // splice FAT entry + device flush, first splice: dirent (or FAT entry) + device flush, (source freed lazily) + device
@@ -115,7 +115,7 @@ fn fat32_moves_a_chunk_with_four_flushes() {
         ]
     );
     assert_eq!(volume.runs(file).len(), 3);
-    assert_eq!(volume.shift(at(1), file, 0, 3, &mut Plan::new()), Err(Refused::Taken));
+    assert_eq!(volume.shift(at(1), file, 0, 3, &mut IoPlan::new()), Err(VolumeError::Taken));
 }
 
 // NTFS. 8 GiB are 2,097,152 clusters of 4 KiB. `$MFT` is at 2 GiB (whole GiB below a third), and its zone is 1 GiB
@@ -163,13 +163,13 @@ fn ntfs_flushes_a_file_by_its_log() {
 fn small_files_of_ntfs_live_in_their_records() {
     let mut volume = mounted(NTFS);
     // 1,024 less header 56, times 96, name 120, the data's header 24, end 8: 720 bytes.
-    let (small, large) = (volume.place(ROOT, Name::SHORT, 720), volume.place(ROOT, Name::SHORT, 721));
+    let (small, large) = (volume.place(ROOT, FileName::SHORT, 720), volume.place(ROOT, FileName::SHORT, 721));
     assert!(volume.runs(small.expect("room")).is_empty());
     assert_eq!(volume.runs(large.expect("room")).len(), 1);
     volume.settle();
-    volume.mount(&mut Plan::new());
+    volume.mount(&mut IoPlan::new());
     let written = steps(|plan| {
-        let file = volume.create(at(0), ROOT, Name::SHORT, plan).expect("room");
+        let file = volume.create(at(0), ROOT, FileName::SHORT, plan).expect("room");
         volume.write(at(0), file, 0, 500, Flags::NONE, plan).expect("room");
     });
     assert!(!written.iter().any(|step| step.contains("Data")), "{written:?}");
@@ -222,20 +222,20 @@ fn ext4_appends_with_three_writes_and_a_barrier() {
             "3 Write 8652896+8 FUA JournalCommit",
         ]
     );
-    let rewritten = |volume: &mut Volume, what: Sync| {
+    let rewritten = |volume: &mut Volume, what: SyncScope| {
         steps(|plan| {
             volume.write(at(101), file, 0, 4096, Flags::NONE, plan).expect("there");
             volume.fsync(at(101), file, what, plan);
         })
     };
     // Only times changed: fdatasync needs no commit, only the drive; fsync commits the inode.
-    assert_eq!(rewritten(&mut volume, Sync::Data)[1..], ["1 flush"]);
-    assert_eq!(rewritten(&mut volume, Sync::All).len(), 4);
+    assert_eq!(rewritten(&mut volume, SyncScope::Data)[1..], ["1 flush"]);
+    assert_eq!(rewritten(&mut volume, SyncScope::All).len(), 4);
 }
 
 #[test]
 fn without_barriers_ext4_waits_but_does_not_flush() {
-    let (mut volume, file) = settled_64k(Format::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() }));
+    let (mut volume, file) = settled_64k(VolumeFormat::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() }));
     let steps = append(&mut volume, file, 100);
     let phases: Vec<&str> = steps.iter().map(|step| &step[..1]).collect();
     assert_eq!(phases, ["0", "1", "2"], "data, journal, commit: one after another");
@@ -243,7 +243,7 @@ fn without_barriers_ext4_waits_but_does_not_flush() {
 }
 
 /// Sectors written and flushes of a plan, with FUA counted as a flush: the requests to a device without FUA.
-fn cost(plan: &Plan) -> (u64, usize) {
+fn cost(plan: &IoPlan) -> (u64, usize) {
     let writes = plan.steps().iter().filter(|step| step.op == Op::Write);
     let flushes = plan.steps().iter().filter(|step| step.op == Op::Flush || step.flags.has(Flags::FUA));
     (writes.map(|step| step.sectors).sum(), flushes.count())
@@ -267,26 +267,26 @@ pub const REAL: [(&str, (u64, usize)); 10] = [
 #[test]
 fn operations_cost_what_a_real_ext4_pays() {
     let mut volume = mounted(ext4());
-    let name = Name::long(1);
+    let name = FileName::long(1);
     let mut seconds = 0;
     let mut rows = REAL.iter();
-    let mut costs = |work: &mut dyn FnMut(&mut Volume, Instant, &mut Plan) -> FileId| {
+    let mut costs = |work: &mut dyn FnMut(&mut Volume, Instant, &mut IoPlan) -> FileId| {
         let (what, expected) = rows.next().expect("a row for each operation");
         seconds += 100;
-        let mut plan = Plan::new();
+        let mut plan = IoPlan::new();
         let file = work(&mut volume, at(seconds), &mut plan);
-        let synced = if what.ends_with("data") { Sync::Data } else { Sync::All };
+        let synced = if what.ends_with("data") { SyncScope::Data } else { SyncScope::All };
         volume.fsync(at(seconds), file, synced, &mut plan);
         assert_eq!(cost(&plan), *expected, "{what}");
         rest(&mut volume);
         file
     };
-    let create = |volume: &mut Volume, now, plan: &mut Plan, bytes| {
+    let create = |volume: &mut Volume, now, plan: &mut IoPlan, bytes| {
         let file = volume.create(now, ROOT, name, plan).expect("room");
         volume.write(now, file, 0, bytes, Flags::NONE, plan).expect("room");
         file
     };
-    let write = |volume: &mut Volume, now, plan: &mut Plan, file, from| {
+    let write = |volume: &mut Volume, now, plan: &mut IoPlan, file, from| {
         volume.write(now, file, from, 4096, Flags::NONE, plan).expect("room");
         file
     };
@@ -313,30 +313,30 @@ fn operations_cost_what_a_real_ext4_pays() {
 #[test]
 fn two_hundred_files_cost_about_what_a_real_ext4_pays() {
     let mut volume = mounted(ext4());
-    let folder = volume.create_directory(at(0), ROOT, Name::long(2), &mut Plan::new()).expect("room");
+    let folder = volume.create_directory(at(0), ROOT, FileName::long(2), &mut IoPlan::new()).expect("room");
     rest(&mut volume);
     // Created and deleted at once: 168 and 160 sectors.
     let mut files = Vec::new();
     let near =
         |(sectors, flushes): (u64, usize), expected: u64| sectors.abs_diff(expected) * 10 <= expected && flushes == 2;
-    let mut plan = Plan::new();
+    let mut plan = IoPlan::new();
     for _ in 0..200 {
-        files.push(volume.create(at(5_000), folder, Name::long(20), &mut plan).expect("room"));
+        files.push(volume.create(at(5_000), folder, FileName::long(20), &mut plan).expect("room"));
     }
-    volume.fsync(at(5_000), folder, Sync::All, &mut plan);
+    volume.fsync(at(5_000), folder, SyncScope::All, &mut plan);
     assert!(near(cost(&plan), 168), "200 empty files: {:?}", cost(&plan));
     rest(&mut volume);
     plan.clear();
     files.iter().for_each(|&file| volume.delete(at(6_000), file, &mut plan));
-    volume.fsync(at(6_000), folder, Sync::All, &mut plan);
+    volume.fsync(at(6_000), folder, SyncScope::All, &mut plan);
     assert!(near(cost(&plan), 160), "200 deleted: {:?}", cost(&plan));
     // 200 files of 100,000 bytes, each with its fsync: 52,688 sectors.
     rest(&mut volume);
     plan.clear();
     for _ in 0..200 {
-        let file = volume.create(at(7_000), folder, Name::long(20), &mut plan).expect("room");
+        let file = volume.create(at(7_000), folder, FileName::long(20), &mut plan).expect("room");
         volume.write(at(7_000), file, 0, 100_000, Flags::NONE, &mut plan).expect("room");
-        volume.fsync(at(7_000), file, Sync::All, &mut plan);
+        volume.fsync(at(7_000), file, SyncScope::All, &mut plan);
     }
     let (sectors, flushes) = cost(&plan);
     assert!(sectors.abs_diff(52_688) * 10 <= 52_688 && flushes == 400, "{sectors}, {flushes}");

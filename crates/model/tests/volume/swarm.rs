@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{
-    Aging, Data, Ext4Spec, Extent, FileId, Format, Held, Ledger, Name, NtfsSpec, Partition, Plan, ROOT, Role, Since,
-    Sync, There, Volume, VolumeSpec,
+    Aging, DataSectors, Ext4Spec, FileId, FileLedger, FileName, InitialFile, IoPlan, IssueMoment, NtfsSpec, Partition,
+    ROOT, SectorRole, SectorState, SyncScope, Volume, VolumeFormat, VolumeSpec, WrittenExtent,
 };
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
@@ -21,9 +21,9 @@ struct Swarm {
     now: Instant,
     folders: Vec<FileId>,
     files: Vec<FileId>,
-    ledger: Ledger,
+    ledger: FileLedger,
     /// What was written to files.
-    written: Vec<(FileId, Extent)>,
+    written: Vec<(FileId, WrittenExtent)>,
     image: BTreeMap<u64, u64>,
     stamp: u64,
     /// For NTFS and ext4: the latest change in the log.
@@ -31,17 +31,17 @@ struct Swarm {
 }
 
 impl Swarm {
-    fn new(format: Format, seed: u64) -> Swarm {
+    fn new(format: VolumeFormat, seed: u64) -> Swarm {
         let aging = Aging { fragments: 150, gap_kib: 256 };
         let spec = VolumeSpec { partition: PARTITION, format, aging, history: true, seed: Seed(seed) };
         let mut volume = Volume::format(&spec).expect("fits");
         let mut rng = Seed(seed).stream("swarm");
-        let mut ledger = Ledger::default();
+        let mut ledger = FileLedger::default();
         let mut files = Vec::new();
         for _ in 0..30 {
             let bytes = rng.below(300_000);
-            let file = volume.place(ROOT, Name::long(20), bytes).expect("room");
-            ledger.was_there(file, There::new(&volume, file));
+            let file = volume.place(ROOT, FileName::long(20), bytes).expect("room");
+            ledger.was_there(file, InitialFile::new(&volume, file));
             files.push(file);
         }
         volume.settle();
@@ -55,9 +55,9 @@ impl Swarm {
     }
 
     /// A random operation of any kind.
-    fn act(&mut self, plan: &mut Plan) {
+    fn act(&mut self, plan: &mut IoPlan) {
         let (folders, files) = (self.folders.clone(), self.files.clone());
-        let (folder, name) = (self.pick(&folders), Name::long(1 + self.rng.below(60) as u8));
+        let (folder, name) = (self.pick(&folders), FileName::long(1 + self.rng.below(60) as u8));
         let now = self.now;
         let kind = self.rng.below(100);
         if kind < 25 || files.is_empty() {
@@ -70,13 +70,13 @@ impl Swarm {
         match kind {
             25..30 if folders.len() < 40 => self.folders.extend(volume.create_directory(now, folder, name, plan)),
             30..55 => {
-                let since = Since { stamp: self.stamp + 1, change: self.ledger.latest() + 1 };
+                let since = IssueMoment { stamp: self.stamp + 1, change: self.ledger.latest() + 1 };
                 if volume.write(now, file, at, bytes, Flags::NONE, plan).is_ok() {
-                    self.written.push((file, Extent { from: at, to: at + bytes, since }));
+                    self.written.push((file, WrittenExtent { from: at, to: at + bytes, since }));
                 }
             }
             55..60 => volume.close(now, file, plan),
-            60..68 => volume.fsync(now, file, if at % 2 == 0 { Sync::All } else { Sync::Data }, plan),
+            60..68 => volume.fsync(now, file, if at % 2 == 0 { SyncScope::All } else { SyncScope::Data }, plan),
             68..76 => volume.rename(now, file, folder, name, plan).expect("room"),
             76..84 => {
                 volume.delete(now, file, plan);
@@ -99,7 +99,7 @@ impl Swarm {
         let until = self.now + Span::from_micros(1 + self.rng.below(2_000_000));
         while let Some(due) = self.volume.poll_timeout().filter(|&due| due <= until) {
             assert!(due >= self.now, "nothing falls due in the past");
-            let mut plan = Plan::new();
+            let mut plan = IoPlan::new();
             self.volume.handle_timeout(due, &mut plan);
             self.now = due;
             self.check(&plan);
@@ -108,7 +108,7 @@ impl Swarm {
     }
 
     /// Checks what must hold for every plan; then all of it lands.
-    fn check(&mut self, plan: &Plan) {
+    fn check(&mut self, plan: &IoPlan) {
         self.ledger.changed(&self.volume.take_changes());
         let phases: Vec<u32> = plan.steps().iter().map(|step| step.phase).collect();
         assert!(phases.is_sorted(), "phases rise");
@@ -130,7 +130,7 @@ impl Swarm {
             if step.role.is_log() {
                 ahead = ahead.max(step.holds);
             } else if self.volume.has_log() && step.holds > 0 {
-                assert!(step.role == Role::LogRestart || step.holds <= self.logged, "the log goes first: {step}");
+                assert!(step.role == SectorRole::LogRestart || step.holds <= self.logged, "the log goes first: {step}");
             }
             self.stamp += 1;
             self.ledger.issued(self.stamp, step, step.lba, step.sectors);
@@ -153,7 +153,7 @@ impl Swarm {
 
     /// A mount of what has landed finds every file at its place, with its length.
     fn check_found(&self, what: &str) {
-        let held = |lba: u64| self.image.get(&lba).map_or(Held::Before, |&stamp| Held::Stamp(stamp));
+        let held = |lba: u64| self.image.get(&lba).map_or(SectorState::Before, |&stamp| SectorState::Stamp(stamp));
         let mounted = self.ledger.mount(held);
         for &file in &self.files {
             let found = mounted.find(file);
@@ -161,15 +161,19 @@ impl Swarm {
         }
         for (file, extent) in self.written.iter().filter(|(file, _)| self.files.contains(file)) {
             let data = mounted.data(*file, &mounted.find(*file), extent);
-            assert_eq!(data, Data { fresh: data.sectors(), ..Data::default() }, "{what}, {file:?}, {extent:?}");
+            assert_eq!(
+                data,
+                DataSectors { fresh: data.sectors(), ..DataSectors::default() },
+                "{what}, {file:?}, {extent:?}"
+            );
         }
     }
 }
 
-fn run(format: Format, seed: u64) -> (u64, Instant) {
+fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     let mut swarm = Swarm::new(format, seed);
     let free = swarm.volume.free().0;
-    let mut plan = Plan::new();
+    let mut plan = IoPlan::new();
     swarm.volume.mount(&mut plan);
     swarm.check(&plan);
     for turn in 0..400 {
@@ -201,9 +205,9 @@ fn run(format: Format, seed: u64) -> (u64, Instant) {
 
 #[test]
 fn anything_in_any_order() {
-    let no_barrier = Format::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() });
-    let small = Format::Ntfs(NtfsSpec { cluster: 1024, mft_at: Some(8 << 20) });
-    let large = Format::Ntfs(NtfsSpec { cluster: 65_536, mft_at: None });
+    let no_barrier = VolumeFormat::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() });
+    let small = VolumeFormat::Ntfs(NtfsSpec { cluster: 1024, mft_at: Some(8 << 20) });
+    let large = VolumeFormat::Ntfs(NtfsSpec { cluster: 65_536, mft_at: None });
     for format in [FAT32, super::super::NTFS, small, large, ext4(), no_barrier] {
         for seed in 0..6 {
             assert_eq!(run(format, seed), run(format, seed), "the same each time");

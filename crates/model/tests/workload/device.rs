@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 
-use seekwise_model::block::{Completion, Counted, Flags, Limits, Next, Op, Queuing, Request, Source, Status};
+use seekwise_model::block::{Accounting, Completion, Flags, Limits, Op, Queuing, Request, Source, SourcePoll, Status};
 use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    Blocks, DEFAULT_SEED, Direction, Distribution, Engine, FileService, FioPattern, Generator, Job, Pace, Pattern,
-    Region, Repeat, Syncs, Worker, Workload,
+    BlockSizes, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
+    Pattern, RandomRepeat, Region, Syncs, Worker, Workload,
 };
 
 /// A request as it was issued.
@@ -87,7 +87,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random: [random; 3],
         mix_read: 50,
         modifier: None,
-        blocks: [(); 3].map(|()| Blocks::Fixed(4096)),
+        blocks: [(); 3].map(|()| BlockSizes::Fixed(4096)),
         align: [0; 3],
         sizes_by_randomness: false,
         files: vec![Region { start: 0, bytes }],
@@ -99,7 +99,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         random_map: random > 0,
         generator: Generator::Tausworthe,
         seed: DEFAULT_SEED,
-        repeat: Repeat::Passes,
+        repeat: RandomRepeat::Passes,
         syncs: Syncs::default(),
         flush_at_end: false,
         write_through: false,
@@ -109,7 +109,7 @@ pub(crate) fn fio(direction: Direction, random: u8, bytes: u64) -> FioPattern {
         sizes_alike: false,
         verify: false,
         backlog: None,
-        engine: Engine::default(),
+        engine: IoEngine::default(),
         priority: [0; 3],
     }
 }
@@ -125,7 +125,7 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
     let (mut now, mut free_at) = (Instant::ZERO, Instant::ZERO);
     loop {
         let next = workload.next(now);
-        if let Next::Request(request) = next {
+        if let SourcePoll::Request(request) = next {
             assert!(queue.iter().all(|(other, _)| other.tag != request.tag), "a tag in flight twice");
             free_at = free_at.max(now) + service;
             queue.push_back((request, free_at));
@@ -138,11 +138,11 @@ pub(crate) fn run_on(job: &Job, service: Span, limits: Limits) -> Run {
         }
         let due = queue.front().map(|&(_, due)| due);
         match (next, due) {
-            (Next::At(instant), due) if due.is_none_or(|due| instant < due) => {
+            (SourcePoll::At(instant), due) if due.is_none_or(|due| instant < due) => {
                 assert!(instant > now, "an instant that has passed");
                 now = instant;
             }
-            (Next::Done, None) => return run,
+            (SourcePoll::Done, None) => return run,
             (_, Some(due)) => {
                 now = now.max(due);
                 let (request, _) = queue.pop_front().expect("it is due");
@@ -157,11 +157,11 @@ fn complete(workload: &mut Workload, now: Instant, request: &Request) -> Complet
     let (tag, status, parts) = (request.tag, Status::Done, Parts::default());
     let completion = Completion { tag, status, submitted: now, finished: now, parts, effort: Effort::default() };
     let (counted, served) = match workload.complete(now, &completion) {
-        Counted::In { intended, worker, served } => {
+        Accounting::In { intended, worker, served } => {
             assert_eq!(worker, request.origin);
             (Some(intended), served.map_or((request.op, request.sectors), |write| (write.op, write.sectors)))
         }
-        Counted::Out => (None, (request.op, request.sectors)),
+        Accounting::Out => (None, (request.op, request.sectors)),
     };
     Completed { at: now, op: request.op, counted, served }
 }

@@ -3,30 +3,30 @@
 use seekwise_model::block::Device;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::audit::subject::{Waiting, blocks, one, together};
-use seekwise_run::audit::{Act, Subject, Took};
+use seekwise_run::audit::subject::{RequestWaiter, blocks, one, together};
+use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject};
 
 use crate::clock::Clock;
-use crate::real_time::{RealTime, Timed};
+use crate::real_time::{RealTime, TimedDevice};
 use crate::serve::path_cost;
 
 /// An export, in real time.
 struct Exported {
-    device: Box<dyn Timed>,
+    device: Box<dyn TimedDevice>,
     clock: Clock,
     path: Span,
     stamp: u64,
 }
 
 /// The disk at a place in real time. What the way there costs is measured first, on a connection of our own.
-pub fn exported(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn Subject>, String> {
+pub fn exported(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn AuditSubject>, String> {
     let path = path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
     let path = path.map_or(Span::ZERO, |cost| cost.p50);
     let device = place.open(seed).map_err(|error| error.to_string())?;
     Ok(Box::new(Exported { device, clock: Clock::start(), path, stamp: 0 }))
 }
 
-impl Waiting for Exported {
+impl RequestWaiter for Exported {
     fn device(&mut self) -> &mut dyn Device {
         &mut self.device
     }
@@ -47,7 +47,7 @@ impl Waiting for Exported {
     }
 }
 
-impl Subject for Exported {
+impl AuditSubject for Exported {
     fn blocks(&self) -> u64 {
         blocks(self.device.limits(0).sectors)
     }
@@ -67,11 +67,11 @@ impl Subject for Exported {
         Ok(())
     }
 
-    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         one(self, act, block)
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
+    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
         together(self, reads)
     }
 }

@@ -11,9 +11,9 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
 
 use crate::clock::{Clock, give_up_precedence, take_precedence};
-use crate::real::claim::Claim;
-use crate::real::path::{self, Kind};
-use seekwise_run::audit::{AREA, Act, BLOCK, Subject, Took};
+use crate::real::claim::WriteClaim;
+use crate::real::path::{self, PathKind};
+use seekwise_run::audit::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 
 /// Bytes that the file is filled with at once.
 const CHUNK: u64 = 1 << 20;
@@ -46,9 +46,9 @@ impl Aligned {
 }
 
 /// A file or a block device.
-pub struct Direct {
+pub struct DirectFile {
     /// Of a device; kept until the end.
-    _claim: Option<Claim>,
+    _claim: Option<WriteClaim>,
     plain: File,
     /// The same; what is written through it is forced (O_DSYNC).
     forced: File,
@@ -59,7 +59,7 @@ pub struct Direct {
     read: Aligned,
 }
 
-impl Drop for Direct {
+impl Drop for DirectFile {
     fn drop(&mut self) {
         give_up_precedence();
     }
@@ -72,9 +72,9 @@ fn direct(dsync: bool) -> OpenOptions {
     options
 }
 
-impl Direct {
+impl DirectFile {
     /// A new file in `folder`, filled; `most` bytes of it, or a quarter of what is free if that is less.
-    pub fn in_folder(folder: &Path, most: Option<u64>, far: &mut dyn FnMut(&str)) -> Result<Direct, String> {
+    pub fn in_folder(folder: &Path, most: Option<u64>, far: &mut dyn FnMut(&str)) -> Result<DirectFile, String> {
         let wrong = |error: io::Error| explained(&error);
         let free = fstatvfs(File::open(folder).map_err(wrong)?).map_err(|error| wrong(error.into()))?;
         let free = free.f_bavail.saturating_mul(free.f_frsize);
@@ -91,32 +91,32 @@ impl Direct {
         let plain = direct(false).create_new(true).mode(0o600).open(&path).map_err(wrong)?;
         let forced = direct(true).open(&path);
         std::fs::remove_file(&path).map_err(wrong)?;
-        let file = Direct::of(plain, forced.map_err(wrong)?, bytes / BLOCK)?;
+        let file = DirectFile::of(plain, forced.map_err(wrong)?, bytes / BLOCK)?;
         far("filling the scratch file");
         file.fill(bytes).map_err(wrong)?;
         Ok(file)
     }
 
     /// A block device, claimed for us alone until the audit ends; `destroy` is the name that the user gave.
-    pub fn device(path: &Path, destroy: Option<&str>) -> Result<Direct, String> {
-        let found = path::find(path, Kind::Device, None)?;
-        let claim = Claim::of(&found, destroy)?;
+    pub fn device(path: &Path, destroy: Option<&str>) -> Result<DirectFile, String> {
+        let found = path::find(path, PathKind::Device, None)?;
+        let claim = WriteClaim::of(&found, destroy)?;
         let open = |dsync| {
             let file = direct(dsync).open(&found.path).map_err(|error| explained(&error))?;
             found.is_still(&file).map(|()| file)
         };
         let blocks = (found.sectors * SECTOR).min(AREA) / BLOCK;
-        let mut device = Direct::of(open(false)?, open(true)?, blocks)?;
+        let mut device = DirectFile::of(open(false)?, open(true)?, blocks)?;
         device._claim = Some(claim);
         Ok(device)
     }
 
-    fn of(plain: File, forced: File, blocks: u64) -> Result<Direct, String> {
+    fn of(plain: File, forced: File, blocks: u64) -> Result<DirectFile, String> {
         let meta = plain.metadata().map_err(|error| explained(&error))?;
         let forces = forces(if meta.rdev() != 0 { meta.rdev() } else { meta.dev() });
         take_precedence();
         let (write, read) = (Aligned::new(BLOCK, 0x5e), Aligned::new(BLOCK, 0));
-        Ok(Direct { _claim: None, plain, forced, blocks, forces, clock: Clock::start(), write, read })
+        Ok(DirectFile { _claim: None, plain, forced, blocks, forces, clock: Clock::start(), write, read })
     }
 
     /// Room, and something written in all of it: a first write of a block costs a file system more than an overwrite.
@@ -133,13 +133,13 @@ impl Direct {
         self.plain.sync_all()
     }
 
-    fn asked(&mut self, act: Act, block: u64) -> io::Result<()> {
+    fn asked(&mut self, act: AuditAction, block: u64) -> io::Result<()> {
         let at = block * BLOCK;
         match act {
-            Act::Read => self.plain.read_exact_at(self.read.get_mut(), at),
-            Act::Write => self.plain.write_all_at(self.write.get(), at),
-            Act::Force => self.forced.write_all_at(self.write.get(), at),
-            Act::Flush => Ok(fdatasync(&self.plain)?),
+            AuditAction::Read => self.plain.read_exact_at(self.read.get_mut(), at),
+            AuditAction::Write => self.plain.write_all_at(self.write.get(), at),
+            AuditAction::Force => self.forced.write_all_at(self.write.get(), at),
+            AuditAction::Flush => Ok(fdatasync(&self.plain)?),
         }
     }
 }
@@ -167,7 +167,7 @@ fn forces(device: u64) -> Option<bool> {
     if text.trim() == "0" { Some(false) } else { None }
 }
 
-impl Subject for Direct {
+impl AuditSubject for DirectFile {
     fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -186,23 +186,23 @@ impl Subject for Direct {
         Ok(())
     }
 
-    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         let from = self.clock.now();
         self.asked(act, block).map_err(|error| format!("{act:?} of block {block}: {}", explained(&error)))?;
-        Ok(Took { from, to: self.clock.now() })
+        Ok(AuditInterval { from, to: self.clock.now() })
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
-        let Direct { plain, clock, read, .. } = self;
-        let took = |ask: &mut dyn FnMut() -> io::Result<()>| -> io::Result<Took> {
+    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+        let DirectFile { plain, clock, read, .. } = self;
+        let took = |ask: &mut dyn FnMut() -> io::Result<()>| -> io::Result<AuditInterval> {
             let from = clock.now();
             ask()?;
-            Ok(Took { from, to: clock.now() })
+            Ok(AuditInterval { from, to: clock.now() })
         };
         let (flush, reads) = std::thread::scope(|threads| {
             let flush = threads.spawn(|| took(&mut || Ok(fdatasync(&*plain)?)));
             let at = |&block: &u64| took(&mut || plain.read_exact_at(read.get_mut(), block * BLOCK));
-            let reads: io::Result<Vec<Took>> = reads.iter().map(at).collect();
+            let reads: io::Result<Vec<AuditInterval>> = reads.iter().map(at).collect();
             (flush.join().expect("a flush does not panic"), reads)
         });
         let wrong = |error: io::Error| format!("a flush beside reads: {}", explained(&error));

@@ -6,7 +6,7 @@ use std::io;
 
 use seekwise_model::block::SECTOR;
 
-use super::runs::{RUN_COST, Runs};
+use super::runs::{RUN_COST, RunMap};
 
 /// Sectors of a piece of an image in memory: 4 KiB, a page of what writes to it, so that most writes fill their pieces whole.
 pub const PIECE: u64 = 8;
@@ -20,7 +20,7 @@ const COPIED: usize = 64 << 10;
 
 /// What lies where nothing was written.
 #[derive(Debug, Default)]
-pub enum Platters {
+pub enum BlankPattern {
     /// In memory, in pieces; nothing is zeroes.
     #[default]
     Memory,
@@ -30,25 +30,25 @@ pub enum Platters {
 
 /// The platters, with what lies on them.
 #[derive(Debug, Default)]
-pub struct Surface {
-    platters: Platters,
+pub struct PlatterBytes {
+    platters: BlankPattern,
     pieces: BTreeMap<u64, Box<[u8]>>,
     /// What platters in memory began with, and how many bytes that is; zeroes behind it.
     base: Option<(File, u64)>,
     /// Where zeroes were written over what they began with.
-    blank: Runs<()>,
+    blank: RunMap<()>,
 }
 
-impl Surface {
+impl PlatterBytes {
     /// Of these platters.
-    pub fn of(platters: Platters) -> Surface {
-        Surface { platters, ..Surface::default() }
+    pub fn of(platters: BlankPattern) -> PlatterBytes {
+        PlatterBytes { platters, ..PlatterBytes::default() }
     }
 
     /// Which begins with what is in `base`; see [`super::Bytes::begun_with`].
-    pub fn begun_with(mut self, base: File) -> io::Result<Surface> {
+    pub fn begun_with(mut self, base: File) -> io::Result<PlatterBytes> {
         let length = base.metadata()?.len();
-        let Platters::File(file) = &self.platters else {
+        let BlankPattern::File(file) = &self.platters else {
             self.base = Some((base, length));
             return Ok(self);
         };
@@ -78,7 +78,7 @@ impl Surface {
 
     /// Fills zeroes with what lies there.
     pub fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
-        if let Platters::File(file) = &self.platters {
+        if let BlankPattern::File(file) = &self.platters {
             return read_at(file, data, lba * SECTOR);
         }
         self.begun(lba, data)?;
@@ -94,7 +94,7 @@ impl Surface {
 
     /// Puts whole sectors there.
     pub fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
-        if let Platters::File(file) = &self.platters {
+        if let BlankPattern::File(file) = &self.platters {
             return write_at(file, data, lba * SECTOR);
         }
         let (mut sector, mut data) = (lba, data);
@@ -128,7 +128,7 @@ impl Surface {
 
     /// Puts zeroes there, which take no room; in a file that is so only where they need not be `allocated`.
     pub fn put_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
-        if let Platters::File(file) = &self.platters {
+        if let BlankPattern::File(file) = &self.platters {
             return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
         }
         let end = lba + sectors;
@@ -149,7 +149,7 @@ impl Surface {
 
     /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
     pub fn data_from(&self, lba: u64, end: u64) -> u64 {
-        if let Platters::File(file) = &self.platters {
+        if let BlankPattern::File(file) = &self.platters {
             return (data_from(file, lba * SECTOR, end * SECTOR) / SECTOR).clamp(lba, end);
         }
         let piece = self.pieces.range(lba / PIECE..).next().map_or(end, |it| (it.0 * PIECE).max(lba));
@@ -161,7 +161,7 @@ impl Surface {
 
     /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
     pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
-        if let Platters::File(file) = &self.platters {
+        if let BlankPattern::File(file) = &self.platters {
             return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
         }
         let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR)).min(end);
@@ -197,14 +197,14 @@ impl Surface {
     /// All of it is kept, where it is kept in a file.
     pub fn close(&self) -> io::Result<()> {
         match &self.platters {
-            Platters::Memory => Ok(()),
-            Platters::File(file) => file.sync_all(),
+            BlankPattern::Memory => Ok(()),
+            BlankPattern::File(file) => file.sync_all(),
         }
     }
 
     /// Whether what is put here takes memory.
     pub fn is_in_memory(&self) -> bool {
-        matches!(self.platters, Platters::Memory)
+        matches!(self.platters, BlankPattern::Memory)
     }
 }
 
@@ -302,7 +302,7 @@ mod tests {
     }
 
     /// The first byte of each sector.
-    fn seen(surface: &Surface, lba: u64, sectors: u64) -> Vec<u8> {
+    fn seen(surface: &PlatterBytes, lba: u64, sectors: u64) -> Vec<u8> {
         let mut data = bytes_of(sectors, 0);
         surface.get(lba, &mut data).unwrap();
         data.chunks(SECTOR as usize).map(|sector| sector[0]).collect()
@@ -315,9 +315,9 @@ mod tests {
         let file = || File::options().read(true).write(true).open(&path).unwrap();
         for kind in ["memory", "begun", "file"] {
             let mut surface = match kind {
-                "memory" => Surface::default(),
-                "begun" => Surface::default().begun_with(file()).unwrap(),
-                _ => Surface::of(Platters::File(file())),
+                "memory" => PlatterBytes::default(),
+                "begun" => PlatterBytes::default().begun_with(file()).unwrap(),
+                _ => PlatterBytes::of(BlankPattern::File(file())),
             };
             surface.put(0, &bytes_of(100, 9)).unwrap();
             surface.put_zeroes(3, 80, false).unwrap();
@@ -341,7 +341,7 @@ mod tests {
     /// As one request of 4 GiB comes, and as a whole disk is zeroed.
     #[test]
     fn zeroes_of_any_length_cost_nothing() {
-        let mut surface = Surface::default();
+        let mut surface = PlatterBytes::default();
         surface.put(1 << 33, &bytes_of(8, 7)).unwrap();
         surface.put_zeroes(0, 1 << 32, false).unwrap();
         assert_eq!(surface.held(), PIECE_COST);

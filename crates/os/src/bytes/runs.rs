@@ -7,19 +7,19 @@ pub const RUN_COST: u64 = 64;
 
 /// Runs that do not overlap, each with a value; neighbours of one value are one run.
 #[derive(Clone, Debug)]
-pub struct Runs<V> {
+pub struct RunMap<V> {
     /// First sector: the end, and the value.
     runs: BTreeMap<u64, (u64, V)>,
     sectors: u64,
 }
 
-impl<V> Default for Runs<V> {
-    fn default() -> Runs<V> {
-        Runs { runs: BTreeMap::new(), sectors: 0 }
+impl<V> Default for RunMap<V> {
+    fn default() -> RunMap<V> {
+        RunMap { runs: BTreeMap::new(), sectors: 0 }
     }
 }
 
-impl<V: Copy + PartialEq> Runs<V> {
+impl<V: Copy + PartialEq> RunMap<V> {
     /// These sectors have this value, whatever they had.
     pub fn set(&mut self, from: u64, end: u64, value: V) {
         if from >= end {
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn they_hold_what_a_table_of_sectors_holds() {
         let mut rng = Seed(1).stream("runs");
-        let (mut runs, mut table) = (Runs::default(), [None; 64]);
+        let (mut runs, mut table) = (RunMap::default(), [None; 64]);
         for _ in 0..20_000 {
             let (from, length) = (rng.below(64), rng.below(20));
             let end = (from + length).min(64);

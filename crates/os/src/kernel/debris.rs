@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::geteuid;
 
-use super::{Bounds, group, process, tool};
+use super::{ProgramBounds, group, process, tool};
 
 const TITLE: &str = "seekwise run 1";
 
@@ -27,7 +27,7 @@ pub const SOURCE: &str = "seekwise";
 
 /// Something that a run makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made {
+pub enum DebrisItem {
     /// A folder with all that is in it, mounts too.
     Folder(PathBuf),
     /// A mount of a served disk on a folder of the user's.
@@ -37,14 +37,14 @@ pub enum Made {
 
 /// A note of a run that is under way; it goes with the run, and stays where a folder does.
 #[derive(Debug)]
-pub struct Note {
+pub struct DebrisNote {
     path: Option<PathBuf>,
-    made: Vec<Made>,
+    made: Vec<DebrisItem>,
 }
 
 /// What became of what a note names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cleared {
+pub struct CleanupResult {
     /// Whose it was.
     pub run: String,
     /// What was done, a sentence each.
@@ -63,24 +63,24 @@ fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-impl Note {
+impl DebrisNote {
     /// Writes one. Where no folder takes it there is none: such a run is not root's, and leaves little.
-    pub fn write(made: &[Made]) -> Note {
+    pub fn write(made: &[DebrisItem]) -> DebrisNote {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let own = std::process::id();
         let name = format!("{own}-{}.run", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut text =
             format!("{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n", boot(), process::began(own as i32).unwrap_or_default());
         // Programs run where there is a folder.
-        let runs = made.iter().any(|made| matches!(made, Made::Folder(_)));
+        let runs = made.iter().any(|made| matches!(made, DebrisItem::Folder(_)));
         if let Some(control) = runs.then(group::parent).flatten() {
             text.push_str(&format!("control\t{}\n", control.display()));
         }
         for made in made {
             let (word, path) = match made {
-                Made::Folder(path) => ("folder", path),
-                Made::Fuse(path) => ("fuse", path),
-                Made::Socket(path) => ("socket", path),
+                DebrisItem::Folder(path) => ("folder", path),
+                DebrisItem::Fuse(path) => ("fuse", path),
+                DebrisItem::Socket(path) => ("socket", path),
             };
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
             // A name that cannot stand in a line is not cleared later.
@@ -95,13 +95,13 @@ impl Note {
             let _ = fs::remove_file(&path);
             File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
         });
-        Note { path, made: made.to_vec() }
+        DebrisNote { path, made: made.to_vec() }
     }
 }
 
-impl Drop for Note {
+impl Drop for DebrisNote {
     fn drop(&mut self) {
-        let stays = self.made.iter().any(|made| matches!(made, Made::Folder(folder) if folder.exists()));
+        let stays = self.made.iter().any(|made| matches!(made, DebrisItem::Folder(folder) if folder.exists()));
         if let Some(path) = self.path.take().filter(|_| !stays) {
             let _ = fs::remove_file(path);
         }
@@ -115,7 +115,7 @@ struct Read {
     process: i32,
     began: String,
     control: Option<PathBuf>,
-    made: Vec<Made>,
+    made: Vec<DebrisItem>,
 }
 
 fn parse(text: &str) -> Option<Read> {
@@ -131,9 +131,9 @@ fn parse(text: &str) -> Option<Read> {
             ["boot", boot] => read.boot = boot.to_owned(),
             ["process", number, began] => (read.process, read.began) = (number.parse().ok()?, began.to_owned()),
             ["control", at] => read.control = Some(path(at)?),
-            ["folder", at] => read.made.push(Made::Folder(path(at)?)),
-            ["fuse", at] => read.made.push(Made::Fuse(path(at)?)),
-            ["socket", at] => read.made.push(Made::Socket(path(at)?)),
+            ["folder", at] => read.made.push(DebrisItem::Folder(path(at)?)),
+            ["fuse", at] => read.made.push(DebrisItem::Fuse(path(at)?)),
+            ["socket", at] => read.made.push(DebrisItem::Socket(path(at)?)),
             _ => return None,
         }
     }
@@ -141,7 +141,7 @@ fn parse(text: &str) -> Option<Read> {
 }
 
 /// Takes away what runs that are over have left; with `dry` it only says what it would.
-pub fn clear(dry: bool) -> Vec<Cleared> {
+pub fn clear(dry: bool) -> Vec<CleanupResult> {
     let entries = folders().into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut notes: Vec<PathBuf> =
         entries.map(|it| it.path()).filter(|it| it.extension() == Some(OsStr::new("run"))).collect();
@@ -149,8 +149,8 @@ pub fn clear(dry: bool) -> Vec<Cleared> {
     notes.iter().filter_map(|note| cleared(note, dry)).collect()
 }
 
-fn cleared(note: &Path, dry: bool) -> Option<Cleared> {
-    let failed = |why: String| Some(Cleared { run: note.display().to_string(), said: vec![why], failed: true });
+fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
+    let failed = |why: String| Some(CleanupResult { run: note.display().to_string(), said: vec![why], failed: true });
     // It may go in this moment, with its run.
     let of = fs::symlink_metadata(note).ok()?;
     if !of.is_file() || of.uid() != geteuid().as_raw() {
@@ -161,7 +161,7 @@ fn cleared(note: &Path, dry: bool) -> Option<Cleared> {
     let run = format!("process {}", read.process);
     let lives = read.boot == boot() && process::began(read.process).as_deref() == Some(&read.began);
     if lives {
-        return Some(Cleared { run, said: vec!["is still at work: nothing done".to_owned()], failed: false });
+        return Some(CleanupResult { run, said: vec!["is still at work: nothing done".to_owned()], failed: false });
     }
     let mut work = Work { dry, said: Vec::new(), failed: false };
     if read.boot == boot() {
@@ -169,7 +169,7 @@ fn cleared(note: &Path, dry: bool) -> Option<Cleared> {
         read.made.iter().for_each(|made| work.take(made));
     } else {
         // Mounts and processes went with the restart; what lies on a disk did not.
-        read.made.iter().filter(|made| !matches!(made, Made::Fuse(_))).for_each(|made| work.take(made));
+        read.made.iter().filter(|made| !matches!(made, DebrisItem::Fuse(_))).for_each(|made| work.take(made));
     }
     if !dry && !work.failed {
         work.failed = fs::remove_file(note).is_err();
@@ -177,7 +177,7 @@ fn cleared(note: &Path, dry: bool) -> Option<Cleared> {
     if work.said.is_empty() {
         work.said.push("is over, and nothing is left of it".to_owned());
     }
-    Some(Cleared { run, said: work.said, failed: work.failed })
+    Some(CleanupResult { run, said: work.said, failed: work.failed })
 }
 
 /// What is done for one note.
@@ -248,10 +248,10 @@ impl Work {
         }
     }
 
-    fn take(&mut self, made: &Made) {
+    fn take(&mut self, made: &DebrisItem) {
         match made {
-            Made::Folder(folder) => self.folder(folder),
-            Made::Fuse(folder) => {
+            DebrisItem::Folder(folder) => self.folder(folder),
+            DebrisItem::Fuse(folder) => {
                 let ours = |it: &Mount| it.place == *folder && it.kind.starts_with("fuse") && it.source == SOURCE;
                 if mounts().iter().any(ours) {
                     let on: Vec<String> = loops(folder).iter().map(|it| it.display().to_string()).collect();
@@ -260,7 +260,7 @@ impl Work {
                     self.step(&format!("the mount on {}", folder.display()), unmounted);
                 }
             }
-            Made::Socket(path) => {
+            DebrisItem::Socket(path) => {
                 let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
                 // Somebody else may have made one there since.
                 if is_socket && UnixStream::connect(path).is_err() {
@@ -286,7 +286,7 @@ impl Work {
         };
         systems.iter().for_each(|mount| each(self, mount));
         for device in loops(folder) {
-            let detach = || tool("losetup", [OsStr::new("--detach"), device.as_os_str()], Bounds::fixed());
+            let detach = || tool("losetup", [OsStr::new("--detach"), device.as_os_str()], ProgramBounds::fixed());
             self.step(&format!("loop device {}", device.display()), || detach().map(drop).map_err(|it| it.to_string()));
         }
         disks.iter().for_each(|mount| each(self, mount));
@@ -303,7 +303,7 @@ impl Work {
 fn unmount(folder: &Path) -> Result<(), String> {
     let with = |words: &[&str]| {
         let words = words.iter().map(OsStr::new).chain([folder.as_os_str()]);
-        tool("umount", words, Bounds::fixed()).map(drop)
+        tool("umount", words, ProgramBounds::fixed()).map(drop)
     };
     with(&[]).or_else(|_| with(&["-l"])).map_err(|error| error.to_string())
 }
@@ -332,11 +332,11 @@ mod tests {
         fs::create_dir(&other).unwrap();
         let heard = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
         let mut work = Work { dry: false, said: Vec::new(), failed: false };
-        work.take(&Made::Socket(file.clone()));
-        work.take(&Made::Socket(folder.path().join("socket")));
-        work.take(&Made::Fuse(other.clone()));
+        work.take(&DebrisItem::Socket(file.clone()));
+        work.take(&DebrisItem::Socket(folder.path().join("socket")));
+        work.take(&DebrisItem::Fuse(other.clone()));
         assert!(!work.failed && work.said.is_empty(), "{:?}", work.said);
-        work.take(&Made::Folder(other.clone()));
+        work.take(&DebrisItem::Folder(other.clone()));
         assert!(work.failed && work.said[0].ends_with("is not ours: nothing done"), "{:?}", work.said);
         assert!(file.exists() && other.exists() && folder.path().join("socket").exists());
         drop(heard);
@@ -344,8 +344,8 @@ mod tests {
         fs::create_dir_all(media.join("check-0")).unwrap();
         for (dry, stays) in [(true, true), (false, false)] {
             let mut work = Work { dry, said: Vec::new(), failed: false };
-            work.take(&Made::Socket(folder.path().join("socket")));
-            work.take(&Made::Folder(media.clone()));
+            work.take(&DebrisItem::Socket(folder.path().join("socket")));
+            work.take(&DebrisItem::Folder(media.clone()));
             assert!(work.said.len() == 2 && !work.failed, "{:?}", work.said);
             assert_eq!((media.exists(), folder.path().join("socket").exists()), (stays, stays));
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::program::run_tool;
-use super::{Bounds, How, named, pause, process, tool};
+use super::{ExitCause, ProgramBounds, named, pause, process, tool};
 
 /// What is to be known of a kind.
 #[derive(Debug)]
@@ -84,15 +84,15 @@ pub const FILE_SYSTEMS: [&str; 3] = [KINDS[0].name, KINDS[1].name, KINDS[2].name
 
 /// A file system and how it is mounted.
 #[derive(Clone, Debug)]
-pub struct FileSystem {
+pub struct MountSpec {
     kind: &'static Kind,
     options: String,
 }
 
-impl FileSystem {
+impl MountSpec {
     /// The one of this name, one of [`FILE_SYSTEMS`], with options of its mount such as `barrier=0`; these may be empty.
-    pub fn named(name: &str, options: &str) -> Option<FileSystem> {
-        KINDS.iter().find(|kind| kind.name == name).map(|kind| FileSystem { kind, options: options.to_owned() })
+    pub fn named(name: &str, options: &str) -> Option<MountSpec> {
+        KINDS.iter().find(|kind| kind.name == name).map(|kind| MountSpec { kind, options: options.to_owned() })
     }
 
     /// Its name.
@@ -116,14 +116,14 @@ impl FileSystem {
     }
 
     /// Makes it in `file`, which there is not yet, of so many bytes; all that is zero stays a hole.
-    pub fn make(&self, file: &Path, bytes: u64, bounds: Bounds<'_>) -> io::Result<()> {
+    pub fn make(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
         std::fs::File::create_new(file)?.set_len(bytes)?;
         let [program, words @ ..] = self.kind.make else { return Ok(()) };
         tool(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
     }
 
     /// Mounts what is on `device`, or in that file, on a folder.
-    pub fn mount(&self, device: &Path, folder: &Path, bounds: Bounds<'_>) -> io::Result<Mounted> {
+    pub fn mount(&self, device: &Path, folder: &Path, bounds: ProgramBounds<'_>) -> io::Result<MountedFileSystem> {
         let alone = (self.kind.name == "btrfs").then(alone).flatten();
         let file = device.is_file();
         let options = [if file { "loop" } else { "" }, self.kind.option, &self.options];
@@ -141,17 +141,20 @@ impl FileSystem {
             last = mount();
         }
         // One that was ended in time to say nothing may have mounted it all the same.
-        last.inspect_err(|_| leave(folder)).map(|_| Mounted { folder: Some(folder.to_owned()), _alone: alone })
+        last.inspect_err(|_| leave(folder))
+            .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _alone: alone })
     }
 
     /// What its checker finds wrong in a file that nobody has mounted; nothing where all is well.
-    pub fn faults(&self, file: &Path, bounds: Bounds<'_>) -> io::Result<Option<String>> {
+    pub fn faults(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
         let [program, words @ ..] = self.kind.check else { return Ok(None) };
         let ended = run_tool(named(program).args(words).arg(file), bounds);
         let (how, said, errors) = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
         match how {
-            How::Exited(0) => Ok(None),
-            How::Exited(code) if (self.kind.wrong)(code) => Ok(Some(self.first_fault(&format!("{errors}\n{said}")))),
+            ExitCause::Exited(0) => Ok(None),
+            ExitCause::Exited(code) if (self.kind.wrong)(code) => {
+                Ok(Some(self.first_fault(&format!("{errors}\n{said}"))))
+            }
             how => Err(io::Error::other(format!("{program} {how}: {}", errors.trim()))),
         }
     }
@@ -183,16 +186,16 @@ const LEAVING: usize = 500;
 
 /// A mounted file system; it is unmounted when this goes.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct MountedFileSystem {
     folder: Option<PathBuf>,
     _alone: Option<MutexGuard<'static, ()>>,
 }
 
-impl Mounted {
+impl MountedFileSystem {
     /// Unmounts it; an error where somebody still uses it after a while, who then keeps it until he leaves.
     pub fn end(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        let unmount = || tool("umount", [&folder], Bounds::fixed());
+        let unmount = || tool("umount", [&folder], ProgramBounds::fixed());
         let mut last = unmount();
         for _ in 0..LEAVING {
             if !last.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
@@ -213,7 +216,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedFileSystem {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take() {
             leave(&folder);
@@ -223,7 +226,7 @@ impl Drop for Mounted {
 
 /// Takes a mount out of sight; it is gone when its last user is.
 pub fn leave(folder: &Path) {
-    let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()], Bounds::fixed());
+    let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()], ProgramBounds::fixed());
 }
 
 #[cfg(test)]
@@ -249,7 +252,7 @@ mod tests {
                 "ERROR: free space cache has more free space than block group item",
             ),
         ] {
-            assert_eq!(FileSystem::named(name, "").unwrap().first_fault(said), fault);
+            assert_eq!(MountSpec::named(name, "").unwrap().first_fault(said), fault);
         }
     }
 }

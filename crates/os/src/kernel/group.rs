@@ -28,7 +28,7 @@ const NAMED: usize = 5;
 
 /// A program's processes.
 #[derive(Debug)]
-pub struct Group {
+pub struct ProcessGroup {
     mark: String,
     /// Its control group; nothing where there can be none.
     control: Option<PathBuf>,
@@ -74,23 +74,23 @@ pub(super) fn parent() -> Option<&'static Path> {
     PARENT.as_deref()
 }
 
-impl Group {
+impl ProcessGroup {
     /// A new one.
-    pub fn new() -> Group {
+    pub fn new() -> ProcessGroup {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let control = PARENT.as_ref().and_then(|parent| make(parent, &number.to_string()));
-        Group { mark: format!("{}-{number}", super::process::own_name()), control }
+        ProcessGroup { mark: format!("{}-{number}", super::process::own_name()), control }
     }
 
     /// One that the kernel does not hold together.
     #[cfg(test)]
-    pub fn loose() -> Group {
-        Group { control: None, ..Group::new().and_remove() }
+    pub fn loose() -> ProcessGroup {
+        ProcessGroup { control: None, ..ProcessGroup::new().and_remove() }
     }
 
     #[cfg(test)]
-    fn and_remove(self) -> Group {
+    fn and_remove(self) -> ProcessGroup {
         self.control.iter().for_each(|control| remove(control));
         self
     }

@@ -21,7 +21,7 @@ const MOST_FILES: usize = 100_000;
 
 /// What files held.
 #[derive(Clone, Debug, Default)]
-pub struct Pages {
+pub struct FilePages {
     /// By path below the mount: the length, and a hash of each page.
     files: BTreeMap<PathBuf, (u64, Vec<u64>)>,
     /// Files that were not looked at.
@@ -30,7 +30,7 @@ pub struct Pages {
 
 /// What a disk was not given of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unflushed {
+pub struct UnflushedPages {
     /// Below the mount.
     pub file: PathBuf,
     pub length: u64,
@@ -50,10 +50,10 @@ fn changed(of: &fs::Metadata) -> (i64, i64) {
     (of.ctime(), of.ctime_nsec())
 }
 
-impl Pages {
+impl FilePages {
     /// Those of all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
-    pub fn of(root: &Path, since: (i64, i64), stop: &AtomicBool) -> Pages {
-        let (mut pages, mut folders, mut bytes, mut seen) = (Pages::default(), vec![root.to_owned()], 0, 0);
+    pub fn of(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
+        let (mut pages, mut folders, mut bytes, mut seen) = (FilePages::default(), vec![root.to_owned()], 0, 0);
         while let Some(folder) = folders.pop() {
             let mut entries: Vec<PathBuf> =
                 fs::read_dir(&folder).into_iter().flatten().flatten().map(|it| it.path()).collect();
@@ -85,12 +85,12 @@ impl Pages {
     }
 
     /// What the same files lack below `root`.
-    pub fn missing(&self, root: &Path) -> Vec<Unflushed> {
+    pub fn missing(&self, root: &Path) -> Vec<UnflushedPages> {
         self.files.iter().filter_map(|(name, of)| missing(name, of, &root.join(name))).collect()
     }
 }
 
-fn missing(name: &Path, (length, pages): &(u64, Vec<u64>), there: &Path) -> Option<Unflushed> {
+fn missing(name: &Path, (length, pages): &(u64, Vec<u64>), there: &Path) -> Option<UnflushedPages> {
     let of = fs::symlink_metadata(there).ok().filter(fs::Metadata::is_file);
     // What is longer than it was is not looked at further than that.
     let held = of.as_ref().map_or(Vec::new(), |of| hashes(there, of.len().min(*length)).unwrap_or_default());
@@ -107,7 +107,7 @@ fn missing(name: &Path, (length, pages): &(u64, Vec<u64>), there: &Path) -> Opti
     }
     let named = of.is_some();
     let lacks = !named || !ranges.is_empty();
-    lacks.then(|| Unflushed { file: name.to_owned(), length: *length, ranges, named })
+    lacks.then(|| UnflushedPages { file: name.to_owned(), length: *length, ranges, named })
 }
 
 /// A hash of each page of a file.
@@ -153,9 +153,9 @@ mod tests {
         other[9000] ^= 1;
         fs::write(disk.join("d/long"), &other[..16384]).unwrap();
         fs::write(disk.join("same"), "same").unwrap();
-        let pages = Pages::of(&seen, since, &AtomicBool::new(false));
+        let pages = FilePages::of(&seen, since, &AtomicBool::new(false));
         let said = pages.missing(&disk);
-        let of = |file: &str, length, ranges, named| Unflushed { file: file.into(), length, ranges, named };
+        let of = |file: &str, length, ranges, named| UnflushedPages { file: file.into(), length, ranges, named };
         assert_eq!(
             said,
             [

@@ -1,6 +1,6 @@
 //! Programs of the user's: a command of a shell, what it finds in its environment, what it says, and its end.
 //!
-//! It is ended with all that it began (`Group`). A pipe that somebody else holds all the same is closed at this end: nobody waits for a
+//! It is ended with all that it began (`ProcessGroup`). A pipe that somebody else holds all the same is closed at this end: nobody waits for a
 //! pipe here. What it prints is bounded, for it may print without end.
 
 use std::fmt;
@@ -15,33 +15,33 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::group::Group;
+use super::group::ProcessGroup;
 
 /// A command of a shell and what it finds in its environment.
 #[derive(Clone, Debug)]
-pub struct Program<'a> {
+pub struct ShellProgram<'a> {
     /// For `sh -c`.
     pub command: &'a str,
     /// Names and values: nothing else of our own environment but [`HANDED_ON`].
     pub environment: Vec<(String, String)>,
     /// When it is ended, with all that it began.
-    pub bounds: Bounds<'a>,
+    pub bounds: ProgramBounds<'a>,
 }
 
 /// When a program is ended before it ends by itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds<'a> {
+pub struct ProgramBounds<'a> {
     /// If it takes longer, on the clock.
     pub limit: Duration,
     /// If this becomes true.
     pub stop: &'a AtomicBool,
 }
 
-impl Bounds<'_> {
+impl ProgramBounds<'_> {
     /// Thirty seconds, whatever else is to stop: of what gives back what was taken, and of short questions to the system.
-    pub(crate) fn fixed() -> Bounds<'static> {
+    pub(crate) fn fixed() -> ProgramBounds<'static> {
         static NEVER: AtomicBool = AtomicBool::new(false);
-        Bounds { limit: Duration::from_secs(30), stop: &NEVER }
+        ProgramBounds { limit: Duration::from_secs(30), stop: &NEVER }
     }
 }
 
@@ -65,7 +65,7 @@ const BYTES: usize = 64 << 20;
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum ExitCause {
     /// With this exit code.
     Exited(i32),
     /// By this signal. A shell tells of its child's by an exit code of 128 and the signal's number.
@@ -76,27 +76,27 @@ pub enum How {
     Stopped,
 }
 
-impl How {
-    fn of(status: ExitStatus) -> How {
+impl ExitCause {
+    fn of(status: ExitStatus) -> ExitCause {
         let signal =
             status.signal().or_else(|| status.code().map(|code| code - 128).filter(|it| (1..=64).contains(it)));
         match (signal, status.code()) {
-            (Some(signal), _) => How::Died(signal),
-            (None, code) => How::Exited(code.unwrap_or(-1)),
+            (Some(signal), _) => ExitCause::Died(signal),
+            (None, code) => ExitCause::Exited(code.unwrap_or(-1)),
         }
     }
 
     /// It did what it was to do.
     pub fn is_success(self) -> bool {
-        self == How::Exited(0)
+        self == ExitCause::Exited(0)
     }
 }
 
-impl fmt::Display for How {
+impl fmt::Display for ExitCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            How::Exited(code) => write!(f, "ended with exit code {code}"),
-            How::Died(signal) => {
+            ExitCause::Exited(code) => write!(f, "ended with exit code {code}"),
+            ExitCause::Died(signal) => {
                 // As the standard library names it: `signal: 11 (SIGSEGV)`.
                 let words = ExitStatus::from_raw(*signal).to_string();
                 let name = words.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(name, _)| name);
@@ -105,16 +105,16 @@ impl fmt::Display for How {
                     _ => write!(f, "died of signal {signal}"),
                 }
             }
-            How::Late(limit) => write!(f, "had not ended after {} s of the clock", limit.as_secs_f64()),
-            How::Stopped => write!(f, "was stopped"),
+            ExitCause::Late(limit) => write!(f, "had not ended after {} s of the clock", limit.as_secs_f64()),
+            ExitCause::Stopped => write!(f, "was stopped"),
         }
     }
 }
 
 /// How a program ended, and what it said.
 #[derive(Clone, Debug)]
-pub struct Ended {
-    pub how: How,
+pub struct ProgramExit {
+    pub how: ExitCause,
     /// What it printed last, both ways together as far as they came one after another.
     pub printed: String,
 }
@@ -128,9 +128,9 @@ pub(super) fn shell(script: &str) -> Command {
     command
 }
 
-impl Program<'_> {
+impl ShellProgram<'_> {
     /// The process, the leader of a group of its own. The command is a shell's below it: whoever ends his parent does not end us.
-    fn start(&self, group: &Group, out: Stdio, errors: Stdio) -> io::Result<Child> {
+    fn start(&self, group: &ProcessGroup, out: Stdio, errors: Stdio) -> io::Result<Child> {
         // What a shell says of a child that a signal ended is said by its exit code as well: only the child's own errors are heard.
         let below = "exec 3>&2 2>/dev/null; sh -c \"$1\" 2>&3 3>&-; exit $?";
         let mut command = match group.door() {
@@ -145,23 +145,23 @@ impl Program<'_> {
     }
 
     /// Runs it to its end and gives what it printed.
-    pub fn run(&self) -> io::Result<Ended> {
-        self.run_in(&Group::new())
+    pub fn run(&self) -> io::Result<ProgramExit> {
+        self.run_in(&ProcessGroup::new())
     }
 
-    fn run_in(&self, group: &Group) -> io::Result<Ended> {
+    fn run_in(&self, group: &ProcessGroup) -> io::Result<ProgramExit> {
         let (reads, writes) = io::pipe()?;
         let child = self.start(group, writes.try_clone()?.into(), writes.into())?;
-        let heard = Heard::of(reads);
+        let heard = PipeTail::of(reads);
         let how = self.end(child, group, &AtomicBool::new(false))?;
-        Ok(Ended { how, printed: heard.all() })
+        Ok(ProgramExit { how, printed: heard.all() })
     }
 
     /// Runs it to its end; `line` is told each line that it prints, as soon as it comes. Its errors go where ours do. More or longer lines
     /// than promises may be are an error.
-    pub fn tell(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<How> {
+    pub fn tell(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
-        let group = Group::new();
+        let group = ProcessGroup::new();
         let child = self.start(&group, writes.into(), Stdio::inherit())?;
         // When it has ended nobody is told anything any more.
         let (line, too_much) = (Arc::new(Mutex::new(Some(line))), Arc::new(AtomicBool::new(false)));
@@ -182,14 +182,14 @@ impl Program<'_> {
     }
 
     /// Waits for it, and then ends what is left of it.
-    fn end(&self, child: Child, group: &Group, enough: &AtomicBool) -> io::Result<How> {
+    fn end(&self, child: Child, group: &ProcessGroup, enough: &AtomicBool) -> io::Result<ExitCause> {
         let leader = Pid::from_child(&child);
         let (status, ended) = wait(child, self.bounds, enough);
         group.end(leader)?;
         // It is gone: whoever waits for it has its status.
         match status {
             Err(how) => ended.recv_timeout(LAST).map_or(Ok(how), |status| status.map(|_| how)),
-            Ok(status) => Ok(How::of(status?)),
+            Ok(status) => Ok(ExitCause::of(status?)),
         }
     }
 }
@@ -222,14 +222,14 @@ fn lines(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()>
 }
 
 /// What comes out of a pipe: its end.
-pub(super) struct Heard {
+pub(super) struct PipeTail {
     last: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
-impl Heard {
+impl PipeTail {
     /// Hears until nobody has its other end.
-    pub(super) fn of(mut reads: impl Read + Send + 'static) -> Heard {
+    pub(super) fn of(mut reads: impl Read + Send + 'static) -> PipeTail {
         let (last, (tells, ended)) = (Arc::new(Mutex::new(Vec::new())), channel());
         let hearing = Arc::clone(&last);
         thread::spawn(move || {
@@ -242,7 +242,7 @@ impl Heard {
             }
             let _ = tells.send(());
         });
-        Heard { last, ended }
+        PipeTail { last, ended }
     }
 
     /// What has come by now, when those who wrote have ended.
@@ -255,16 +255,20 @@ impl Heard {
 type Status = io::Result<ExitStatus>;
 
 /// Waits for a process: its status, or why it is to be ended, and who hears its status then. It may be stopped by `enough` as well.
-fn wait(mut child: Child, bounds: Bounds<'_>, enough: &AtomicBool) -> (Result<Status, How>, Receiver<Status>) {
+fn wait(
+    mut child: Child,
+    bounds: ProgramBounds<'_>,
+    enough: &AtomicBool,
+) -> (Result<Status, ExitCause>, Receiver<Status>) {
     let (tells, ended) = channel();
     thread::spawn(move || drop(tells.send(child.wait())));
     let mut left = bounds.limit;
     loop {
         if bounds.stop.load(Ordering::Relaxed) || enough.load(Ordering::Relaxed) {
-            return (Err(How::Stopped), ended);
+            return (Err(ExitCause::Stopped), ended);
         }
         if left.is_zero() {
-            return (Err(How::Late(bounds.limit)), ended);
+            return (Err(ExitCause::Late(bounds.limit)), ended);
         }
         let slice = left.min(SLICE);
         match ended.recv_timeout(slice) {
@@ -277,21 +281,21 @@ fn wait(mut child: Child, bounds: Bounds<'_>, enough: &AtomicBool) -> (Result<St
 
 /// Runs a tool of the system within bounds: how it ended, what it printed, its errors. One that does not even end when it is killed, as it
 /// waits for a disk, is left behind.
-pub(super) fn run_tool(command: &mut Command, bounds: Bounds<'_>) -> io::Result<(How, String, String)> {
+pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::Result<(ExitCause, String, String)> {
     // A group of its own: what it runs itself is ended with it, and a terminal's Ctrl-C is for us alone.
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let process = Pid::from_child(&child);
-    let (out, errors) = (child.stdout.take().map(Heard::of), child.stderr.take().map(Heard::of));
+    let (out, errors) = (child.stdout.take().map(PipeTail::of), child.stderr.take().map(PipeTail::of));
     let how = match wait(child, bounds, &AtomicBool::new(false)) {
-        (Ok(status), _) => How::of(status?),
+        (Ok(status), _) => ExitCause::of(status?),
         (Err(how), ended) => {
             let _ = kill_process_group(process, Signal::KILL);
             let _ = ended.recv_timeout(LAST);
             how
         }
     };
-    let all = |heard: Option<Heard>| heard.map(Heard::all).unwrap_or_default();
+    let all = |heard: Option<PipeTail>| heard.map(PipeTail::all).unwrap_or_default();
     Ok((how, all(out), all(errors)))
 }
 
@@ -301,9 +305,9 @@ mod tests {
 
     static GO: AtomicBool = AtomicBool::new(false);
 
-    fn program(command: &str, limit: Duration) -> Program<'_> {
+    fn program(command: &str, limit: Duration) -> ShellProgram<'_> {
         let environment = vec![("SEEKWISE_TEST".to_owned(), "here".to_owned())];
-        Program { command, environment, bounds: Bounds { limit, stop: &GO } }
+        ShellProgram { command, environment, bounds: ProgramBounds { limit, stop: &GO } }
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -311,7 +315,7 @@ mod tests {
     #[test]
     fn a_program_tells_its_lines_and_its_end() {
         let ended = program("echo $SEEKWISE_TEST; echo wrong >&2; exit 11", LONG).run().unwrap();
-        assert_eq!((ended.how, ended.printed.as_str()), (How::Exited(11), "here\nwrong\n"));
+        assert_eq!((ended.how, ended.printed.as_str()), (ExitCause::Exited(11), "here\nwrong\n"));
         let (tells, hears) = channel();
         let told = program("echo a; echo b; printf c", LONG);
         assert!(told.tell(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
@@ -322,10 +326,10 @@ mod tests {
     fn one_that_never_ends_is_ended_with_what_it_began() {
         let short = Duration::from_millis(50);
         let ended = program("sleep 1000 & sleep 1000", short).run().unwrap();
-        assert_eq!(ended.how, How::Late(short));
-        let stopped = Bounds { limit: LONG, stop: &AtomicBool::new(true) };
-        let ended = Program { bounds: stopped, ..program("sleep 1000", stopped.limit) }.run().unwrap();
-        assert_eq!(ended.how, How::Stopped);
+        assert_eq!(ended.how, ExitCause::Late(short));
+        let stopped = ProgramBounds { limit: LONG, stop: &AtomicBool::new(true) };
+        let ended = ShellProgram { bounds: stopped, ..program("sleep 1000", stopped.limit) }.run().unwrap();
+        assert_eq!(ended.how, ExitCause::Stopped);
     }
 
     /// Programs that would outlive whoever began them, each with a sleep of a length of its own to be known by. They keep the pipe, so that
@@ -340,12 +344,12 @@ mod tests {
             ("stopped", "setsid sh -c 'kill -STOP $$; sleep TIME' & exit 3"),
         ];
         for (number, (name, way)) in ways.iter().enumerate() {
-            for (held, group) in [("the kernel", Group::new()), ("nobody", Group::loose())] {
+            for (held, group) in [("the kernel", ProcessGroup::new()), ("nobody", ProcessGroup::loose())] {
                 let time = format!("98{number}.{}", std::process::id());
                 let ended = program(&way.replace("TIME", &time), LONG).run_in(&group).unwrap();
-                assert_eq!(ended.how, How::Exited(3), "{name}, held by {held}");
+                assert_eq!(ended.how, ExitCause::Exited(3), "{name}, held by {held}");
                 let living = program(&format!("pgrep -f '[s]leep {time}'"), LONG).run().unwrap();
-                assert_eq!(living.how, How::Exited(1), "{name}, held by {held}: {}", living.printed);
+                assert_eq!(living.how, ExitCause::Exited(1), "{name}, held by {held}: {}", living.printed);
             }
         }
     }

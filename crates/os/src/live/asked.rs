@@ -1,21 +1,21 @@
 //! A request on its way to a disk, and who is to be answered.
 
-use crate::nbd::wire::{Head, error};
+use crate::nbd::wire::{RequestHead, error};
 
 /// A request that makes sense: within the disk's bounds, of whole sectors.
 #[derive(Debug)]
-pub struct Asked {
+pub struct DiskRequest {
     /// What is asked.
-    pub head: Head,
+    pub head: RequestHead,
     /// What is to be written.
     pub data: Vec<u8>,
     /// Who is answered.
-    pub whom: Whom,
+    pub whom: ReplyTo,
 }
 
 /// Who is answered.
 #[derive(Debug)]
-pub enum Whom {
+pub enum ReplyTo {
     /// The client of this number.
     Client(u64),
     /// A caller within the program.

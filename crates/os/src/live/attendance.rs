@@ -6,9 +6,9 @@ use seekwise_run::receipt::attendance::Attendance;
 
 /// Counts that several write.
 #[derive(Clone, Debug, Default)]
-pub struct Book(Arc<Mutex<Attendance>>);
+pub struct AttendanceCounters(Arc<Mutex<Attendance>>);
 
-impl Book {
+impl AttendanceCounters {
     /// Changes them.
     pub fn write(&self, change: impl FnOnce(&mut Attendance)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,5 +1,5 @@
 //! Clients of a disk, and what else comes to it: one thread hears them all, by `poll`, and waits for none of them. What one
-//! does not read stays with it ([`Line`]); who breaks off is forgotten, and what it asked is done.
+//! does not read stays with it ([`Transmission`]); who breaks off is forgotten, and what it asked is done.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seekwise_model::time::{Instant, Span};
 
-use super::Message;
-use super::attendance::Book;
+use super::DiskMessage;
+use super::attendance::AttendanceCounters;
 use crate::clock::Clock;
-use crate::nbd::wire::Head;
-use crate::nbd::{Line, Share, Wire, pair};
+use crate::nbd::wire::RequestHead;
+use crate::nbd::{MemoryShare, NbdWire, Transmission, pair};
 
 /// How long a client may have room that others wait for, and move less than [`MOVED`]: slower is no link that a disk is used over.
 const PATIENCE: Span = Span::from_secs(10);
@@ -28,7 +28,7 @@ const LOOK: Span = Span::from_millis(500);
 /// Where messages to a disk are left, by any thread.
 #[derive(Clone)]
 pub struct Inbox {
-    messages: Sender<Message>,
+    messages: Sender<DiskMessage>,
     bell: Arc<Bell>,
 }
 
@@ -36,14 +36,14 @@ pub struct Inbox {
 struct Bell {
     /// It rings already.
     rings: AtomicBool,
-    rope: Mutex<Box<dyn Wire>>,
+    rope: Mutex<Box<dyn NbdWire>>,
 }
 
 /// The other side of an inbox: the disk's.
 pub struct Messages {
-    messages: Receiver<Message>,
+    messages: Receiver<DiskMessage>,
     bell: Arc<Bell>,
-    hears: Box<dyn Wire>,
+    hears: Box<dyn NbdWire>,
 }
 
 /// An inbox, and what comes of it. Errors are those of the system, which may have no more sockets.
@@ -58,7 +58,7 @@ pub fn inbox() -> io::Result<(Inbox, Messages)> {
 
 impl Inbox {
     /// Leaves a message. An error where the disk has ended.
-    pub fn send(&self, message: Message) -> Result<(), SendError<Message>> {
+    pub fn send(&self, message: DiskMessage) -> Result<(), SendError<DiskMessage>> {
         self.messages.send(message)?;
         if !self.bell.rings.swap(true, Ordering::AcqRel) {
             // Where there is no room it rings.
@@ -76,7 +76,7 @@ impl Messages {
     }
 
     /// The next message that is there.
-    pub(super) fn next(&self) -> Option<Message> {
+    pub(super) fn next(&self) -> Option<DiskMessage> {
         self.messages.try_recv().ok()
     }
 }
@@ -84,9 +84,9 @@ impl Messages {
 /// A client that has negotiated.
 pub struct Connection {
     /// The way to it.
-    pub wire: Box<dyn Wire>,
+    pub wire: Box<dyn NbdWire>,
     /// The talk.
-    pub line: Line,
+    pub line: Transmission,
     /// It is a client of our own, that measures the way.
     pub ours: bool,
 }
@@ -113,12 +113,12 @@ struct Served {
 pub(super) struct Clients {
     served: BTreeMap<u64, Served>,
     last: u64,
-    share: Arc<Share>,
-    pub(super) book: Book,
+    share: Arc<MemoryShare>,
+    pub(super) book: AttendanceCounters,
     /// When somebody was turned away last.
     crowded: Option<Instant>,
     /// What was heard and not taken yet.
-    asked: Vec<(u64, Head, Vec<u8>)>,
+    asked: Vec<(u64, RequestHead, Vec<u8>)>,
     /// Who may have something to be written.
     answered: Vec<u64>,
 }
@@ -126,7 +126,7 @@ pub(super) struct Clients {
 impl Clients {
     /// With so much memory for all of them.
     pub fn within(&mut self, bytes: u64) {
-        self.share = Arc::new(Share::of(usize::try_from(bytes).unwrap_or(usize::MAX)));
+        self.share = Arc::new(MemoryShare::of(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
 
     /// Memory that they have.
@@ -158,7 +158,7 @@ impl Clients {
     }
 
     /// The client of this number, which is about to be answered; nothing where it is gone.
-    pub fn answer(&mut self, number: u64) -> Option<&mut Line> {
+    pub fn answer(&mut self, number: u64) -> Option<&mut Transmission> {
         let served = self.served.get_mut(&number)?;
         if self.answered.last() != Some(&number) {
             self.answered.push(number);
@@ -204,7 +204,7 @@ impl Clients {
     }
 
     /// What was heard.
-    pub fn asked(&mut self) -> impl Iterator<Item = (u64, Head, Vec<u8>)> + use<> {
+    pub fn asked(&mut self) -> impl Iterator<Item = (u64, RequestHead, Vec<u8>)> + use<> {
         std::mem::take(&mut self.asked).into_iter()
     }
 
@@ -254,7 +254,7 @@ impl Clients {
 
 impl Connection {
     /// Takes and gives what it is ready for. An error where it is over.
-    fn meet(&mut self, ready: PollFlags, number: u64, asked: &mut Vec<(u64, Head, Vec<u8>)>) -> io::Result<()> {
+    fn meet(&mut self, ready: PollFlags, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
         if ready.contains(PollFlags::IN) && self.line.hears() {
             self.line.read_from(&mut self.wire)?;
             asked.extend(std::iter::from_fn(|| self.line.request()).map(|(head, data)| (number, head, data)));
@@ -266,7 +266,7 @@ impl Connection {
     }
 
     /// Writes what it takes, which may give it room for more requests. An error where it is over.
-    fn write(&mut self, number: u64, asked: &mut Vec<(u64, Head, Vec<u8>)>) -> io::Result<()> {
+    fn write(&mut self, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
         self.line.write_to(&mut self.wire, |head, data| asked.push((number, head, data)))?;
         if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }

@@ -6,11 +6,11 @@ use std::io;
 
 use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Status};
 use seekwise_model::durability::served;
-use seekwise_model::history::Data;
+use seekwise_model::history::WriteData;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
-use super::remains::Remains;
+use super::remains::ArrayHistory;
 use crate::bytes::Bytes;
 
 /// What is said where nobody works out what a cut leaves.
@@ -18,40 +18,40 @@ const UNKNOWN: &str = "of an array that has lost a drive it is not known here wh
      rebuilt";
 
 /// Bytes, and what a cut makes of them.
-pub struct Content {
+pub struct DiskContent {
     bytes: Bytes,
     /// Drives of an array that are lost, or are not rebuilt and flushed yet.
     gone: BTreeSet<u32>,
     /// Of these, the rebuilt ones.
     whole: BTreeSet<u32>,
-    remains: Option<Remains>,
+    remains: Option<ArrayHistory>,
 }
 
-impl Content {
+impl DiskContent {
     /// Of a disk that has done nothing yet.
-    pub fn new(bytes: Bytes) -> Content {
-        Content { bytes, gone: BTreeSet::new(), whole: BTreeSet::new(), remains: None }
+    pub fn new(bytes: Bytes) -> DiskContent {
+        DiskContent { bytes, gone: BTreeSet::new(), whole: BTreeSet::new(), remains: None }
     }
 
     /// Of an array that begins without these drives, a bit each.
-    pub fn without(mut self, lost: u64) -> Content {
+    pub fn without(mut self, lost: u64) -> DiskContent {
         self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
         self
     }
 
     /// Of this stack: where it has an array that survives the loss of a drive, what passes is kept, for what a cut leaves then. Said after
-    /// [`Content::without`].
-    pub fn judged(mut self, stack: &Stack) -> Content {
+    /// [`DiskContent::without`].
+    pub fn judged(mut self, stack: &Stack) -> DiskContent {
         if served::may_lack(stack) {
             let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
-            self.remains = Some(Remains::new(stack, lost));
+            self.remains = Some(ArrayHistory::new(stack, lost));
             self.bytes.keep_former(true);
         }
         self
     }
 
-    /// Within so many bytes of memory, of which what is kept for cuts has a quarter at most. Said after [`Content::judged`].
-    pub fn within(mut self, bytes: u64) -> Content {
+    /// Within so many bytes of memory, of which what is kept for cuts has a quarter at most. Said after [`DiskContent::judged`].
+    pub fn within(mut self, bytes: u64) -> DiskContent {
         if let Some(remains) = &mut self.remains {
             remains.within(bytes / 4);
         }
@@ -85,11 +85,11 @@ impl Content {
 
     /// Bytes of what passed that are kept for cuts; nothing where none are.
     pub fn kept(&self) -> Option<u64> {
-        self.remains.as_ref().map(Remains::size)
+        self.remains.as_ref().map(ArrayHistory::size)
     }
 
     /// The disk took a request, of a write with these data.
-    pub fn taken(&mut self, now: Instant, request: &Request, data: Option<Data>) {
+    pub fn taken(&mut self, now: Instant, request: &Request, data: Option<WriteData>) {
         if let Some(remains) = &mut self.remains {
             remains.taken(now, request, data.as_ref());
         }
@@ -162,7 +162,7 @@ impl Content {
 
     /// Too much was written: what the platters held is of no use without the history.
     fn forget_former(&mut self) {
-        if self.bytes.keeps_former() && !self.remains.as_ref().is_some_and(Remains::is_kept) {
+        if self.bytes.keeps_former() && !self.remains.as_ref().is_some_and(ArrayHistory::is_kept) {
             self.bytes.keep_former(false);
         }
     }

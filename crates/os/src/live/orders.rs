@@ -3,15 +3,15 @@
 use seekwise_model::block::Control;
 use seekwise_model::time::Instant;
 
-use super::stalls::Watch;
-use super::{Disk, Passed};
-use seekwise_model::history::{Event, Mark};
+use super::stalls::StallWatch;
+use super::{LiveDisk, RecorderEvent};
+use seekwise_model::history::{HistoryEvent, HistoryMark};
 use seekwise_run::receipt::Receipt;
 use seekwise_run::sim::why;
 
 /// What is done to a disk beside requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum DiskOrder {
     /// The power fails now.
     Cut,
     /// It is switched off in order.
@@ -27,16 +27,16 @@ pub enum Order {
     /// All figures of the receipt so far, as `name=value`.
     Receipt,
     /// Something is said that the history of the disk keeps.
-    Mark(Mark),
+    Mark(HistoryMark),
 }
 
 /// What came of an order, in words; an error where it was refused.
-pub type Said = Result<String, String>;
+pub type OrderReply = Result<String, String>;
 
-impl Disk {
+impl LiveDisk {
     /// The receipt until now.
     pub(super) fn so_far(&self) -> Receipt {
-        let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), Watch::so_far);
+        let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), StallWatch::so_far);
         let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
         let (attendance, ways) = (self.clients.book.read(), self.measured.read());
         let (seconds, log) = (self.clock.seconds(), self.device.log());
@@ -44,7 +44,7 @@ impl Disk {
     }
 
     /// Writes down what is said beside requests; nobody has to be answered.
-    fn mark(&self, now: Instant, mark: &Mark) -> Said {
+    fn mark(&self, now: Instant, mark: &HistoryMark) -> OrderReply {
         if let Some(chronicle) = &self.chronicle {
             chronicle.write(|history| history.marks.push((now, mark.clone())));
         }
@@ -54,18 +54,19 @@ impl Disk {
     /// Writes down that a setting was changed.
     fn change(&mut self, now: Instant, key: &str, value: &str) {
         if let Some(chronicle) = &self.chronicle {
-            chronicle.write(|history| history.events.push(Event::Changed(now, key.to_owned(), value.to_owned())));
+            chronicle
+                .write(|history| history.events.push(HistoryEvent::Changed(now, key.to_owned(), value.to_owned())));
         }
         self.content.changed(now, key, value);
     }
 
     /// Does what is ordered, and says what came of it.
-    pub(super) fn obey(&mut self, order: &Order) -> Said {
+    pub(super) fn obey(&mut self, order: &DiskOrder) -> OrderReply {
         let now = self.now();
         self.device.handle_timeout(now);
         self.drain();
         match order {
-            Order::Cut if self.powered => {
+            DiskOrder::Cut if self.powered => {
                 if let Some(why) = self.content.refusal() {
                     return Err(why.to_owned());
                 }
@@ -77,31 +78,31 @@ impl Disk {
                     self.content.bytes().torn()
                 ))
             }
-            Order::Off if self.powered => {
+            DiskOrder::Off if self.powered => {
                 self.off(now);
                 Ok(format!("switched off at {} s", seconds(now)))
             }
-            Order::Cut | Order::Off => Err("it is off already".to_owned()),
-            Order::On if self.powered => Err("it is on already".to_owned()),
-            Order::On => match self.device.control(now, &Control::PowerOn) {
+            DiskOrder::Cut | DiskOrder::Off => Err("it is off already".to_owned()),
+            DiskOrder::On if self.powered => Err("it is on already".to_owned()),
+            DiskOrder::On => match self.device.control(now, &Control::PowerOn) {
                 Ok(()) => {
                     self.powered = true;
-                    self.pass(Passed::Order(now, "on"));
+                    self.pass(RecorderEvent::Order(now, "on"));
                     Ok(format!("power is back at {} s", seconds(now)))
                 }
                 Err(error) => Err(format!("it does not come back: {}", why(error, ""))),
             },
-            Order::Reset => match self.device.control(now, &Control::Reset) {
+            DiskOrder::Reset => match self.device.control(now, &Control::Reset) {
                 Ok(()) => {
-                    self.pass(Passed::Order(now, "reset"));
+                    self.pass(RecorderEvent::Order(now, "reset"));
                     self.drain();
                     Ok(format!("the link was reset at {} s: what was under way is aborted", seconds(now)))
                 }
                 Err(error) => Err(format!("not reset: {}", why(error, ""))),
             },
-            Order::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
+            DiskOrder::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
                 Ok(()) => {
-                    self.pass(Passed::Order(now, &format!("{key}={value}")));
+                    self.pass(RecorderEvent::Order(now, &format!("{key}={value}")));
                     // First what the change made of drives, as a simulated run tells it.
                     self.take_landings();
                     self.change(now, key, value);
@@ -110,14 +111,14 @@ impl Disk {
                 }
                 Err(error) => Err(format!("{key} = {value}: {}", why(error, key))),
             },
-            Order::Mark(mark) => self.mark(now, mark),
-            Order::Receipt => {
+            DiskOrder::Mark(mark) => self.mark(now, mark),
+            DiskOrder::Receipt => {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
                 let receipt = self.so_far();
                 let figures = receipt.figures().into_iter().chain(receipt.at_the_doors()).map(said);
                 Ok(figures.chain(self.stands(now)).collect::<Vec<_>>().join(" "))
             }
-            Order::Status => Ok(self.status(now)),
+            DiskOrder::Status => Ok(self.status(now)),
         }
     }
 
@@ -158,7 +159,7 @@ impl Disk {
         self.plan = None;
         let before = self.content.bytes().acknowledged_at_risk();
         self.powered = false;
-        self.pass(Passed::Order(now, "cut"));
+        self.pass(RecorderEvent::Order(now, "cut"));
         self.device.control(now, &Control::PowerCut).expect("every device can lose its power");
         self.drain();
         let left = self.content.cut(now);
@@ -171,7 +172,7 @@ impl Disk {
     pub(super) fn off(&mut self, now: Instant) {
         self.powered = false;
         self.drop_waiting();
-        self.pass(Passed::Order(now, "off"));
+        self.pass(RecorderEvent::Order(now, "off"));
         self.device.control(now, &Control::PowerOff).expect("every device can be switched off");
         while let Some(next) = self.device.poll_timeout() {
             self.drain();

@@ -12,9 +12,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seekwise_model::block::{Completion, Landing, LandingKind, Op, Request, Role, Status};
+use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status};
 use seekwise_model::durability::served;
-use seekwise_model::history::{Data, Event, History, Left};
+use seekwise_model::history::{CutRemains, History, HistoryEvent, WriteData};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
@@ -32,7 +32,7 @@ const HALF: &str = "the power failed while a drive was being rebuilt, and what a
      rebuilt, and flush";
 
 /// Keeps the history of an array, and answers what a cut leaves.
-pub struct Remains {
+pub struct ArrayHistory {
     /// What it is an array of.
     stack: Stack,
     /// A flush that is done has brought all to the media that was done before it.
@@ -45,7 +45,7 @@ pub struct Remains {
     /// The stretches that were written to.
     written: BTreeSet<u64>,
     /// Settings that were changed, but for drives lost and replaced.
-    settings: Vec<Event>,
+    settings: Vec<HistoryEvent>,
     /// Drives that were lost when it began, one bit each; those that are now, and of them those that are being rebuilt.
     at_first: u64,
     lost: u64,
@@ -63,10 +63,10 @@ pub struct Remains {
     last: u64,
 }
 
-impl Remains {
+impl ArrayHistory {
     /// Of an array that lacks the drives `lost`, one bit each, and has done nothing yet.
-    pub fn new(stack: &Stack, lost: u64) -> Remains {
-        let mut remains = Remains {
+    pub fn new(stack: &Stack, lost: u64) -> ArrayHistory {
+        let mut remains = ArrayHistory {
             stack: stack.clone(),
             trusted: served::is_trusted(stack),
             history: Ok(History::default()),
@@ -114,14 +114,14 @@ impl Remains {
     /// Whether a cut is judged after the settings and losses so far. They alone decide.
     fn ask(&mut self) {
         let Ok(history) = &self.history else { return };
-        let changed = |event: &&Event| matches!(event, Event::Changed(..));
+        let changed = |event: &&HistoryEvent| matches!(event, HistoryEvent::Changed(..));
         let events = history.events.iter().filter(changed).cloned().collect();
         let settings = History { events, ..History::default() };
         self.refused = served::left(&self.stack, &settings, self.at_first, Instant::ZERO).err();
     }
 
-    fn note(&mut self, event: Event) {
-        self.grow(size_of::<Event>() as u64);
+    fn note(&mut self, event: HistoryEvent) {
+        self.grow(size_of::<HistoryEvent>() as u64);
         if let Ok(history) = &mut self.history {
             history.events.push(event);
         }
@@ -137,7 +137,7 @@ impl Remains {
     }
 
     /// The disk took a request, of a write with these data.
-    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&Data>) {
+    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
         match request.op {
             Op::Write => {
                 self.last = request.stamp;
@@ -148,7 +148,7 @@ impl Remains {
             // What leaves nothing on a medium.
             _ => return,
         }
-        self.grow(size_of::<Event>() as u64 + data.map_or(0, Data::kept));
+        self.grow(size_of::<HistoryEvent>() as u64 + data.map_or(0, WriteData::kept));
         if let Ok(history) = &mut self.history {
             history.taken(at, request, data);
         }
@@ -168,14 +168,14 @@ impl Remains {
             _ => {}
         }
         if !self.brings_nothing(landing) {
-            self.note(Event::Landed(*landing));
+            self.note(HistoryEvent::Landed(*landing));
         }
     }
 
     /// A rebuild that writes what lay there when the history began: of a whole drive that would be most of all.
     fn brings_nothing(&self, landing: &Landing) -> bool {
         let moves = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
-        let rebuilt = matches!(landing.role, Role::RebuiltCopy(_));
+        let rebuilt = matches!(landing.role, MemberRole::RebuiltCopy(_));
         let mut all = stretches(landing.lba, landing.end());
         moves && rebuilt && all.all(|stretch| !self.written.contains(&stretch))
     }
@@ -191,7 +191,7 @@ impl Remains {
             // A cut came between.
             return false;
         }
-        self.note(Event::Over(*request, *completion));
+        self.note(HistoryEvent::Over(*request, *completion));
         let beside = request.op != Op::Flush || self.flushes.remove(&request.stamp) == Some(true);
         let all = !beside && completion.status == Status::Done && self.last < request.stamp;
         all && self.trusted && self.rebuilding == 0
@@ -207,10 +207,10 @@ impl Remains {
             }
             (None, _) => {
                 self.trusted = false;
-                self.settings.push(Event::Changed(at, key.to_owned(), value.to_owned()));
+                self.settings.push(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
             }
         }
-        self.note(Event::Changed(at, key.to_owned(), value.to_owned()));
+        self.note(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
         self.ask();
     }
 
@@ -227,7 +227,7 @@ impl Remains {
 
     /// What the cut at `at` leaves, with the history that it is of; nothing where no drive was lost, or where it is not known. The disk has told what
     /// the cut made of what was under way.
-    pub fn left(&self, at: Instant) -> Option<Result<(Left, &History), String>> {
+    pub fn left(&self, at: Instant) -> Option<Result<(CutRemains, &History), String>> {
         let history = self.history.as_ref().ok().filter(|_| self.lacked && self.refusal().is_none())?;
         Some(served::left(&self.stack, history, self.at_first, at).map(|left| (left, history)))
     }
@@ -257,22 +257,22 @@ fn member(key: &str, value: &str) -> Option<u64> {
 mod tests {
     use super::*;
     use seekwise_model::block::Flags;
-    use seekwise_model::host::array::layout::{Level, Share};
-    use seekwise_model::host::array::{ArraySpec, Balance, ParityWrite};
+    use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
+    use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
     use seekwise_model::queue::{Discipline, Policy};
     use seekwise_model::record::{Effort, Parts};
-    use seekwise_model::testing::{Layer, Small};
+    use seekwise_model::testing::{Layer, SmallDrive};
 
     /// A mirror of two drives that cache writes, and may complete flushes too early.
     fn mirror(early_flush: bool) -> Stack {
         let mut stack =
-            Stack::bare(Small::default().buffered(4, 64).write_back(2).profile()).under(Layer::Array(ArraySpec {
+            Stack::bare(SmallDrive::default().buffered(4, 64).write_back(2).profile()).under(Layer::Array(ArraySpec {
                 members: 2,
-                shares: vec![Share { level: Level::Raid1, permille: 1000 }],
+                shares: vec![VolumeShare { level: RaidLevel::Raid1, permille: 1000 }],
                 chunk: 16,
                 depth: 32,
                 queue: Discipline::plain(Policy::Fcfs),
-                balance: Balance::First,
+                balance: ReadBalance::First,
                 parity: ParityWrite::Fewest,
                 rebuild_rate: 1 << 27,
                 rebuild_run: 128,
@@ -282,11 +282,11 @@ mod tests {
         stack
     }
 
-    struct Disk(Remains, u64);
+    struct Disk(ArrayHistory, u64);
 
     impl Disk {
         fn new(trusted: bool) -> Disk {
-            Disk(Remains::new(&mirror(!trusted), 0), 0)
+            Disk(ArrayHistory::new(&mirror(!trusted), 0), 0)
         }
 
         fn take(&mut self, op: Op) -> Request {
@@ -294,7 +294,7 @@ mod tests {
             let (tag, unit, origin, flags, lba, stamp) = (0, 0, 0, Flags::NONE, 0, self.1);
             let sectors = if op == Op::Write { 8 } else { 0 };
             let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
-            let data = Data::from(vec![0; 4096]);
+            let data = WriteData::from(vec![0; 4096]);
             self.0.taken(Instant::ZERO, &request, (op == Op::Write).then_some(&data));
             request
         }
@@ -392,13 +392,13 @@ mod tests {
         let before = disk.0.size();
         let rebuilt = |lba| {
             let landing = Landing::new((lba, 128), 0, (Instant::ZERO, Instant::ZERO), LandingKind::Landed);
-            Landing { role: Role::RebuiltCopy(0), ..landing }
+            Landing { role: MemberRole::RebuiltCopy(0), ..landing }
         };
         disk.0.landed(&rebuilt(STRETCH));
         assert_eq!(disk.0.size(), before);
         disk.0.landed(&rebuilt(STRETCH - 128));
-        disk.0.landed(&Landing { role: Role::RebuiltParity(0), ..rebuilt(STRETCH) });
-        assert_eq!(disk.0.size(), before + 2 * size_of::<Event>() as u64);
+        disk.0.landed(&Landing { role: MemberRole::RebuiltParity(0), ..rebuilt(STRETCH) });
+        assert_eq!(disk.0.size(), before + 2 * size_of::<HistoryEvent>() as u64);
     }
 
     #[test]

@@ -24,7 +24,7 @@ const CALL: u64 = 1 << 20;
 
 /// Bounds, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct MemoryRoom {
     /// All of it.
     pub limit: u64,
     /// What clients have here of requests and answers.
@@ -33,16 +33,16 @@ pub struct Room {
     pub contents: u64,
 }
 
-impl Default for Room {
+impl Default for MemoryRoom {
     /// Without bounds.
-    fn default() -> Room {
-        Room { limit: u64::MAX, clients: u64::MAX, contents: u64::MAX }
+    fn default() -> MemoryRoom {
+        MemoryRoom { limit: u64::MAX, clients: u64::MAX, contents: u64::MAX }
     }
 }
 
-impl Room {
+impl MemoryRoom {
     /// Within so many bytes, of which the program has taken some already, for so many clients. An error says what is needed.
-    pub fn within(limit: u64, clients: usize) -> Result<Room, String> {
+    pub fn within(limit: u64, clients: usize) -> Result<MemoryRoom, String> {
         let program = resident().unwrap_or(PROGRAM) + BESIDE;
         let theirs = CLIENTS + clients as u64 * EACH;
         let least = program + theirs + CONTENTS;
@@ -54,7 +54,7 @@ impl Room {
         }
         let left = limit - program;
         let clients = (left / 4).max(theirs);
-        Ok(Room { limit, clients, contents: left - clients })
+        Ok(MemoryRoom { limit, clients, contents: left - clients })
     }
 
     /// Requests that a kernel's file system may have here at once.
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn what_is_too_little_is_refused_and_all_of_the_rest_parted() {
-        assert!(Room::within(64 << 20, 256).unwrap_err().contains("m or more"));
-        let room = Room::within(4 << 30, 256).unwrap();
+        assert!(MemoryRoom::within(64 << 20, 256).unwrap_err().contains("m or more"));
+        let room = MemoryRoom::within(4 << 30, 256).unwrap();
         assert!(room.clients + room.contents < room.limit && room.clients > 900 << 20);
-        assert_eq!((room.callers(), Room { clients: CLIENTS, ..room }.callers()), (512, 40));
+        assert_eq!((room.callers(), MemoryRoom { clients: CLIENTS, ..room }.callers()), (512, 40));
     }
 }

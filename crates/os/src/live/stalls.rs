@@ -15,15 +15,15 @@ use seekwise_run::receipt::{STALL, Stalls};
 const EVERY: Span = Span::from_millis(1);
 
 /// The watch, until it is asked what it saw.
-pub struct Watch {
+pub struct StallWatch {
     end: Sender<()>,
     seen: Arc<Mutex<Stalls>>,
     watching: JoinHandle<()>,
 }
 
-impl Watch {
+impl StallWatch {
     /// From now on, by this clock.
-    pub fn begin(clock: Clock) -> Watch {
+    pub fn begin(clock: Clock) -> StallWatch {
         let (end, ended) = channel();
         let seen = Arc::new(Mutex::new(Stalls::default()));
         let adding = Arc::clone(&seen);
@@ -38,7 +38,7 @@ impl Watch {
                 before = now;
             }
         });
-        Watch { end, seen, watching }
+        StallWatch { end, seen, watching }
     }
 
     /// What it saw until now.
@@ -48,7 +48,7 @@ impl Watch {
 
     /// What it saw.
     pub fn end(self) -> Stalls {
-        let Watch { end, seen, watching } = self;
+        let StallWatch { end, seen, watching } = self;
         drop(end);
         let _ = watching.join();
         std::mem::take(&mut seen.lock().unwrap_or_else(PoisonError::into_inner))

@@ -2,7 +2,7 @@
 //!
 //! A client's end cannot be seen from here, so a client of our own goes the same way all the while (`probe`): through the same
 //! kind of connection, to the disk's thread and back, past the model. Of a kernel's disk on the file the kernel itself says how long requests
-//! took it ([`Ways::device`]); where the only client is a run in this program, it says so of all of its own ([`Ways::client`]). Only what is measured while others are answered counts: a machine that sleeps wakes up late.
+//! took it ([`DoorLatencies::device`]); where the only client is a run in this program, it says so of all of its own ([`DoorLatencies::client`]). Only what is measured while others are answered counts: a machine that sleeps wakes up late.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use seekwise_run::receipt::ways::{Door, Ways};
+use seekwise_run::receipt::ways::{Door, DoorLatencies};
 
 use crate::clock::Clock;
 
@@ -19,31 +19,35 @@ const EVERY: Duration = Duration::from_millis(25);
 
 /// Figures that several write.
 #[derive(Clone, Debug, Default)]
-pub struct Measured(Arc<Mutex<Ways>>);
+pub struct DoorRecorder(Arc<Mutex<DoorLatencies>>);
 
-impl Measured {
+impl DoorRecorder {
     /// Changes them.
-    pub fn write<T>(&self, change: impl FnOnce(&mut Ways) -> T) -> T {
+    pub fn write<T>(&self, change: impl FnOnce(&mut DoorLatencies) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// As they are now.
-    pub fn read(&self) -> Ways {
+    pub fn read(&self) -> DoorLatencies {
         self.write(|ways| ways.clone())
     }
 }
 
 /// A thread that goes a way again and again, until it is dropped.
-pub struct Probe {
+pub struct DoorProbe {
     end: Option<Sender<()>>,
     going: Option<JoinHandle<()>>,
 }
 
-impl Probe {
+impl DoorProbe {
     /// Goes the way through `door`, there and back once with each `go`; an error ends it.
-    pub fn begin(measured: Measured, door: Door, mut go: impl FnMut() -> io::Result<()> + Send + 'static) -> Probe {
+    pub fn begin(
+        measured: DoorRecorder,
+        door: Door,
+        mut go: impl FnMut() -> io::Result<()> + Send + 'static,
+    ) -> DoorProbe {
         let (clock, mut before) = (Clock::start(), 0);
-        Probe::every(EVERY, move || {
+        DoorProbe::every(EVERY, move || {
             let from = clock.now();
             let gone = go();
             let took = clock.now().since(from);
@@ -60,15 +64,15 @@ impl Probe {
     }
 
     /// Does this again and again, with such pauses, until it is not to go on.
-    pub(crate) fn every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> Probe {
+    pub(crate) fn every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> DoorProbe {
         let (end, ended) = channel();
         let going =
             thread::spawn(move || while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && goes_on() {});
-        Probe { end: Some(end), going: Some(going) }
+        DoorProbe { end: Some(end), going: Some(going) }
     }
 }
 
-impl Drop for Probe {
+impl Drop for DoorProbe {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(going) = self.going.take() {

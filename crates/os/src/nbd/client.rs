@@ -1,5 +1,5 @@
 //! Any export as a device: what a job runs on where its place is `nbd:` or `live:`. One thread: requests go out and replies
-//! come in without waiting for either ([`Client::wait`] waits), so a server that stops reading cannot lock us up.
+//! come in without waiting for either ([`NbdClient::wait`] waits), so a server that stops reading cannot lock us up.
 //!
 //! Replies are simple ones. What is written is the request's stamp, again and again.
 //!
@@ -14,17 +14,17 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Queuing, Request, SECTOR, Status,
 };
-use seekwise_model::engine::Stuck;
+use seekwise_model::engine::EngineError;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::time::{Instant, Span};
 
-use super::Wire;
-use super::wire::{self, Reader, answer, can, error, info, option};
+use super::NbdWire;
+use super::wire::{self, WireReader, answer, can, error, info, option};
 use crate::clock::{AWAKE, Clock, give_up_precedence};
-use crate::real_time::{Timed, uncontrolled};
+use crate::real_time::{TimedDevice, uncontrolled};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
-use seekwise_run::receipt::ways::Counted;
+use seekwise_run::receipt::ways::RequestTotals;
 
 /// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;
@@ -71,8 +71,8 @@ struct Flying {
 }
 
 /// A client of an export.
-pub struct Client {
-    wire: Box<dyn Wire>,
+pub struct NbdClient {
+    wire: Box<dyn NbdWire>,
     offer: Offer,
     /// By cookie.
     flying: BTreeMap<u64, Flying>,
@@ -93,14 +93,14 @@ pub struct Client {
     /// For the server did not answer.
     silent: bool,
     /// Reads and writes that went well, as they took here.
-    counted: Counted,
+    counted: RequestTotals,
     /// What is done when the run is over.
     ending: Option<Ending>,
 }
 
 /// A connection that is waited for until an instant.
 struct Patient<'a> {
-    wire: &'a mut dyn Wire,
+    wire: &'a mut dyn NbdWire,
     clock: Clock,
     until: Instant,
 }
@@ -131,15 +131,15 @@ fn timespec(span: Span) -> Timespec {
 }
 
 /// Ends what is behind a connection.
-type Ending = Box<dyn FnOnce(Counted) -> io::Result<Receipt>>;
+type Ending = Box<dyn FnOnce(RequestTotals) -> io::Result<Receipt>>;
 
-impl Client {
+impl NbdClient {
     /// Agrees with a server upon the export `name`.
-    pub fn connect(mut wire: Box<dyn Wire>, name: &str) -> io::Result<Client> {
+    pub fn connect(mut wire: Box<dyn NbdWire>, name: &str) -> io::Result<NbdClient> {
         let clock = Clock::start();
         let offer = negotiate(&mut Patient { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
         wire.without_waiting()?;
-        Ok(Client {
+        Ok(NbdClient {
             wire,
             offer,
             flying: BTreeMap::new(),
@@ -154,14 +154,14 @@ impl Client {
             now: Instant::ZERO,
             gone: false,
             silent: false,
-            counted: Counted::default(),
+            counted: RequestTotals::default(),
             ending: None,
         })
     }
 
     /// When the run is over, `ending` is done; it is told what reads and writes took.
-    pub fn and_then(self, ending: impl FnOnce(Counted) -> io::Result<Receipt> + 'static) -> Client {
-        Client { ending: Some(Box::new(ending)), ..self }
+    pub fn and_then(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
+        NbdClient { ending: Some(Box::new(ending)), ..self }
     }
 
     /// What the export can do, as a device.
@@ -248,7 +248,7 @@ impl Client {
                     if self.head.len() < HEAD {
                         return Ok(());
                     }
-                    let mut reader = Reader(&self.head);
+                    let mut reader = WireReader(&self.head);
                     let (magic, error, cookie) = (reader.u32(), reader.u32(), reader.u64());
                     let (Some(wire::SIMPLE_REPLY), Some(error), Some(cookie)) = (magic, error, cookie) else {
                         return Err(ErrorKind::InvalidData.into());
@@ -294,10 +294,10 @@ impl Client {
     }
 }
 
-impl Timed for Client {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+impl TimedDevice for NbdClient {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         if until.is_none() && self.flying.is_empty() {
-            return Err(Stuck::Silent(self.now));
+            return Err(EngineError::Silent(self.now));
         }
         loop {
             let left = until.map(|until| until.saturating_since(clock.now()));
@@ -341,9 +341,9 @@ impl Timed for Client {
     }
 }
 
-impl Device for Client {
+impl Device for NbdClient {
     fn limits(&self, _: u8) -> Limits {
-        Client::limits(self)
+        NbdClient::limits(self)
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
@@ -432,7 +432,7 @@ fn status(number: u32) -> Status {
 /// Fixed newstyle, and GO with the block sizes.
 fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
     let hello: [u8; 18] = read(wire)?;
-    let mut reader = Reader(&hello);
+    let mut reader = WireReader(&hello);
     if (reader.u64(), reader.u64()) != (Some(wire::GREETING), Some(wire::OPTIONS)) {
         return Err(odd("it does not greet as a server of network block devices does"));
     }
@@ -451,7 +451,7 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
     let mut offer = Offer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: LARGEST };
     for _ in 0..ANSWERS {
         let head: [u8; 20] = read(wire)?;
-        let mut reader = Reader(&head);
+        let mut reader = WireReader(&head);
         let (magic, _, kind, length) = (reader.u64(), reader.u32(), reader.u32(), reader.u32().unwrap_or(0));
         if magic != Some(wire::OPTION_REPLY) || length > ANSWER {
             return Err(odd("its answer to an option is none"));
@@ -492,7 +492,7 @@ impl Offer {
     }
 
     fn hear(&mut self, data: &[u8]) -> Option<()> {
-        let mut reader = Reader(data);
+        let mut reader = WireReader(data);
         match reader.u16()? {
             info::EXPORT => (self.bytes, self.flags) = (reader.u64()?, reader.u16()?),
             info::BLOCK_SIZE => {

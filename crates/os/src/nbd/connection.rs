@@ -1,13 +1,13 @@
 //! One client's side of the talk after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. What a
 //! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does; and so is what all
-//! of them may have together ([`Share`]).
+//! of them may have together ([`MemoryShare`]).
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::negotiation::{ALLOCATION_ID, Export, Negotiated};
-use super::wire::{self, Command, HEAD, Head, error};
+use super::negotiation::{ALLOCATION_ID, Export, TransmissionTerms};
+use super::wire::{self, HEAD, NbdCommand, RequestHead, error};
 
 /// Bytes of requests and replies that a client may have here at once: two of the largest requests.
 const BUDGET: usize = 64 << 20;
@@ -42,15 +42,15 @@ const KEPT: usize = 4 << 20;
 
 /// What the requests and answers of all clients may take of memory together.
 #[derive(Debug)]
-pub struct Share {
+pub struct MemoryShare {
     taken: AtomicUsize,
     most: usize,
 }
 
-impl Share {
+impl MemoryShare {
     /// So many bytes at most.
-    pub fn of(most: usize) -> Share {
-        Share { taken: AtomicUsize::new(0), most }
+    pub fn of(most: usize) -> MemoryShare {
+        MemoryShare { taken: AtomicUsize::new(0), most }
     }
 
     /// Bytes that are taken.
@@ -73,16 +73,16 @@ impl Share {
     }
 }
 
-impl Default for Share {
+impl Default for MemoryShare {
     /// Without a bound but each client's own.
-    fn default() -> Share {
-        Share::of(usize::MAX)
+    fn default() -> MemoryShare {
+        MemoryShare::of(usize::MAX)
     }
 }
 
 /// A client after negotiation.
-pub struct Line {
-    share: Arc<Share>,
+pub struct Transmission {
+    share: Arc<MemoryShare>,
     /// What of it is this client's room for what comes.
     ground: usize,
     /// It waits for what others have of it.
@@ -93,13 +93,13 @@ pub struct Line {
     moved: u64,
     requests: u64,
     export: Export,
-    negotiated: Negotiated,
+    negotiated: TransmissionTerms,
     /// What came, from `from` to `to`.
     came: Box<[u8]>,
     from: usize,
     to: usize,
     /// A write whose data are coming, and how many bytes of them have.
-    coming: Option<(Head, Vec<u8>, usize)>,
+    coming: Option<(RequestHead, Vec<u8>, usize)>,
     /// Bytes of a refused write's data that are still to come.
     refused: usize,
     /// Nothing more is heard.
@@ -114,10 +114,10 @@ pub struct Line {
     answered: usize,
 }
 
-impl Line {
+impl Transmission {
     /// A client that has agreed upon an export.
-    pub fn new(export: Export, negotiated: Negotiated) -> Line {
-        Line {
+    pub fn new(export: Export, negotiated: TransmissionTerms) -> Transmission {
+        Transmission {
             share: Arc::default(),
             ground: 0,
             short: false,
@@ -146,7 +146,7 @@ impl Line {
     }
 
     /// From now on it has a part of `share`.
-    pub fn sharing(&mut self, share: Arc<Share>) {
+    pub fn sharing(&mut self, share: Arc<MemoryShare>) {
         share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
         self.share.give_back(self.ground + self.taken);
         (self.share, self.ground) = (share, READ);
@@ -228,7 +228,7 @@ impl Line {
     }
 
     /// The next request that makes sense, with the data of a write. Others are answered.
-    pub fn request(&mut self) -> Option<(Head, Vec<u8>)> {
+    pub fn request(&mut self) -> Option<(RequestHead, Vec<u8>)> {
         loop {
             let there = self.to - self.from;
             let skipped = self.refused.min(there);
@@ -246,7 +246,7 @@ impl Line {
                 };
             }
             let bytes = self.came[self.from..self.to].first_chunk::<HEAD>().filter(|_| !self.over)?;
-            let Some(head) = Head::parse(bytes).filter(|head| head.command != Command::Disconnect) else {
+            let Some(head) = RequestHead::parse(bytes).filter(|head| head.command != NbdCommand::Disconnect) else {
                 // It says goodbye, or what came is no request.
                 self.end();
                 return None;
@@ -265,13 +265,13 @@ impl Line {
             self.from += HEAD;
             let length = head.length as usize;
             match (fault(&head, &self.export, self.negotiated), head.command) {
-                (None, Command::Write) => self.coming = Some((head, vec![0; length], 0)),
+                (None, NbdCommand::Write) => self.coming = Some((head, vec![0; length], 0)),
                 (None, _) => {
                     self.requests += 1;
                     return Some((head, Vec::new()));
                 }
                 (Some(error), command) => {
-                    self.refused = if command == Command::Write { length } else { 0 };
+                    self.refused = if command == NbdCommand::Write { length } else { 0 };
                     self.failed(&head, error);
                 }
             }
@@ -279,24 +279,24 @@ impl Line {
     }
 
     /// What a request costs of the budget.
-    fn cost(&self, head: &Head) -> usize {
+    fn cost(&self, head: &RequestHead) -> usize {
         let most = self.export.largest;
         REQUEST
             + match head.command {
-                Command::Read | Command::Write if head.length > most => 0,
-                Command::BlockStatus => 8 * EXTENTS,
-                Command::Read | Command::Write => head.length as usize,
+                NbdCommand::Read | NbdCommand::Write if head.length > most => 0,
+                NbdCommand::BlockStatus => 8 * EXTENTS,
+                NbdCommand::Read | NbdCommand::Write => head.length as usize,
                 _ => 0,
             }
     }
 
-    fn in_chunks(&self, head: &Head) -> bool {
-        self.negotiated.structured && matches!(head.command, Command::Read | Command::BlockStatus)
+    fn in_chunks(&self, head: &RequestHead) -> bool {
+        self.negotiated.structured && matches!(head.command, NbdCommand::Read | NbdCommand::BlockStatus)
     }
 
     /// A request is done; `fill` puts what was read into zeroes, or says why not.
-    pub fn done(&mut self, head: &Head, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
-        let length = if head.command == Command::Read { head.length as usize } else { 0 };
+    pub fn done(&mut self, head: &RequestHead, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
+        let length = if head.command == NbdCommand::Read { head.length as usize } else { 0 };
         let begin = self.out.len();
         match self.in_chunks(head) {
             true => self.out.extend(wire::data_chunk(head.cookie, head.offset, length)),
@@ -312,19 +312,19 @@ impl Line {
     }
 
     /// It is answered.
-    fn account(&mut self, head: &Head) {
+    fn account(&mut self, head: &RequestHead) {
         self.answered += self.cost(head);
         self.long -= usize::from(is_long(head));
     }
 
     /// What is allocated, as bytes and flags of `base:allocation`.
-    pub fn extents(&mut self, head: &Head, extents: &[(u32, u32)]) {
+    pub fn extents(&mut self, head: &RequestHead, extents: &[(u32, u32)]) {
         self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
         self.account(head);
     }
 
     /// A request went wrong ([`wire::error`]).
-    pub fn failed(&mut self, head: &Head, error: u32) {
+    pub fn failed(&mut self, head: &RequestHead, error: u32) {
         match self.in_chunks(head) {
             true => self.out.extend(wire::error_chunk(head.cookie, error)),
             false => self.out.extend(wire::simple(error, head.cookie)),
@@ -334,7 +334,7 @@ impl Line {
 
     /// Writes what the other end takes, without waiting where `stream` does not; `hear` takes the requests for which there is
     /// room again. What then waits waits for the other end, or for an answer.
-    pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(Head, Vec<u8>)) -> io::Result<()> {
+    pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(RequestHead, Vec<u8>)) -> io::Result<()> {
         loop {
             self.send(stream)?;
             if !self.full || self.speaks() {
@@ -388,40 +388,40 @@ impl Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for Transmission {
     fn drop(&mut self) {
         self.share.give_back(self.ground + self.taken);
     }
 }
 
 /// See [`LONG`].
-fn is_long(head: &Head) -> bool {
-    matches!(head.command, Command::Trim | Command::WriteZeroes) && head.length > LONG
+fn is_long(head: &RequestHead) -> bool {
+    matches!(head.command, NbdCommand::Trim | NbdCommand::WriteZeroes) && head.length > LONG
 }
 
 /// What is wrong with a request, as an error of the protocol.
-fn fault(head: &Head, export: &Export, negotiated: Negotiated) -> Option<u32> {
+fn fault(head: &RequestHead, export: &Export, negotiated: TransmissionTerms) -> Option<u32> {
     let within = head.offset.checked_add(u64::from(head.length)).is_some_and(|end| end <= export.bytes);
     let aligned = (head.offset | u64::from(head.length)).is_multiple_of(u64::from(export.smallest));
     let range = match () {
         () if head.length == 0 || !aligned => Some(error::INVALID),
-        () if !within && matches!(head.command, Command::Write | Command::WriteZeroes) => Some(error::NO_SPACE),
+        () if !within && matches!(head.command, NbdCommand::Write | NbdCommand::WriteZeroes) => Some(error::NO_SPACE),
         () if !within => Some(error::INVALID),
         () => None,
     };
     match head.command {
         _ if head.flags & !wire::FLAGS != 0 => Some(error::INVALID),
-        Command::WriteZeroes if head.flags & wire::FAST_ZERO != 0 && !export.fast_zeroes => {
+        NbdCommand::WriteZeroes if head.flags & wire::FAST_ZERO != 0 && !export.fast_zeroes => {
             range.or(Some(error::UNSUPPORTED))
         }
-        Command::Read | Command::Write if head.length > export.largest => Some(error::INVALID),
-        Command::Read | Command::Write | Command::Trim | Command::WriteZeroes => range,
-        Command::BlockStatus if !negotiated.status => Some(error::INVALID),
-        Command::BlockStatus => range,
+        NbdCommand::Read | NbdCommand::Write if head.length > export.largest => Some(error::INVALID),
+        NbdCommand::Read | NbdCommand::Write | NbdCommand::Trim | NbdCommand::WriteZeroes => range,
+        NbdCommand::BlockStatus if !negotiated.status => Some(error::INVALID),
+        NbdCommand::BlockStatus => range,
         // It is of all that there is, and says so by naming nothing.
-        Command::Flush if (head.offset, head.length) != (0, 0) => Some(error::INVALID),
-        Command::Flush | Command::Disconnect => None,
-        Command::Unknown(_) => Some(error::INVALID),
+        NbdCommand::Flush if (head.offset, head.length) != (0, 0) => Some(error::INVALID),
+        NbdCommand::Flush | NbdCommand::Disconnect => None,
+        NbdCommand::Unknown(_) => Some(error::INVALID),
     }
 }
 
@@ -440,26 +440,26 @@ mod tests {
         }
     }
 
-    fn of(command: Command, offset: u64, length: u32) -> Head {
-        Head { command, flags: 0, cookie: 1, offset, length }
+    fn of(command: NbdCommand, offset: u64, length: u32) -> RequestHead {
+        RequestHead { command, flags: 0, cookie: 1, offset, length }
     }
 
     #[test]
     fn requests_are_held_against_the_export() {
-        let plain = Negotiated::default();
+        let plain = TransmissionTerms::default();
         let export = Export { bytes: 1 << 20, largest: 1 << 16, ..export() };
-        let said = |head: Head| fault(&head, &export, plain);
-        assert_eq!(said(of(Command::Read, 0, 4096)), None);
-        assert_eq!(said(of(Command::Read, 0, 0)), Some(error::INVALID));
-        assert_eq!(said(of(Command::Read, 100, 512)), Some(error::INVALID));
-        assert_eq!(said(of(Command::Read, 0, 1 << 17)), Some(error::INVALID));
-        assert_eq!(said(of(Command::Write, (1 << 20) - 512, 1024)), Some(error::NO_SPACE));
-        assert_eq!(said(of(Command::Read, u64::MAX - 511, 512)), Some(error::INVALID));
-        assert_eq!(said(of(Command::Trim, 0, 1 << 20)), None, "no bytes come with it");
-        assert_eq!(said(of(Command::BlockStatus, 0, 512)), Some(error::INVALID), "not agreed upon");
-        assert_eq!(said(of(Command::Flush, 0, 0)), None);
-        assert_eq!(said(of(Command::Flush, 0, 512)), Some(error::INVALID), "it would never be over");
-        assert_eq!(said(of(Command::Unknown(77), 0, 512)), Some(error::INVALID));
+        let said = |head: RequestHead| fault(&head, &export, plain);
+        assert_eq!(said(of(NbdCommand::Read, 0, 4096)), None);
+        assert_eq!(said(of(NbdCommand::Read, 0, 0)), Some(error::INVALID));
+        assert_eq!(said(of(NbdCommand::Read, 100, 512)), Some(error::INVALID));
+        assert_eq!(said(of(NbdCommand::Read, 0, 1 << 17)), Some(error::INVALID));
+        assert_eq!(said(of(NbdCommand::Write, (1 << 20) - 512, 1024)), Some(error::NO_SPACE));
+        assert_eq!(said(of(NbdCommand::Read, u64::MAX - 511, 512)), Some(error::INVALID));
+        assert_eq!(said(of(NbdCommand::Trim, 0, 1 << 20)), None, "no bytes come with it");
+        assert_eq!(said(of(NbdCommand::BlockStatus, 0, 512)), Some(error::INVALID), "not agreed upon");
+        assert_eq!(said(of(NbdCommand::Flush, 0, 0)), None);
+        assert_eq!(said(of(NbdCommand::Flush, 0, 512)), Some(error::INVALID), "it would never be over");
+        assert_eq!(said(of(NbdCommand::Unknown(77), 0, 512)), Some(error::INVALID));
     }
 
     fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
@@ -487,7 +487,7 @@ mod tests {
         let refused = [request(1, 100, 1000), vec![5; 1000]].concat();
         let bytes = [request(0, 0, 4096), request(1, 512, 199_680), data.to_vec(), refused, request(3, 0, 0)].concat();
         for piece in [1, 27, 28, 4096, 300_000] {
-            let mut line = Line::new(export(), Negotiated::default());
+            let mut line = Transmission::new(export(), TransmissionTerms::default());
             let mut heard = Vec::new();
             for mut piece in bytes.chunks(piece) {
                 while !piece.is_empty() {
@@ -496,7 +496,7 @@ mod tests {
                 }
             }
             let commands: Vec<_> = heard.iter().map(|(head, _)| head.command).collect();
-            assert_eq!(commands, [Command::Read, Command::Write, Command::Flush]);
+            assert_eq!(commands, [NbdCommand::Read, NbdCommand::Write, NbdCommand::Flush]);
             assert!(heard[1].1 == data, "in pieces of {piece}");
             assert_eq!(line.out, wire::simple(error::INVALID, u64::from_be_bytes([9; 8])));
             line.read_from(&mut &[][..]).unwrap();
@@ -511,7 +511,7 @@ mod tests {
 
     #[test]
     fn who_never_reads_is_not_heard_until_he_does() {
-        let mut line = Line::new(export(), Negotiated::default());
+        let mut line = Transmission::new(export(), TransmissionTerms::default());
         let large = 1 << 25;
         let bytes = [request(0, 0, large), request(0, 0, large), request(0, 0, 512)].concat();
         line.read_from(&mut &bytes[..]).unwrap();
@@ -538,7 +538,7 @@ mod tests {
     #[test]
     fn long_zeroes_hold_nothing_and_come_two_at_once() {
         let export = Export { bytes: 1 << 40, ..export() };
-        let mut line = Line::new(export, Negotiated::default());
+        let mut line = Transmission::new(export, TransmissionTerms::default());
         let long = 4 << 20;
         line.read_from(&mut &[request(6, 0, long), request(4, 0, long), request(6, 0, long)].concat()[..]).unwrap();
         let (first, _) = line.request().unwrap();
@@ -547,19 +547,23 @@ mod tests {
         line.done(&first, |_| Ok(()));
         let mut third = None;
         line.write_to(&mut io::sink(), |head, _| third = Some(head)).unwrap();
-        assert_eq!(third.map(|head| (head.command, head.length)), Some((Command::WriteZeroes, long)));
-        let fast = Head { flags: wire::FAST_ZERO, ..first };
-        let plain = Negotiated::default();
+        assert_eq!(third.map(|head| (head.command, head.length)), Some((NbdCommand::WriteZeroes, long)));
+        let fast = RequestHead { flags: wire::FAST_ZERO, ..first };
+        let plain = TransmissionTerms::default();
         assert_eq!(fault(&fast, &line.export, plain), Some(error::UNSUPPORTED), "they would be written");
         assert_eq!(fault(&fast, &Export { fast_zeroes: true, ..line.export.clone() }, plain), None);
-        assert_eq!(fault(&Head { flags: 32, ..first }, &line.export, plain), Some(error::INVALID), "nobody knows it");
+        assert_eq!(
+            fault(&RequestHead { flags: 32, ..first }, &line.export, plain),
+            Some(error::INVALID),
+            "nobody knows it"
+        );
     }
 
     #[test]
     fn all_have_so_much_together_and_each_a_small_one() {
-        let share = Arc::new(Share::of((1 << 25) + (1 << 20)));
+        let share = Arc::new(MemoryShare::of((1 << 25) + (1 << 20)));
         let line = |bytes: &[Vec<u8>]| {
-            let mut line = Line::new(export(), Negotiated::default());
+            let mut line = Transmission::new(export(), TransmissionTerms::default());
             line.sharing(Arc::clone(&share));
             line.read_from(&mut &bytes.concat()[..]).unwrap();
             line
@@ -579,14 +583,14 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_costs_nothing_and_is_not_done() {
-        let mut line = Line::new(export(), Negotiated::default());
+        let mut line = Transmission::new(export(), TransmissionTerms::default());
         let bytes = [request(1, 0, 4096), vec![1; 100]].concat();
         line.read_from(&mut &bytes[..]).unwrap();
         assert!(line.request().is_none() && line.hears());
         line.read_from(&mut &[][..]).unwrap();
         assert!(line.request().is_none() && line.is_over());
         // Nonsense is not talked to any longer.
-        let mut line = Line::new(export(), Negotiated::default());
+        let mut line = Transmission::new(export(), TransmissionTerms::default());
         line.read_from(&mut &[0; 2 * HEAD][..]).unwrap();
         assert!(line.request().is_none() && line.is_over());
     }

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use seekwise_model::block::{Limits, SECTOR};
 
-use super::wire::{self, Reader, answer, can, info, option};
+use super::wire::{self, WireReader, answer, can, info, option};
 
 /// What is served.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Export {
 
 /// What was agreed upon.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Negotiated {
+pub struct TransmissionTerms {
     /// Replies to reads are chunks.
     pub structured: bool,
     /// Block status is asked for in `base:allocation`.
@@ -57,7 +57,7 @@ impl Export {
     }
 
     /// Its transmission flags.
-    fn flags(&self, negotiated: Negotiated) -> u16 {
+    fn flags(&self, negotiated: TransmissionTerms) -> u16 {
         let fragments = if negotiated.structured { can::DONT_FRAGMENT } else { 0 };
         can::FLAGS
             | can::FLUSH
@@ -71,7 +71,7 @@ impl Export {
     }
 
     /// The reply to GO and INFO: size and flags, then what else was asked for, and what a client must know.
-    fn tell(&self, option: u32, wanted: &[u16], negotiated: Negotiated) -> Vec<u8> {
+    fn tell(&self, option: u32, wanted: &[u16], negotiated: TransmissionTerms) -> Vec<u8> {
         let mut out = Vec::new();
         let mut piece = |kind: u16, data: &[u8]| {
             let data = [&kind.to_be_bytes(), data].concat();
@@ -93,14 +93,14 @@ impl Export {
 
 /// A talk before transmission, step by step: bytes in, bytes out. Nothing here waits, and what a client may have here is bounded.
 #[derive(Debug)]
-pub struct Talk {
+pub struct Handshake {
     export: Export,
     stage: Stage,
     /// What came of what is wanted.
     came: Vec<u8>,
     /// Zeroes follow EXPORT_NAME.
     zeroes: bool,
-    negotiated: Negotiated,
+    negotiated: TransmissionTerms,
 }
 
 /// What is wanted next.
@@ -118,23 +118,23 @@ enum Stage {
 
 /// Where a talk stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum HandshakeStep {
     /// It goes on.
     On,
     /// Transmission begins.
-    Goes(Negotiated),
+    Goes(TransmissionTerms),
     /// The client leaves, or is to be left.
     Leaves,
 }
 
-impl Talk {
+impl Handshake {
     /// With a client that has just come; and what it is greeted with.
-    pub fn new(export: Export) -> (Talk, Vec<u8>) {
+    pub fn new(export: Export) -> (Handshake, Vec<u8>) {
         let mut hello = wire::GREETING.to_be_bytes().to_vec();
         hello.extend(wire::OPTIONS.to_be_bytes());
         hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
-        let (stage, came, negotiated) = (Stage::Flags, Vec::new(), Negotiated::default());
-        (Talk { export, stage, came, zeroes: false, negotiated }, hello)
+        let (stage, came, negotiated) = (Stage::Flags, Vec::new(), TransmissionTerms::default());
+        (Handshake { export, stage, came, zeroes: false, negotiated }, hello)
     }
 
     /// How many bytes it takes at most now: behind them transmission may have begun.
@@ -153,21 +153,21 @@ impl Talk {
     }
 
     /// Takes bytes, no more than it wants. What they are answered with comes behind what is in `out`.
-    pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Step {
+    pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         if let Stage::TooMuch(option, left) = &mut self.stage {
             *left -= bytes.len() as u32;
             if *left == 0 {
                 out.extend(wire::option_reply(*option, answer::TOO_BIG, &[]));
                 self.stage = Stage::Head;
             }
-            return Step::On;
+            return HandshakeStep::On;
         }
         self.came.extend(bytes);
         if self.wants() > 0 {
-            return Step::On;
+            return HandshakeStep::On;
         }
         let came = std::mem::take(&mut self.came);
-        let mut reader = Reader(&came);
+        let mut reader = WireReader(&came);
         match self.stage {
             Stage::Flags => {
                 let flags = reader.u32().unwrap_or(u32::MAX);
@@ -175,22 +175,22 @@ impl Talk {
                 self.stage = Stage::Head;
                 // A flag that nobody knows is a client of another time: the specification has the server leave.
                 let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
-                if flags & !known == 0 { Step::On } else { Step::Leaves }
+                if flags & !known == 0 { HandshakeStep::On } else { HandshakeStep::Leaves }
             }
             Stage::Head => {
                 let (magic, option, length) = (reader.u64(), reader.u32(), reader.u32());
                 let (Some(wire::OPTIONS), Some(option), Some(length)) = (magic, option, length) else {
-                    return Step::Leaves;
+                    return HandshakeStep::Leaves;
                 };
                 match length {
                     0 => self.option(option, &[], out),
                     1..=LONGEST => {
                         self.stage = Stage::Data(option, length);
-                        Step::On
+                        HandshakeStep::On
                     }
                     _ => {
                         self.stage = Stage::TooMuch(option, length);
-                        Step::On
+                        HandshakeStep::On
                     }
                 }
             }
@@ -198,36 +198,36 @@ impl Talk {
                 self.stage = Stage::Head;
                 self.option(option, &came, out)
             }
-            Stage::TooMuch(..) => Step::On,
+            Stage::TooMuch(..) => HandshakeStep::On,
         }
     }
 
     /// An option came whole.
-    fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> Step {
+    fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         match option {
             option::EXPORT_NAME if data.is_empty() => {
                 out.extend(self.export.bytes.to_be_bytes());
                 out.extend(self.export.flags(self.negotiated).to_be_bytes());
                 out.extend(vec![0; if self.zeroes { 124 } else { 0 }]);
-                Step::Goes(self.negotiated)
+                HandshakeStep::Goes(self.negotiated)
             }
-            option::EXPORT_NAME => Step::Leaves,
+            option::EXPORT_NAME => HandshakeStep::Leaves,
             option::ABORT => {
                 out.extend(wire::option_reply(option, answer::ACK, &[]));
-                Step::Leaves
+                HandshakeStep::Leaves
             }
             _ => {
                 let (reply, goes) = answered(option, data, &self.export, &mut self.negotiated);
                 out.extend(reply);
-                if goes { Step::Goes(self.negotiated) } else { Step::On }
+                if goes { HandshakeStep::Goes(self.negotiated) } else { HandshakeStep::On }
             }
         }
     }
 }
 
 /// Negotiates with a client, waiting for it. Nothing when it went away or was sent away; errors are those of the connection.
-pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<Negotiated>> {
-    let (mut talk, mut out) = Talk::new(export.clone());
+pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<TransmissionTerms>> {
+    let (mut talk, mut out) = Handshake::new(export.clone());
     let mut piece = [0; 4096];
     loop {
         stream.write_all(&out)?;
@@ -239,17 +239,17 @@ pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Resul
         }
         let step = talk.hear(&piece[..came], &mut out);
         // A client that leaves may not wait for this.
-        let written = if step == Step::On { Ok(()) } else { stream.write_all(&out) };
+        let written = if step == HandshakeStep::On { Ok(()) } else { stream.write_all(&out) };
         match step {
-            Step::On => {}
-            Step::Goes(negotiated) => return written.map(|()| Some(negotiated)),
-            Step::Leaves => return Ok(None),
+            HandshakeStep::On => {}
+            HandshakeStep::Goes(negotiated) => return written.map(|()| Some(negotiated)),
+            HandshakeStep::Leaves => return Ok(None),
         }
     }
 }
 
 /// What an option is answered with, and whether transmission begins.
-fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Negotiated) -> (Vec<u8>, bool) {
+fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut TransmissionTerms) -> (Vec<u8>, bool) {
     let only = |kind: u32| (wire::option_reply(option, kind, &[]), false);
     match option {
         option::LIST if data.is_empty() => {
@@ -280,7 +280,7 @@ fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Negotiat
 
 /// The data of GO and INFO: the export's name, and the kinds of information asked for.
 fn asked(data: &[u8]) -> Option<(&str, Vec<u16>)> {
-    let mut reader = Reader(data);
+    let mut reader = WireReader(data);
     let name = reader.text()?;
     let wanted = (0..reader.u16()?).map(|_| reader.u16()).collect::<Option<Vec<u16>>>()?;
     reader.0.is_empty().then_some((name, wanted))
@@ -288,7 +288,7 @@ fn asked(data: &[u8]) -> Option<(&str, Vec<u16>)> {
 
 /// The data of the options about contexts: the export's name, and queries.
 fn contexts(data: &[u8]) -> Option<(&str, Vec<&str>)> {
-    let mut reader = Reader(data);
+    let mut reader = WireReader(data);
     let name = reader.text()?;
     let count = reader.u32()?;
     // Each query takes four bytes at least.
@@ -299,7 +299,7 @@ fn contexts(data: &[u8]) -> Option<(&str, Vec<&str>)> {
     reader.0.is_empty().then_some((name, queries))
 }
 
-fn meta(option: u32, queries: &[&str], negotiated: &mut Negotiated) -> Vec<u8> {
+fn meta(option: u32, queries: &[&str], negotiated: &mut TransmissionTerms) -> Vec<u8> {
     let lists = option == option::LIST_META_CONTEXT;
     let named = queries.iter().any(|query| *query == ALLOCATION || lists && *query == "base:");
     let given = named || lists && queries.is_empty();
@@ -359,7 +359,7 @@ mod tests {
         out
     }
 
-    fn talk(flags: u32, options: &[Vec<u8>]) -> (io::Result<Option<Negotiated>>, Vec<u8>) {
+    fn talk(flags: u32, options: &[Vec<u8>]) -> (io::Result<Option<TransmissionTerms>>, Vec<u8>) {
         let sends = [flags.to_be_bytes().to_vec(), options.concat()].concat();
         let mut both = Both { sends: &sends, gets: Vec::new() };
         let negotiated = negotiate(&mut both, &export());
@@ -372,7 +372,7 @@ mod tests {
     fn kinds(mut bytes: &[u8]) -> Vec<u32> {
         let mut kinds = Vec::new();
         while !bytes.is_empty() {
-            let mut reader = Reader(bytes);
+            let mut reader = WireReader(bytes);
             assert_eq!(reader.u64(), Some(wire::OPTION_REPLY));
             reader.u32();
             kinds.extend(reader.u32());
@@ -394,7 +394,7 @@ mod tests {
             option(option::GO, GO),
         ];
         let (negotiated, got) = talk(3, &options);
-        assert_eq!(negotiated.unwrap(), Some(Negotiated { structured: true, status: true }));
+        assert_eq!(negotiated.unwrap(), Some(TransmissionTerms { structured: true, status: true }));
         use answer::*;
         assert_eq!(kinds(&got), [SERVER, ACK, ACK, META_CONTEXT, ACK, UNSUPPORTED, INFO, INFO, ACK]);
     }
@@ -403,7 +403,7 @@ mod tests {
     fn the_old_way_tells_size_and_flags_and_zeroes_where_they_are_wanted() {
         for (flags, length) in [(3, 10), (1, 134)] {
             let (negotiated, got) = talk(flags, &[option(option::EXPORT_NAME, &[])]);
-            assert_eq!((negotiated.unwrap(), got.len()), (Some(Negotiated::default()), length));
+            assert_eq!((negotiated.unwrap(), got.len()), (Some(TransmissionTerms::default()), length));
             assert_eq!(got[..8], (1u64 << 30).to_be_bytes());
         }
     }

@@ -121,7 +121,7 @@ pub const FLAGS: u16 = FUA | NO_HOLE | DONT_FRAGMENT | REQ_ONE | FAST_ZERO;
 
 /// What a client asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
+pub enum NbdCommand {
     /// Bytes.
     Read,
     /// Its bytes follow.
@@ -140,26 +140,26 @@ pub enum Command {
     Unknown(u16),
 }
 
-impl Command {
-    fn of(number: u16) -> Command {
+impl NbdCommand {
+    fn of(number: u16) -> NbdCommand {
         match number {
-            0 => Command::Read,
-            1 => Command::Write,
-            2 => Command::Disconnect,
-            3 => Command::Flush,
-            4 => Command::Trim,
-            6 => Command::WriteZeroes,
-            7 => Command::BlockStatus,
-            other => Command::Unknown(other),
+            0 => NbdCommand::Read,
+            1 => NbdCommand::Write,
+            2 => NbdCommand::Disconnect,
+            3 => NbdCommand::Flush,
+            4 => NbdCommand::Trim,
+            6 => NbdCommand::WriteZeroes,
+            7 => NbdCommand::BlockStatus,
+            other => NbdCommand::Unknown(other),
         }
     }
 }
 
 /// A request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct RequestHead {
     /// What is asked.
-    pub command: Command,
+    pub command: NbdCommand,
     /// [`FUA`] and others.
     pub flags: u16,
     /// The client's name for it.
@@ -173,23 +173,23 @@ pub struct Head {
 /// Bytes of a request's head.
 pub const HEAD: usize = 28;
 
-impl Head {
+impl RequestHead {
     /// Reads a head; nothing where it does not begin as one.
-    pub fn parse(bytes: &[u8; HEAD]) -> Option<Head> {
-        let mut reader = Reader(bytes);
+    pub fn parse(bytes: &[u8; HEAD]) -> Option<RequestHead> {
+        let mut reader = WireReader(bytes);
         if reader.u32()? != REQUEST {
             return None;
         }
-        let (flags, command) = (reader.u16()?, Command::of(reader.u16()?));
-        Some(Head { command, flags, cookie: reader.u64()?, offset: reader.u64()?, length: reader.u32()? })
+        let (flags, command) = (reader.u16()?, NbdCommand::of(reader.u16()?));
+        Some(RequestHead { command, flags, cookie: reader.u64()?, offset: reader.u64()?, length: reader.u32()? })
     }
 }
 
 /// Takes numbers off the front of some bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Reader<'a>(pub &'a [u8]);
+pub struct WireReader<'a>(pub &'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     /// So many bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
@@ -294,18 +294,18 @@ mod tests {
         bytes[8..16].copy_from_slice(&7u64.to_be_bytes());
         bytes[16..24].copy_from_slice(&4096u64.to_be_bytes());
         bytes[24..].copy_from_slice(&512u32.to_be_bytes());
-        let head = Head { command: Command::Write, flags: FUA, cookie: 7, offset: 4096, length: 512 };
-        assert_eq!(Head::parse(&bytes), Some(head));
+        let head = RequestHead { command: NbdCommand::Write, flags: FUA, cookie: 7, offset: 4096, length: 512 };
+        assert_eq!(RequestHead::parse(&bytes), Some(head));
         bytes[0] = 0;
-        assert_eq!(Head::parse(&bytes), None);
+        assert_eq!(RequestHead::parse(&bytes), None);
     }
 
     #[test]
     fn what_is_cut_short_is_no_text() {
-        assert_eq!(Reader(&[0, 0, 0, 2, b'a', b'b', b'c']).text(), Some("ab"));
-        assert_eq!(Reader(&[0, 0, 0, 9, b'a']).text(), None);
-        assert_eq!(Reader(&[0xff, 0xff, 0xff, 0xff]).text(), None);
-        assert_eq!(Reader(&[0, 0]).u32(), None);
+        assert_eq!(WireReader(&[0, 0, 0, 2, b'a', b'b', b'c']).text(), Some("ab"));
+        assert_eq!(WireReader(&[0, 0, 0, 9, b'a']).text(), None);
+        assert_eq!(WireReader(&[0xff, 0xff, 0xff, 0xff]).text(), None);
+        assert_eq!(WireReader(&[0, 0]).u32(), None);
     }
 
     #[test]

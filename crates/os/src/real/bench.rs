@@ -6,23 +6,23 @@
 use std::path::Path;
 
 #[cfg(target_os = "linux")]
-use seekwise_run::testbed::{Bench, Device, FileSystem};
+use seekwise_run::testbed::{DeviceInfo, FileSystemInfo, TestBench};
 
 #[cfg(target_os = "linux")]
-use super::system::{Mount, Node, Number, System};
+use super::system::{BlockDevice, DeviceNumber, MountLine, SystemRoot};
 
 /// What a measurement at `path` stands on: a block device, or a file or folder on one.
 #[cfg(target_os = "linux")]
-pub fn of(path: &Path) -> Bench {
-    taken(path, &System::here())
+pub fn of(path: &Path) -> TestBench {
+    taken(path, &SystemRoot::here())
 }
 
 #[cfg(target_os = "linux")]
-fn taken(path: &Path, system: &System) -> Bench {
+fn taken(path: &Path, system: &SystemRoot) -> TestBench {
     use std::os::unix::fs::MetadataExt;
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let device = system.number(&path).ok().flatten();
-    let below = || Some(Number::of(std::fs::metadata(&path).ok()?.dev()));
+    let below = || Some(DeviceNumber::of(std::fs::metadata(&path).ok()?.dev()));
     let mount = if device.is_none() { mount_of(&path, &system.mounts()) } else { None };
     let source = || system.number(Path::new(&mount.as_ref()?.source)).ok().flatten();
     let node = device.or_else(below).and_then(|number| system.node(number));
@@ -30,9 +30,9 @@ fn taken(path: &Path, system: &System) -> Bench {
     let node = node.or_else(|| system.node(source()?));
     let memory = system.text("proc/meminfo").unwrap_or_default();
     let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    Bench {
+    TestBench {
         device: node.map(|node| of_device(&node)),
-        file_system: mount.map(|Mount { point, kind, source, options, .. }| FileSystem {
+        file_system: mount.map(|MountLine { point, kind, source, options, .. }| FileSystemInfo {
             kind,
             source,
             point,
@@ -49,17 +49,17 @@ fn taken(path: &Path, system: &System) -> Bench {
 
 /// The mount that a path lies in: the one whose point is the longest of its beginnings, of several the last.
 #[cfg(target_os = "linux")]
-fn mount_of(path: &Path, mounts: &[Mount]) -> Option<Mount> {
+fn mount_of(path: &Path, mounts: &[MountLine]) -> Option<MountLine> {
     let in_it = mounts.iter().filter(|mount| path.starts_with(&mount.point));
     in_it.max_by_key(|mount| Path::new(&mount.point).components().count()).cloned()
 }
 
 #[cfg(target_os = "linux")]
-fn of_device(node: &Node) -> Device {
+fn of_device(node: &BlockDevice) -> DeviceInfo {
     let number = |word: &str| node.word(word).and_then(|text| text.parse::<u64>().ok());
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     let serial = ["serial", "device/serial", "wwid", "device/wwid"].iter().find_map(|word| node.word(word));
-    Device {
+    DeviceInfo {
         name: node.name.clone(),
         model: node.word("device/model"),
         serial,
@@ -106,7 +106,7 @@ mod tests {
         use std::os::unix::fs::MetadataExt;
         let root = std::env::temp_dir().join(format!("seekwise-bench-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
-        let number = Number::of(fs::metadata(std::env::temp_dir()).unwrap().dev());
+        let number = DeviceNumber::of(fs::metadata(std::env::temp_dir()).unwrap().dev());
         let number = format!("{}:{}", number.major, number.minor);
         for (word, text) in [
             ("dev", number.as_str()),
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn a_bench_is_what_the_system_tells_and_a_change_is_said() {
         let root = tree();
-        let before = taken(&root, &System::at(&root));
+        let before = taken(&root, &SystemRoot::at(&root));
         let device = before.device.clone().unwrap();
         assert_eq!((&*device.name, device.bytes, device.queue_depth), ("sda", Some(160_041_885_696), Some(31)));
         assert_eq!((device.scheduler.as_deref(), device.fua, device.zones), (Some("mq-deadline"), Some(false), None));
@@ -143,7 +143,7 @@ mod tests {
         put(&root, "sys/block/sda/queue/scheduler", "[none] mq-deadline bfq");
         put(&root, "proc/loadavg", "1.90 0.10 0.05 1/123 4567");
         fs::remove_file(root.join("sys/block/sda/queue/rotational")).unwrap();
-        let after = taken(&root, &System::at(&root));
+        let after = taken(&root, &SystemRoot::at(&root));
         assert_eq!(
             changed(&before, &after),
             [

@@ -11,30 +11,30 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use seekwise_model::block::SECTOR;
 
-use super::in_use::{self, Identity};
-use super::path::{Found, Kind, Mode};
-use super::system::System;
+use super::in_use::{self, FileIdentity};
+use super::path::{PathKind, PathMode, ResolvedPath};
+use super::system::SystemRoot;
 use super::{own, probe};
 
 /// What may be written, until this goes.
 #[derive(Debug)]
-pub struct Claim {
+pub struct WriteClaim {
     file: File,
-    found: Found,
+    found: ResolvedPath,
 }
 
-impl Claim {
+impl WriteClaim {
     /// Takes it, where it may be written and `destroy` is the name that the user gave.
-    pub fn of(found: &Found, destroy: Option<&str>) -> Result<Claim, String> {
+    pub fn of(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
         let shown = found.path.display();
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
-        flags.set(OFlags::EXCL, found.kind == Kind::Device);
+        flags.set(OFlags::EXCL, found.kind == PathKind::Device);
         let opened = File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&found.path);
         let file = opened.map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
         found.is_still(&file)?;
         match found.kind {
-            Kind::Device => probe::may_write_open(&file, &found.path, destroy)?,
-            Kind::File => {
+            PathKind::Device => probe::may_write_open(&file, &found.path, destroy)?,
+            PathKind::File => {
                 lock(&file).map_err(|why| format!("{shown}: {why}"))?;
                 may_write(found, destroy)?;
                 let bytes = file.metadata().map_err(|why| format!("{shown}: {why}"))?.len();
@@ -44,14 +44,14 @@ impl Claim {
                 }
             }
         }
-        Ok(Claim { file, found: found.clone() })
+        Ok(WriteClaim { file, found: found.clone() })
     }
 
     /// Lets go of it. An error is who else used it meanwhile.
     pub fn end(self) -> Result<(), String> {
         let used = users(&self.found);
         if used.is_empty() {
-            if self.found.kind == Kind::File {
+            if self.found.kind == PathKind::File {
                 own::vouch(&self.file);
             }
             return Ok(());
@@ -66,7 +66,7 @@ impl Claim {
 
 /// Whether a file may be written where `destroy` is the name that the user gave, else why not. It is opened for reading
 /// alone.
-pub fn may_write(found: &Found, destroy: Option<&str>) -> Result<(), String> {
+pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), String> {
     let shown = found.path.display();
     let used = users(found);
     if !used.is_empty() {
@@ -79,7 +79,7 @@ pub fn may_write(found: &Found, destroy: Option<&str>) -> Result<(), String> {
     if destroy == Some(name) {
         return Ok(());
     }
-    let file = found.open(Mode { write: false, direct: found.direct.is_some() })?;
+    let file = found.open(PathMode { write: false, direct: found.direct.is_some() })?;
     let holds = match own::foreign(&file, found.sectors * SECTOR) {
         Ok(None) => return Ok(()),
         Ok(Some(at)) => format!("holds something that Seekwise did not write (at byte {at})"),
@@ -90,11 +90,13 @@ pub fn may_write(found: &Found, destroy: Option<&str>) -> Result<(), String> {
     ))
 }
 
-fn users(found: &Found) -> Vec<String> {
-    let system = System::here();
+fn users(found: &ResolvedPath) -> Vec<String> {
+    let system = SystemRoot::here();
     match found.identity {
-        Identity::File { .. } => in_use::of_file(found.identity, &system),
-        Identity::Device(number) => system.node(number).map_or(Vec::new(), |node| in_use::of_device(&node, &system)),
+        FileIdentity::File { .. } => in_use::of_file(found.identity, &system),
+        FileIdentity::Device(number) => {
+            system.node(number).map_or(Vec::new(), |node| in_use::of_device(&node, &system))
+        }
     }
 }
 
@@ -114,25 +116,25 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    fn found(folder: &Path, bytes: u64) -> Found {
+    fn found(folder: &Path, bytes: u64) -> ResolvedPath {
         let path = folder.join("data");
         File::create(&path).unwrap().set_len(bytes).unwrap();
-        find(&path, Kind::File, None).unwrap()
+        find(&path, PathKind::File, None).unwrap()
     }
 
     #[test]
     fn a_file_is_claimed_once_and_is_known_behind_a_run() {
         let folder = tempfile::tempdir().unwrap();
         let it = found(folder.path(), 8 << 20);
-        let claim = Claim::of(&it, None).unwrap();
-        let said = Claim::of(&it, Some("data")).unwrap_err();
+        let claim = WriteClaim::of(&it, None).unwrap();
+        let said = WriteClaim::of(&it, Some("data")).unwrap_err();
         assert!(said.contains("is locked by another program"), "{said}");
         claim.end().unwrap();
         fs::write(&it.path, vec![b'x'; 8 << 20]).unwrap();
-        let said = Claim::of(&it, None).unwrap_err();
+        let said = WriteClaim::of(&it, None).unwrap_err();
         assert!(said.contains("holds something that Seekwise did not write (at byte 0)"), "{said}");
-        assert!(Claim::of(&it, Some("other")).is_err());
-        Claim::of(&it, Some("data")).unwrap().end().unwrap();
+        assert!(WriteClaim::of(&it, Some("other")).is_err());
+        WriteClaim::of(&it, Some("data")).unwrap().end().unwrap();
     }
 
     #[test]
@@ -140,13 +142,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let it = found(folder.path(), 8 << 20);
         File::options().write(true).open(&it.path).unwrap().set_len(4096).unwrap();
-        let said = Claim::of(&it, Some("data")).unwrap_err();
+        let said = WriteClaim::of(&it, Some("data")).unwrap_err();
         assert!(said.contains("was cut off to 4096 bytes meanwhile; expected 8388608"), "{said}");
         fs::write(folder.path().join("new"), vec![0; 8 << 20]).unwrap();
         fs::rename(folder.path().join("new"), &it.path).unwrap();
-        for said in
-            [Claim::of(&it, Some("data")).unwrap_err(), it.open(Mode { write: true, direct: false }).unwrap_err()]
-        {
+        for said in [
+            WriteClaim::of(&it, Some("data")).unwrap_err(),
+            it.open(PathMode { write: true, direct: false }).unwrap_err(),
+        ] {
             assert!(said.contains("is another file than the one that was looked at"), "{said}");
         }
     }

@@ -1,4 +1,4 @@
-//! A real file as a device: requests in, by the kernel's ring ([`Ringed`]) or one call after another ([`Called`]), and
+//! A real file as a device: requests in, by the kernel's ring ([`RingDevice`]) or one call after another ([`CallDevice`]), and
 //! completions out. A transfer that ends short goes on where it ended, a call that was interrupted is made again; what
 //! fails is said with operation, place, size and the system's reason.
 //!
@@ -17,18 +17,18 @@ use rustix::io::{ReadWriteFlags, pwritev2};
 use seekwise_model::block::{
     Completion, Control, ControlError, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status,
 };
-use seekwise_model::engine::Stuck;
+use seekwise_model::engine::EngineError;
 use seekwise_model::record::{DriveLog, Effort, Part, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::handle::Handle;
+use seekwise_run::handle::RealHandle;
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
 
 use super::pattern;
-use super::uring::{Ask, Entry, Memory, Ring, Through};
+use super::uring::{Ring, RingDurability, RingEntry, RingOperation, SlotMemory};
 use crate::clock::{AWAKE, Clock};
-use crate::real_time::{Timed, uncontrolled};
+use crate::real_time::{TimedDevice, uncontrolled};
 
 /// Requests that go to the kernel in one call, at most, as long as there are more: each takes it some 2 us, and the first is
 /// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64, and
@@ -42,13 +42,13 @@ const TOLD: usize = 3;
 const PATIENCE: u32 = 10_000;
 
 /// What all devices of a file have in common.
-pub struct Shape {
+pub struct FileShape {
     /// What the file is called in errors.
     pub name: String,
     /// What it can do.
     pub limits: Limits,
     /// How each worker has it.
-    pub handles: Vec<Handle>,
+    pub handles: Vec<RealHandle>,
     /// By worker: which of the files.
     pub files: Vec<usize>,
     /// The worker of the first handle: requests name theirs.
@@ -61,32 +61,32 @@ pub struct Shape {
     pub seed: Seed,
 }
 
-impl Shape {
+impl FileShape {
     fn worker(&self, origin: u16) -> usize {
         usize::from(origin.saturating_sub(self.first)).min(self.handles.len() - 1)
     }
 
     /// What the system is asked for; nothing where a request is none that a file knows.
-    fn ask(&self, request: &Request) -> Option<Ask> {
+    fn ask(&self, request: &Request) -> Option<RingOperation> {
         let handle = &self.handles[self.worker(request.origin)];
         Some(match request.op {
-            Op::Read => Ask::Read,
+            Op::Read => RingOperation::Read,
             Op::Write if request.flags.has(Flags::FUA) => {
-                Ask::Write(if handle.whole { Through::Whole } else { Through::Data })
+                RingOperation::Write(if handle.whole { RingDurability::Whole } else { RingDurability::Data })
             }
-            Op::Write => Ask::Write(Through::Not),
-            Op::Flush => Ask::Sync { data: handle.data_only },
-            Op::Trim => Ask::Hole,
-            Op::WriteZeroes => Ask::Zeroes,
+            Op::Write => RingOperation::Write(RingDurability::Not),
+            Op::Flush => RingOperation::Sync { data: handle.data_only },
+            Op::Trim => RingOperation::Hole,
+            Op::WriteZeroes => RingOperation::Zeroes,
             Op::Compute => return None,
         })
     }
 
     /// How a request ends before it begins.
-    fn refused(&self, request: &Request, ask: Option<Ask>) -> Option<Status> {
+    fn refused(&self, request: &Request, ask: Option<RingOperation>) -> Option<Status> {
         match ask {
             None => Some(Status::Unsupported),
-            Some(Ask::Sync { .. }) => None,
+            Some(RingOperation::Sync { .. }) => None,
             Some(_) if request.end() > self.limits.sectors => Some(Status::OutOfRange),
             Some(_) => None,
         }
@@ -97,7 +97,7 @@ impl Shape {
 #[derive(Clone, Copy)]
 struct Flight {
     request: Request,
-    ask: Ask,
+    ask: RingOperation,
     file: usize,
     submitted: Instant,
     /// When those before it had been given, and its own turn came.
@@ -118,7 +118,7 @@ impl Flight {
     /// Bytes of the next piece, where a slot holds `size`.
     fn piece(&self, size: usize) -> u64 {
         let left = self.length() - self.done;
-        if matches!(self.ask, Ask::Read | Ask::Write(_)) { left.min(size as u64) } else { left }
+        if matches!(self.ask, RingOperation::Read | RingOperation::Write(_)) { left.min(size as u64) } else { left }
     }
 
     fn completion(&self, status: Status, finished: Instant) -> Completion {
@@ -141,7 +141,7 @@ struct Faults {
 }
 
 impl Faults {
-    fn add(&mut self, shape: &Shape, flight: &Flight, why: &dyn std::fmt::Display) {
+    fn add(&mut self, shape: &FileShape, flight: &Flight, why: &dyn std::fmt::Display) {
         if self.told.len() == TOLD {
             self.more += 1;
             return;
@@ -149,8 +149,8 @@ impl Faults {
         let name = &shape.name;
         let (bytes, offset) = (flight.length() - flight.done, flight.request.lba * SECTOR + flight.done);
         self.told.push(match flight.ask {
-            Ask::Sync { data: true } => format!("{name}: fdatasync: {why}"),
-            Ask::Sync { data: false } => format!("{name}: fsync: {why}"),
+            RingOperation::Sync { data: true } => format!("{name}: fdatasync: {why}"),
+            RingOperation::Sync { data: false } => format!("{name}: fsync: {why}"),
             ask => format!("{name}: {} of {bytes} bytes at {offset}: {why}", verb(ask)),
         });
     }
@@ -163,13 +163,13 @@ impl Faults {
     }
 }
 
-fn verb(ask: Ask) -> &'static str {
+fn verb(ask: RingOperation) -> &'static str {
     match ask {
-        Ask::Read => "read",
-        Ask::Write(_) => "write",
-        Ask::Hole => "trim",
-        Ask::Zeroes => "zeroing",
-        Ask::Sync { .. } => "sync",
+        RingOperation::Read => "read",
+        RingOperation::Write(_) => "write",
+        RingOperation::Hole => "trim",
+        RingOperation::Zeroes => "zeroing",
+        RingOperation::Sync { .. } => "sync",
     }
 }
 
@@ -177,8 +177,8 @@ fn verb(ask: Ask) -> &'static str {
 const ENDED: &str = "the file ended there: it was cut off meanwhile";
 
 /// A device by the kernel's ring.
-pub struct Ringed {
-    shape: Shape,
+pub struct RingDevice {
+    shape: FileShape,
     ring: Ring,
     flights: Vec<Option<Flight>>,
     /// Free slots, for reads and for writes.
@@ -196,9 +196,9 @@ pub struct Ringed {
     faults: Faults,
 }
 
-impl Ringed {
+impl RingDevice {
     /// Over files that are open, with `depth` requests in flight.
-    pub fn new(shape: Shape, files: Vec<File>, depth: usize) -> io::Result<Ringed> {
+    pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> io::Result<RingDevice> {
         let slots = if shape.apart { 2 * depth } else { depth };
         let mut ring = Ring::new(files, slots, shape.size)?;
         let writing = slots - depth..slots;
@@ -208,7 +208,7 @@ impl Ringed {
             true => [numbers(0, depth), numbers(depth, slots)],
             false => [numbers(0, slots), Vec::new()],
         };
-        Ok(Ringed {
+        Ok(RingDevice {
             shape,
             ring,
             flights: vec![None; slots],
@@ -232,7 +232,7 @@ impl Ringed {
     fn push(&mut self, slot: u32) {
         let flight = self.flights[slot as usize].expect("a slot in use");
         let (bytes, offset) = (flight.piece(self.shape.size), flight.request.lba * SECTOR + flight.done);
-        let entry = Entry { file: flight.file, ask: flight.ask, offset, from: 0, bytes };
+        let entry = RingEntry { file: flight.file, ask: flight.ask, offset, from: 0, bytes };
         match self.ring.push(slot as usize, &entry) {
             Ok(()) => self.fresh.push(slot),
             Err(error) => self.finish(slot, Err(&error)),
@@ -256,7 +256,7 @@ impl Ringed {
     /// What came back of a slot.
     fn returned(&mut self, slot: u32, result: i32) {
         let flight = self.flights[slot as usize].as_mut().expect("a slot in use");
-        let moves = matches!(flight.ask, Ask::Read | Ask::Write(_));
+        let moves = matches!(flight.ask, RingOperation::Read | RingOperation::Write(_));
         match result {
             // EINTR, EAGAIN.
             -4 | -11 if flight.tries < PATIENCE => {
@@ -302,13 +302,13 @@ impl Ringed {
     }
 }
 
-impl Timed for Ringed {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+impl TimedDevice for RingDevice {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         if until.is_none() && self.ring.in_flight() == 0 && self.again.is_empty() && self.done.is_empty() {
-            return Err(Stuck::Silent(self.now));
+            return Err(EngineError::Silent(self.now));
         }
         if !self.again.is_empty() {
-            self.ring.wait(Some(Duration::from_millis(1))).map_err(|_| Stuck::Silent(self.now))?;
+            self.ring.wait(Some(Duration::from_millis(1))).map_err(|_| EngineError::Silent(self.now))?;
             self.retry();
         }
         self.clock = Some(*clock);
@@ -325,12 +325,12 @@ impl Timed for Ringed {
             match left.map(|left| left.saturating_sub(AWAKE)) {
                 Some(Span::ZERO) => {
                     // Completions that wait for this thread to ask for them.
-                    self.ring.wait(Some(Duration::ZERO)).map_err(|_| Stuck::Silent(self.now))?;
+                    self.ring.wait(Some(Duration::ZERO)).map_err(|_| EngineError::Silent(self.now))?;
                     std::hint::spin_loop();
                 }
                 sleep => {
                     let sleep = sleep.map(|sleep| Duration::from_nanos(sleep.nanos()));
-                    self.ring.wait(sleep).map_err(|_| Stuck::Silent(self.now))?;
+                    self.ring.wait(sleep).map_err(|_| EngineError::Silent(self.now))?;
                 }
             }
         }
@@ -346,7 +346,7 @@ impl Timed for Ringed {
     }
 }
 
-impl Device for Ringed {
+impl Device for RingDevice {
     fn limits(&self, _: u8) -> Limits {
         self.shape.limits
     }
@@ -358,7 +358,7 @@ impl Device for Ringed {
         let ask = self.shape.ask(&request);
         let file = self.shape.files[self.shape.worker(request.origin)];
         let refused = self.shape.refused(&request, ask);
-        let ask = ask.unwrap_or(Ask::Sync { data: true });
+        let ask = ask.unwrap_or(RingOperation::Sync { data: true });
         let begun = self.given.max(now);
         let flight = Flight { request, ask, file, submitted: now, begun, issued: begun, done: 0, tries: 0 };
         if let Some(status) = refused {
@@ -410,10 +410,10 @@ impl Device for Ringed {
 }
 
 /// A device by calls, one after another (pread, pwrite).
-pub struct Called {
-    shape: Shape,
+pub struct CallDevice {
+    shape: FileShape,
     files: Vec<File>,
-    memory: Memory,
+    memory: SlotMemory,
     waiting: VecDeque<Flight>,
     depth: usize,
     done: VecDeque<Completion>,
@@ -421,13 +421,13 @@ pub struct Called {
     faults: Faults,
 }
 
-impl Called {
+impl CallDevice {
     /// Over files that are open; `depth` requests may wait for their turn.
-    pub fn new(shape: Shape, files: Vec<File>, depth: usize) -> Called {
-        let mut memory = Memory::new(2, shape.size);
+    pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> CallDevice {
+        let mut memory = SlotMemory::new(2, shape.size);
         pattern::fill(memory.slot(1), shape.seed);
         let (waiting, done) = (VecDeque::new(), VecDeque::new());
-        Called { shape, files, memory, waiting, depth, done, now: Instant::ZERO, faults: Faults::default() }
+        CallDevice { shape, files, memory, waiting, depth, done, now: Instant::ZERO, faults: Faults::default() }
     }
 
     /// One piece: bytes done.
@@ -437,31 +437,35 @@ impl Called {
         let file = &self.files[flight.file];
         let written = |done: usize| done as u64;
         match flight.ask {
-            Ask::Read => file.read_at(&mut self.memory.slot(0)[..bytes as usize], offset).map(written),
-            Ask::Write(through) => {
+            RingOperation::Read => file.read_at(&mut self.memory.slot(0)[..bytes as usize], offset).map(written),
+            RingOperation::Write(through) => {
                 let from = &mut self.memory.slot(1)[..bytes as usize];
                 pattern::stamp(from, flight.request.stamp);
                 let flags = match through {
-                    Through::Not => return file.write_at(from, offset).map(written),
-                    Through::Data => ReadWriteFlags::DSYNC,
-                    Through::Whole => ReadWriteFlags::SYNC,
+                    RingDurability::Not => return file.write_at(from, offset).map(written),
+                    RingDurability::Data => ReadWriteFlags::DSYNC,
+                    RingDurability::Whole => ReadWriteFlags::SYNC,
                 };
                 Ok(written(pwritev2(file, &[IoSlice::new(from)], offset, flags)?))
             }
-            Ask::Sync { data: true } => file.sync_data().map(|()| 0),
-            Ask::Sync { data: false } => file.sync_all().map(|()| 0),
-            Ask::Hole => Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)
-                .map(|()| bytes)?),
-            Ask::Zeroes => Ok(fallocate(file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, offset, bytes)
-                .map(|()| bytes)?),
+            RingOperation::Sync { data: true } => file.sync_data().map(|()| 0),
+            RingOperation::Sync { data: false } => file.sync_all().map(|()| 0),
+            RingOperation::Hole => {
+                Ok(fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, offset, bytes)
+                    .map(|()| bytes)?)
+            }
+            RingOperation::Zeroes => {
+                Ok(fallocate(file, FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE, offset, bytes)
+                    .map(|()| bytes)?)
+            }
         }
     }
 
     /// All of a request.
     fn serve(&mut self, flight: &mut Flight) -> Status {
-        while flight.done < flight.length() || matches!(flight.ask, Ask::Sync { .. }) {
+        while flight.done < flight.length() || matches!(flight.ask, RingOperation::Sync { .. }) {
             let why: &dyn std::fmt::Display = match self.call(flight) {
-                Ok(_) if matches!(flight.ask, Ask::Sync { .. }) => return Status::Done,
+                Ok(_) if matches!(flight.ask, RingOperation::Sync { .. }) => return Status::Done,
                 Ok(0) => &ENDED,
                 Ok(bytes) => {
                     flight.done += bytes;
@@ -477,8 +481,8 @@ impl Called {
     }
 }
 
-impl Timed for Called {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), Stuck> {
+impl TimedDevice for CallDevice {
+    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         if let Some(mut flight) = self.waiting.pop_front() {
             let status = self.serve(&mut flight);
             let finished = clock.now().max(flight.submitted);
@@ -486,7 +490,7 @@ impl Timed for Called {
             return Ok(());
         }
         if self.done.is_empty() {
-            clock.wait_until(until.ok_or(Stuck::Silent(self.now))?);
+            clock.wait_until(until.ok_or(EngineError::Silent(self.now))?);
         }
         Ok(())
     }
@@ -496,7 +500,7 @@ impl Timed for Called {
     }
 }
 
-impl Device for Called {
+impl Device for CallDevice {
     fn limits(&self, _: u8) -> Limits {
         self.shape.limits
     }
@@ -509,7 +513,7 @@ impl Device for Called {
         let ask = self.shape.ask(&request);
         let file = self.shape.files[self.shape.worker(request.origin)];
         let refused = self.shape.refused(&request, ask);
-        let ask = ask.unwrap_or(Ask::Sync { data: true });
+        let ask = ask.unwrap_or(RingOperation::Sync { data: true });
         let flight = Flight { request, ask, file, submitted: now, begun: now, issued: now, done: 0, tries: 0 };
         match refused {
             Some(status) => self.done.push_back(flight.completion(status, now)),

@@ -7,20 +7,20 @@ use rustix::fs::{Advice, fadvise};
 use seekwise_model::block::{Limits, Queuing, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::workload::{Direction, Pattern, Worker};
-use seekwise_run::handle::{Engine, Handle, Hint, Wanted};
+use seekwise_run::handle::{AccessHint, RealEngine, RealHandle, RealOptions};
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Place;
-use seekwise_run::testbed::Bench;
+use seekwise_run::testbed::TestBench;
 use seekwise_run::work::Work;
 
 use super::bench;
-use super::claim::{self, Claim};
-use super::device::{Called, Ringed, Shape};
-use super::path::{self, Found, Kind, Mode};
-use super::settings::{Held, Settings};
+use super::claim::{self, WriteClaim};
+use super::device::{CallDevice, FileShape, RingDevice};
+use super::path::{self, PathKind, PathMode, ResolvedPath};
+use super::settings::{DeviceSettings, SettingsGuard};
 use super::{DEVICE, FILE, MOST_THREADS, probe, ring_is_there, uring};
 use crate::measured::Measured;
-use crate::real_time::{RealTime, Standing, Timed};
+use crate::real_time::{RealTime, RunGuard, TimedDevice};
 
 /// Requests of a scene or a session in flight, at most.
 const SCENE_DEPTH: u32 = 128;
@@ -33,11 +33,11 @@ const MOST_MEMORY: u64 = 1 << 30;
 
 /// A file or device.
 #[derive(Clone, Debug)]
-pub struct Real {
-    found: Found,
-    wanted: Wanted,
+pub struct RealPlace {
+    found: ResolvedPath,
+    wanted: RealOptions,
     /// Of the disk, during a run.
-    settings: Settings,
+    settings: DeviceSettings,
     fit: Fit,
 }
 
@@ -45,7 +45,7 @@ pub struct Real {
 #[derive(Clone, Debug)]
 struct Fit {
     /// By worker; one for all that has no workers.
-    handles: Vec<Handle>,
+    handles: Vec<RealHandle>,
     /// By worker: requests in flight.
     depths: Vec<u32>,
     /// Bytes of the largest request.
@@ -54,36 +54,36 @@ struct Fit {
     writes: bool,
 }
 
-impl Real {
+impl RealPlace {
     /// The file at this path.
-    pub fn file(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
-        Real::at(path, Kind::File, wanted)
+    pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+        RealPlace::at(path, PathKind::File, wanted)
     }
 
     /// The device at this path.
-    pub fn device(path: &str, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+    pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if wanted.layout.is_some() {
             return Err("real.layout: a device is as long as it is; expected it with file:PATH".to_owned());
         }
-        Real::at(path, Kind::Device, wanted)
+        RealPlace::at(path, PathKind::Device, wanted)
     }
 
-    fn at(path: &str, kind: Kind, wanted: &Wanted) -> Result<Arc<dyn Place>, String> {
+    fn at(path: &str, kind: PathKind, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if path.is_empty() {
             return Err("expected a path behind the colon".to_owned());
         }
         let found = path::find(Path::new(path), kind, wanted.layout)?;
-        let handle = Handle { direct: found.direct.is_some(), ..Handle::default() };
+        let handle = RealHandle { direct: found.direct.is_some(), ..RealHandle::default() };
         let fit = Fit { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
-        let mut settings = Settings::default();
+        let mut settings = DeviceSettings::default();
         for (key, value) in &wanted.settings {
             settings.set(key, value)?;
         }
-        Ok(Arc::new(Measured(Real { found, wanted: wanted.clone(), settings, fit })))
+        Ok(Arc::new(Measured(RealPlace { found, wanted: wanted.clone(), settings, fit })))
     }
 
     /// Made ready for `work`, whose workers have it as `handles` say (one for all: all alike), or why that cannot be.
-    fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Real, String> {
+    fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<RealPlace, String> {
         let shown = self.found.path.display();
         let mut fit = match work {
             Work::Job(job) => Fit::of_job(&job.workers, handles)?,
@@ -118,25 +118,31 @@ impl Real {
         if fit.writes {
             self.may_write()?;
         }
-        Ok(Real { fit, ..self.clone() })
+        Ok(RealPlace { fit, ..self.clone() })
     }
 
-    /// Whether what is there may be written over. A run asks again when it begins ([`Claim`]).
+    /// Whether what is there may be written over. A run asks again when it begins ([`WriteClaim`]).
     fn may_write(&self) -> Result<(), String> {
         let destroy = self.wanted.destroy.as_deref();
         match self.found.kind {
-            Kind::Device => probe::may_write(&self.found.path, destroy),
-            Kind::File => claim::may_write(&self.found, destroy),
+            PathKind::Device => probe::may_write(&self.found.path, destroy),
+            PathKind::File => claim::may_write(&self.found, destroy),
         }
     }
 
     /// Its device for the workers from `first` on, with these handles.
-    fn device_of(&self, first: u16, handles: &[Handle], depth: u32, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn device_of(
+        &self,
+        first: u16,
+        handles: &[RealHandle],
+        depth: u32,
+        seed: Seed,
+    ) -> Result<Box<dyn TimedDevice>, RunError> {
         let unfit = |why: String| RunError::Unfit(why);
-        let mut modes: Vec<Mode> = Vec::new();
+        let mut modes: Vec<PathMode> = Vec::new();
         let mut files = Vec::new();
         for handle in handles {
-            let mode = Mode { write: self.fit.writes, direct: handle.direct };
+            let mode = PathMode { write: self.fit.writes, direct: handle.direct };
             let at = modes.iter().position(|known| *known == mode).unwrap_or(modes.len());
             if at == modes.len() {
                 modes.push(mode);
@@ -147,16 +153,16 @@ impl Real {
             modes.iter().map(|mode| self.found.open(*mode)).collect::<Result<_, _>>().map_err(unfit)?;
         for (handle, &at) in handles.iter().zip(&files) {
             let hint = match handle.hint {
-                Hint::None => None,
-                Hint::Random => Some(Advice::Random),
-                Hint::Sequential => Some(Advice::Sequential),
+                AccessHint::None => None,
+                AccessHint::Random => Some(Advice::Random),
+                AccessHint::Sequential => Some(Advice::Sequential),
             };
             for advice in handle.invalidate.then_some(Advice::DontNeed).into_iter().chain(hint) {
                 fadvise(&opened[at], 0, None, advice)
                     .map_err(|why| unfit(format!("{}: its cached pages: {why}", self.found.path.display())))?;
             }
         }
-        let shape = Shape {
+        let shape = FileShape {
             name: self.found.path.display().to_string(),
             limits: Limits { depth, ..self.limits() },
             handles: handles.to_vec(),
@@ -166,34 +172,34 @@ impl Real {
             apart: self.fit.reads && self.fit.writes,
             seed,
         };
-        if handles.iter().all(|handle| handle.engine == Engine::Calls) {
-            return Ok(Box::new(Called::new(shape, opened, depth as usize)));
+        if handles.iter().all(|handle| handle.engine == RealEngine::Calls) {
+            return Ok(Box::new(CallDevice::new(shape, opened, depth as usize)));
         }
-        let ring = Ringed::new(shape, opened, depth as usize);
+        let ring = RingDevice::new(shape, opened, depth as usize);
         Ok(Box::new(ring.map_err(|why| unfit(format!("io_uring: {why}; `--set real.engine=psync` goes without")))?))
     }
 }
 
 /// What stands while a run lasts: settings of the disk, and what it writes claimed. Settings go first.
 struct During {
-    settings: Held,
-    claim: Option<Claim>,
+    settings: SettingsGuard,
+    claim: Option<WriteClaim>,
 }
 
-impl Standing for During {
+impl RunGuard for During {
     fn end(self: Box<Self>) -> Result<(), String> {
         let During { settings, claim } = *self;
-        settings.end().and(claim.map_or(Ok(()), Claim::end))
+        settings.end().and(claim.map_or(Ok(()), WriteClaim::end))
     }
 }
 
 /// Bytes of what a path names, or would.
-pub fn length(path: &str, device: bool, wanted: &Wanted) -> Result<u64, String> {
-    let kind = if device { Kind::Device } else { Kind::File };
+pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
+    let kind = if device { PathKind::Device } else { PathKind::File };
     let path = Path::new(path);
     let there = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA).exists();
     match wanted.layout {
-        Some(bytes) if !there && kind == Kind::File => Ok(bytes),
+        Some(bytes) if !there && kind == PathKind::File => Ok(bytes),
         _ => path::find(path, kind, None).map(|found| found.sectors * SECTOR),
     }
 }
@@ -205,7 +211,7 @@ impl Fit {
         requests * self.largest as u64 * if self.reads && self.writes { 2 } else { 1 }
     }
 
-    fn of_job(workers: &[Worker], handles: &[Handle]) -> Result<Fit, String> {
+    fn of_job(workers: &[Worker], handles: &[RealHandle]) -> Result<Fit, String> {
         if workers.len() > MOST_THREADS {
             let count = workers.len();
             return Err(format!("the job has {count} workers; expected at most {MOST_THREADS}: each is a thread here"));
@@ -246,11 +252,11 @@ fn extent(pattern: &Pattern) -> (u64, [bool; 2]) {
     }
 }
 
-impl RealTime for Real {
+impl RealTime for RealPlace {
     fn name(&self) -> &'static str {
         match self.found.kind {
-            Kind::File => FILE,
-            Kind::Device => DEVICE,
+            PathKind::File => FILE,
+            PathKind::Device => DEVICE,
         }
     }
 
@@ -274,8 +280,8 @@ impl RealTime for Real {
         }
     }
 
-    fn fitted(&self, work: &Work, handles: &[Handle]) -> Result<Option<Arc<dyn Place>>, String> {
-        Ok(Some(Arc::new(Measured(Real::fitted(self, work, handles)?))))
+    fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+        Ok(Some(Arc::new(Measured(RealPlace::fitted(self, work, handles)?))))
     }
 
     fn memory(&self) -> u64 {
@@ -290,24 +296,24 @@ impl RealTime for Real {
         ring_is_there()
     }
 
-    fn hold(&self) -> Result<Option<Box<dyn Standing>>, String> {
-        let claim = || Claim::of(&self.found, self.wanted.destroy.as_deref());
+    fn hold(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
+        let claim = || WriteClaim::of(&self.found, self.wanted.destroy.as_deref());
         let claim = self.fit.writes.then(claim).transpose()?;
         let settings = self.settings.apply(&self.found.path)?;
         Ok(Some(Box::new(During { settings, claim })))
     }
 
-    fn bench(&self) -> Option<Bench> {
+    fn bench(&self) -> Option<TestBench> {
         let bench = bench::of(&self.found.path);
         Some(if self.wanted.hashed { bench.hashed() } else { bench })
     }
 
-    fn open(&self, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let depth = self.fit.depths.iter().sum();
         self.device_of(0, &self.fit.handles, depth, seed)
     }
 
-    fn open_for(&self, worker: u16, seed: Seed) -> Result<Box<dyn Timed>, RunError> {
+    fn open_for(&self, worker: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let at = usize::from(worker);
         self.device_of(worker, &self.fit.handles[at..=at], self.fit.depths[at], seed)
     }

@@ -13,12 +13,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 
-use super::system::{Node, Number, System};
-use crate::kernel::{Bounds, tool};
+use super::system::{BlockDevice, DeviceNumber, SystemRoot};
+use crate::kernel::{ProgramBounds, tool};
 
 /// Which file or device it is, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Identity {
+pub enum FileIdentity {
     File {
         /// The number of its file system.
         device: u64,
@@ -26,41 +26,41 @@ pub enum Identity {
         inode: u64,
     },
     /// A block device.
-    Device(Number),
+    Device(DeviceNumber),
 }
 
-impl Identity {
+impl FileIdentity {
     /// As `stat` gives it.
-    pub fn of(meta: &Metadata) -> Identity {
+    pub fn of(meta: &Metadata) -> FileIdentity {
         match meta.file_type().is_block_device() {
-            true => Identity::Device(Number::of(meta.rdev())),
-            false => Identity::File { device: meta.dev(), inode: meta.ino() },
+            true => FileIdentity::Device(DeviceNumber::of(meta.rdev())),
+            false => FileIdentity::File { device: meta.dev(), inode: meta.ino() },
         }
     }
 
-    fn at(path: &Path) -> Option<Identity> {
-        Some(Identity::of(&fs::metadata(path).ok()?))
+    fn at(path: &Path) -> Option<FileIdentity> {
+        Some(FileIdentity::of(&fs::metadata(path).ok()?))
     }
 
     /// Of what a program has open, as the kernel remembers it: a server that is gone is not asked.
-    fn remembered(path: &Path) -> Option<Identity> {
+    fn remembered(path: &Path) -> Option<FileIdentity> {
         let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
         Some(match FileType::from_raw_mode(told.stx_mode.into()) {
             FileType::BlockDevice => {
-                Identity::Device(Number { major: told.stx_rdev_major, minor: told.stx_rdev_minor })
+                FileIdentity::Device(DeviceNumber { major: told.stx_rdev_major, minor: told.stx_rdev_minor })
             }
-            _ => Identity::File { device: makedev(told.stx_dev_major, told.stx_dev_minor), inode: told.stx_ino },
+            _ => FileIdentity::File { device: makedev(told.stx_dev_major, told.stx_dev_minor), inode: told.stx_ino },
         })
     }
 }
 
 /// How the system uses a file, a phrase each.
-pub fn of_file(file: Identity, system: &System) -> Vec<String> {
-    let is_it = |other: Identity| (other == file).then(|| "it".to_owned());
+pub fn of_file(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
+    let is_it = |other: FileIdentity| (other == file).then(|| "it".to_owned());
     let mut used: Vec<String> = Vec::new();
     let swaps = system.swaps();
     used.extend(
-        swaps.iter().filter(|swap| Identity::at(swap) == Some(file)).map(|_| "it is in use as swap".to_owned()),
+        swaps.iter().filter(|swap| FileIdentity::at(swap) == Some(file)).map(|_| "it is in use as swap".to_owned()),
     );
     used.extend(loops(&is_it, system));
     used.extend(writers(&is_it, system));
@@ -68,10 +68,10 @@ pub fn of_file(file: Identity, system: &System) -> Vec<String> {
 }
 
 /// How the system uses the device, a partition of it, or a device made of it, a phrase each.
-pub fn of_device(node: &Node, system: &System) -> Vec<String> {
+pub fn of_device(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
     let mut nodes = vec![node.clone()];
     nodes.extend(system.partitions(node));
-    let named = |number: Number| nodes.iter().find(|node| node.number == number);
+    let named = |number: DeviceNumber| nodes.iter().find(|node| node.number == number);
     let mut used = Vec::new();
     for mount in system.mounts() {
         // The number of some file systems (btrfs) is no device's: then the source is its path.
@@ -88,9 +88,9 @@ pub fn of_device(node: &Node, system: &System) -> Vec<String> {
     for node in &nodes {
         used.extend(node.holders().into_iter().map(|holder| format!("{} is part of {holder}", node.name)));
     }
-    let is_it = |other: Identity| match other {
-        Identity::Device(number) => named(number).map(|node| node.name.clone()),
-        Identity::File { .. } => None,
+    let is_it = |other: FileIdentity| match other {
+        FileIdentity::Device(number) => named(number).map(|node| node.name.clone()),
+        FileIdentity::File { .. } => None,
     };
     used.extend(loops(&is_it, system));
     used.extend(writers(&is_it, system));
@@ -100,11 +100,11 @@ pub fn of_device(node: &Node, system: &System) -> Vec<String> {
 }
 
 /// Loop devices that stand on what `is_it` knows.
-fn loops(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<String> {
-    let named = |disk: Node| Some((disk.name.clone(), PathBuf::from(disk.word("loop/backing_file")?)));
+fn loops(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
+    let named = |disk: BlockDevice| Some((disk.name.clone(), PathBuf::from(disk.word("loop/backing_file")?)));
     let backed: Vec<(String, PathBuf)> = system.disks().into_iter().filter_map(named).collect();
-    let mut found: Vec<(String, Identity)> =
-        backed.iter().filter_map(|(name, path)| Some((name.clone(), Identity::at(path)?))).collect();
+    let mut found: Vec<(String, FileIdentity)> =
+        backed.iter().filter_map(|(name, path)| Some((name.clone(), FileIdentity::at(path)?))).collect();
     // A name may be gone, or another file's in the place where we are: the loop devices themselves know the inode.
     if !backed.is_empty() && system.is_here() {
         found.extend(told_by_losetup());
@@ -119,23 +119,23 @@ fn loops(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<Str
 }
 
 /// Loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
-fn told_by_losetup() -> Vec<(String, Identity)> {
+fn told_by_losetup() -> Vec<(String, FileIdentity)> {
     let asked = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
-    let text = tool("losetup", asked, Bounds::fixed()).unwrap_or_default();
+    let text = tool("losetup", asked, ProgramBounds::fixed()).unwrap_or_default();
     text.lines().filter_map(backing).collect()
 }
 
 /// `/dev/loop0 393276 254:0`; some versions fill up with blanks, and write those as `\x20`.
-fn backing(line: &str) -> Option<(String, Identity)> {
+fn backing(line: &str) -> Option<(String, FileIdentity)> {
     let line = line.replace("\\x20", " ");
     let [name, inode, number] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
-    let Number { major, minor } = Number::parse(number)?;
-    let identity = Identity::File { device: makedev(major, minor), inode: inode.parse().ok()? };
+    let DeviceNumber { major, minor } = DeviceNumber::parse(number)?;
+    let identity = FileIdentity::File { device: makedev(major, minor), inode: inode.parse().ok()? };
     Some((name.trim_start_matches("/dev/").to_owned(), identity))
 }
 
 /// Programs beside this one that have open for writing what `is_it` knows.
-fn writers(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<String> {
+fn writers(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
     let own = std::process::id();
     let mut found = Vec::new();
     for (process, folder) in system.processes().into_iter().filter(|(process, _)| *process != own) {
@@ -143,7 +143,7 @@ fn writers(is_it: &dyn Fn(Identity) -> Option<String>, system: &System) -> Vec<S
         // What has no path (a socket, a pipe) is no file of a disk.
         let files = entries.filter(|path| fs::read_link(path).is_ok_and(|to| to.is_absolute()));
         for path in files {
-            let Some(it) = Identity::remembered(&path).and_then(is_it) else { continue };
+            let Some(it) = FileIdentity::remembered(&path).and_then(is_it) else { continue };
             let number = path.file_name().unwrap_or_default();
             if fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| writes(&text)) {
                 let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
@@ -174,10 +174,10 @@ mod tests {
         fs::hard_link(at("one"), at("two")).unwrap();
         std::os::unix::fs::symlink(at("one"), at("three")).unwrap();
         fs::write(at("other"), "x").unwrap();
-        let of = |name: &str| Identity::at(&at(name)).unwrap();
+        let of = |name: &str| FileIdentity::at(&at(name)).unwrap();
         assert_eq!((of("one"), of("one")), (of("two"), of("three")));
         assert_ne!(of("one"), of("other"));
-        assert_eq!(Identity::remembered(&at("three")), Some(of("one")));
+        assert_eq!(FileIdentity::remembered(&at("three")), Some(of("one")));
     }
 
     /// As root, else skipped.
@@ -187,15 +187,16 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::File::create(at("one")).unwrap().set_len(1 << 20).unwrap();
         fs::hard_link(at("one"), at("two")).unwrap();
-        let device = match tool("losetup", ["--find", "--show", &at("one").display().to_string()], Bounds::fixed()) {
-            Ok(device) => device,
-            Err(why) => return println!("skipped: no loop device: {why}"),
-        };
-        let used = || of_file(Identity::at(&at("two")).unwrap(), &System::here());
+        let device =
+            match tool("losetup", ["--find", "--show", &at("one").display().to_string()], ProgramBounds::fixed()) {
+                Ok(device) => device,
+                Err(why) => return println!("skipped: no loop device: {why}"),
+            };
+        let used = || of_file(FileIdentity::at(&at("two")).unwrap(), &SystemRoot::here());
         let with_both = used();
         fs::remove_file(at("one")).unwrap();
         let with_one = used();
-        tool("losetup", ["--detach", &device], Bounds::fixed()).unwrap();
+        tool("losetup", ["--detach", &device], ProgramBounds::fixed()).unwrap();
         let expected = [format!("the loop device {} stands on it", device.trim_start_matches("/dev/"))];
         assert_eq!((&with_both[..], &with_one[..]), (&expected[..], &expected[..]));
         assert_eq!(used(), Vec::<String>::new());
@@ -204,11 +205,11 @@ mod tests {
     #[test]
     fn a_program_that_writes_is_found_and_one_that_reads_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let it = Identity::of(&file.as_file().metadata().unwrap());
+        let it = FileIdentity::of(&file.as_file().metadata().unwrap());
         let opened = |how: &mut fs::OpenOptions| {
             let input = how.open(file.path()).unwrap();
             let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(input)).spawn().unwrap();
-            let used = of_file(it, &System::here());
+            let used = of_file(it, &SystemRoot::here());
             child.kill().unwrap();
             child.wait().unwrap();
             (child.id(), used)
@@ -223,7 +224,7 @@ mod tests {
         let device = makedev(254, 0);
         assert_eq!(
             backing("/dev/loop3 393276 254:0"),
-            Some(("loop3".into(), Identity::File { device, inode: 393_276 }))
+            Some(("loop3".into(), FileIdentity::File { device, inode: 393_276 }))
         );
         assert_eq!(backing(r"/dev/loop3 393276 \x20\x20254:0\x20"), backing("/dev/loop3 393276 254:0"));
         assert_eq!((backing("/dev/loop3"), backing("")), (None, None));

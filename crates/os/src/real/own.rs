@@ -15,26 +15,26 @@ use std::sync::Mutex;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-use super::in_use::Identity;
+use super::in_use::FileIdentity;
 use super::pattern;
-use super::uring::{ALIGNMENT, Memory};
+use super::uring::{ALIGNMENT, SlotMemory};
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;
 
 /// Files that this process knows to hold nothing of anybody else's, as they were then.
-static KNOWN: Mutex<BTreeMap<Identity, State>> = Mutex::new(BTreeMap::new());
+static KNOWN: Mutex<BTreeMap<FileIdentity, FileStamp>> = Mutex::new(BTreeMap::new());
 
 /// What changes when anything of a file does: its length, and when it last changed (`ctime`, which no program can set).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct FileStamp {
     bytes: u64,
     changed: (i64, i64),
 }
 
-impl State {
-    fn of(meta: &Metadata) -> State {
-        State { bytes: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) }
+impl FileStamp {
+    fn of(meta: &Metadata) -> FileStamp {
+        FileStamp { bytes: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) }
     }
 }
 
@@ -42,12 +42,12 @@ impl State {
 /// read: nothing is known of that.
 pub fn foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let before = file.metadata()?;
-    let (identity, state) = (Identity::of(&before), State::of(&before));
+    let (identity, state) = (FileIdentity::of(&before), FileStamp::of(&before));
     if known().get(&identity) == Some(&state) {
         return Ok(None);
     }
     let found = search(file, bytes)?;
-    if found.is_none() && State::of(&file.metadata()?) == state {
+    if found.is_none() && FileStamp::of(&file.metadata()?) == state {
         known().insert(identity, state);
     }
     Ok(found)
@@ -56,16 +56,16 @@ pub fn foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
 /// All that a file holds is ours as it stands now: a run of ours has written it, and nobody else could.
 pub fn vouch(file: &File) {
     if let Ok(meta) = file.metadata() {
-        known().insert(Identity::of(&meta), State::of(&meta));
+        known().insert(FileIdentity::of(&meta), FileStamp::of(&meta));
     }
 }
 
-fn known() -> std::sync::MutexGuard<'static, BTreeMap<Identity, State>> {
+fn known() -> std::sync::MutexGuard<'static, BTreeMap<FileIdentity, FileStamp>> {
     KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
-    let mut memory = Memory::new(1, PIECE);
+    let mut memory = SlotMemory::new(1, PIECE);
     let mut at = 0;
     while let Some((from, to)) = data(file, at, bytes)? {
         at = from / ALIGNMENT as u64 * ALIGNMENT as u64;

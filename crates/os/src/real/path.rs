@@ -14,7 +14,7 @@ use rustix::fs::{
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 
-use super::in_use::Identity;
+use super::in_use::FileIdentity;
 use super::pattern;
 
 /// The file in a folder that is given for a file.
@@ -25,7 +25,7 @@ const PIECE: usize = 1 << 20;
 
 /// What a path is to name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PathKind {
     /// A regular file, or a folder that holds [`DATA`].
     File,
     /// A block device.
@@ -34,13 +34,13 @@ pub enum Kind {
 
 /// What it names.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ResolvedPath {
     /// With links resolved, and with [`DATA`] behind a folder.
     pub path: PathBuf,
     /// What of the two.
-    pub kind: Kind,
+    pub kind: PathKind,
     /// Which one it is, whatever has this path later.
-    pub identity: Identity,
+    pub identity: FileIdentity,
     /// Whole sectors of 512 bytes.
     pub sectors: u64,
     /// Bytes that places and lengths past the page cache are multiples of; nothing where it cannot be gone past.
@@ -48,28 +48,30 @@ pub struct Found {
 }
 
 /// What `path` names. A file that is not there is made of `layout` bytes, where so many are asked for.
-pub fn find(path: &Path, kind: Kind, layout: Option<u64>) -> Result<Found, String> {
+pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
-        Ok(is) if is.is_dir() && kind == Kind::File => path.join(DATA),
+        Ok(is) if is.is_dir() && kind == PathKind::File => path.join(DATA),
         _ => path.to_owned(),
     };
     if fs::symlink_metadata(&path).is_ok_and(|is| is.is_symlink()) && path.ends_with(DATA) {
         return Err(format!("{}: is a link out of the folder; expected the file itself", path.display()));
     }
-    if let (Some(bytes), Kind::File) = (layout, kind) {
+    if let (Some(bytes), PathKind::File) = (layout, kind) {
         lay_out(&path, bytes)?;
     }
     let is = fs::metadata(&path).map_err(|why| absent(&path, kind, &why))?;
     let path = fs::canonicalize(&path).map_err(|why| format!("{shown}: {why}"))?;
     let shown = path.display();
     match kind {
-        Kind::File if is.file_type().is_block_device() => {
+        PathKind::File if is.file_type().is_block_device() => {
             return Err(format!("{shown}: is a block device; expected device:{shown}"));
         }
-        Kind::File if !is.is_file() => return Err(format!("{shown}: is no regular file; expected one, or a folder")),
-        Kind::Device if is.is_file() => return Err(format!("{shown}: is a regular file; expected file:{shown}")),
-        Kind::Device if !is.file_type().is_block_device() => {
+        PathKind::File if !is.is_file() => {
+            return Err(format!("{shown}: is no regular file; expected one, or a folder"));
+        }
+        PathKind::Device if is.is_file() => return Err(format!("{shown}: is a regular file; expected file:{shown}")),
+        PathKind::Device if !is.file_type().is_block_device() => {
             return Err(format!("{shown}: is no block device; expected one such as /dev/sdb"));
         }
         _ => {}
@@ -77,11 +79,11 @@ pub fn find(path: &Path, kind: Kind, layout: Option<u64>) -> Result<Found, Strin
     // What was a file a moment ago could be a pipe by now, which would let us wait for ever.
     let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
     let mut file = opened.map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
-    let identity = Identity::of(&is);
-    if file.metadata().map(|now| Identity::of(&now)).ok() != Some(identity) {
+    let identity = FileIdentity::of(&is);
+    if file.metadata().map(|now| FileIdentity::of(&now)).ok() != Some(identity) {
         return Err(format!("{shown}: became another file while it was looked at"));
     }
-    if kind == Kind::File
+    if kind == PathKind::File
         && let Some(name) = kernels_own(&file)
     {
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
@@ -91,7 +93,7 @@ pub fn find(path: &Path, kind: Kind, layout: Option<u64>) -> Result<Found, Strin
         return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
     }
     let direct = direct_alignment(&path, &file, kind);
-    Ok(Found { path, kind, identity, sectors: bytes / SECTOR, direct })
+    Ok(ResolvedPath { path, kind, identity, sectors: bytes / SECTOR, direct })
 }
 
 /// The file system, where it is one whose files are doors into the kernel and no data (Linux `include/uapi/linux/magic.h`).
@@ -118,10 +120,10 @@ fn kernels_own(file: &File) -> Option<&'static str> {
 /// What to do about a file that is too short.
 const LONGER: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
 
-fn absent(path: &Path, kind: Kind, why: &io::Error) -> String {
+fn absent(path: &Path, kind: PathKind, why: &io::Error) -> String {
     let shown = path.display();
     match (why.kind(), kind) {
-        (io::ErrorKind::NotFound, Kind::File) => {
+        (io::ErrorKind::NotFound, PathKind::File) => {
             format!(
                 "{shown}: there is no such file; expected one, or `--set real.layout=SIZE` to have it made (1g, say)"
             )
@@ -131,26 +133,26 @@ fn absent(path: &Path, kind: Kind, why: &io::Error) -> String {
 }
 
 /// As the kernel tells it (statx), else as the device's logical sector, else tried out.
-fn direct_alignment(path: &Path, file: &File, kind: Kind) -> Option<u32> {
+fn direct_alignment(path: &Path, file: &File, kind: PathKind) -> Option<u32> {
     File::options().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok()?;
     let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();
     let told = told.map(|told| told.stx_dio_offset_align).filter(|align| *align > 0);
-    let sector = || ioctl_blksszget(file).ok().filter(|_| kind == Kind::Device);
+    let sector = || ioctl_blksszget(file).ok().filter(|_| kind == PathKind::Device);
     Some(told.or_else(sector).unwrap_or(SECTOR as u32).max(SECTOR as u32))
 }
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mode {
+pub struct PathMode {
     /// For writing too.
     pub write: bool,
     /// Past the page cache.
     pub direct: bool,
 }
 
-impl Found {
+impl ResolvedPath {
     /// Opens it, and nothing else that has its path by now. Who writes has claimed it before (`claim`).
-    pub fn open(&self, mode: Mode) -> Result<File, String> {
+    pub fn open(&self, mode: PathMode) -> Result<File, String> {
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::DIRECT, mode.direct);
         let opened = OpenOptions::new().read(true).write(mode.write).custom_flags(flags.bits() as i32).open(&self.path);
@@ -166,7 +168,7 @@ impl Found {
     /// An error where what is open is another file or device than the one that was found.
     pub fn is_still(&self, file: &File) -> Result<(), String> {
         let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
-        match Identity::of(&now) == self.identity {
+        match FileIdentity::of(&now) == self.identity {
             true => Ok(()),
             false => Err(format!("{}: is another file than the one that was looked at", self.path.display())),
         }
@@ -230,15 +232,15 @@ mod tests {
     #[test]
     fn a_file_is_made_once_and_found_in_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let said = find(folder.path(), Kind::File, None).unwrap_err();
+        let said = find(folder.path(), PathKind::File, None).unwrap_err();
         assert!(said.contains("seekwise.data: there is no such file") && said.contains("real.layout=SIZE"), "{said}");
-        let found = find(folder.path(), Kind::File, Some(3 << 20)).unwrap();
+        let found = find(folder.path(), PathKind::File, Some(3 << 20)).unwrap();
         assert_eq!((found.sectors, beginning(&found.path)), (6144, pattern::MARK.to_vec()));
         assert_eq!(claim::may_write(&found, None), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // What is there stays as long as it is.
-        assert_eq!(find(folder.path(), Kind::File, Some(9 << 20)).unwrap().sectors, 6144);
-        let said = find(&folder.path().join("big"), Kind::File, Some(1 << 60)).unwrap_err();
+        assert_eq!(find(folder.path(), PathKind::File, Some(9 << 20)).unwrap().sectors, 6144);
+        let said = find(&folder.path().join("big"), PathKind::File, Some(1 << 60)).unwrap_err();
         assert!(said.contains("are free there"), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -249,14 +251,14 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         let said = |path: &Path, kind| find(path, kind, None).unwrap_err();
         fs::write(at("thesis"), vec![b'x'; 9000]).unwrap();
-        assert!(claim::may_write(&find(&at("thesis"), Kind::File, None).unwrap(), None).is_err());
-        assert!(said(&at("thesis"), Kind::Device).contains("is a regular file; expected file:"));
+        assert!(claim::may_write(&find(&at("thesis"), PathKind::File, None).unwrap(), None).is_err());
+        assert!(said(&at("thesis"), PathKind::Device).contains("is a regular file; expected file:"));
         fs::write(at("short"), "x").unwrap();
-        assert!(said(&at("short"), Kind::File).contains("holds 1 bytes"));
-        assert!(said(Path::new("/dev/null"), Kind::File).contains("is no regular file"));
-        assert!(said(Path::new("/proc/version"), Kind::File).contains("is a file of the kernel's (proc)"));
-        assert!(said(Path::new("/dev/null"), Kind::Device).contains("is no block device"));
+        assert!(said(&at("short"), PathKind::File).contains("holds 1 bytes"));
+        assert!(said(Path::new("/dev/null"), PathKind::File).contains("is no regular file"));
+        assert!(said(Path::new("/proc/version"), PathKind::File).contains("is a file of the kernel's (proc)"));
+        assert!(said(Path::new("/dev/null"), PathKind::Device).contains("is no block device"));
         std::os::unix::fs::symlink(at("thesis"), at(DATA)).unwrap();
-        assert!(said(folder.path(), Kind::File).contains("is a link out of the folder"));
+        assert!(said(folder.path(), PathKind::File).contains("is a link out of the folder"));
     }
 }

@@ -1,5 +1,5 @@
 //! Whether a block device may be written: not while the system uses it, and only where the user named it
-//! ([`names`](Found::names)). What stands between its ends is never read, so no device is called empty. There is no question
+//! ([`names`](ProbeResult::names)). What stands between its ends is never read, so no device is called empty. There is no question
 //! that could be answered by habit.
 //!
 //! It is judged by what the kernel says (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) say
@@ -13,14 +13,14 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
-use seekwise_formats::signature::{Ends, HEAD, Signature, TAIL, is_blank, signatures};
+use seekwise_formats::signature::{DiskEnds, HEAD, Signature, TAIL, is_blank, signatures};
 
 use super::in_use;
-use super::system::{Node, Number, System};
+use super::system::{BlockDevice, DeviceNumber, SystemRoot};
 
 /// What was found of a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ProbeResult {
     /// Its path, links followed.
     pub path: PathBuf,
     /// Its names that stay with it: serial number, world-wide name. With none, its path is its name.
@@ -30,12 +30,12 @@ pub struct Found {
     /// What its bytes say it is used for.
     pub signatures: Vec<Signature>,
     /// What else its bytes say.
-    pub seen: Seen,
+    pub seen: EndsContent,
 }
 
 /// What the bytes at a device's ends say beside signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum EndsContent {
     /// Other bytes than zeroes (or than ones, as erased flash has).
     Data,
     /// Nothing, and there is nothing between them: all of it was read.
@@ -54,7 +54,7 @@ pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
     if meta.is_file() || meta.is_dir() {
         return Ok(());
     }
-    let found = probe(path, &System::here()).map_err(|error| format!("{shown}: {error}"))?;
+    let found = probe(path, &SystemRoot::here()).map_err(|error| format!("{shown}: {error}"))?;
     found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
@@ -63,41 +63,42 @@ pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) ->
     let shown = path.display();
     let told = |why: io::Error| format!("{shown}: {why}");
     let meta = file.metadata().map_err(told)?;
-    let found = probe_open(path, Number::of(meta.rdev()), &System::here(), |_| contents(file)).map_err(told)?;
+    let found =
+        probe_open(path, DeviceNumber::of(meta.rdev()), &SystemRoot::here(), |_| contents(file)).map_err(told)?;
     found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
 /// What is to be known of the device before it is written.
-pub fn look(path: &Path) -> io::Result<Found> {
-    probe(path, &System::here())
+pub fn look(path: &Path) -> io::Result<ProbeResult> {
+    probe(path, &SystemRoot::here())
 }
 
-fn probe(path: &Path, system: &System) -> io::Result<Found> {
+fn probe(path: &Path, system: &SystemRoot) -> io::Result<ProbeResult> {
     let other = || io::Error::other("is no block device, regular file or folder");
     let path = std::fs::canonicalize(path)?;
     let number = system.number(&path)?.ok_or_else(other)?;
     probe_open(&path, number, system, |used| match open(&path, used) {
         Ok(file) => contents(&file),
-        Err(error) => (Vec::new(), Seen::Unread(format!("it cannot be read ({error})"))),
+        Err(error) => (Vec::new(), EndsContent::Unread(format!("it cannot be read ({error})"))),
     })
 }
 
 fn probe_open(
     path: &Path,
-    number: Number,
-    system: &System,
-    read: impl FnOnce(&mut Vec<String>) -> (Vec<Signature>, Seen),
-) -> io::Result<Found> {
+    number: DeviceNumber,
+    system: &SystemRoot,
+    read: impl FnOnce(&mut Vec<String>) -> (Vec<Signature>, EndsContent),
+) -> io::Result<ProbeResult> {
     let node = system.node(number).ok_or_else(|| io::Error::other("the kernel does not tell what it is (/sys)"))?;
     let mut used = in_use::of_device(&node, system);
     if node.word("ro").is_some_and(|word| word != "0") {
         used.push(format!("{} can only be read", node.name));
     }
     let (signatures, seen) = read(&mut used);
-    Ok(Found { names: names(&node), path: path.to_owned(), used, signatures, seen })
+    Ok(ProbeResult { names: names(&node), path: path.to_owned(), used, signatures, seen })
 }
 
-impl Found {
+impl ProbeResult {
     /// May it be written, where the user named `destroy`?
     fn verdict(&self, destroy: Option<&str>) -> Result<(), String> {
         let name = self.name();
@@ -123,20 +124,20 @@ impl Found {
     }
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for ProbeResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut all: Vec<String> = self.used.clone();
         all.extend(self.signatures.iter().map(|it| format!("it holds {} (at byte {})", it.name, it.at)));
         match &self.seen {
-            Seen::Data if !self.signatures.is_empty() => {}
-            Seen::Data => all.push("it holds data of no known kind".to_owned()),
-            Seen::Empty => all.push("it is empty".to_owned()),
-            Seen::EmptyEnds => all.push(format!(
+            EndsContent::Data if !self.signatures.is_empty() => {}
+            EndsContent::Data => all.push("it holds data of no known kind".to_owned()),
+            EndsContent::Empty => all.push("it is empty".to_owned()),
+            EndsContent::EmptyEnds => all.push(format!(
                 "its first {} MiB and last {} MiB are empty, what lies between was not read",
                 HEAD >> 20,
                 TAIL >> 20
             )),
-            Seen::Unread(why) => all.push(format!("{why}, so nobody knows what it holds")),
+            EndsContent::Unread(why) => all.push(format!("{why}, so nobody knows what it holds")),
         }
         if self.names.is_empty() {
             all.push("it has no serial number or world-wide name".to_owned());
@@ -161,10 +162,10 @@ fn open(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
 }
 
 /// What its ends say. What of them can be read is judged, also where the rest cannot.
-fn contents(file: &File) -> (Vec<Signature>, Seen) {
+fn contents(file: &File) -> (Vec<Signature>, EndsContent) {
     let bytes = match rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) {
         Ok(bytes) => bytes,
-        Err(error) => return (Vec::new(), Seen::Unread(format!("its length is not known ({error})"))),
+        Err(error) => return (Vec::new(), EndsContent::Unread(format!("its length is not known ({error})"))),
     };
     let part = |most: usize| vec![0; (bytes.min(most as u64)) as usize];
     let (mut head, mut tail) = (part(HEAD), part(TAIL));
@@ -176,18 +177,18 @@ fn contents(file: &File) -> (Vec<Signature>, Seen) {
         Some(format!("its {which} {} KiB cannot be read ({error})", piece.len() >> 10))
     });
     let unread: Vec<String> = unread.collect();
-    let ends = Ends { head: &head, tail: &tail, bytes };
+    let ends = DiskEnds { head: &head, tail: &tail, bytes };
     let seen = match () {
-        () if !unread.is_empty() => Seen::Unread(unread.join(", ")),
-        () if !is_blank(ends) => Seen::Data,
-        () if bytes <= (head.len() + tail.len()) as u64 => Seen::Empty,
-        () => Seen::EmptyEnds,
+        () if !unread.is_empty() => EndsContent::Unread(unread.join(", ")),
+        () if !is_blank(ends) => EndsContent::Data,
+        () if bytes <= (head.len() + tail.len()) as u64 => EndsContent::Empty,
+        () => EndsContent::EmptyEnds,
     };
     (signatures(ends), seen)
 }
 
 /// Names that a device keeps: serial numbers first. A partition's has its number behind it, as udev makes it.
-fn names(node: &Node) -> Vec<String> {
+fn names(node: &BlockDevice) -> Vec<String> {
     let behind = node.partition().map_or(String::new(), |part| format!("-part{part}"));
     let known = |name: &String| name.chars().any(|c| c.is_alphanumeric() && c != '0');
     let mut names: Vec<String> = ["serial", "device/serial"].iter().filter_map(|word| node.word(word)).collect();

@@ -10,10 +10,10 @@ mod kept;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::system::{Node, Number, System};
+use super::system::{BlockDevice, DeviceNumber, SystemRoot};
 use crate::kernel::debris::folders;
-use kept::Kept;
-pub use kept::{Restored, restore};
+use kept::SettingsRecord;
+pub use kept::{RestoreResult, restore};
 
 /// The keys, without `real.`, and what each takes.
 pub const KEYS: [(&str, &str); 3] = [
@@ -24,7 +24,7 @@ pub const KEYS: [(&str, &str); 3] = [
 
 /// What is to be set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct DeviceSettings {
     scheduler: Option<String>,
     write_cache: Option<Cache>,
     queue_depth: Option<u32>,
@@ -38,7 +38,7 @@ enum Cache {
     Unflushed,
 }
 
-impl Settings {
+impl DeviceSettings {
     /// Reads a value, or says what was expected; `key` is without `real.`.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let Some((key, takes)) = KEYS.iter().find(|(name, _)| *name == key) else {
@@ -69,31 +69,31 @@ impl Settings {
 
     /// Nothing is.
     pub fn is_empty(&self) -> bool {
-        *self == Settings::default()
+        *self == DeviceSettings::default()
     }
 
     /// Sets the disk that `path` names or lies on, until what is handed back is dropped.
-    pub fn apply(&self, path: &Path) -> Result<Held, String> {
-        self.apply_in(path, &System::here(), &folders())
+    pub fn apply(&self, path: &Path) -> Result<SettingsGuard, String> {
+        self.apply_in(path, &SystemRoot::here(), &folders())
     }
 
-    fn apply_in(&self, path: &Path, system: &System, folders: &[PathBuf]) -> Result<Held, String> {
+    fn apply_in(&self, path: &Path, system: &SystemRoot, folders: &[PathBuf]) -> Result<SettingsGuard, String> {
         if self.is_empty() {
-            return Ok(Held { record: None });
+            return Ok(SettingsGuard { record: None });
         }
         let shown = path.display();
         let node = disk(path, system).map_err(|why| format!("{shown}: {why}"))?;
         let changes = self.changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
-        let kept = Kept::of(&node, changes, system);
+        let kept = SettingsRecord::of(&node, changes, system);
         let record = kept.write(folders)?;
         // From here on it is put back, also where one of them fails.
-        let held = Held { record: Some(record) };
+        let held = SettingsGuard { record: Some(record) };
         kept.change()?;
         Ok(held)
     }
 
     /// What has to be written where. A scheduler that changes gives the device another number of requests: that is put back too.
-    fn changes(&self, node: &Node) -> Result<Vec<Change>, String> {
+    fn changes(&self, node: &BlockDevice) -> Result<Vec<Change>, String> {
         let mut changes = Vec::new();
         if let Some(wanted) = &self.scheduler {
             let path = node.file("queue/scheduler").ok_or("the kernel has no scheduler for it")?;
@@ -120,7 +120,7 @@ impl Settings {
 }
 
 /// Where a cache is switched. What the kernel believes of a cache (`queue/write_cache`) switches none.
-fn cache(node: &Node, wanted: Cache) -> Result<(PathBuf, &'static str), String> {
+fn cache(node: &BlockDevice, wanted: Cache) -> Result<(PathBuf, &'static str), String> {
     if wanted == Cache::Unflushed {
         let path = node.file("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;
         return Ok((path, "write through"));
@@ -134,10 +134,10 @@ fn cache(node: &Node, wanted: Cache) -> Result<(PathBuf, &'static str), String> 
 }
 
 /// The disk that a path names, or on which it lies.
-fn disk(path: &Path, system: &System) -> Result<Node, String> {
+fn disk(path: &Path, system: &SystemRoot) -> Result<BlockDevice, String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(path).map_err(|error| error.to_string())?;
-    let number = system.number(path).map_err(|error| error.to_string())?.unwrap_or(Number::of(meta.dev()));
+    let number = system.number(path).map_err(|error| error.to_string())?.unwrap_or(DeviceNumber::of(meta.dev()));
     system.node(number).ok_or_else(|| "lies on no block device that the kernel tells of (/sys/dev/block)".to_owned())
 }
 
@@ -175,11 +175,11 @@ fn write(path: &Path, wanted: &str) -> Result<(), String> {
 
 /// What was set, until it is dropped.
 #[derive(Debug)]
-pub struct Held {
+pub struct SettingsGuard {
     record: Option<PathBuf>,
 }
 
-impl Held {
+impl SettingsGuard {
     /// The file that keeps what was before; [`put_back`] takes it. Nothing where nothing was changed.
     pub fn record(&self) -> Option<&Path> {
         self.record.as_deref()
@@ -191,7 +191,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for SettingsGuard {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
             // Its file stays where it fails: `restore` says why.
@@ -202,7 +202,7 @@ impl Drop for Held {
 
 /// Puts back all that this program has set: for whoever ends it in the middle of a run.
 pub fn put_back_own() {
-    let own = |record: &PathBuf| kept::is_own(record, &System::here());
+    let own = |record: &PathBuf| kept::is_own(record, &SystemRoot::here());
     kept::records(&folders()).iter().filter(|record| own(record)).for_each(|record| {
         // Its file stays where it fails: `restore` says why.
         let _ = put_back(record);

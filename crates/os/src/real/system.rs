@@ -10,38 +10,38 @@ use std::path::{Path, PathBuf};
 
 /// Where `/sys`, `/proc` and `/dev` are.
 #[derive(Clone, Debug)]
-pub struct System {
+pub struct SystemRoot {
     root: PathBuf,
 }
 
 /// A device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Number {
+pub struct DeviceNumber {
     /// Of its driver.
     pub major: u32,
     /// Of the driver's devices.
     pub minor: u32,
 }
 
-impl Number {
+impl DeviceNumber {
     /// As `stat` gives it.
-    pub fn of(device: u64) -> Number {
-        Number { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
+    pub fn of(device: u64) -> DeviceNumber {
+        DeviceNumber { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }
 
     /// Of `8:17`.
-    pub fn parse(text: &str) -> Option<Number> {
+    pub fn parse(text: &str) -> Option<DeviceNumber> {
         let (major, minor) = text.trim().split_once(':')?;
-        Some(Number { major: major.parse().ok()?, minor: minor.parse().ok()? })
+        Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
     }
 }
 
 /// A block device: a disk, or a partition of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct BlockDevice {
     /// The kernel's name, such as `sda1`.
     pub name: String,
-    pub number: Number,
+    pub number: DeviceNumber,
     /// Its folder in `/sys`.
     folder: PathBuf,
     /// The partition's number, and the disk's folder, where it is one.
@@ -50,9 +50,9 @@ pub struct Node {
 
 /// A line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
+pub struct MountLine {
     /// Of its device; several file systems have numbers that are no device's.
-    pub number: Number,
+    pub number: DeviceNumber,
     /// Where it is.
     pub point: String,
     /// What it is.
@@ -63,16 +63,16 @@ pub struct Mount {
     pub options: String,
 }
 
-impl System {
+impl SystemRoot {
     /// This machine's.
-    pub fn here() -> System {
-        System { root: PathBuf::from("/") }
+    pub fn here() -> SystemRoot {
+        SystemRoot { root: PathBuf::from("/") }
     }
 
     /// A tree that stands for one.
     #[cfg(test)]
-    pub fn at(root: &Path) -> System {
-        System { root: root.to_owned() }
+    pub fn at(root: &Path) -> SystemRoot {
+        SystemRoot { root: root.to_owned() }
     }
 
     /// It is this machine's, and programs can be asked for what they know of it.
@@ -96,33 +96,33 @@ impl System {
     }
 
     /// The device of this number.
-    pub fn node(&self, number: Number) -> Option<Node> {
+    pub fn node(&self, number: DeviceNumber) -> Option<BlockDevice> {
         let link = self.at_root(&format!("sys/dev/block/{}:{}", number.major, number.minor));
         self.node_in(fs::canonicalize(link).ok()?)
     }
 
-    fn node_in(&self, folder: PathBuf) -> Option<Node> {
+    fn node_in(&self, folder: PathBuf) -> Option<BlockDevice> {
         let name = folder.file_name()?.to_str()?.to_owned();
-        let number = Number::parse(&read(&folder.join("dev"))?)?;
+        let number = DeviceNumber::parse(&read(&folder.join("dev"))?)?;
         let part = read(&folder.join("partition")).and_then(|part| Some((part, folder.parent()?.to_owned())));
-        Some(Node { name, number, folder, part })
+        Some(BlockDevice { name, number, folder, part })
     }
 
     /// All disks.
-    pub fn disks(&self) -> Vec<Node> {
+    pub fn disks(&self) -> Vec<BlockDevice> {
         let entries = fs::read_dir(self.at_root("sys/block")).into_iter().flatten().flatten();
         entries.filter_map(|entry| self.node_in(fs::canonicalize(entry.path()).ok()?)).collect()
     }
 
     /// A disk's partitions.
-    pub fn partitions(&self, node: &Node) -> Vec<Node> {
+    pub fn partitions(&self, node: &BlockDevice) -> Vec<BlockDevice> {
         let entries = fs::read_dir(&node.folder).into_iter().flatten().flatten();
         let folders = entries.map(|entry| entry.path()).filter(|path| path.join("partition").is_file());
         folders.filter_map(|folder| self.node_in(folder)).collect()
     }
 
     /// What is mounted.
-    pub fn mounts(&self) -> Vec<Mount> {
+    pub fn mounts(&self) -> Vec<MountLine> {
         let text = self.text("proc/self/mountinfo").unwrap_or_default();
         text.lines().filter_map(mount).collect()
     }
@@ -135,13 +135,13 @@ impl System {
     }
 
     /// The number of the block device at a path.
-    pub fn number(&self, path: &Path) -> io::Result<Option<Number>> {
+    pub fn number(&self, path: &Path) -> io::Result<Option<DeviceNumber>> {
         let meta = fs::metadata(path)?;
-        Ok(meta.file_type().is_block_device().then(|| Number::of(meta.rdev())))
+        Ok(meta.file_type().is_block_device().then(|| DeviceNumber::of(meta.rdev())))
     }
 }
 
-impl Node {
+impl BlockDevice {
     /// A word in its folder, such as `queue/scheduler`; a partition's are its disk's where it has none. Nothing where there is
     /// none, or an empty one.
     pub fn word(&self, below: &str) -> Option<String> {
@@ -184,14 +184,14 @@ fn read(path: &Path) -> Option<String> {
 }
 
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
-fn mount(line: &str) -> Option<Mount> {
+fn mount(line: &str) -> Option<MountLine> {
     let (own, other) = line.split_once(" - ")?;
     let own: Vec<&str> = own.split(' ').collect();
     let other: Vec<&str> = other.split(' ').collect();
     let [_, _, number, _, point, options, ..] = own[..] else { return None };
     let [kind, source, rest @ ..] = &other[..] else { return None };
-    Some(Mount {
-        number: Number::parse(number)?,
+    Some(MountLine {
+        number: DeviceNumber::parse(number)?,
         point: unescaped(point),
         kind: (*kind).to_owned(),
         source: unescaped(source),
@@ -226,7 +226,7 @@ mod tests {
     fn a_mount_with_blanks_in_its_names_is_read() {
         let line = r"36 35 8:17 / /media/my\040disk rw,noatime shared:1 - ext4 /dev/sdb1 rw,errors=continue";
         let read = mount(line).unwrap();
-        assert_eq!((read.number, &*read.point), (Number { major: 8, minor: 17 }, "/media/my disk"));
+        assert_eq!((read.number, &*read.point), (DeviceNumber { major: 8, minor: 17 }, "/media/my disk"));
         assert_eq!((&*read.kind, &*read.options), ("ext4", "rw,noatime,rw,errors=continue"));
         assert_eq!(mount("nonsense"), None);
         assert_eq!(unescaped(r"a\134b\04"), r"a\b\04");

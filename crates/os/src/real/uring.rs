@@ -42,7 +42,7 @@ const HOLE: i32 = 1 | 2;
 const ZEROES: i32 = 1 | 16;
 
 /// Memory in slots, aligned to pages, zeroed at first.
-pub struct Memory {
+pub struct SlotMemory {
     at: NonNull<u8>,
     layout: Layout,
     size: usize,
@@ -50,17 +50,17 @@ pub struct Memory {
 
 // SAFETY: it owns what it points to, as a `Box<[u8]>` does, and hands out no second way to it: an address leaves this file
 // only as a slice that borrows it.
-unsafe impl Send for Memory {}
+unsafe impl Send for SlotMemory {}
 
-impl Memory {
+impl SlotMemory {
     /// So many slots of `size` bytes, rounded up to whole pages.
-    pub fn new(slots: usize, size: usize) -> Memory {
+    pub fn new(slots: usize, size: usize) -> SlotMemory {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         let bytes = size.checked_mul(slots.max(1)).expect("checked before");
         let layout = Layout::from_size_align(bytes, ALIGNMENT).expect("a page is a power of two");
         // SAFETY: the layout is not empty: a slot at least, of a page at least.
         let at = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap_or_else(|| handle_alloc_error(layout));
-        Memory { at, layout, size }
+        SlotMemory { at, layout, size }
     }
 
     /// The bytes of a slot.
@@ -82,7 +82,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for SlotMemory {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout, and dropped once.
         unsafe { dealloc(self.at.as_ptr(), self.layout) }
@@ -91,11 +91,11 @@ impl Drop for Memory {
 
 /// What is asked of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum RingOperation {
     /// Bytes from it into the slot.
     Read,
     /// The slot's bytes to it.
-    Write(Through),
+    Write(RingDurability),
     /// `fsync`, or `fdatasync` where only data are meant.
     Sync {
         /// `fdatasync`.
@@ -108,7 +108,7 @@ pub enum Ask {
 
 /// How far a write is on the medium when it completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Through {
+pub enum RingDurability {
     /// As far as it comes.
     #[default]
     Not,
@@ -120,11 +120,11 @@ pub enum Through {
 
 /// One thing asked: of a file, a place in it, and a part of the slot.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct RingEntry {
     /// Which of the ring's files.
     pub file: usize,
     /// What.
-    pub ask: Ask,
+    pub ask: RingOperation,
     /// First byte in the file.
     pub offset: u64,
     /// First byte in the slot.
@@ -135,7 +135,7 @@ pub struct Entry {
 /// A ring with its files and its memory.
 pub struct Ring {
     ring: IoUring,
-    memory: Option<Memory>,
+    memory: Option<SlotMemory>,
     /// Kept open.
     _files: Vec<File>,
     /// By slot: the kernel has something of it.
@@ -149,7 +149,7 @@ impl Ring {
     /// A ring for these files, with so many slots of so many bytes.
     pub fn new(files: Vec<File>, slots: usize, size: usize) -> io::Result<Ring> {
         let ring = build(u32::try_from(slots).map_err(|_| ErrorKind::InvalidInput)?)?;
-        let memory = Memory::new(slots, size);
+        let memory = SlotMemory::new(slots, size);
         let raw: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&raw)?;
         let whole = libc_iovec(&memory);
@@ -172,7 +172,7 @@ impl Ring {
     }
 
     /// Puts one into the queue, under the slot's number; the kernel sees it at the next [`Ring::submit`].
-    pub fn push(&mut self, slot: usize, entry: &Entry) -> io::Result<()> {
+    pub fn push(&mut self, slot: usize, entry: &RingEntry) -> io::Result<()> {
         assert!(!self.flying[slot], "the kernel has this slot");
         let made = self.made(slot, entry).user_data(slot as u64);
         if self.ring.submission().is_full() {
@@ -186,35 +186,39 @@ impl Ring {
         Ok(())
     }
 
-    fn made(&self, slot: usize, entry: &Entry) -> squeue::Entry {
-        let &Entry { file, ask, offset, from, bytes } = entry;
+    fn made(&self, slot: usize, entry: &RingEntry) -> squeue::Entry {
+        let &RingEntry { file, ask, offset, from, bytes } = entry;
         let file = Fixed(file as u32);
         let memory = self.memory.as_ref().expect("there until the ring goes away");
         let (at, length) = match ask {
-            Ask::Read | Ask::Write(_) => {
+            RingOperation::Read | RingOperation::Write(_) => {
                 let length = u32::try_from(bytes).expect("checked before");
                 (memory.address(slot, from, length as usize), length)
             }
             _ => (std::ptr::null_mut(), 0),
         };
         let flags = |through| match through {
-            Through::Not => 0,
-            Through::Data => DATA,
-            Through::Whole => WHOLE,
+            RingDurability::Not => 0,
+            RingDurability::Data => DATA,
+            RingDurability::Whole => WHOLE,
         };
         match ask {
-            Ask::Read if self.registered => opcode::ReadFixed::new(file, at, length, 0).offset(offset).build(),
-            Ask::Read => opcode::Read::new(file, at, length).offset(offset).build(),
-            Ask::Write(through) if self.registered => {
+            RingOperation::Read if self.registered => {
+                opcode::ReadFixed::new(file, at, length, 0).offset(offset).build()
+            }
+            RingOperation::Read => opcode::Read::new(file, at, length).offset(offset).build(),
+            RingOperation::Write(through) if self.registered => {
                 opcode::WriteFixed::new(file, at, length, 0).offset(offset).rw_flags(flags(through)).build()
             }
-            Ask::Write(through) => opcode::Write::new(file, at, length).offset(offset).rw_flags(flags(through)).build(),
-            Ask::Sync { data } => {
+            RingOperation::Write(through) => {
+                opcode::Write::new(file, at, length).offset(offset).rw_flags(flags(through)).build()
+            }
+            RingOperation::Sync { data } => {
                 let flags = if data { FsyncFlags::DATASYNC } else { FsyncFlags::empty() };
                 opcode::Fsync::new(file).flags(flags).build()
             }
-            Ask::Hole => opcode::Fallocate::new(file, bytes).offset(offset).mode(HOLE).build(),
-            Ask::Zeroes => opcode::Fallocate::new(file, bytes).offset(offset).mode(ZEROES).build(),
+            RingOperation::Hole => opcode::Fallocate::new(file, bytes).offset(offset).mode(HOLE).build(),
+            RingOperation::Zeroes => opcode::Fallocate::new(file, bytes).offset(offset).mode(ZEROES).build(),
         }
     }
 
@@ -266,16 +270,16 @@ impl Ring {
 
 /// What the kernel still has of a ring that goes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct RingRemainder {
     /// Requests that did not come back.
     pub requests: usize,
     /// Bytes of memory that nobody uses again: the kernel may still write to them.
     pub bytes: usize,
 }
 
-impl fmt::Display for Left {
+impl fmt::Display for RingRemainder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Left { requests, bytes } = self;
+        let RingRemainder { requests, bytes } = self;
         write!(
             f,
             "{requests} of its requests have not come back in {PATIENCE} s; {bytes} bytes of memory stay the kernel's"
@@ -286,11 +290,11 @@ impl fmt::Display for Left {
 impl Ring {
     /// Waits until the kernel has nothing of the memory; where it does not give it back, the memory is given up, for ever.
     /// What it was never given it does not get. Nothing more is asked of this ring.
-    pub fn settle(&mut self) -> Result<(), Left> {
+    pub fn settle(&mut self) -> Result<(), RingRemainder> {
         self.settle_within(PATIENCE, SLICE)
     }
 
-    fn settle_within(&mut self, patience: u32, slice: Duration) -> Result<(), Left> {
+    fn settle_within(&mut self, patience: u32, slice: Duration) -> Result<(), RingRemainder> {
         let mut quiet = 0;
         while self.memory.is_some() {
             while self.reap().is_some() {
@@ -306,7 +310,7 @@ impl Ring {
                     std::mem::forget(memory);
                     bytes
                 });
-                return Err(Left { requests, bytes });
+                return Err(RingRemainder { requests, bytes });
             }
             quiet += 1;
         }
@@ -352,7 +356,7 @@ fn is_busy(error: &io::Error) -> bool {
 }
 
 /// All of the memory, as the kernel takes it.
-fn libc_iovec(memory: &Memory) -> nix::libc::iovec {
+fn libc_iovec(memory: &SlotMemory) -> nix::libc::iovec {
     nix::libc::iovec { iov_base: memory.at.as_ptr().cast(), iov_len: memory.layout.size() }
 }
 
@@ -417,7 +421,8 @@ mod tests {
     #[test]
     fn what_is_asked_comes_back_under_its_slot() {
         let Some(mut ring) = ring(3) else { return };
-        let at = |page: u64, bytes| Entry { file: 0, ask: Ask::Read, offset: page * 4096, from: 0, bytes };
+        let at =
+            |page: u64, bytes| RingEntry { file: 0, ask: RingOperation::Read, offset: page * 4096, from: 0, bytes };
         ring.push(0, &at(5, 4096)).unwrap();
         ring.push(1, &at(7, 8192)).unwrap();
         ring.push(2, &at(8, 4096)).unwrap();
@@ -425,9 +430,9 @@ mod tests {
         assert_eq!(all(&mut ring), [(0, 4096), (1, 4096), (2, 0)]);
         assert_eq!((ring.slot(0)[0], ring.slot(1)[4095]), (5, 7));
         ring.slot(2).fill(9);
-        let write = Entry { ask: Ask::Write(Through::Data), ..at(5, 4096) };
+        let write = RingEntry { ask: RingOperation::Write(RingDurability::Data), ..at(5, 4096) };
         ring.push(2, &write).unwrap();
-        ring.push(0, &Entry { ask: Ask::Sync { data: true }, bytes: 0, ..write }).unwrap();
+        ring.push(0, &RingEntry { ask: RingOperation::Sync { data: true }, bytes: 0, ..write }).unwrap();
         assert_eq!(all(&mut ring), [(0, 0), (2, 4096)]);
         ring.push(0, &at(5, 4096)).unwrap();
         assert_eq!((all(&mut ring), ring.slot(0)[4095]), (vec![(0, 4096)], 9));
@@ -438,7 +443,7 @@ mod tests {
         let Some(mut ring) = ring(2) else { return };
         ring.wait(Some(Duration::from_millis(1))).unwrap();
         assert_eq!(ring.reap(), None);
-        let read = Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 };
+        let read = RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 };
         ring.push(1, &read).unwrap();
         drop(ring);
     }
@@ -449,7 +454,8 @@ mod tests {
         file.write_all(&[1; 4096]).unwrap();
         let Ok(mut ring) = Ring::new(vec![file.try_clone().unwrap()], 2, 4096) else { return };
         ring.slot(0).fill(9);
-        let write = Entry { file: 0, ask: Ask::Write(Through::Not), offset: 0, from: 0, bytes: 4096 };
+        let write =
+            RingEntry { file: 0, ask: RingOperation::Write(RingDurability::Not), offset: 0, from: 0, bytes: 4096 };
         ring.push(0, &write).unwrap();
         drop(ring);
         let mut read = [0; 4096];
@@ -462,12 +468,12 @@ mod tests {
     fn what_does_not_come_back_keeps_its_memory_and_no_one_waiting() {
         let (pipe, writer) = io::pipe().unwrap();
         let Ok(mut ring) = Ring::new(vec![std::os::fd::OwnedFd::from(pipe).into()], 2, 8192) else { return };
-        let read = Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 };
+        let read = RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 };
         ring.push(0, &read).unwrap();
         ring.submit().unwrap();
         ring.push(1, &read).unwrap();
         let left = ring.settle_within(3, Duration::from_millis(5)).unwrap_err();
-        assert_eq!(left, Left { requests: 1, bytes: 2 * 8192 });
+        assert_eq!(left, RingRemainder { requests: 1, bytes: 2 * 8192 });
         assert!(left.to_string().contains("1 of its requests have not come back"), "{left}");
         assert!(ring.memory.is_none(), "given up, not freed");
         assert_eq!(ring.settle(), Ok(()), "nothing more to wait for");
@@ -477,20 +483,20 @@ mod tests {
     #[test]
     #[should_panic(expected = "past the slot")]
     fn no_sum_leads_past_a_slot() {
-        Memory::new(2, 4096).address(0, usize::MAX - 4095, 4096);
+        SlotMemory::new(2, 4096).address(0, usize::MAX - 4095, 4096);
     }
 
     #[test]
     #[should_panic(expected = "no such slot")]
     fn no_product_leads_past_the_memory() {
-        Memory::new(2, 4096).address(usize::MAX / 4096 + 1, 0, 1);
+        SlotMemory::new(2, 4096).address(usize::MAX / 4096 + 1, 0, 1);
     }
 
     #[test]
     #[should_panic(expected = "the kernel has this slot")]
     fn a_slot_in_flight_is_not_seen() {
         let Some(mut ring) = ring(2) else { panic!("the kernel has this slot: skipped") };
-        ring.push(1, &Entry { file: 0, ask: Ask::Read, offset: 0, from: 0, bytes: 4096 }).unwrap();
+        ring.push(1, &RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 }).unwrap();
         ring.slot(1);
     }
 }

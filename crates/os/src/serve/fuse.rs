@@ -16,12 +16,12 @@ use fuser::{
 };
 
 use crate::clock::FileTime;
-use crate::live::ways::{Measured, Probe};
-use crate::live::{Asked, Caller, Inbox, Message, Whom};
+use crate::live::ways::{DoorProbe, DoorRecorder};
+use crate::live::{Caller, DiskMessage, DiskRequest, Inbox, ReplyTo};
 use crate::nbd::Export;
-use crate::nbd::wire::{Command, Head, error};
+use crate::nbd::wire::{NbdCommand, RequestHead, error};
 use crate::serve::FILE;
-use crate::serve::loops::{self, Follows};
+use crate::serve::loops::{self, LoopFollower};
 use seekwise_run::receipt::ways::Door;
 
 /// How long the kernel may believe what it was told of the file: it never changes.
@@ -37,14 +37,14 @@ const ZERO_RANGE: i32 = 0x10;
 const WAY: &str = "user.seekwise.way";
 
 /// The folder, as long as it is there.
-pub struct Folder {
+pub struct FuseFolder {
     session: Option<BackgroundSession>,
-    probes: Vec<Probe>,
+    probes: Vec<DoorProbe>,
 }
 
-impl Folder {
+impl FuseFolder {
     /// Mounts the export on `folder`. The kernel hands over `background` requests at once.
-    pub fn mount(folder: &Path, export: &Export, background: u16, inbox: Inbox) -> io::Result<Folder> {
+    pub fn mount(folder: &Path, export: &Export, background: u16, inbox: Inbox) -> io::Result<FuseFolder> {
         let mut config = Config::default();
         config.mount_options = vec![
             MountOption::FSName(crate::kernel::debris::SOURCE.to_owned()),
@@ -54,17 +54,17 @@ impl Folder {
         ];
         let (bytes, sector) = (export.bytes, u64::from(export.smallest));
         let disk = Disk { asks: Asks { inbox, bytes, sector }, background, owner: owner(folder)? };
-        Ok(Folder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
+        Ok(FuseFolder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
     }
 
     /// With a client of our own that goes the way through the file at `folder`; the kernel is asked what a loop device on it took.
-    pub fn measured(mut self, folder: &Path, measured: &Measured) -> Folder {
+    pub fn measured(mut self, folder: &Path, measured: &DoorRecorder) -> FuseFolder {
         let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
-        let mut follows = Follows::new(&file);
+        let mut follows = LoopFollower::new(&file);
         let go = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
         let told = measured.clone();
-        let follow = Probe::every(loops::EVERY, move || follows.look(&told));
-        self.probes = vec![Probe::begin(measured.clone(), Door::File, go), follow];
+        let follow = DoorProbe::every(loops::EVERY, move || follows.look(&told));
+        self.probes = vec![DoorProbe::begin(measured.clone(), Door::File, go), follow];
         self
     }
 
@@ -131,18 +131,18 @@ impl Asks {
     /// Asks the disk; `answer` has what it says.
     fn ask(
         &self,
-        (command, offset, length): (Command, u64, u64),
+        (command, offset, length): (NbdCommand, u64, u64),
         data: Vec<u8>,
         answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
     ) {
         let aligned = (offset | length).is_multiple_of(self.sector);
         let within = offset.checked_add(length).is_some_and(|end| end <= self.bytes);
         let length = match u32::try_from(length) {
-            Ok(length) if aligned && within && (length > 0 || command == Command::Flush) => length,
+            Ok(length) if aligned && within && (length > 0 || command == NbdCommand::Flush) => length,
             _ if aligned && !within => return answer(Err(Errno::ENOSPC)),
             _ => return answer(Err(Errno::EINVAL)),
         };
-        let head = Head { command, flags: 0, cookie: 0, offset, length };
+        let head = RequestHead { command, flags: 0, cookie: 0, offset, length };
         let caller = Caller::new(move |outcome| {
             answer(outcome.map_err(|error| match error {
                 error::NO_SPACE => Errno::ENOSPC,
@@ -151,7 +151,7 @@ impl Asks {
             }));
         });
         // Without a disk the reply is an error.
-        let _ = self.inbox.send(Message::Asked(Asked { head, data, whom: Whom::Caller(caller) }));
+        let _ = self.inbox.send(DiskMessage::Asked(DiskRequest { head, data, whom: ReplyTo::Caller(caller) }));
     }
 
     /// Zeroes a range of any length, part by part.
@@ -159,7 +159,7 @@ impl Asks {
         let part = length.min(PART);
         let rest = self.clone();
         let answer: Answer = Box::new(answer);
-        self.ask((Command::WriteZeroes, offset, part), Vec::new(), move |outcome| match outcome {
+        self.ask((NbdCommand::WriteZeroes, offset, part), Vec::new(), move |outcome| match outcome {
             Ok(_) if part < length => rest.zero(offset + part, length - part, answer),
             outcome => answer(outcome),
         });
@@ -244,7 +244,7 @@ impl Filesystem for Disk {
         let first = from / self.asks.sector * self.asks.sector;
         let last = to.next_multiple_of(self.asks.sector).min(self.asks.bytes);
         let within = (from - first) as usize..(to - first) as usize;
-        self.asks.ask((Command::Read, first, last - first), Vec::new(), move |outcome| match outcome {
+        self.asks.ask((NbdCommand::Read, first, last - first), Vec::new(), move |outcome| match outcome {
             Ok(data) => reply.data(&data[within]),
             Err(error) => reply.error(error),
         });
@@ -263,14 +263,14 @@ impl Filesystem for Disk {
         reply: ReplyWrite,
     ) {
         let length = data.len();
-        self.asks.ask((Command::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
+        self.asks.ask((NbdCommand::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
             Ok(_) => reply.written(length as u32),
             Err(error) => reply.error(error),
         });
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.asks.ask((Command::Flush, 0, 0), Vec::new(), end(reply));
+        self.asks.ask((NbdCommand::Flush, 0, 0), Vec::new(), end(reply));
     }
 
     /// Closing promises nothing.
@@ -306,7 +306,7 @@ impl Filesystem for Disk {
             Err(_) => reply.error(Errno::EIO),
         });
         // Without a disk the reply is an error.
-        let _ = self.asks.inbox.send(Message::Nothing(caller));
+        let _ = self.asks.inbox.send(DiskMessage::Nothing(caller));
     }
 
     fn readdir(&self, _: &Request, _: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {

@@ -12,10 +12,10 @@ use seekwise_model::time::{Instant, Span};
 
 use super::{ANSWERS, Door, order};
 use crate::clock::Clock;
-use crate::live::attendance::Book;
-use crate::live::ways::{Measured, Probe, there_and_back};
-use crate::live::{Connection, Inbox, Message};
-use crate::nbd::{Export, Line, Negotiated, Step, Talk, Wire};
+use crate::live::attendance::AttendanceCounters;
+use crate::live::ways::{DoorProbe, DoorRecorder, there_and_back};
+use crate::live::{Connection, DiskMessage, Inbox};
+use crate::nbd::{Export, Handshake, HandshakeStep, NbdWire, Transmission, TransmissionTerms};
 use seekwise_run::receipt::ways::Door as Way;
 
 /// How long a client may take to agree upon the export: a few messages of a few bytes, whatever their pace.
@@ -38,12 +38,12 @@ const ORDER: usize = 4096;
 const REST: Span = Span::from_millis(100);
 
 /// The hall.
-pub(super) struct Hall {
+pub(super) struct PendingClients {
     clients: Option<Door>,
     orders: Option<Door>,
     export: Export,
     inbox: Inbox,
-    book: Book,
+    book: AttendanceCounters,
     clock: Clock,
     guests: Vec<Guest>,
     ordering: Vec<Ordering>,
@@ -55,15 +55,15 @@ pub(super) struct Hall {
 
 /// A client that has not agreed upon the export.
 struct Guest {
-    wire: Box<dyn Wire>,
-    talk: Talk,
+    wire: Box<dyn NbdWire>,
+    talk: Handshake,
     out: Out,
     came: Instant,
 }
 
 /// Somebody who sends orders.
 struct Ordering {
-    wire: Box<dyn Wire>,
+    wire: Box<dyn NbdWire>,
     /// What came of the next one.
     line: Vec<u8>,
     out: Out,
@@ -84,7 +84,7 @@ impl Out {
     }
 
     /// Writes what the other end takes.
-    fn send(&mut self, wire: &mut dyn Wire) -> io::Result<()> {
+    fn send(&mut self, wire: &mut dyn NbdWire) -> io::Result<()> {
         while self.sent < self.bytes.len() {
             match wire.write(&self.bytes[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -100,7 +100,7 @@ impl Out {
 }
 
 /// What is there of a connection that nobody waits for: nothing yet, or some bytes; none where it has ended.
-fn read(wire: &mut dyn Wire, into: &mut [u8]) -> io::Result<Option<usize>> {
+fn read(wire: &mut dyn NbdWire, into: &mut [u8]) -> io::Result<Option<usize>> {
     match wire.read(into) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
@@ -110,7 +110,7 @@ fn read(wire: &mut dyn Wire, into: &mut [u8]) -> io::Result<Option<usize>> {
 
 impl Guest {
     /// Goes on with the talk, until it waits for the other end. What was agreed upon when it is over; errors are those of the connection.
-    fn goes_on(&mut self) -> io::Result<Option<Negotiated>> {
+    fn goes_on(&mut self) -> io::Result<Option<TransmissionTerms>> {
         let mut piece = [0; 4096];
         for _ in 0..READS {
             self.out.send(&mut *self.wire)?;
@@ -124,13 +124,13 @@ impl Guest {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
             match self.talk.hear(&piece[..came], &mut self.out.bytes) {
-                Step::On => {}
-                Step::Leaves => {
+                HandshakeStep::On => {}
+                HandshakeStep::Leaves => {
                     // It may not wait for this.
                     let _ = self.out.send(&mut *self.wire);
                     return Err(ErrorKind::ConnectionAborted.into());
                 }
-                Step::Goes(negotiated) => return Ok(Some(negotiated)),
+                HandshakeStep::Goes(negotiated) => return Ok(Some(negotiated)),
             }
         }
         self.out.send(&mut *self.wire)?;
@@ -140,7 +140,7 @@ impl Guest {
 
 impl Ordering {
     /// Hears what came, and does it. False when it is over; errors are those of the connection.
-    fn goes_on(&mut self, inbox: &Inbox, book: &Book) -> io::Result<bool> {
+    fn goes_on(&mut self, inbox: &Inbox, book: &AttendanceCounters) -> io::Result<bool> {
         // No more orders than this has lines are done before others are heard.
         let mut piece = [0; 256];
         let mut has_read = false;
@@ -185,7 +185,7 @@ impl Ordering {
                 let ended = || Err("it has ended".to_owned());
                 // The disk answers within a turn of its own.
                 inbox
-                    .send(Message::Order(order, answer))
+                    .send(DiskMessage::Order(order, answer))
                     .map_or_else(|_| ended(), |()| said.recv().unwrap_or_else(|_| ended()))
             }
         };
@@ -201,40 +201,51 @@ impl Ordering {
 
 /// One end of this connection, whose other end the disk has as that of a client of our own.
 pub(super) fn beside(
-    (near, far): (Box<dyn Wire>, Box<dyn Wire>),
+    (near, far): (Box<dyn NbdWire>, Box<dyn NbdWire>),
     export: &Export,
     inbox: &Inbox,
-) -> io::Result<Box<dyn Wire>> {
+) -> io::Result<Box<dyn NbdWire>> {
     far.without_waiting()?;
-    let line = Line::new(export.clone(), Negotiated::default());
-    let _ = inbox.send(Message::Client(Box::new(Connection { wire: far, line, ours: true })));
+    let line = Transmission::new(export.clone(), TransmissionTerms::default());
+    let _ = inbox.send(DiskMessage::Client(Box::new(Connection { wire: far, line, ours: true })));
     Ok(near)
 }
 
-impl Hall {
+impl PendingClients {
     /// With these doors.
     pub(super) fn new(
         [clients, orders]: [Option<Door>; 2],
         export: Export,
         inbox: Inbox,
-        book: Book,
-    ) -> io::Result<Hall> {
+        book: AttendanceCounters,
+    ) -> io::Result<PendingClients> {
         for door in clients.iter().chain(&orders) {
             door.without_waiting()?;
         }
         let (clock, guests, ordering) = (Clock::start(), Vec::new(), Vec::new());
-        Ok(Hall { clients, orders, export, inbox, book, clock, guests, ordering, reserve: reserve(), rests: None })
+        Ok(PendingClients {
+            clients,
+            orders,
+            export,
+            inbox,
+            book,
+            clock,
+            guests,
+            ordering,
+            reserve: reserve(),
+            rests: None,
+        })
     }
 
     /// A client of our own that goes the way of those who come, where they can: over a connection of the same kind.
-    pub(super) fn probe(&self, measured: Measured) -> io::Result<Option<Probe>> {
+    pub(super) fn probe(&self, measured: DoorRecorder) -> io::Result<Option<DoorProbe>> {
         let Some(door) = &self.clients else { return Ok(None) };
         let mut near = beside(door.alike()?, &self.export, &self.inbox)?;
-        Ok(Some(Probe::begin(measured, Way::Network, move || there_and_back(&mut near))))
+        Ok(Some(DoorProbe::begin(measured, Way::Network, move || there_and_back(&mut near))))
     }
 
     /// Lets in who comes, until the other end of `leash` is gone.
-    pub(super) fn open(mut self, leash: &dyn Wire) {
+    pub(super) fn open(mut self, leash: &dyn NbdWire) {
         loop {
             let now = self.clock.now();
             self.send_away(now);
@@ -257,7 +268,7 @@ impl Hall {
     }
 
     /// Waits until something is to be done: of the leash, both doors, guests and orders, which is ready. Nothing where waiting fails.
-    fn wait(&self, leash: &dyn Wire, rests: bool, now: Instant) -> Option<Vec<bool>> {
+    fn wait(&self, leash: &dyn NbdWire, rests: bool, now: Instant) -> Option<Vec<bool>> {
         let mut ways = vec![PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::IN)];
         for door in [&self.clients, &self.orders] {
             // Who rests, or has no door, looks at the leash twice.
@@ -285,7 +296,7 @@ impl Hall {
 
     /// Goes on with those who are ready.
     fn hear(&mut self, guests: &[bool], ordering: &[bool]) {
-        let Hall { inbox, book, .. } = self;
+        let PendingClients { inbox, book, .. } = self;
         let mut ready = ordering.iter();
         self.ordering.retain_mut(|it| {
             let ready = ready.next().copied().unwrap_or(false);
@@ -307,11 +318,11 @@ impl Hall {
     }
 
     /// A client that has agreed upon the export is the disk's. Without a disk it is left.
-    fn hand_over(&self, guest: Guest, negotiated: Negotiated) {
+    fn hand_over(&self, guest: Guest, negotiated: TransmissionTerms) {
         let Guest { wire, talk, out, .. } = guest;
-        let mut line = Line::new(talk.export().clone(), negotiated);
+        let mut line = Transmission::new(talk.export().clone(), negotiated);
         line.begin_with(&out.bytes[out.sent..]);
-        let _ = self.inbox.send(Message::Client(Box::new(Connection { wire, line, ours: false })));
+        let _ = self.inbox.send(DiskMessage::Client(Box::new(Connection { wire, line, ours: false })));
     }
 
     /// Those who took too long.
@@ -366,7 +377,7 @@ impl Hall {
     }
 
     /// Somebody has come.
-    fn receive(&mut self, wire: Box<dyn Wire>, is_client: bool) {
+    fn receive(&mut self, wire: Box<dyn NbdWire>, is_client: bool) {
         if !is_client {
             if self.ordering.len() >= ORDERING {
                 // The one who has been silent for longest.
@@ -381,7 +392,7 @@ impl Hall {
             self.guests.remove(0);
             self.book.write(|book| book.gave_way += 1);
         }
-        let (talk, hello) = Talk::new(self.export.clone());
+        let (talk, hello) = Handshake::new(self.export.clone());
         let mut guest = Guest { wire, talk, out: Out { bytes: hello, sent: 0 }, came: self.clock.now() };
         if guest.out.send(&mut *guest.wire).is_ok() {
             self.guests.push(guest);

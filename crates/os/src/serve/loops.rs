@@ -6,52 +6,52 @@ use std::time::Duration;
 
 use seekwise_model::time::Span;
 
-use crate::live::ways::Measured;
-use seekwise_run::receipt::ways::{Counted, Door, Ends};
+use crate::live::ways::DoorRecorder;
+use seekwise_run::receipt::ways::{Door, DoorEnds, RequestTotals};
 
 /// How often the kernel is asked.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
 /// Follows the loop device on a file.
-pub(super) struct Follows {
+pub(super) struct LoopFollower {
     file: PathBuf,
     /// The device, what the kernel had counted of it when it was first seen, and what had come to the file.
-    since: Option<(PathBuf, Counted, Counted)>,
+    since: Option<(PathBuf, RequestTotals, RequestTotals)>,
 }
 
 /// Reads and writes of a block device, from the text of its `stat`: each has four numbers, requests first and milliseconds last
 /// (Linux, `Documentation/block/stat.rst`).
-fn parse(stat: &str) -> Option<Counted> {
+fn parse(stat: &str) -> Option<RequestTotals> {
     let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
     let [reads, _, _, reading, writes, _, _, writing, ..] = numbers[..] else { return None };
-    Some(Counted { requests: reads + writes, took: Span::from_millis(reading + writing) })
+    Some(RequestTotals { requests: reads + writes, took: Span::from_millis(reading + writing) })
 }
 
-impl Follows {
-    pub(super) fn new(file: &Path) -> Follows {
-        Follows { file: file.to_owned(), since: None }
+impl LoopFollower {
+    pub(super) fn new(file: &Path) -> LoopFollower {
+        LoopFollower { file: file.to_owned(), since: None }
     }
 
     /// Looks once; always to go on, for a device may come.
-    pub(super) fn look(&mut self, measured: &Measured) -> bool {
+    pub(super) fn look(&mut self, measured: &DoorRecorder) -> bool {
         let _ = self.looked(measured);
         true
     }
 
     /// Looks once. Nothing where no device is there, or none any more.
-    fn looked(&mut self, measured: &Measured) -> Option<()> {
-        let now = measured.write(|ways| Counted::from(&*ways.of(Door::File)));
+    fn looked(&mut self, measured: &DoorRecorder) -> Option<()> {
+        let now = measured.write(|ways| RequestTotals::from(&*ways.of(Door::File)));
         if self.since.is_none() {
             self.since = device_on(&self.file).and_then(|device| Some((device.clone(), counted(&device)?, now)));
         }
         let (device, first, came) = self.since.as_ref()?;
-        let ends = Ends { far: counted(device)?.since(*first), near: now.since(*came) };
+        let ends = DoorEnds { far: counted(device)?.since(*first), near: now.since(*came) };
         measured.write(|ways| ways.device = Some(ends));
         Some(())
     }
 }
 
-fn counted(device: &Path) -> Option<Counted> {
+fn counted(device: &Path) -> Option<RequestTotals> {
     parse(&fs::read_to_string(device.join("stat")).ok()?)
 }
 
@@ -73,7 +73,7 @@ mod tests {
     fn the_kernels_counts_are_read() {
         let stat = "     100        1      800      250       50        0      400      150        0      300      400        0";
         let counted = parse(stat).unwrap();
-        assert_eq!(counted, Counted { requests: 150, took: Span::from_millis(400) });
+        assert_eq!(counted, RequestTotals { requests: 150, took: Span::from_millis(400) });
         assert_eq!(parse("1 2 3"), None);
     }
 }

@@ -8,14 +8,14 @@ use std::thread::JoinHandle;
 
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::{Layer, Stack};
-use seekwise_model::testing::Small;
+use seekwise_model::testing::SmallDrive;
 use seekwise_model::time::Span;
 use seekwise_os::bytes::Bytes;
-use seekwise_os::live::{Disk, Inbox, Message, Plan};
+use seekwise_os::live::{CutPlan, DiskMessage, Inbox, LiveDisk};
 use seekwise_os::nbd::Export;
-use seekwise_os::nbd::wire::{self, HEAD, Reader, option};
-use seekwise_os::null::Answering;
-use seekwise_os::serve::{Address, Doors, send, serve};
+use seekwise_os::nbd::wire::{self, HEAD, WireReader, option};
+use seekwise_os::null::NullDevice;
+use seekwise_os::serve::{ListenAddress, ServerSockets, send, serve};
 use seekwise_run::receipt::Receipt;
 
 pub const READ: u16 = 0;
@@ -25,8 +25,8 @@ pub const FLUSH: u16 = 3;
 pub const WRITE_ZEROES: u16 = 6;
 
 /// A drive with 64 KiB of write cache that writes out only when it must.
-pub fn drive() -> Small {
-    let mut drive = Small::default().buffered(4, 32).write_back(4);
+pub fn drive() -> SmallDrive {
+    let mut drive = SmallDrive::default().buffered(4, 32).write_back(4);
     drive.cache.destage_idle = Span::from_secs(3600);
     drive
 }
@@ -38,36 +38,36 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn of(name: &str, drive: &Small, plan: Option<Plan>) -> Server {
+    pub fn of(name: &str, drive: &SmallDrive, plan: Option<CutPlan>) -> Server {
         Server::under(name, drive, Vec::new(), plan)
     }
 
-    pub fn under(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>) -> Server {
+    pub fn under(name: &str, drive: &SmallDrive, layers: Vec<Layer>, plan: Option<CutPlan>) -> Server {
         Server::with(name, drive, layers, plan, Bytes::default())
     }
 
-    pub fn with(name: &str, drive: &Small, layers: Vec<Layer>, plan: Option<Plan>, bytes: Bytes) -> Server {
+    pub fn with(name: &str, drive: &SmallDrive, layers: Vec<Layer>, plan: Option<CutPlan>, bytes: Bytes) -> Server {
         let stack = Stack { layers, ..Stack::bare(drive.profile()) };
         Server::begin(name, stack.sectors() * 512, move || {
             let lost = stack.array().map_or(0, |array| array.lost);
-            Disk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost)
+            LiveDisk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost)
         })
     }
 
     /// A disk of 1 GiB that answers each request at once.
     pub fn at_once(name: &str) -> Server {
-        Server::begin(name, 1 << 30, || Disk::new(Box::new(Answering::new()), Bytes::default(), 1.0, None))
+        Server::begin(name, 1 << 30, || LiveDisk::new(Box::new(NullDevice::new()), Bytes::default(), 1.0, None))
     }
 
     /// Any disk of so many bytes.
-    pub fn begin(name: &str, bytes: u64, disk: impl FnOnce() -> Disk + Send + 'static) -> Server {
+    pub fn begin(name: &str, bytes: u64, disk: impl FnOnce() -> LiveDisk + Send + 'static) -> Server {
         let folder = std::env::temp_dir().join(format!("seekwise-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let (smallest, preferred, largest) = (512, 4096, 1 << 20);
         let export =
             Export { description: "small".to_owned(), bytes, smallest, preferred, largest, fast_zeroes: false };
-        let address = Address::Unix(folder.join("disk"));
-        let doors = Doors::open(Some(&address), Some(&folder.join("control"))).unwrap();
+        let address = ListenAddress::Unix(folder.join("disk"));
+        let doors = ServerSockets::open(Some(&address), Some(&folder.join("control"))).unwrap();
         let (told, hears) = std::sync::mpsc::channel();
         let running =
             std::thread::spawn(move || serve(disk(), export, doors, |inbox| assert!(told.send(inbox).is_ok())));
@@ -84,7 +84,7 @@ impl Server {
     }
 
     pub fn end(self) -> Receipt {
-        self.stop.send(Message::Stop).unwrap();
+        self.stop.send(DiskMessage::Stop).unwrap();
         let receipt = self.running.join().unwrap().unwrap();
         assert!(!self.folder.join("disk").exists(), "the socket goes with the server");
         std::fs::remove_dir_all(&self.folder).unwrap();
@@ -110,7 +110,7 @@ impl Client {
         loop {
             let mut head = [0; 20];
             stream.read_exact(&mut head).unwrap();
-            let mut reader = Reader(&head[12..]);
+            let mut reader = WireReader(&head[12..]);
             let (kind, length) = (reader.u32().unwrap(), reader.u32().unwrap());
             std::io::copy(&mut (&mut stream).take(u64::from(length)), &mut std::io::sink()).unwrap();
             if kind == wire::answer::ACK {
@@ -136,7 +136,7 @@ impl Client {
     pub fn error(&mut self) -> u32 {
         let mut head = [0; 16];
         self.stream.read_exact(&mut head).unwrap();
-        let mut reader = Reader(&head);
+        let mut reader = WireReader(&head);
         assert_eq!(reader.u32(), Some(wire::SIMPLE_REPLY));
         reader.u32().unwrap()
     }

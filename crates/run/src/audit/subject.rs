@@ -5,33 +5,33 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 
-use super::{AREA, Act, BLOCK, Subject, Took};
+use super::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 
 /// Sectors of a block.
 const SECTORS: u32 = (BLOCK / SECTOR) as u32;
 
 /// The request that asks for it.
-fn request(act: Act, block: u64, tag: u32, stamp: u64) -> Request {
+fn request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
     let (op, flags) = match act {
-        Act::Read => (Op::Read, Flags::NONE),
-        Act::Write => (Op::Write, Flags::NONE),
-        Act::Force => (Op::Write, Flags::FUA),
-        Act::Flush => (Op::Flush, Flags::NONE),
+        AuditAction::Read => (Op::Read, Flags::NONE),
+        AuditAction::Write => (Op::Write, Flags::NONE),
+        AuditAction::Force => (Op::Write, Flags::FUA),
+        AuditAction::Flush => (Op::Flush, Flags::NONE),
     };
-    let (lba, sectors) = if act == Act::Flush { (0, 0) } else { (block * u64::from(SECTORS), SECTORS) };
+    let (lba, sectors) = if act == AuditAction::Flush { (0, 0) } else { (block * u64::from(SECTORS), SECTORS) };
     Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp }
 }
 
 /// An error where it was not done.
-fn done(completion: &Completion) -> Result<Took, String> {
+fn done(completion: &Completion) -> Result<AuditInterval, String> {
     match completion.status {
-        Status::Done => Ok(Took { from: completion.submitted, to: completion.finished }),
+        Status::Done => Ok(AuditInterval { from: completion.submitted, to: completion.finished }),
         other => Err(format!("a request failed ({other:?})")),
     }
 }
 
 /// How a device is asked and waited for.
-pub trait Waiting {
+pub trait RequestWaiter {
     /// The device that is asked.
     fn device(&mut self) -> &mut dyn Device;
     /// The present, in its time.
@@ -44,9 +44,9 @@ pub trait Waiting {
 
 /// Asks for all of these at once and waits for them; the answers in the order of the questions. What a device has no room
 /// for is asked when something was answered, and has waited since `from`.
-pub fn ask(subject: &mut dyn Waiting, acts: &[(Act, u64)]) -> Result<Vec<Took>, String> {
+pub fn ask(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Result<Vec<AuditInterval>, String> {
     let from = subject.now();
-    let mut answers: Vec<Option<Took>> = vec![None; acts.len()];
+    let mut answers: Vec<Option<AuditInterval>> = vec![None; acts.len()];
     let mut asked = 0;
     while answers.iter().any(Option::is_none) {
         while asked < acts.len() {
@@ -59,7 +59,7 @@ pub fn ask(subject: &mut dyn Waiting, acts: &[(Act, u64)]) -> Result<Vec<Took>, 
         }
         let mut came = false;
         while let Some(completion) = subject.device().poll_completion() {
-            answers[completion.tag as usize] = Some(Took { from, ..done(&completion)? });
+            answers[completion.tag as usize] = Some(AuditInterval { from, ..done(&completion)? });
             came = true;
         }
         if !came {
@@ -70,19 +70,19 @@ pub fn ask(subject: &mut dyn Waiting, acts: &[(Act, u64)]) -> Result<Vec<Took>, 
 }
 
 /// One question, a forced write by two where the disk has no command for it.
-pub fn one(subject: &mut dyn Waiting, act: Act, block: u64) -> Result<Took, String> {
-    if act == Act::Force && !subject.device().limits(0).fua {
-        let write = ask(subject, &[(Act::Write, block)])?[0];
-        let flush = ask(subject, &[(Act::Flush, 0)])?[0];
-        return Ok(Took { from: write.from, to: flush.to });
+pub fn one(subject: &mut dyn RequestWaiter, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+    if act == AuditAction::Force && !subject.device().limits(0).fua {
+        let write = ask(subject, &[(AuditAction::Write, block)])?[0];
+        let flush = ask(subject, &[(AuditAction::Flush, 0)])?[0];
+        return Ok(AuditInterval { from: write.from, to: flush.to });
     }
     Ok(ask(subject, &[(act, block)])?[0])
 }
 
 /// A flush and reads of these blocks at once. The flush, then the reads.
-pub fn together(subject: &mut dyn Waiting, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
-    let reads = reads.iter().map(|&block| (Act::Read, block));
-    let acts: Vec<(Act, u64)> = std::iter::once((Act::Flush, 0)).chain(reads).collect();
+pub fn together(subject: &mut dyn RequestWaiter, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+    let reads = reads.iter().map(|&block| (AuditAction::Read, block));
+    let acts: Vec<(AuditAction, u64)> = std::iter::once((AuditAction::Flush, 0)).chain(reads).collect();
     let mut took = ask(subject, &acts)?;
     let reads = took.split_off(1);
     Ok((took[0], reads))
@@ -94,20 +94,20 @@ pub fn blocks(sectors: u64) -> u64 {
 }
 
 /// A modelled stack in virtual time.
-pub struct Modelled {
+pub struct ModelledStack {
     device: Box<dyn Device>,
     now: Instant,
     stamp: u64,
 }
 
-impl Modelled {
+impl ModelledStack {
     /// As it is when it is switched on.
-    pub fn new(stack: &Stack, seed: Seed) -> Modelled {
-        Modelled { device: stack.build(seed), now: Instant::ZERO, stamp: 0 }
+    pub fn new(stack: &Stack, seed: Seed) -> ModelledStack {
+        ModelledStack { device: stack.build(seed), now: Instant::ZERO, stamp: 0 }
     }
 }
 
-impl Waiting for Modelled {
+impl RequestWaiter for ModelledStack {
     /// The device that is asked.
     fn device(&mut self) -> &mut dyn Device {
         &mut self.device
@@ -130,7 +130,7 @@ impl Waiting for Modelled {
     }
 }
 
-impl Subject for Modelled {
+impl AuditSubject for ModelledStack {
     fn blocks(&self) -> u64 {
         blocks(self.device.limits(0).sectors)
     }
@@ -153,11 +153,11 @@ impl Subject for Modelled {
         Ok(())
     }
 
-    fn act(&mut self, act: Act, block: u64) -> Result<Took, String> {
+    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         one(self, act, block)
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(Took, Vec<Took>), String> {
+    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
         together(self, reads)
     }
 }

@@ -15,7 +15,7 @@ pub enum Door {
 
 /// A way, with those who came it.
 #[derive(Clone, Debug, Default)]
-pub struct Way {
+pub struct DoorLatency {
     /// What reads and writes took by the model, from when they came: by the clock.
     pub modelled: Lateness,
     /// How late their answers left.
@@ -26,18 +26,18 @@ pub struct Way {
 
 /// Reads and writes, and their time in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct RequestTotals {
     /// How many.
     pub requests: u64,
     /// All of them together.
     pub took: Span,
 }
 
-impl Counted {
+impl RequestTotals {
     /// What came to it since.
-    pub fn since(self, before: Counted) -> Counted {
+    pub fn since(self, before: RequestTotals) -> RequestTotals {
         let requests = self.requests.saturating_sub(before.requests);
-        Counted { requests, took: self.took.saturating_sub(before.took) }
+        RequestTotals { requests, took: self.took.saturating_sub(before.took) }
     }
 
     /// Their mean.
@@ -46,22 +46,22 @@ impl Counted {
     }
 }
 
-impl From<&Way> for Counted {
-    fn from(way: &Way) -> Counted {
-        Counted { requests: way.modelled.count(), took: way.modelled.total() }
+impl From<&DoorLatency> for RequestTotals {
+    fn from(way: &DoorLatency) -> RequestTotals {
+        RequestTotals { requests: way.modelled.count(), took: way.modelled.total() }
     }
 }
 
 /// A way as both of its ends count what goes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct DoorEnds {
     /// Whoever asks: a kernel's disk on the file, or a run's client.
-    pub far: Counted,
+    pub far: RequestTotals,
     /// What came to the disk, and the model's time for it.
-    pub near: Counted,
+    pub near: RequestTotals,
 }
 
-impl Ends {
+impl DoorEnds {
     /// Nobody else goes this way: as many came as were asked, within a tenth, for a kernel may part them otherwise.
     pub fn is_alone(&self) -> bool {
         let (asked, came) = (self.far.requests, self.near.requests);
@@ -76,18 +76,18 @@ impl Ends {
 
 /// All ways.
 #[derive(Clone, Debug, Default)]
-pub struct Ways {
-    pub network: Way,
-    pub file: Way,
+pub struct DoorLatencies {
+    pub network: DoorLatency,
+    pub file: DoorLatency,
     /// Of a kernel's disk on the file, where there is one.
-    pub device: Option<Ends>,
+    pub device: Option<DoorEnds>,
     /// Of a run's client in this program, where it is the only one of the network's.
-    pub client: Option<Ends>,
+    pub client: Option<DoorEnds>,
 }
 
-impl Ways {
+impl DoorLatencies {
     /// The way through this door.
-    pub fn of(&mut self, door: Door) -> &mut Way {
+    pub fn of(&mut self, door: Door) -> &mut DoorLatency {
         match door {
             Door::Network => &mut self.network,
             Door::File => &mut self.file,

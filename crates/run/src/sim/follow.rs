@@ -2,7 +2,7 @@
 //! ended when enough is known.
 
 use seekwise_model::block::{Limits, Source};
-use seekwise_model::drive::movement::{Movement, Movements};
+use seekwise_model::drive::movement::{Movement, MovementLog};
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
@@ -20,7 +20,7 @@ const BEFORE: usize = 1024;
 
 /// What was followed.
 #[derive(Clone, Debug, Default)]
-pub struct Followed {
+pub struct RunTimeline {
     /// The requests, in the order in which they completed.
     pub records: Vec<Record>,
     /// The movements, in the order in which they ended.
@@ -34,8 +34,8 @@ pub fn follow<S: Source>(
     seed: Seed,
     most: usize,
     bound: u64,
-) -> Result<Followed, RunError> {
-    let told = Movements::default();
+) -> Result<RunTimeline, RunError> {
+    let told = MovementLog::default();
     let mut engine = join(stack.build_told(seed, &told), source, bound)?;
     let mut records: Vec<Record> = Vec::new();
     let mut changes = stack.changes.iter().peekable();
@@ -55,5 +55,5 @@ pub fn follow<S: Source>(
         }
     }
     records.truncate(most);
-    Ok(Followed { records, movements: told.take() })
+    Ok(RunTimeline { records, movements: told.take() })
 }

@@ -4,17 +4,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use seekwise_model::block::{Completion, Counted, Limits, Next, Source};
+use seekwise_model::block::{Accounting, Completion, Limits, Source, SourcePoll};
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{How, Loop, Played, Row, Trace};
+use seekwise_model::workload::trace::{LoopMode, ReplayCounts, ReplayMode, TraceRow, TraceSource};
 
 use crate::outcome::RunError;
 use crate::receipt::lateness::Lateness;
 
 /// Where the rows of a trace come from.
-pub trait Feed: Send {
+pub trait TraceFeed: Send {
     /// The next, in the order of their instants.
-    fn row(&mut self) -> Option<Row>;
+    fn row(&mut self) -> Option<TraceRow>;
     /// Why there are no more, where that is not their end.
     fn fault(&self) -> Option<String>;
     /// Rows that were put elsewhere than they were recorded, and of these those that were cut or pushed to fit.
@@ -22,7 +22,7 @@ pub trait Feed: Send {
 }
 
 /// Opens a trace for a run.
-pub type Open = dyn Fn() -> Result<Box<dyn Feed>, String> + Send + Sync;
+pub type TraceOpener = dyn Fn() -> Result<Box<dyn TraceFeed>, String> + Send + Sync;
 
 /// A trace to be played.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub struct TraceSpec {
     /// Its name, for reports.
     pub name: String,
     /// How it is played.
-    pub how: How,
+    pub how: ReplayMode,
     /// Requests in it.
     pub requests: u64,
     /// Of these, writes.
@@ -40,7 +40,7 @@ pub struct TraceSpec {
     /// From the first to the last, as they were recorded.
     pub span: Span,
     /// Opens it.
-    pub open: Arc<Open>,
+    pub open: Arc<TraceOpener>,
 }
 
 impl fmt::Debug for TraceSpec {
@@ -53,40 +53,40 @@ impl fmt::Debug for TraceSpec {
 impl TraceSpec {
     /// Whether its requests are due at their recorded instants, whatever the device does.
     pub fn is_open(&self) -> bool {
-        self.how.mode == Loop::Open
+        self.how.mode == LoopMode::Open
     }
 
     /// Its source, on a device with these limits.
-    pub fn source(&self, limits: &Limits) -> Result<Playing, RunError> {
+    pub fn source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;
-        Ok(Playing { trace: Trace::new(Rows(feed), self.how, limits.fua), lateness: Lateness::default() })
+        Ok(TracePlayback { trace: TraceSource::new(Rows(feed), self.how, limits.fua), lateness: Lateness::default() })
     }
 }
 
 /// A feed as the model wants it.
-struct Rows(Box<dyn Feed>);
+struct Rows(Box<dyn TraceFeed>);
 
 impl Iterator for Rows {
-    type Item = Row;
+    type Item = TraceRow;
 
     #[inline]
-    fn next(&mut self) -> Option<Row> {
+    fn next(&mut self) -> Option<TraceRow> {
         self.0.row()
     }
 }
 
 /// A trace being played.
-pub struct Playing {
-    trace: Trace<Rows>,
+pub struct TracePlayback {
+    trace: TraceSource<Rows>,
     lateness: Lateness,
 }
 
 /// How a trace was played.
 #[derive(Clone, Debug)]
-pub struct Achieved {
+pub struct ReplayResult {
     /// What has become of it.
-    pub played: Played,
-    /// How far from their places in time requests were issued ([`Trace::off`]).
+    pub played: ReplayCounts,
+    /// How far from their places in time requests were issued ([`TraceSource::off`]).
     pub off: Lateness,
     /// Requests that were put elsewhere than they were recorded.
     pub moved: u64,
@@ -94,11 +94,11 @@ pub struct Achieved {
     pub clipped: u64,
 }
 
-impl Playing {
+impl TracePlayback {
     /// How it was played so far.
-    pub fn achieved(&self) -> Achieved {
+    pub fn achieved(&self) -> ReplayResult {
         let (moved, clipped) = self.trace.rows().0.moved();
-        Achieved { played: self.trace.played(), off: self.lateness.clone(), moved, clipped }
+        ReplayResult { played: self.trace.played(), off: self.lateness.clone(), moved, clipped }
     }
 
     /// Why it was not read to its end.
@@ -107,9 +107,9 @@ impl Playing {
     }
 }
 
-impl Source for Playing {
+impl Source for TracePlayback {
     #[inline]
-    fn next(&mut self, now: Instant) -> Next {
+    fn next(&mut self, now: Instant) -> SourcePoll {
         let issued = self.trace.played().issued;
         let next = self.trace.next(now);
         // A flush that follows a write is no row of the trace.
@@ -120,7 +120,7 @@ impl Source for Playing {
     }
 
     #[inline]
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Counted {
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.trace.complete(now, completion)
     }
 

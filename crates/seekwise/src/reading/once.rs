@@ -14,17 +14,17 @@ const IN_MEMORY: u64 = 8 << 20;
 
 /// What came, to be read as often as is wanted.
 #[derive(Clone)]
-pub enum Kept {
+pub enum BufferedInput {
     Memory(Arc<[u8]>),
     File(Arc<File>),
 }
 
-impl Kept {
+impl BufferedInput {
     /// From its beginning.
     pub fn reader(&self) -> Box<dyn Read + Send> {
         match self {
-            Kept::Memory(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
-            Kept::File(file) => Box::new(Again { file: Arc::clone(file), at: 0 }),
+            BufferedInput::Memory(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
+            BufferedInput::File(file) => Box::new(Again { file: Arc::clone(file), at: 0 }),
         }
     }
 }
@@ -47,7 +47,7 @@ impl Read for Again {
 }
 
 /// What is kept of a name, or why nothing is.
-type Known = Result<Kept, (ErrorKind, String)>;
+type Known = Result<BufferedInput, (ErrorKind, String)>;
 
 /// By name.
 static KEPT: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
@@ -69,13 +69,13 @@ fn is_pipe(_: &str) -> io::Result<bool> {
 }
 
 /// All that comes there, read when it is first asked for.
-pub fn kept(name: &str) -> io::Result<Kept> {
+pub fn kept(name: &str) -> io::Result<BufferedInput> {
     let mut all = KEPT.lock().expect("nothing panics while it reads");
     let known = all.entry(name.to_owned()).or_insert_with(|| read(name).map_err(|why| (why.kind(), why.to_string())));
     known.clone().map_err(|(kind, why)| io::Error::new(kind, why))
 }
 
-fn read(name: &str) -> io::Result<Kept> {
+fn read(name: &str) -> io::Result<BufferedInput> {
     if name != STANDARD_INPUT {
         return keep(File::open(name)?, name);
     }
@@ -85,11 +85,11 @@ fn read(name: &str) -> io::Result<Kept> {
     keep(io::stdin().lock(), name)
 }
 
-fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
+fn keep(mut input: impl Read, name: &str) -> io::Result<BufferedInput> {
     let mut bytes = Vec::new();
     input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 <= IN_MEMORY {
-        return Ok(Kept::Memory(bytes.into()));
+        return Ok(BufferedInput::Memory(bytes.into()));
     }
     let folder = std::env::temp_dir();
     log::info!(
@@ -106,14 +106,14 @@ fn keep(mut input: impl Read, name: &str) -> io::Result<Kept> {
         let expected = "expected free space there, or another folder in TMPDIR";
         io::Error::new(why.kind(), format!("keeping it in {}: {why}; {expected}", folder.display()))
     })?;
-    Ok(Kept::File(Arc::new(file)))
+    Ok(BufferedInput::File(Arc::new(file)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn read_again(kept: &Kept) -> Vec<u8> {
+    fn read_again(kept: &BufferedInput) -> Vec<u8> {
         let mut bytes = Vec::new();
         kept.reader().read_to_end(&mut bytes).unwrap();
         bytes
@@ -122,10 +122,10 @@ mod tests {
     #[test]
     fn what_came_is_read_as_often_as_is_wanted() {
         let short = keep(&b"abc"[..], "x").unwrap();
-        assert!(matches!(short, Kept::Memory(_)));
+        assert!(matches!(short, BufferedInput::Memory(_)));
         let bytes: Vec<u8> = (0..IN_MEMORY + 70_000).map(|i| ((i * 31) >> 7) as u8).collect();
         let long = keep(&bytes[..], "x").unwrap();
-        assert!(matches!(long, Kept::File(_)));
+        assert!(matches!(long, BufferedInput::File(_)));
         // Two readers at once, each from its own place.
         let mut beside = long.reader();
         let mut first = [0; 100];

@@ -1,6 +1,6 @@
 //! `compare JOB --on file:… --against DRIVE`: a prediction beside a measurement, as tables.
 
-use seekwise::Bounds;
+use seekwise::MemoryBound;
 use seekwise::against::{self, FIGURES, Prediction, over};
 use seekwise::reading::spoken;
 use seekwise::shell::quoted;
@@ -8,7 +8,7 @@ use seekwise_lab::stats::Histogram;
 
 use super::super::{print, print_json};
 use crate::args;
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::output::say;
 use crate::progress::Line;
 use crate::screen;
@@ -27,26 +27,26 @@ const SHARES: [(f64, &str); 8] = [
 ];
 
 /// Predicts, measures, and says both.
-pub fn against(args: &args::Compare, drive: &str, bounds: &Bounds, json: bool) -> Outcome {
+pub fn against(args: &args::CompareArgs, drive: &str, bounds: &MemoryBound, json: bool) -> CommandResult {
     let setup = args.on.setup(&args.job);
     let line = Line::new();
     let prediction = against::against(&setup, drive, args.runs, bounds, &line)?;
     drop(line);
     if json {
         print_json(&prediction.json())?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     print(&screen::wrapped(&Shown(&prediction).text(args), screen::width()))?;
     let (words, runs, seed) = (setup.words(), args.runs, setup.seed);
     say(format!("Again: seekwise compare {words} --against {} --runs {runs} --seed {seed}", quoted(drive)));
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 /// A prediction, as text.
 struct Shown<'a>(&'a Prediction);
 
 impl Shown<'_> {
-    fn text(&self, args: &args::Compare) -> String {
+    fn text(&self, args: &args::CompareArgs) -> String {
         let mut text = format!(
             "{}: measured on {}, predicted on {}\n\n",
             spoken(&args.job),

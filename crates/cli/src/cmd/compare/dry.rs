@@ -6,10 +6,10 @@ use seekwise::reading::spoken;
 use serde_json::json;
 
 use super::super::{print, print_json};
-use crate::exit::{Answer, Outcome};
+use crate::exit::{CommandAnswer, CommandResult};
 
 /// Says how long it will take.
-pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> Outcome {
+pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
     let DryRun { seconds, space } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;
     let all = seconds.iter().sum::<f64>() * f64::from(*runs);
@@ -18,7 +18,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> Outcome {
             values.iter().zip(&seconds).map(|(value, run)| json!({"name": format!("{key}={value}"), "run_s": run}));
         print_json(&json!({"dry_run": true, "seconds": all, "runs": runs, "drive": drive,
                            "sides": sides.collect::<Vec<_>>()}))?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let mut text = String::new();
     for (value, run) in values.iter().zip(&seconds) {
@@ -29,7 +29,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> Outcome {
         None => " of virtual time; the simulation itself is much faster".to_owned(),
     };
     print(&format!("{text}{} sides of {runs} runs: about {}{of}.", values.len(), spoken_time(all)))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }
 
 fn spoken_time(seconds: f64) -> String {

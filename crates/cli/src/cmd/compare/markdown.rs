@@ -3,8 +3,8 @@
 
 use seekwise_formats::metric::Metric;
 use seekwise_lab::compose::{paired, ratio_text};
-use seekwise_lab::finding::{Beside, Cause, Change, Finding};
-use seekwise_lab::made::Program;
+use seekwise_lab::finding::{Cause, Finding, PartChange, SecondaryFigure};
+use seekwise_lab::made::ProgramVersion;
 
 use seekwise::compare::judged;
 
@@ -33,7 +33,8 @@ impl Compared<'_> {
             1 => String::new(),
             many => format!(" Verdicts are corrected for {many} comparisons (Holm)."),
         };
-        text += &format!("{runs} runs a side, paired {paired}; 95 % intervals.{corrected} {}.\n\n", Program::this());
+        text +=
+            &format!("{runs} runs a side, paired {paired}; 95 % intervals.{corrected} {}.\n\n", ProgramVersion::this());
         // Names hold no control characters, so a fence of three is enough: a word with a fence in it is quoted.
         text + &format!("```sh\n{command}\n```")
     }
@@ -64,7 +65,7 @@ impl Compared<'_> {
         let sides = [finding.from, finding.to].map(|cell| escaped(&self.side(cell)));
         let mut text = finding.cause.as_ref().map_or(String::new(), |cause| parts(cause, &sides));
         for beside in &finding.beside {
-            text += &format!("But: {}\n\n", escaped(&Beside::text(beside)));
+            text += &format!("But: {}\n\n", escaped(&SecondaryFigure::text(beside)));
         }
         if finding.thin {
             text += "A run has fewer requests than this percentile needs.\n\n";
@@ -79,7 +80,7 @@ const SHOWN_NS: u64 = 500;
 /// The parts of the mean response on both sides, the largest change first.
 fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
     let ms = |ns: i64| format!("{:.3}", ns as f64 / 1e6);
-    let (mut parts, rest): (Vec<&Change>, Vec<&Change>) =
+    let (mut parts, rest): (Vec<&PartChange>, Vec<&PartChange>) =
         cause.parts.iter().partition(|change| change.difference().unsigned_abs() >= SHOWN_NS);
     parts.sort_by_key(|change| std::cmp::Reverse(change.difference().abs()));
     let row = |name: &str, from: i64, to: i64| {

@@ -1,20 +1,20 @@
 //! What a picture of a comparison shows.
 
 use seekwise_lab::compose::paired;
-use seekwise_lab::plot::comparison::{Comparison, Panel, Side};
+use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide};
 
 use super::{Compared, amount, scaled, unit};
 
 impl Compared<'_> {
     /// A panel for each metric, a bar for each side.
-    pub(super) fn picture(&self) -> Comparison {
+    pub(super) fn picture(&self) -> ComparisonPlot {
         let panel = |metric| {
             let side = |cell: usize| {
                 let figure = self.mean_of(cell, metric);
                 let (ratio, verdict) = self.against(cell, metric);
                 let verdict = if verdict.is_empty() { ratio } else { format!("{ratio}, {verdict}") };
                 let amount = format!("{} {}", amount(metric, figure), unit(metric));
-                Side { name: self.side(cell), figure: scaled(metric, figure), amount, verdict }
+                PlotSide { name: self.side(cell), figure: scaled(metric, figure), amount, verdict }
             };
             Panel {
                 axis: format!("{} ({}); {} is better", metric.title(), unit(metric), metric.better()),
@@ -22,7 +22,7 @@ impl Compared<'_> {
             }
         };
         let (runs, paired) = (self.runs, paired(self.evidence.made));
-        Comparison {
+        ComparisonPlot {
             title: self.evidence.study.question.clone(),
             panels: self.metrics().into_iter().map(panel).collect(),
             method: format!("{runs} runs a side, paired {paired}; bars with 95 % intervals. Seekwise."),

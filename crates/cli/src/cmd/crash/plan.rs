@@ -9,20 +9,20 @@ use seekwise_formats::spelling::nearest;
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
-use seekwise_os::kernel::{Bounds, FILE_SYSTEMS, FileSystem, Program, is_root};
+use seekwise_os::kernel::{FILE_SYSTEMS, MountSpec, ProgramBounds, ShellProgram, is_root};
 use serde_json::json;
 
 use crate::args;
 use crate::cmd::{print, print_json};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
 use seekwise::{reading, setup};
 
 /// What is to be done.
-pub struct Plan {
+pub struct CrashPlan {
     pub target: String,
     pub recipe: Recipe,
-    pub system: Option<FileSystem>,
+    pub system: Option<MountSpec>,
     pub stack: Stack,
     pub warnings: Vec<String>,
     /// What workload, check and preparation find in their environment beside what every program does.
@@ -30,8 +30,8 @@ pub struct Plan {
     size: u64,
 }
 
-impl Plan {
-    pub fn of(args: &args::Crash) -> Result<Plan, Failure> {
+impl CrashPlan {
+    pub fn of(args: &args::CrashArgs) -> Result<CrashPlan, CommandError> {
         let mut recipe = args.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), named)?;
         let own = [(&args.workload, &mut recipe.workload), (&args.check, &mut recipe.check)];
         for (given, of) in own {
@@ -45,14 +45,14 @@ impl Plan {
         let (stack, warnings) = setup::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
             let key = &change.key;
-            return Err(Failure::new(format!(
+            return Err(CommandError::new(format!(
                 "`{key}` changes during a run; expected settings that hold from the start"
             )));
         }
-        trial::admits(&stack).map_err(Failure::new)?;
+        trial::admits(&stack).map_err(CommandError::new)?;
         let system = recipe.fs.as_deref().map(system).transpose()?;
         // A recipe's size is meant for its own file system: another one may need more.
-        let usual = system.as_ref().map_or(0, |system: &FileSystem| match recipe.size {
+        let usual = system.as_ref().map_or(0, |system: &MountSpec| match recipe.size {
             Some(size) if size >= system.usual() => size,
             _ if system.name() == "ext4" => recipe.size.unwrap_or(system.usual()),
             _ => system.usual(),
@@ -60,32 +60,35 @@ impl Plan {
         let size = args.size.unwrap_or(usual);
         let environment = environment(args, &recipe)?;
         let warnings = warnings.iter().map(ToString::to_string).collect();
-        let plan = Plan { target, recipe, system, stack, warnings, environment, size };
+        let plan = CrashPlan { target, recipe, system, stack, warnings, environment, size };
         plan.fits(args)?;
         Ok(plan)
     }
 
     /// An error where it cannot be done here.
-    fn fits(&self, args: &args::Crash) -> Result<(), Failure> {
+    fn fits(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
         let bytes = self.stack.sectors() * 512;
         match &self.system {
             None if self.recipe.prepare.is_some() || args.size.is_some() => {
-                return Err(Failure::new("--prepare and --size need a file system; expected --fs ext4"));
+                return Err(CommandError::new("--prepare and --size need a file system; expected --fs ext4"));
             }
             None => {}
             Some(_) if !is_root() => {
-                return Err(Failure::new(
+                return Err(CommandError::new(
                     "mounting a file system needs root; expected root, or a workload for the raw disk without --fs",
                 ));
             }
             Some(system) if self.size < system.least() => {
                 let (size, least, name) = (self.size, system.least() >> 20, system.name());
-                return Err(Failure::new(format!(
+                return Err(CommandError::new(format!(
                     "--size {size}: expected at least {least}m, the least that {name} needs"
                 )));
             }
             Some(_) if self.size > bytes => {
-                return Err(Failure::new(format!("--size {}: the disk has {bytes} bytes; expected less", self.size)));
+                return Err(CommandError::new(format!(
+                    "--size {}: the disk has {bytes} bytes; expected less",
+                    self.size
+                )));
             }
             Some(_) => {}
         }
@@ -93,47 +96,47 @@ impl Plan {
             self.system.iter().flat_map(|system| system.tools().into_iter().chain(["losetup", "mount", "umount"]));
         let needed = self.recipe.needs.iter().map(String::as_str).chain(own);
         match needed.into_iter().find(|program| !is_there(program)) {
-            Some(program) => Err(Failure::new(format!("`{program}`: not found; expected it in PATH"))),
+            Some(program) => Err(CommandError::new(format!("`{program}`: not found; expected it in PATH"))),
             None => Ok(()),
         }
     }
 
     /// What the disk begins with, made in this folder: the file system, and in it what the recipe prepares.
-    pub fn base(&self, folder: &Path, bounds: Bounds<'_>) -> Result<Option<PathBuf>, Failure> {
+    pub fn base(&self, folder: &Path, bounds: ProgramBounds<'_>) -> Result<Option<PathBuf>, CommandError> {
         let Some(system) = &self.system else { return Ok(None) };
         let base = folder.join("base");
-        system.make(&base, self.size, bounds).map_err(Failure::new)?;
+        system.make(&base, self.size, bounds).map_err(CommandError::new)?;
         let mount = folder.join("prepare");
         let made = std::fs::create_dir(&mount);
-        made.map_err(|error| Failure::new(format!("{}: {error}", mount.display())))?;
+        made.map_err(|error| CommandError::new(format!("{}: {error}", mount.display())))?;
         // Also where nothing is prepared: options that the mount refuses are known before the disk is served.
         let mounted = system.mount(&base, &mount, bounds);
-        let mounted = mounted.map_err(|error| Failure::new(format!("--fs: {error}")))?;
+        let mounted = mounted.map_err(|error| CommandError::new(format!("--fs: {error}")))?;
         if let Some(command) = &self.recipe.prepare {
             let mut environment = self.environment.clone();
             environment.push(("SEEKWISE_MOUNT".to_owned(), mount.display().to_string()));
-            let ended = Program { command, environment, bounds }.run().map_err(Failure::new)?;
+            let ended = ShellProgram { command, environment, bounds }.run().map_err(CommandError::new)?;
             if !ended.how.is_success() {
                 let (how, said) = (ended.how, ended.printed.trim().to_owned());
-                return Err(Failure::new(format!("the command of --prepare {how}: {said}")));
+                return Err(CommandError::new(format!("the command of --prepare {how}: {said}")));
             }
         }
-        mounted.end().map_err(Failure::new)?;
+        mounted.end().map_err(CommandError::new)?;
         Ok(Some(base))
     }
 }
 
 /// A file system and its options, as `--fs` names them.
-fn system(text: &str) -> Result<FileSystem, Failure> {
+fn system(text: &str) -> Result<MountSpec, CommandError> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
-    FileSystem::named(name, options).ok_or_else(|| {
+    MountSpec::named(name, options).ok_or_else(|| {
         let wrong = Diagnostic::at("--fs", 0, format!("unknown file system `{name}`"));
         wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into()
     })
 }
 
 /// What is handed on beside what every program finds: the variables that the recipe names, its own, and those of --env.
-fn environment(args: &args::Crash, recipe: &Recipe) -> Result<Vec<(String, String)>, Failure> {
+fn environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, String)>, CommandError> {
     let ours = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
     let mut environment: Vec<(String, String)> = recipe.env.iter().filter_map(ours).collect();
     environment.extend(recipe.set.iter().cloned());
@@ -141,7 +144,7 @@ fn environment(args: &args::Crash, recipe: &Recipe) -> Result<Vec<(String, Strin
         let value = match value {
             Some(value) => value.clone(),
             None => std::env::var(name).map_err(|_| {
-                Failure::new(format!(
+                CommandError::new(format!(
                     "--env {name}: not set in this environment; expected NAME=VALUE, or a variable that is set"
                 ))
             })?,
@@ -152,7 +155,7 @@ fn environment(args: &args::Crash, recipe: &Recipe) -> Result<Vec<(String, Strin
 }
 
 /// The recipe of this name, or of a file and a name in it.
-fn named(name: &str) -> Result<Recipe, Failure> {
+fn named(name: &str) -> Result<Recipe, CommandError> {
     if let Some(recipe) = recipe::recipes().iter().find(|recipe| recipe.name == name) {
         return Ok(recipe.clone());
     }
@@ -167,10 +170,15 @@ fn named(name: &str) -> Result<Recipe, Failure> {
     let expected = own.join(", ");
     match which {
         None if all.len() == 1 => Ok(all[0].clone()),
-        None => Err(Failure::new(format!("{file}: has {} recipes; expected {file}:NAME, of {expected}", all.len()))),
+        None => {
+            Err(CommandError::new(format!("{file}: has {} recipes; expected {file}:NAME, of {expected}", all.len())))
+        }
         Some(which) => all.iter().find(|recipe| recipe.name == which).cloned().ok_or_else(|| {
             let near = nearest(which, own.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-            Failure::new(format!("{file}: has no recipe `{which}`; expected {expected}{}", near.unwrap_or_default()))
+            CommandError::new(format!(
+                "{file}: has no recipe `{which}`; expected {expected}{}",
+                near.unwrap_or_default()
+            ))
         }),
     }
 }
@@ -183,13 +191,13 @@ fn is_there(program: &str) -> bool {
 }
 
 /// A folder for media, in memory where that can be had.
-pub fn scratch(args: &args::Crash) -> Result<tempfile::TempDir, Failure> {
+pub fn scratch(args: &args::CrashArgs) -> Result<tempfile::TempDir, CommandError> {
     use std::os::unix::fs::PermissionsExt;
     const MEMORY: &str = "/dev/shm";
     let own = std::env::temp_dir();
     let memory = Path::new(MEMORY);
     let parent = args.scratch.as_deref().unwrap_or(if memory.is_dir() { memory } else { &own });
-    let wrong = |error: std::io::Error| Failure::new(format!("{}: {error}", parent.display()));
+    let wrong = |error: std::io::Error| CommandError::new(format!("{}: {error}", parent.display()));
     let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(parent).map_err(wrong)?;
     // Programs that run as somebody else pass through; what is in it they do not see.
     std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).map_err(wrong)?;
@@ -197,7 +205,7 @@ pub fn scratch(args: &args::Crash) -> Result<tempfile::TempDir, Failure> {
 }
 
 /// Lists the recipes, or shows one.
-pub fn list(args: &args::Crash, json: bool) -> Outcome {
+pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
     let all = recipe::recipes();
     let shown = |recipe: &Recipe| {
         json!({
@@ -210,7 +218,7 @@ pub fn list(args: &args::Crash, json: bool) -> Outcome {
         let recipe = named(name)?;
         if json {
             print_json(&shown(&recipe))?;
-            return Ok(Answer::Done);
+            return Ok(CommandAnswer::Done);
         }
         let set: String = recipe.set.iter().map(|(name, value)| format!("{name}={value} ")).collect();
         let part = |what: &str, text: &str| format!("\n{what}:\n\n    {}\n", text.trim().replace('\n', "\n    "));
@@ -225,16 +233,16 @@ pub fn list(args: &args::Crash, json: bool) -> Outcome {
             part("Workload", &recipe.workload),
             part("Check", &recipe.check)
         ))?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     if json {
         print_json(&all.iter().map(shown).collect::<Vec<_>>())?;
-        return Ok(Answer::Done);
+        return Ok(CommandAnswer::Done);
     }
     let mut table = tables::table(["recipe", "what it shows"]);
     for recipe in all {
         table.add_row([recipe.name.as_str(), &recipe.title]);
     }
     print(&format!("{table}\n\n`seekwise crash --recipes --recipe NAME` shows one."))?;
-    Ok(Answer::Done)
+    Ok(CommandAnswer::Done)
 }

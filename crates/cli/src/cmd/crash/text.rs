@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_lab::crash::shrink::Fewest;
-use seekwise_lab::crash::trial::{Shrunk, Tried};
-use seekwise_lab::crash::verdict::{Finding, Verdict};
+use seekwise_lab::crash::shrink::MinimalSet;
+use seekwise_lab::crash::trial::{CrashTrial, ShrinkResult};
+use seekwise_lab::crash::verdict::{CrashFinding, CrashVerdict};
 use seekwise_lab::cut::blame;
-use seekwise_lab::made::Program;
-use seekwise_model::durability::image::Lost;
+use seekwise_lab::made::ProgramVersion;
+use seekwise_model::durability::image::LostWrite;
 use seekwise_model::time::Instant;
-use seekwise_os::kernel::pages::Unflushed;
+use seekwise_os::kernel::pages::UnflushedPages;
 use serde_json::{Value, json};
 
 use super::Report;
-use super::plan::Plan;
+use super::plan::CrashPlan;
 use crate::args;
 use crate::screen::{self, wrapped};
 use crate::tables;
@@ -28,7 +28,7 @@ fn seconds(at: Instant) -> f64 {
 
 /// How many of each verdict: of the cuts themselves, and of other orders. Bad ones that are only due to sectors that cannot be read are
 /// told apart, in the second.
-fn counts<'a>(tried: impl Iterator<Item = &'a Tried>) -> (BTreeMap<Verdict, u64>, u64) {
+fn counts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<CrashVerdict, u64>, u64) {
     let (mut counts, mut torn) = (BTreeMap::new(), 0);
     for one in tried {
         match one.finding.verdict.is_bad() && !one.is_bad() {
@@ -39,16 +39,16 @@ fn counts<'a>(tried: impl Iterator<Item = &'a Tried>) -> (BTreeMap<Verdict, u64>
     (counts, torn)
 }
 
-fn cuts(report: &Report) -> impl Iterator<Item = &Tried> {
+fn cuts(report: &Report) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_none())
 }
 
-fn orders(report: &Report) -> impl Iterator<Item = &Tried> {
+fn orders(report: &Report) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_some())
 }
 
 /// What it is about.
-fn title(args: &args::Crash, plan: &Plan) -> String {
+fn title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     let what = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
@@ -56,7 +56,7 @@ fn title(args: &args::Crash, plan: &Plan) -> String {
 }
 
 /// In words.
-pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
+pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
     let promises = report.recorded.history.said(to).count();
@@ -85,13 +85,13 @@ pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
     if let Some((tried, shrunk)) = &report.shrunk {
         text.push_str(&format!("\n\n{}", fewest(report, tried, shrunk, width)));
         let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
-        if let (Some(system), Shrunk::To { .. }, false) = (&plan.system, shrunk, known) {
+        if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, shrunk, known) {
             let words =
                 format!("What these writes were there for is not known on {}: only ext4 is read here.", system.name());
             text.push_str(&format!("\n\n{}", wrapped(&words, width)));
         }
     }
-    if report.outcome.tried.iter().any(|tried| tried.finding.verdict > Verdict::Consistent) {
+    if report.outcome.tried.iter().any(|tried| tried.finding.verdict > CrashVerdict::Consistent) {
         text.push_str(&cached(report, width));
     }
     text
@@ -100,7 +100,7 @@ pub fn text(args: &args::Crash, plan: &Plan, report: &Report) -> String {
 /// What the page cache alone had.
 fn cached(report: &Report, width: usize) -> String {
     let mut text = String::new();
-    let mut part = |head: String, lacking: &[Unflushed]| {
+    let mut part = |head: String, lacking: &[UnflushedPages]| {
         if lacking.is_empty() {
             return;
         }
@@ -139,8 +139,8 @@ fn cached(report: &Report, width: usize) -> String {
 /// Ranges of a file that are named one by one.
 const RANGES: usize = 4;
 
-fn ranges(of: &Unflushed) -> String {
-    let Unflushed { file, length, ranges, named } = of;
+fn ranges(of: &UnflushedPages) -> String {
+    let UnflushedPages { file, length, ranges, named } = of;
     let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
     let mut each = each.collect::<Vec<_>>().join(", ");
     if ranges.len() > RANGES {
@@ -155,8 +155,8 @@ fn ranges(of: &Unflushed) -> String {
     format!("/{}: {what}{name}", file.display())
 }
 
-fn unflushed_json(all: &[Unflushed]) -> Vec<Value> {
-    let one = |it: &Unflushed| json!({ "file": format!("/{}", it.file.display()), "bytes": it.length, "ranges": it.ranges, "named": it.named });
+fn unflushed_json(all: &[UnflushedPages]) -> Vec<Value> {
+    let one = |it: &UnflushedPages| json!({ "file": format!("/{}", it.file.display()), "bytes": it.length, "ranges": it.ranges, "named": it.named });
     all.iter().map(one).collect()
 }
 
@@ -165,9 +165,9 @@ fn table(report: &Report) -> tables::Table {
     let with_orders = orders(report).next().is_some();
     let mut table = tables::table(["left", "cuts", "other orders"]);
     tables::figures_from(&mut table, 1);
-    let of = |counts: &BTreeMap<Verdict, u64>, verdict| counts.get(&verdict).copied().unwrap_or(0);
+    let of = |counts: &BTreeMap<CrashVerdict, u64>, verdict| counts.get(&verdict).copied().unwrap_or(0);
     let second = |count: u64| if with_orders { count.to_string() } else { String::new() };
-    for verdict in Verdict::ALL {
+    for verdict in CrashVerdict::ALL {
         table.add_row([verdict.words().to_owned(), of(&at_cuts, verdict).to_string(), second(of(&in_orders, verdict))]);
     }
     if cuts_torn + orders_torn > 0 {
@@ -182,7 +182,7 @@ fn slower(speed: f64) -> f64 {
 }
 
 /// Whether the disk kept its own word.
-fn disk(args: &args::Crash, report: &Report) -> String {
+fn disk(args: &args::CrashArgs, report: &Report) -> String {
     match report.outcome.disk_broke {
         0 => "The disk kept its word at each cut: no write was lost that it had promised.".to_owned(),
         n => {
@@ -192,7 +192,7 @@ fn disk(args: &args::Crash, report: &Report) -> String {
                 false => format!(" That was {}: {}.", blame::levels(blamed), blame::settings(blamed)),
             };
             let broke = format!("The disk broke its word: at {n} cuts writes were lost that it had promised.{by}");
-            match report.outcome.tried.iter().any(Tried::is_bad) {
+            match report.outcome.tried.iter().any(CrashTrial::is_bad) {
                 true => broke,
                 // See docs/crash.md, Time.
                 false => format!(
@@ -205,7 +205,7 @@ fn disk(args: &args::Crash, report: &Report) -> String {
     }
 }
 
-fn told(tried: &Tried) -> String {
+fn told(tried: &CrashTrial) -> String {
     let case = &tried.case;
     let order = case.order.map_or(String::new(), |number| format!(", order {number}"));
     format!(
@@ -218,17 +218,17 @@ fn told(tried: &Tried) -> String {
 }
 
 /// The fewest lost writes.
-fn fewest(report: &Report, tried: &Tried, shrunk: &Shrunk, width: usize) -> String {
-    let (Fewest { left, trials, complete }, of, finding) = match shrunk {
-        Shrunk::To { lost, of, finding } => (lost, of, finding),
-        Shrunk::NotAgain(finding) => {
+fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usize) -> String {
+    let (MinimalSet { left, trials, complete }, of, finding) = match shrunk {
+        ShrinkResult::To { lost, of, finding } => (lost, of, finding),
+        ShrinkResult::NotAgain(finding) => {
             let words = format!("The same medium was checked again and is {}", finding.verdict.words());
             return wrapped(
                 &format!("{words} then ({}): the check does not always say the same.", said(finding)),
                 width,
             );
         }
-        Shrunk::NotLost { of, finding } => {
+        ShrinkResult::NotLost { of, finding } => {
             let all = match of {
                 0 => "all that the disk had been given is on the medium".to_owned(),
                 n => format!("with the {n} lost writes on the medium the check says the same ({})", said(finding)),
@@ -255,11 +255,11 @@ fn fewest(report: &Report, tried: &Tried, shrunk: &Shrunk, width: usize) -> Stri
 }
 
 /// What a check said.
-fn said(finding: &Finding) -> &str {
+fn said(finding: &CrashFinding) -> &str {
     if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
 }
 
-fn line(report: &Report, tried: &Tried, lost: &Lost) -> String {
+fn line(report: &Report, tried: &CrashTrial, lost: &LostWrite) -> String {
     let write = &lost.write;
     let sectors: u64 = lost.parts.iter().map(|run| run.1 - run.0).sum();
     let of = write.run.1 - write.run.0;
@@ -280,17 +280,17 @@ fn line(report: &Report, tried: &Tried, lost: &Lost) -> String {
 }
 
 /// As JSON.
-pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
+pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> Value {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let counted = |(counts, torn): (BTreeMap<Verdict, u64>, u64)| {
+    let counted = |(counts, torn): (BTreeMap<CrashVerdict, u64>, u64)| {
         let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
         json!({
-            "consistent": of(Verdict::Consistent), "lost_allowed": of(Verdict::LostAllowed),
-            "lost_promised": of(Verdict::LostPromised), "corrupt": of(Verdict::Corrupt), "unreadable": torn,
+            "consistent": of(CrashVerdict::Consistent), "lost_allowed": of(CrashVerdict::LostAllowed),
+            "lost_promised": of(CrashVerdict::LostPromised), "corrupt": of(CrashVerdict::Corrupt), "unreadable": torn,
         })
     };
-    let example = |tried: &Tried| {
+    let example = |tried: &CrashTrial| {
         json!({
             "at_s": seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
             "promises": tried.case.promises, "verdict": tried.finding.verdict, "words": tried.finding.words,
@@ -299,9 +299,9 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
     let first = outcome.first.values().filter_map(|(state, _)| outcome.tried.iter().find(|it| it.state == *state));
     let shrunk = report.shrunk.as_ref().map(|(tried, shrunk)| {
         let (of, finding, fewest) = match shrunk {
-            Shrunk::To { lost, of, finding } => (Some(*of), finding, Some(lost)),
-            Shrunk::NotLost { of, finding } => (Some(*of), finding, None),
-            Shrunk::NotAgain(finding) => (None, finding, None),
+            ShrinkResult::To { lost, of, finding } => (Some(*of), finding, Some(lost)),
+            ShrinkResult::NotLost { of, finding } => (Some(*of), finding, None),
+            ShrinkResult::NotAgain(finding) => (None, finding, None),
         };
         let left = fewest.map(|lost| lost.left.iter().map(|lost| lost_json(report, lost)).collect::<Vec<_>>());
         json!({
@@ -309,7 +309,7 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
             "trials": fewest.map(|lost| lost.trials), "complete": fewest.map(|lost| lost.complete),
         })
     });
-    let Program { version, build } = Program::this();
+    let ProgramVersion { version, build } = ProgramVersion::this();
     json!({
         "target": plan.target, "recipe": args.recipe, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
         "set": args.set.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
@@ -323,7 +323,7 @@ pub fn as_json(args: &args::Crash, plan: &Plan, report: &Report) -> Value {
     })
 }
 
-fn lost_json(report: &Report, lost: &Lost) -> Value {
+fn lost_json(report: &Report, lost: &LostWrite) -> Value {
     let at = |at: Instant| (at != Instant::FAR).then(|| seconds(at));
     let write = &lost.write;
     json!({

@@ -1,9 +1,9 @@
 //! Everyday work against arithmetic as text: all rows of one drive, or a line a drive and the rows that are off.
 
-use seekwise_lab::everyday::arithmetic::Law;
-use seekwise_lab::everyday::{Report, Row, Verdict};
+use seekwise_lab::everyday::arithmetic::RateLaw;
+use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow};
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::screen;
 use crate::tables::{self, Table, choose, figures_from};
 
@@ -11,26 +11,27 @@ use crate::tables::{self, Table, choose, figures_from};
 const WIDTH: usize = 80;
 
 /// One drive in full.
-pub fn one(report: &Report, columns: &[String], width: usize) -> Result<String, Failure> {
+pub fn one(report: &EverydayReport, columns: &[String], width: usize) -> Result<String, CommandError> {
     let mut rows = table(report.rows.iter());
     choose(&mut [&mut rows], columns)?;
     let heading = screen::wrapped(&format!("{}: everyday work against arithmetic", report.drive), width) + "\n\n";
-    let all: Vec<&Row> = report.rows.iter().collect();
+    let all: Vec<&EverydayRow> = report.rows.iter().collect();
     Ok(heading + &rows.draw(width) + "\n\n" + &below(&all, width) + &total(std::slice::from_ref(report), width))
 }
 
 /// Many drives: how many rows came out how, and those that did not come out as expected.
-pub fn many(reports: &[Report], columns: &[String], width: usize) -> Result<String, Failure> {
+pub fn many(reports: &[EverydayReport], columns: &[String], width: usize) -> Result<String, CommandError> {
     let mut counts = tables::table(["drive", "cases", "as expected", "known misses", "off"]);
     for report in reports {
-        let off = report.count(Verdict::Off) + report.count(Verdict::NotOff);
-        let figures = [report.rows.len(), report.count(Verdict::AsExpected), report.count(Verdict::KnownMiss), off];
+        let off = report.count(CaseVerdict::Off) + report.count(CaseVerdict::NotOff);
+        let figures =
+            [report.rows.len(), report.count(CaseVerdict::AsExpected), report.count(CaseVerdict::KnownMiss), off];
         counts.add_row(std::iter::once(report.drive.clone()).chain(figures.map(|n| n.to_string())));
     }
     figures_from(&mut counts, 1);
     let mut parts = Vec::new();
     for report in reports {
-        let rows: Vec<&Row> = report.rows.iter().filter(|row| row.verdict != Verdict::AsExpected).collect();
+        let rows: Vec<&EverydayRow> = report.rows.iter().filter(|row| row.verdict != CaseVerdict::AsExpected).collect();
         if !rows.is_empty() {
             parts.push((report.drive.as_str(), table(rows.iter().copied()), rows));
         }
@@ -47,11 +48,11 @@ pub fn many(reports: &[Report], columns: &[String], width: usize) -> Result<Stri
     Ok(text + &below(&shown, width) + &total(reports, width))
 }
 
-fn total(reports: &[Report], width: usize) -> String {
+fn total(reports: &[EverydayReport], width: usize) -> String {
     let all: usize = reports.iter().map(|report| report.rows.len()).sum();
     let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
-    let (known, wrong) = (count(Verdict::KnownMiss), count(Verdict::NotOff));
-    let mut text = format!("{} of {all} cases are off.", count(Verdict::Off));
+    let (known, wrong) = (count(CaseVerdict::KnownMiss), count(CaseVerdict::NotOff));
+    let mut text = format!("{} of {all} cases are off.", count(CaseVerdict::Off));
     if known > 0 {
         text += &format!(" {known} more are, as the drives' profiles say.");
     }
@@ -61,7 +62,7 @@ fn total(reports: &[Report], width: usize) -> String {
     screen::wrapped(&text, width) + "\n"
 }
 
-fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
+fn table<'a>(rows: impl Iterator<Item = &'a EverydayRow>) -> Table {
     let mut table = tables::table(["case", "expected", "found", "off %", "verdict", "law"]);
     let mut work = "";
     for row in rows {
@@ -83,7 +84,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> Table {
     table
 }
 
-fn expected(row: &Row) -> String {
+fn expected(row: &EverydayRow) -> String {
     match (number(row.low), number(row.high)) {
         (low, high) if low == high => low,
         (low, high) => format!("{low}–{high}"),
@@ -91,7 +92,7 @@ fn expected(row: &Row) -> String {
 }
 
 /// How far off; rows with bounds are mostly inside of them.
-fn off(row: &Row) -> String {
+fn off(row: &EverydayRow) -> String {
     if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1}", row.off_percent) }
 }
 
@@ -104,18 +105,18 @@ fn number(value: f64) -> String {
     }
 }
 
-const fn word(verdict: Verdict) -> &'static str {
+const fn word(verdict: CaseVerdict) -> &'static str {
     match verdict {
-        Verdict::AsExpected => "",
-        Verdict::KnownMiss => "known",
-        Verdict::Off => "OFF",
-        Verdict::NotOff => "NOT OFF",
+        CaseVerdict::AsExpected => "",
+        CaseVerdict::KnownMiss => "known",
+        CaseVerdict::Off => "OFF",
+        CaseVerdict::NotOff => "NOT OFF",
     }
 }
 
 /// The laws of `rows` in words, and why drives do otherwise.
-fn below(rows: &[&Row], width: usize) -> String {
-    let mut laws: Vec<Law> = rows.iter().map(|row| row.law).collect();
+fn below(rows: &[&EverydayRow], width: usize) -> String {
+    let mut laws: Vec<RateLaw> = rows.iter().map(|row| row.law).collect();
     laws.sort();
     laws.dedup();
     let mut lines: Vec<String> = laws.iter().map(|law| format!("{}  {}.", law.letter(), law.words())).collect();
@@ -131,12 +132,12 @@ fn below(rows: &[&Row], width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use seekwise_formats::figure::Kind;
+    use seekwise_formats::figure::FigureOrigin;
     use seekwise_formats::profile::everyday::CASES;
 
     /// A row of each case, with the longest figures there may be.
-    fn report() -> Report {
-        let row = |(index, case): (usize, &&'static str)| Row {
+    fn report() -> EverydayReport {
+        let row = |(index, case): (usize, &&'static str)| EverydayRow {
             case,
             low: 1234.5,
             high: 12345.6,
@@ -144,15 +145,15 @@ mod tests {
             unit: "MB/s",
             off_percent: -99.96,
             tolerance_percent: 3.0,
-            law: Law::ALL[index % Law::ALL.len()],
-            verdict: Verdict::NotOff,
+            law: RateLaw::ALL[index % RateLaw::ALL.len()],
+            verdict: CaseVerdict::NotOff,
             misses: Some("it was made so on a Monday, and nobody knows why any more".to_owned()),
-            kind: Some(Kind::Inferred),
+            kind: Some(FigureOrigin::Inferred),
             source: Some("a book on drives that are made on Mondays, second edition".to_owned()),
             job: String::new(),
             set: None,
         };
-        Report {
+        EverydayReport {
             drive: "a-drive-with-a-rather-long-name".to_owned(),
             rows: CASES.iter().enumerate().map(row).collect(),
         }
@@ -166,7 +167,7 @@ mod tests {
             for text in [one(&report, &[], width).unwrap(), many(&all, &[], width).unwrap()] {
                 let long: Vec<&str> = text.lines().filter(|line| screen::columns(line) > width).collect();
                 assert!(long.is_empty(), "{long:?}");
-                assert!(Law::ALL.iter().all(|law| text.contains(&format!("\n{}  ", law.letter()))));
+                assert!(RateLaw::ALL.iter().all(|law| text.contains(&format!("\n{}  ", law.letter()))));
             }
         }
     }
@@ -175,9 +176,9 @@ mod tests {
     fn the_last_line_counts() {
         let mut report = report();
         report.rows.truncate(4);
-        report.rows[0].verdict = Verdict::AsExpected;
-        report.rows[1].verdict = Verdict::KnownMiss;
-        report.rows[2].verdict = Verdict::Off;
+        report.rows[0].verdict = CaseVerdict::AsExpected;
+        report.rows[1].verdict = CaseVerdict::KnownMiss;
+        report.rows[2].verdict = CaseVerdict::Off;
         let said = "1 of 4 cases are off. 1 more are, as the drives' profiles say. 1 are not, though the drives' profiles say so.";
         assert_eq!(one(&report, &[], 200).unwrap().lines().last(), Some(said));
         report.rows.truncate(1);

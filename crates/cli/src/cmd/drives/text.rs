@@ -1,10 +1,10 @@
 //! The list of drives and one drive in full, as text.
 
 use seekwise_formats::profile::DriveFile;
-use seekwise_lab::catalogue::show::{Sheet, Summary, rate_picture, seek_picture};
+use seekwise_lab::catalogue::show::{DriveSheet, DriveSummary, rate_picture, seek_picture};
 use seekwise_lab::plot::terminal;
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::screen::wrapped;
 use crate::tables::{Table, choose, dispensable, figures, table, unbroken};
 
@@ -12,7 +12,7 @@ use crate::tables::{Table, choose, dispensable, figures, table, unbroken};
 const CURVE: (usize, usize) = (108, 13);
 
 /// The drives, a line each.
-pub fn list(drives: &[Summary], columns: &[String], width: usize) -> Result<String, Failure> {
+pub fn list(drives: &[DriveSummary], columns: &[String], width: usize) -> Result<String, CommandError> {
     let headings = ["name", "GB", "rpm", "heads", "interface", "cache KiB", "seek ms", "outer MB/s", "year", "studies"];
     let mut table = table(headings);
     for drive in drives {
@@ -38,7 +38,7 @@ pub fn list(drives: &[Summary], columns: &[String], width: usize) -> Result<Stri
 }
 
 /// One drive in full on `width` columns.
-pub fn show(drive: &DriveFile, sheet: &Sheet, columns: &[String], width: usize) -> Result<String, Failure> {
+pub fn show(drive: &DriveFile, sheet: &DriveSheet, columns: &[String], width: usize) -> Result<String, CommandError> {
     let summary = &sheet.summary;
     let year = summary.year.map_or(String::new(), |year| format!(", {year}"));
     let title = format!("{}  ({})", summary.title, summary.name);
@@ -63,7 +63,7 @@ fn short(drive: &DriveFile, source: &str) -> String {
     names.fold(source.to_owned(), |text, (name, citation)| text.replace(citation, &format!("[{name}]")))
 }
 
-fn all_figures(drive: &DriveFile, sheet: &Sheet) -> Table {
+fn all_figures(drive: &DriveFile, sheet: &DriveSheet) -> Table {
     let mut table = table(["figure", "value", "unit", "source"]);
     for figure in &sheet.figures {
         table.add_row([
@@ -76,7 +76,7 @@ fn all_figures(drive: &DriveFile, sheet: &Sheet) -> Table {
     table
 }
 
-fn checks(drive: &DriveFile, sheet: &Sheet) -> Table {
+fn checks(drive: &DriveFile, sheet: &DriveSheet) -> Table {
     let mut table = table(["check", "expected", "model", "unit", "result", "source"]);
     for check in &sheet.checks {
         let result = match (&check.misses, check.ok) {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use seekwise_lab::fit::judge::Left;
-use seekwise_lab::fit::report::{OfOther, OfPoint, OfTrace, Report};
-use seekwise_lab::validate::{Errors, Validation};
+use seekwise_lab::fit::judge::RejectionReason;
+use seekwise_lab::fit::report::{FitReport, PointErrors, ReferenceErrors, TraceErrors};
+use seekwise_lab::validate::{ResponseErrors, Validation};
 
 use crate::screen::{self, wrapped};
 use crate::tables::{figures_from, table};
 
 /// All of it.
-pub fn text(out: &Path, report: &Report) -> String {
+pub fn text(out: &Path, report: &FitReport) -> String {
     let mut text = format!("{} with what was measured is now {}\n\n", report.drive, out.display());
     if !report.figures.is_empty() {
         text.push_str(&format!("{}\n", moved(report)));
@@ -28,7 +28,7 @@ pub fn text(out: &Path, report: &Report) -> String {
     text + &stayed(report)
 }
 
-fn moved(report: &Report) -> String {
+fn moved(report: &FitReport) -> String {
     let mut rows = table(["fitted", "was", "is", "between", "it was"]);
     for figure in &report.figures {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
@@ -39,7 +39,7 @@ fn moved(report: &Report) -> String {
     rows.to_string()
 }
 
-fn errors(trace: &OfTrace) -> String {
+fn errors(trace: &TraceErrors) -> String {
     let mut rows = table([
         "part",
         "",
@@ -75,7 +75,7 @@ fn errors(trace: &OfTrace) -> String {
 }
 
 /// Another simulator's errors beside those after the fit.
-fn beside(trace: &OfTrace, other: &OfOther) -> String {
+fn beside(trace: &TraceErrors, other: &ReferenceErrors) -> String {
     let name = &other.name;
     let heads = [format!("mean {name} ms"), format!("demerit {name} ms"), format!("demerit {name} %")];
     let mut rows = table(["part", "", &heads[0], &heads[1], &heads[2], "demerit after %"]);
@@ -103,11 +103,11 @@ fn beside(trace: &OfTrace, other: &OfOther) -> String {
 }
 
 /// One of the three of a validation.
-type Of = fn(&Validation) -> &Errors;
+type Of = fn(&Validation) -> &ResponseErrors;
 
 const KINDS: [(&str, Of); 3] = [("all", |it| &it.all), ("reads", |it| &it.reads), ("writes", |it| &it.writes)];
 
-fn points(points: &[OfPoint]) -> String {
+fn points(points: &[PointErrors]) -> String {
     let mut rows = table(["job", "figure", "part", "measured", "before", "after", "off before %", "off after %"]);
     figures_from(&mut rows, 3);
     for point in points {
@@ -134,7 +134,7 @@ fn short(value: f64) -> String {
 /// Rows of what remains: where the most time is, counted over all requests.
 const SHOWN: usize = 8;
 
-fn remains(trace: &OfTrace) -> String {
+fn remains(trace: &TraceErrors) -> String {
     let mut all: Vec<_> = trace.remains.iter().collect();
     all.sort_by(|a, b| (b.n as f64 * b.demerit_ms.powi(2)).total_cmp(&(a.n as f64 * a.demerit_ms.powi(2))));
     let mut rows = table(["what remains of it", "requests", "measured mean ms", "simulated mean ms", "demerit ms"]);
@@ -151,13 +151,13 @@ fn remains(trace: &OfTrace) -> String {
     rows.to_string()
 }
 
-fn stayed(report: &Report) -> String {
+fn stayed(report: &FitReport) -> String {
     let mut text = String::new();
     for (why, words) in [
-        (Left::NotFelt, "No simulated time depends on"),
-        (Left::NotTold, "Fits as well without a change of"),
-        (Left::NotBetter, "No significant improvement on held-out data by another"),
-        (Left::NotMoved, "Best unchanged"),
+        (RejectionReason::NotFelt, "No simulated time depends on"),
+        (RejectionReason::NotTold, "Fits as well without a change of"),
+        (RejectionReason::NotBetter, "No significant improvement on held-out data by another"),
+        (RejectionReason::NotMoved, "Best unchanged"),
     ] {
         let names: Vec<&str> = report.left.iter().filter(|left| left.why == why).map(|it| it.name.as_str()).collect();
         if !names.is_empty() {

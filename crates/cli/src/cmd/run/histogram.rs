@@ -16,7 +16,7 @@ const LINES: usize = 24;
 const BAR: usize = 40;
 
 /// One kind of requests.
-pub struct Kind {
+pub struct HistogramSeries {
     /// Such as `reads`.
     pub name: &'static str,
     /// Upper edge of each bucket in ns, and how many.
@@ -24,7 +24,7 @@ pub struct Kind {
 }
 
 /// A heading and a line for each step, on `width` columns; a line of text where nothing was counted.
-pub fn draw(kinds: &[Kind], width: usize) -> String {
+pub fn draw(kinds: &[HistogramSeries], width: usize) -> String {
     let edges: Vec<u64> = kinds.iter().flat_map(|kind| kind.buckets.iter().map(|bucket| bucket.0)).collect();
     let (Some(&least), Some(&most)) = (edges.iter().min(), edges.iter().max()) else {
         return "Response times: no request was counted.\n".to_owned();
@@ -72,7 +72,7 @@ fn steps(least: u64, most: u64) -> Vec<u64> {
 }
 
 /// The share of the requests in each step.
-fn shares(kind: &Kind, steps: &[u64]) -> Vec<f64> {
+fn shares(kind: &HistogramSeries, steps: &[u64]) -> Vec<f64> {
     let mut counts = vec![0u64; steps.len() - 1];
     for &(edge, count) in &kind.buckets {
         let step = steps.partition_point(|&end| end < edge).clamp(1, counts.len());
@@ -110,8 +110,10 @@ mod tests {
 
     #[test]
     fn every_request_is_in_one_step() {
-        let kind =
-            Kind { name: "reads", buckets: vec![(1_000_000, 1), (1_000_001, 2), (1_250_000, 3), (9_999_999, 4)] };
+        let kind = HistogramSeries {
+            name: "reads",
+            buckets: vec![(1_000_000, 1), (1_000_001, 2), (1_250_000, 3), (9_999_999, 4)],
+        };
         let steps = steps(1_000_000, 9_999_999);
         assert_eq!((steps[0], steps[1], *steps.last().unwrap()), (800_000, 1_000_000, 10_000_000));
         let shares = shares(&kind, &steps);
@@ -131,14 +133,15 @@ mod tests {
 
     #[test]
     fn kinds_stand_side_by_side_and_fit() {
-        let kind = |name, shift: u64| Kind { name, buckets: (1..30).map(|n| (n * 700_000 + shift, n)).collect() };
+        let kind =
+            |name, shift: u64| HistogramSeries { name, buckets: (1..30).map(|n| (n * 700_000 + shift, n)).collect() };
         let kinds = [kind("reads", 0), kind("writes", 5_000_000), kind("flushes", 0)];
         for width in [60, 80, 200] {
             let text = draw(&kinds, width);
             assert!(text.lines().all(|line| columns(line) <= width && line == line.trim_end()), "{text}");
             assert!(text.lines().nth(1).unwrap().contains("435 writes"), "{text}");
         }
-        let one = draw(&[Kind { name: "reads", buckets: vec![(2_000_000, 3), (2_400_000, 1)] }], 60);
+        let one = draw(&[HistogramSeries { name: "reads", buckets: vec![(2_000_000, 3), (2_400_000, 1)] }], 60);
         assert!(one.starts_with("Response times, share of each kind:\n     ms  4 reads\n"), "{one}");
         assert!(one.contains("1.6 – 2   75.0 %  ████████████████████████████████████████\n"), "{one}");
         assert_eq!(draw(&[], 80), "Response times: no request was counted.\n");

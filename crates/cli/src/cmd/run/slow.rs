@@ -1,6 +1,6 @@
 //! Requests that took long, one by one: when, where, how long, and where most of it went.
 
-use seekwise_lab::stats::Kind;
+use seekwise_lab::stats::RequestKind;
 use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::Span;
@@ -15,16 +15,16 @@ const LISTED: usize = 1000;
 const HEADINGS: [&str; 7] = ["issued at s", "what", "at byte", "bytes", "took ms", "most of it", "worker"];
 
 /// Those that took at least so long.
-pub struct SlowOnes {
+pub struct SlowRequests {
     least: Span,
     listed: Vec<Record>,
     more: u64,
 }
 
-impl SlowOnes {
+impl SlowRequests {
     /// None yet.
-    pub fn new(least: Span) -> SlowOnes {
-        SlowOnes { least, listed: Vec::new(), more: 0 }
+    pub fn new(least: Span) -> SlowRequests {
+        SlowRequests { least, listed: Vec::new(), more: 0 }
     }
 
     /// Keeps a record of one that was.
@@ -92,5 +92,9 @@ struct Words {
 
 fn words(record: &Record) -> Words {
     let most = Part::ALL.into_iter().max_by_key(|part| record.completion.parts.get(*part));
-    Words { op: Kind::of(record.request.op).name(), most: most.map_or("", Part::name), worker: record.worker + 1 }
+    Words {
+        op: RequestKind::of(record.request.op).name(),
+        most: most.map_or("", Part::name),
+        worker: record.worker + 1,
+    }
 }

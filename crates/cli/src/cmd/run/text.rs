@@ -1,15 +1,15 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Arrivals, Measured, OperationRecord, PerRequest, RealRecord, RunRecord, View};
-use seekwise_lab::stats::summary::Kind;
+use seekwise_lab::run::{Arrivals, KindRecord, MeasuredRun, OperationRecord, RealRecord, RequestCost, RunRecord};
+use seekwise_lab::stats::summary::RequestKind;
 use seekwise_model::record::Part;
 use seekwise_model::time::Span;
-use seekwise_model::workload::recorded::Compared;
-use seekwise_os::null::Null;
+use seekwise_model::workload::recorded::ReplayComparison;
+use seekwise_os::null::NullPlace;
 use seekwise_run::receipt::Receipt;
 
 use super::{histogram, trace};
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::screen::{bar, wrapped};
 use crate::tables::{Table, choose, dispensable, figures_from, whole, wide};
 
@@ -31,7 +31,7 @@ const OPERATIONS: [&str; 8] =
 const BAR: usize = 40;
 
 /// What a reader asked for.
-pub struct Wanted<'a> {
+pub struct TextOptions<'a> {
     /// Columns, as `--columns` lists them.
     pub columns: &'a [String],
     /// Response times as bars.
@@ -41,12 +41,17 @@ pub struct Wanted<'a> {
 }
 
 /// An error where a run has no such columns.
-pub fn check(columns: &[String]) -> Result<(), Failure> {
+pub fn check(columns: &[String]) -> Result<(), CommandError> {
     choose(&mut [&mut headed(&[""]), &mut headed(&PHASE)], columns)
 }
 
 /// The run as text; `made_on` is what a recorded session was made on.
-pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wanted<'_>) -> Result<String, Failure> {
+pub fn text(
+    record: &RunRecord,
+    measured: &MeasuredRun,
+    made_on: &str,
+    wanted: &TextOptions<'_>,
+) -> Result<String, CommandError> {
     let width = wanted.width;
     let (mut kinds, mut phases) = (kinds(record), phases(record));
     choose(&mut [&mut kinds, &mut phases], wanted.columns)?;
@@ -92,7 +97,7 @@ pub fn text(record: &RunRecord, measured: &Measured, made_on: &str, wanted: &Wan
         text.push_str(&format!("\n{}\n", wrapped(&kept_up(receipt), width)));
     }
     // Where something is waited for, the clock says nothing of what we cost.
-    if let Some(PerRequest { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == Null::NAME) {
+    if let Some(RequestCost { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == NullPlace::NAME) {
         let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
         text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
     }
@@ -142,7 +147,7 @@ fn on_a_real_file(real: &RealRecord) -> String {
 }
 
 /// How a recorded session ended here.
-fn beside_recording(Compared { requests, same, first }: Compared, made_on: &str) -> String {
+fn beside_recording(ReplayComparison { requests, same, first }: ReplayComparison, made_on: &str) -> String {
     let said = format!("{same} of {requests} requests were over at the recorded nanosecond");
     match first {
         None => format!("{said}."),
@@ -221,7 +226,7 @@ fn headed(first: &[&str]) -> Table {
     table
 }
 
-fn figures(view: &View) -> Vec<String> {
+fn figures(view: &KindRecord) -> Vec<String> {
     let times = view.response_ms.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max]);
     let rate = if view.bytes_per_s > 0.0 { format!("{:.2}", view.bytes_per_s / 1e6) } else { "–".to_owned() };
     let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate];
@@ -245,12 +250,12 @@ fn anatomy(record: &RunRecord, width: usize) -> String {
 }
 
 /// Response times of each kind of requests that there were.
-fn responses(measured: &Measured) -> Vec<histogram::Kind> {
-    let kinds = [("reads", Kind::Read), ("writes", Kind::Write), ("flushes", Kind::Flush)];
+fn responses(measured: &MeasuredRun) -> Vec<histogram::HistogramSeries> {
+    let kinds = [("reads", RequestKind::Read), ("writes", RequestKind::Write), ("flushes", RequestKind::Flush)];
     let counted = kinds.map(|(name, kind)| {
         let summary = measured.run.kind(kind);
         let buckets = summary.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
-        histogram::Kind { name, buckets }
+        histogram::HistogramSeries { name, buckets }
     });
     counted.into_iter().filter(|kind| !kind.buckets.is_empty()).collect()
 }

@@ -1,6 +1,6 @@
 //! The certificate of a trace's run as text: what it was taken for, and how near to its instants it was played.
 
-use seekwise_lab::run::certificate::{Certificate, Off};
+use seekwise_lab::run::certificate::{Certificate, TimingErrors};
 
 use crate::screen::wrapped;
 
@@ -39,7 +39,7 @@ fn played(it: &Certificate) -> String {
         Some(speed) if speed != 1.0 => format!(" at {speed} times its speed"),
         _ => String::new(),
     };
-    let Off { p50, p99, max } = it.issue_error_ms;
+    let TimingErrors { p50, p99, max } = it.issue_error_ms;
     let what = match &*it.mode {
         "open" => "issued after it was due",
         _ => "issued beside its recorded instant",

@@ -1,22 +1,22 @@
 //! What came of a review, as text or JSON.
 
-use seekwise::study::review::Reviewed;
+use seekwise::study::review::ReviewResult;
 
 use super::text::{claimed, claims_of, headlines, headlines_of};
-use super::{Held, Said, held_line};
+use super::{ClaimStatus, StudyOutput, held_line};
 use crate::cmd::{print, print_json};
-use crate::exit::{Answer, Failure, Outcome};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::screen;
 use crate::tables;
 
 /// An error where what comes out of a review has no such columns.
-pub fn check(columns: &[String]) -> Result<(), Failure> {
+pub fn check(columns: &[String]) -> Result<(), CommandError> {
     tables::choose(&mut [&mut headlines(), &mut claimed()], columns)
 }
 
 /// Says what came out.
-pub fn finish(reviewed: &Reviewed, said: Said<'_>) -> Outcome {
+pub fn finish(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
     let (mut of_parts, mut of_claims) = (headlines(), claimed());
     let mut held: Vec<(String, Option<bool>)> = Vec::new();
     for (part, studied) in reviewed.review.part.iter().zip(&reviewed.parts) {
@@ -26,7 +26,7 @@ pub fn finish(reviewed: &Reviewed, said: Said<'_>) -> Outcome {
         claims_of(&mut of_claims, part.folder(), &evidence);
         held.extend(evidence.claims().iter().map(|judged| (judged.claim.id.clone(), judged.reproduced())));
     }
-    let claims: Vec<Held<'_>> = held.iter().map(|(id, holds)| Held::of(id, *holds)).collect();
+    let claims: Vec<ClaimStatus<'_>> = held.iter().map(|(id, holds)| ClaimStatus::of(id, *holds)).collect();
     let line = held_line(&claims);
     if said.json {
         print_json(&reviewed.summary())?;
@@ -43,5 +43,5 @@ pub fn finish(reviewed: &Reviewed, said: Said<'_>) -> Outcome {
         line.iter().try_for_each(|line| print(line))?;
     }
     let fails = said.strict && held.iter().any(|(_, holds)| *holds == Some(false));
-    Ok(if fails || reviewed.is_refused() { Answer::No } else { Answer::Done })
+    Ok(if fails || reviewed.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
-use seekwise_lab::finding::{Evidence, Finding, Judged, Overall};
-use seekwise_lab::run::{Cpu, Response, by_group, pooled};
+use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison};
+use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
 
-use crate::exit::Failure;
+use crate::exit::CommandError;
 use crate::screen::{self, wrapped};
 use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
 use seekwise::shell::quoted;
@@ -38,7 +38,7 @@ const DISPENSABLE: [&str; 11] = [
 const CLAIM: [&str; 4] = ["claim", "class", "reproduced", "figures"];
 
 /// An error where what comes out of a study has no such columns.
-pub fn check(study: &Study, columns: &[String]) -> Result<(), Failure> {
+pub fn check(study: &Study, columns: &[String]) -> Result<(), CommandError> {
     let mut all = [comparison(), by_factor(study, &CELL, 0), by_factor(study, &GROUP, 1), table(CLAIM)];
     choose(&mut all.each_mut(), columns)
 }
@@ -57,7 +57,7 @@ pub struct Listing<'a> {
 const SCREEN: usize = 24;
 
 /// What came out, on the reader's screen.
-pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Failure> {
+pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, CommandError> {
     let width = screen::width();
     let study = evidence.study;
     let mut all = [comparisons(evidence), cells(evidence), groups(evidence), claims(evidence)];
@@ -65,8 +65,8 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Fa
     let mut text = wrapped(&study.question, width);
     let mut add = |part: &str| text.push_str(&format!("\n\n{part}"));
     let (findings, overall) = evidence.findings();
-    let leads = |summary: &Overall| study.compare[summary.compare].headline;
-    let first = |summary: &Overall| summary.compare == 0 && !overall.iter().any(leads);
+    let leads = |summary: &OverallComparison| study.compare[summary.compare].headline;
+    let first = |summary: &OverallComparison| summary.compare == 0 && !overall.iter().any(leads);
     for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
         if listing.all || leads(summary) || first(summary) {
             let line = format!("{}.", compose::headline(&study.compare[summary.compare], summary));
@@ -108,7 +108,7 @@ fn comparisons(evidence: &Evidence<'_>) -> Table {
 }
 
 /// A comparison over all its cells.
-fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &Overall) -> [String; 5] {
+fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComparison) -> [String; 5] {
     let name = &evidence.study.compare[summary.compare].name;
     let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
     let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
@@ -204,7 +204,7 @@ fn cells(evidence: &Evidence<'_>) -> Table {
         });
         row.extend([bytes, mean, p99].map(|figure| format!("{figure:.2}")));
         if runs.iter().all(|run| run.cpu.is_some()) {
-            let mean = |value: fn(&Cpu) -> f64, digits: usize| {
+            let mean = |value: fn(&CpuRecord) -> f64, digits: usize| {
                 let mean = evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
                 format!("{mean:.digits$}")
             };
@@ -227,7 +227,7 @@ fn claims(evidence: &Evidence<'_>) -> Table {
 }
 
 /// Whether a claim is reproduced, in a few words.
-fn reproduced(judged: &Judged<'_>) -> String {
+fn reproduced(judged: &ClaimJudgement<'_>) -> String {
     match (judged.reproduced(), judged.pending()) {
         (Some(true), _) => "yes".to_owned(),
         (Some(false), _) => "NO".to_owned(),

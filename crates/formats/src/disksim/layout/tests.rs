@@ -3,7 +3,7 @@
 //! The drive: 2 surfaces, 5 slots a track, 3 cylinders. A drawing has a line a track, in the order of cylinders and heads:
 //! the number of the block in each slot, or a dot.
 
-use super::super::syntax::{self, Block};
+use super::super::syntax::{self, ParameterBlock};
 use super::*;
 use crate::diagnostic::Diagnostic;
 use crate::profile::{self, tests::SMALL};
@@ -24,16 +24,16 @@ fn layout_text(mapping: u32, scheme: u32, range: u32, blocks: u32, zones: &[Stri
     )
 }
 
-fn blocks(text: &str) -> Result<Vec<Block>, Diagnostic> {
-    let files = syntax::Files { first: "d.model", load: &|_| Err(String::new()) };
+fn blocks(text: &str) -> Result<Vec<ParameterBlock>, Diagnostic> {
+    let files = syntax::SourceFiles { first: "d.model", load: &|_| Err(String::new()) };
     syntax::read(text, files).map(|setup| setup.blocks)
 }
 
 /// The geometry of a layout's text, by way of the profile.
 fn geometry(text: &str) -> Result<Geometry, Errors> {
     let blocks = blocks(text).map_err(|error| vec![error])?;
-    let model = Fields::of(&blocks[0], super::super::MODEL);
-    let mut out = Text::new("d", "D", "d.model");
+    let model = ParameterFields::of(&blocks[0], super::super::MODEL);
+    let mut out = ProfileWriter::new("d", "D", "d.model");
     layout(&model, &mut out)?;
     let mechanics = &SMALL[SMALL.find("[mechanics]").expect("a section")..];
     let toml = format!("{}\n{mechanics}", out.finish().0);
@@ -260,8 +260,8 @@ fn a_bad_layout_is_told_where() {
 /// A layout drawn, with what there is to say about it.
 fn drawn_with_warnings(text: &str) -> (String, Vec<String>) {
     let blocks = blocks(text).expect("blocks");
-    let mut out = Text::new("d", "D", "d.model");
-    layout(&Fields::of(&blocks[0], super::super::MODEL), &mut out).expect("a layout");
+    let mut out = ProfileWriter::new("d", "D", "d.model");
+    layout(&ParameterFields::of(&blocks[0], super::super::MODEL), &mut out).expect("a layout");
     (drawn(&geometry(text).expect("a layout")), out.finish().2.iter().map(ToString::to_string).collect())
 }
 

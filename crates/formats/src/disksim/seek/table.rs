@@ -6,15 +6,15 @@
 //! the first is used.
 
 use crate::disksim::fields::wrong;
-use crate::disksim::syntax::{At, Errors, Value, short};
-use crate::disksim::write::Text;
+use crate::disksim::syntax::{Errors, ParameterValue, SourcePosition, short};
+use crate::disksim::write::ProfileWriter;
 
 /// Longer than any seek, in milliseconds.
 pub(super) const LONGEST: f64 = 1000.0;
 
 /// One distance.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct SeekRow {
     pub(super) distance: u32,
     /// Milliseconds.
     pub(super) read: f64,
@@ -22,10 +22,10 @@ pub(super) struct Row {
 }
 
 /// Reads a table of at least one distance, and sorts it.
-pub(super) fn read(file: &str, table: &str, text: &mut Text) -> Result<Vec<Row>, Errors> {
-    let mut rows: Vec<Row> = Vec::new();
+pub(super) fn read(file: &str, table: &str, text: &mut ProfileWriter) -> Result<Vec<SeekRow>, Errors> {
+    let mut rows: Vec<SeekRow> = Vec::new();
     let mut strange = Vec::new();
-    let at = |line: usize| At { file: file.to_owned(), line };
+    let at = |line: usize| SourcePosition { file: file.to_owned(), line };
     for (index, line) in table.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() {
@@ -71,20 +71,20 @@ fn is_seek(line: &str) -> bool {
     all && (2..=4).contains(&words(line).count())
 }
 
-fn row(at: &At, line: &str) -> Result<Row, Errors> {
+fn row(at: &SourcePosition, line: &str) -> Result<SeekRow, Errors> {
     let ms = |word: &str| {
         let value = word.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST).contains(ms));
-        let shown = Value::Word(word.to_owned());
+        let shown = ParameterValue::Word(word.to_owned());
         value.ok_or_else(|| vec![wrong(at, "seek time", &shown, &format!("milliseconds from 0 to {LONGEST}"))])
     };
     let words: Vec<&str> = words(line).collect();
-    let shown = Value::Word(words[0].to_owned());
+    let shown = ParameterValue::Word(words[0].to_owned());
     let distance = words[0].parse::<u32>().map_err(|_| vec![wrong(at, "distance", &shown, "cylinders, from 1")])?;
-    Ok(Row { distance, read: ms(words[1])?, write: words.get(3).map(|write| ms(write)).transpose()? })
+    Ok(SeekRow { distance, read: ms(words[1])?, write: words.get(3).map(|write| ms(write)).transpose()? })
 }
 
 /// Sorts by distance and leaves out what is there twice.
-fn in_order(at: &At, rows: &mut Vec<Row>, text: &mut Text) {
+fn in_order(at: &SourcePosition, rows: &mut Vec<SeekRow>, text: &mut ProfileWriter) {
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].distance < pair[0].distance) {
         let message = format!("{} follows {}; sorted by distance", pair[1].distance, pair[0].distance);
         text.warn(at.says(message).key("distance"));

@@ -42,7 +42,7 @@ struct Column {
 }
 
 /// The columns of a trace.
-pub(super) struct Columns(Vec<Column>);
+pub(super) struct TraceColumns(Vec<Column>);
 
 /// A name in lower case, with underscores between its words.
 fn plain(name: &str) -> String {
@@ -72,9 +72,9 @@ fn meaning(name: &str, place: usize) -> Option<Column> {
     })
 }
 
-impl Columns {
+impl TraceColumns {
     /// The columns of a header, with warnings.
-    pub(super) fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<(Columns, Vec<Diagnostic>), Diagnostic> {
+    pub(super) fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<(TraceColumns, Vec<Diagnostic>), Diagnostic> {
         let named: Vec<Column> = header.iter().enumerate().filter_map(|(place, name)| meaning(name, place)).collect();
         let name = |place: usize| header.get(place).unwrap_or("");
         let mut columns: Vec<Column> = Vec::new();
@@ -96,7 +96,7 @@ impl Columns {
             }
             columns.push(*column);
         }
-        let columns = Columns(columns);
+        let columns = TraceColumns(columns);
         for (kind, own, _) in KINDS {
             let either = kind == Kind::Think && columns.find(Kind::Arrival).is_some();
             if kind != Kind::Arrival && columns.find(kind).is_none() && !either {

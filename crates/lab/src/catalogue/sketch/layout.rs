@@ -3,7 +3,7 @@
 //! the shape of a bit much the same as it shrank: twice the sectors a track, twice the tracks. It does not write the
 //! profile.
 
-use seekwise_formats::figure::{Value as Figure, ZoneRow};
+use seekwise_formats::figure::{FigureValue as Figure, ZoneRow};
 use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::SECTOR;
 use toml_edit::{Array, InlineTable, Value};
@@ -20,44 +20,44 @@ const CYLINDERS: f64 = 64.0;
 
 /// Target rates in MB/s: sustained, of the outermost zone and the innermost.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rates {
+pub(super) struct SustainedRates {
     pub outer: f64,
     pub inner: f64,
 }
 
-impl Rates {
+impl SustainedRates {
     /// The given rates; if one is missing, by the ratio of `base`; if both are, its tracks at the given speed.
-    pub(super) fn of(base: &DriveFile, given: &Datasheet) -> Result<Rates, String> {
-        let were = Rates::made(base)?;
+    pub(super) fn of(base: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
+        let were = SustainedRates::made(base)?;
         let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number("mechanics.rpm").unwrap_or(rpm));
         let ratio = were.outer / were.inner;
         Ok(match (given.outer, given.inner) {
-            (Some(outer), Some(inner)) => Rates { outer, inner },
-            (Some(outer), None) => Rates { outer, inner: outer / ratio },
-            (None, Some(inner)) => Rates { outer: inner * ratio, inner },
-            (None, None) => Rates { outer: were.outer * faster, inner: were.inner * faster },
+            (Some(outer), Some(inner)) => SustainedRates { outer, inner },
+            (Some(outer), None) => SustainedRates { outer, inner: outer / ratio },
+            (None, Some(inner)) => SustainedRates { outer: inner * ratio, inner },
+            (None, None) => SustainedRates { outer: were.outer * faster, inner: were.inner * faster },
         })
     }
 
     /// The rates of a drive: outermost zone, and the innermost of a fair length, as in the checks.
-    pub(super) fn made(drive: &DriveFile) -> Result<Rates, String> {
+    pub(super) fn made(drive: &DriveFile) -> Result<SustainedRates, String> {
         let profile = drive.profile().map_err(|errors| super::faults(&errors))?;
         let fair = |span: &(u64, u64)| span.1 > span.0 && span.1 - span.0 > profile.geometry.sectors() / 1000;
         let mut spans = profile.geometry.zone_spans().filter(fair);
         let first = spans.next().unwrap_or((0, profile.geometry.sectors()));
         let last = spans.last().unwrap_or(first);
         let rate = |span: (u64, u64)| sustained(&profile, span.0, span.1, false);
-        Ok(Rates { outer: rate(first), inner: rate(last) })
+        Ok(SustainedRates { outer: rate(first), inner: rate(last) })
     }
 
     /// The target that corrects for `drive`, which was made with this target and missed the wanted rates.
-    pub(super) fn nearer(self, drive: &DriveFile, given: &Datasheet) -> Result<Rates, String> {
-        let made = Rates::made(drive)?;
+    pub(super) fn nearer(self, drive: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
+        let made = SustainedRates::made(drive)?;
         let corrected = |aim: f64, wanted: Option<f64>, made: f64| match wanted {
             Some(wanted) if made > 0.0 => aim * wanted / made,
             _ => aim,
         };
-        Ok(Rates {
+        Ok(SustainedRates {
             outer: corrected(self.outer, given.outer, made.outer),
             inner: corrected(self.inner, given.inner, made.inner),
         })
@@ -66,7 +66,7 @@ impl Rates {
 
 /// A layout of blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct SketchLayout {
     pub sectors: u64,
     pub heads: u32,
     pub rpm: f64,
@@ -76,13 +76,18 @@ pub(super) struct Layout {
     zones: Vec<(u64, u64)>,
     /// The loss at a change of track, as a share of a revolution.
     lost: f64,
-    aim: Rates,
+    aim: SustainedRates,
     spare: u64,
 }
 
-impl Layout {
+impl SketchLayout {
     /// A layout that holds what is given at these rates, and otherwise follows `base`.
-    pub(super) fn of(base: &DriveFile, given: &Datasheet, aim: &Rates, wider: f64) -> Result<Layout, String> {
+    pub(super) fn of(
+        base: &DriveFile,
+        given: &Datasheet,
+        aim: &SustainedRates,
+        wider: f64,
+    ) -> Result<SketchLayout, String> {
         let number = |key: &str| base.number(key).unwrap_or(0.0);
         let unit = (number("geometry.physical_sector") as u64 / SECTOR).max(1);
         let sectors = match given.capacity {
@@ -131,7 +136,7 @@ impl Layout {
         let zones = zones(&rows, (sectors + reserved, heads as u64, tracks / heads), whole);
         let held: u64 = zones.iter().map(|&(cylinders, spt)| cylinders * spt * heads as u64).sum();
         let spare = held - sectors - reserved;
-        Ok(Layout { sectors, heads: heads as u32, rpm, skews, zones, lost, aim: *aim, spare })
+        Ok(SketchLayout { sectors, heads: heads as u32, rpm, skews, zones, lost, aim: *aim, spare })
     }
 
     /// Sectors of the outermost track.

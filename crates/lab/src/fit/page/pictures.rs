@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::escaped;
-use crate::fit::report::{Moved, OfPoint};
+use crate::fit::report::{MovedParameter, PointErrors};
 
 /// The width of a picture in units; letters are 13 high.
 const WIDTH: f64 = 860.0;
@@ -67,7 +67,7 @@ fn short(name: &str) -> String {
 }
 
 /// The error of each figure of each job, before and after.
-pub fn jobs(points: &[OfPoint]) -> String {
+pub fn jobs(points: &[PointErrors]) -> String {
     let rows = &points[..points.len().min(JOBS)];
     if rows.is_empty() {
         return String::new();
@@ -108,8 +108,8 @@ pub fn jobs(points: &[OfPoint]) -> String {
 }
 
 /// The place of each moved number in its range, with its interval.
-pub fn intervals(figures: &[Moved]) -> String {
-    let rows: Vec<(&Moved, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.places?))).collect();
+pub fn intervals(figures: &[MovedParameter]) -> String {
+    let rows: Vec<(&MovedParameter, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.places?))).collect();
     if rows.is_empty() {
         return String::new();
     }

@@ -6,15 +6,16 @@ use std::path::Path;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_model::time::Span;
 
-use super::Named;
-use crate::fit::data::{Beside, Data};
+use super::FileArgument;
+use crate::fit::data::{FitData, ReferenceTimes};
 
 /// The longest time of a drive in milliseconds: a minute.
 const LONGEST_MS: f64 = 60_000.0;
 
 /// Puts the times of `file` beside the trace that `named` names.
-pub fn put(data: &mut [Data], named: &Named, file: &str, text: &str) -> Result<(), Diagnostic> {
-    let traces = data.iter_mut().filter_map(|data| if let Data::Traced(traced) = data { Some(traced) } else { None });
+pub fn put(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -> Result<(), Diagnostic> {
+    let traces =
+        data.iter_mut().filter_map(|data| if let FitData::Traced(traced) = data { Some(traced) } else { None });
     let Some(traced) = traces.into_iter().find(|traced| traced.file == named.file) else {
         let fault = Diagnostic::at(&named.file, 0, "only a trace has times of others beside it").key("beside");
         return Err(fault.expected("a measured trace"));
@@ -26,7 +27,7 @@ pub fn put(data: &mut [Data], named: &Named, file: &str, text: &str) -> Result<(
         return Err(Diagnostic::at(file, 0, message).expected("one for each request, in their order"));
     }
     let name = Path::new(file).file_stem().map_or(file.to_owned(), |stem| stem.to_string_lossy().into_owned());
-    traced.beside = Some(Beside { name, times });
+    traced.beside = Some(ReferenceTimes { name, times });
     Ok(())
 }
 

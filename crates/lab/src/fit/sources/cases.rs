@@ -12,15 +12,15 @@ use seekwise_run::work::Work;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Named;
-use crate::fit::points::{Doing, FIGURES, Figure, Point, is_figure};
+use super::FileArgument;
+use crate::fit::points::{FIGURES, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
 
 /// What a job with figures is laid out on.
 pub struct Bed<'a> {
     /// Its file, and the settings during the measurement.
-    pub named: &'a Named,
+    pub named: &'a FileArgument,
     pub drive: &'a DriveFile,
     /// The drive's text.
     pub profile: &'a str,
@@ -45,7 +45,13 @@ const TIME_OUT_S: f64 = 2.0;
 
 impl Bed<'_> {
     /// A point of a job's text.
-    fn point(&self, what: &str, line: usize, job: &str, set: &[(String, String)]) -> Result<Point, Vec<Diagnostic>> {
+    fn point(
+        &self,
+        what: &str,
+        line: usize,
+        job: &str,
+        set: &[(String, String)],
+    ) -> Result<MeasuredPoint, Vec<Diagnostic>> {
         let file = &self.named.file;
         let all: Vec<(String, String)> = self.named.set.iter().chain(set).cloned().collect();
         let mut settings = vec![("job".to_owned(), JOB.to_owned()), ("drive".to_owned(), DRIVE.to_owned())];
@@ -64,7 +70,7 @@ impl Bed<'_> {
         let mut work = prepared.job;
         shortened(file, &mut work)?;
         let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
-        Ok(Point {
+        Ok(MeasuredPoint {
             what: what.to_owned(),
             file: file.clone(),
             line,
@@ -72,7 +78,7 @@ impl Bed<'_> {
             order: 0.0,
             held: false,
             set: all.iter().filter_map(of_drive).collect(),
-            doing: Doing::Job(Box::new((*stack, work))),
+            doing: PointWork::Job(Box::new((*stack, work))),
             figures: Vec::new(),
         })
     }
@@ -94,7 +100,7 @@ const NOT_OF_A_SERIES: [&str; 6] = ["iodepth", "numjobs", "bs", "filename", "run
 const LARGEST: f64 = 1e9;
 
 /// Sets a point's place in its series: points that differ only in depth, jobs or size belong to one.
-fn placed(point: &mut Point, options: &BTreeMap<String, String>, set: &[(String, String)]) {
+fn placed(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[(String, String)]) {
     let number = |key: &str| {
         let text = options.get(key).map_or("1", String::as_str);
         seekwise_formats::dotted::size(text).map_or(1.0, |size| size as f64)
@@ -107,7 +113,7 @@ fn placed(point: &mut Point, options: &BTreeMap<String, String>, set: &[(String,
 }
 
 /// Points of fio's JSON.
-pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
+pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let outputs = fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
     let (mut points, before) = (Vec::new(), warnings.len());
@@ -169,7 +175,7 @@ fn result(
     output: &FioOutput,
     job: &JobResult,
     warnings: &mut Vec<Diagnostic>,
-) -> Result<Option<Point>, Vec<Diagnostic>> {
+) -> Result<Option<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let mut options = output.global_options.clone();
     options.extend(job.options.clone());
@@ -216,7 +222,7 @@ fn what(name: &str, options: &BTreeMap<String, String>) -> String {
 }
 
 /// The figures of one direction of a job that keeps `depth` requests outstanding.
-fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<Figure> {
+fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<MeasuredFigure> {
     if side.ios == 0 || side.iops <= 0.0 {
         return Vec::new();
     }
@@ -224,7 +230,7 @@ fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<Figure> {
     // Requests that wait together share most of their wait: only their turns are independent.
     let turns = (side.ios as f64 / depth.max(1.0)).max(1.0);
     let level = if times.mean > 0.0 { times.stddev / times.mean / turns.sqrt() } else { 0.0 };
-    let figure = |name: String, measured, error| Figure { name: format!("{prefix}{name}"), measured, error };
+    let figure = |name: String, measured, error| MeasuredFigure { name: format!("{prefix}{name}"), measured, error };
     let mut all = vec![figure("iops".to_owned(), side.iops, level)];
     if times.mean > 0.0 {
         all.push(figure("mean".to_owned(), times.mean / 1e6, level));
@@ -286,14 +292,14 @@ struct Case {
 }
 
 /// Points of a list of cases: those of this drive, and those that name none.
-pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
+pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
     let read: Cases = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| line(span.start));
         vec![Diagnostic::at(file, at, error.message().to_owned()).expected("[[case]] with job, figure and measured")]
     })?;
-    let (mut points, mut others, mut ratios): (Vec<Point>, _, _) = (Vec::new(), 0, 0);
+    let (mut points, mut others, mut ratios): (Vec<MeasuredPoint>, _, _) = (Vec::new(), 0, 0);
     for spanned in &read.case {
         let (at, case) = (line(spanned.span().start), spanned.get_ref());
         let here = |message: String| Diagnostic::at(file, at, message);
@@ -324,7 +330,7 @@ pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
     Ok(points)
 }
 
-fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<Point, Vec<Diagnostic>> {
+fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<MeasuredPoint, Vec<Diagnostic>> {
     let set = case.set.iter().map(|pair| {
         let pair = pair.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
         pair.ok_or_else(|| {
@@ -344,7 +350,7 @@ fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<Point, Vec<Diagnost
     let said = case.what.clone().unwrap_or_else(|| what("case", &options));
     let mut point = bed.point(&said, at, &text, &set)?;
     placed(&mut point, &options, &set);
-    point.figures.push(Figure { name: case.figure.clone(), measured: case.measured, error: 0.0 });
+    point.figures.push(MeasuredFigure { name: case.figure.clone(), measured: case.measured, error: 0.0 });
     Ok(point)
 }
 
@@ -397,7 +403,7 @@ fn result_of_row(row: &BTreeMap<&str, f64>) -> DirectionResult {
 }
 
 /// Points of a curve: a row each.
-pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<Point>, Vec<Diagnostic>> {
+pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let unreadable = |error: csv::Error| {
@@ -455,10 +461,10 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
 }
 
 /// The figures of a row that does not give their number of requests.
-fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<Figure> {
+fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<MeasuredFigure> {
     let figure = |(word, measured): (&&str, &f64)| {
         let name = if ["clat_mean_ms", "lat_mean_ms"].contains(word) { "mean" } else { word };
-        is_figure(name).then(|| Figure { name: name.to_owned(), measured: *measured, error: 0.0 })
+        is_figure(name).then(|| MeasuredFigure { name: name.to_owned(), measured: *measured, error: 0.0 })
     };
     row.iter().filter_map(figure).collect()
 }
@@ -470,8 +476,8 @@ fn row(
     bed: &Bed<'_>,
     line: usize,
     options: &BTreeMap<String, String>,
-    figures: Vec<Figure>,
-) -> Result<Point, Vec<Diagnostic>> {
+    figures: Vec<MeasuredFigure>,
+) -> Result<MeasuredPoint, Vec<Diagnostic>> {
     let wrong = |key: &str, expected: &str| {
         let value = options.get(key).cloned().unwrap_or_default();
         vec![Diagnostic::at(&bed.named.file, line, format!("`{value}` is invalid")).key(key).expected(expected)]
@@ -487,7 +493,7 @@ fn row(
             let fault = Diagnostic::at(&bed.named.file, line, "of a distance only the mean is a figure");
             return Err(vec![fault.key("mean")]);
         }
-        return Ok(Point {
+        return Ok(MeasuredPoint {
             what: format!("a read {distance} blocks on"),
             file: bed.named.file.clone(),
             line,
@@ -495,7 +501,7 @@ fn row(
             order: distance as f64,
             held: false,
             set: bed.named.of_drive(),
-            doing: Doing::Step(distance, sectors),
+            doing: PointWork::Step(distance, sectors),
             figures,
         });
     }
@@ -510,8 +516,8 @@ fn row(
 }
 
 /// An error if two results of one job are so far apart that one drive cannot have given both.
-pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
-    let mut seen: BTreeMap<(String, u64, String), (&Point, f64)> = BTreeMap::new();
+pub fn agree(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
+    let mut seen: BTreeMap<(String, u64, String), (&MeasuredPoint, f64)> = BTreeMap::new();
     let mut faults = Vec::new();
     for point in points {
         for figure in &point.figures {
@@ -540,10 +546,10 @@ pub fn agree(points: &[Point]) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// Warnings if a rate and a mean time contradict each other: their product is the number of outstanding requests.
-pub fn outstanding(points: &[Point]) -> Vec<Diagnostic> {
-    let paced = |point: &&Point| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
-    let jobs = points.iter().filter(|point| matches!(point.doing, Doing::Job(_))).filter(paced);
-    let warning = |point: &Point| {
+pub fn outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
+    let paced = |point: &&MeasuredPoint| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
+    let jobs = points.iter().filter(|point| matches!(point.doing, PointWork::Job(_))).filter(paced);
+    let warning = |point: &MeasuredPoint| {
         let of = |name: &str| point.figures.iter().find(|figure| figure.name == name).map(|figure| figure.measured);
         let (iops, mean) = (of("iops")?, of("mean")?);
         let (depth, found) = ((point.order / LARGEST).floor().max(1.0), iops * mean / 1000.0);

@@ -6,7 +6,7 @@ use crate::time::Instant;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileLossKind {
     /// A file promised to stay, and lost.
     FilePromised,
     /// A file that was acknowledged and never promised, and lost.
@@ -32,7 +32,7 @@ const KINDS: usize = 9;
 
 /// The first one found, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Example {
+pub struct LossExample {
     /// Its volume, directory and number, and the operation that made it; or the operation.
     pub name: String,
     /// When the power failed.
@@ -40,23 +40,23 @@ pub struct Example {
 }
 
 /// What one cut left.
-pub struct Left {
+pub struct FileCutCounts {
     at: Instant,
     counts: [u64; KINDS],
-    examples: [Option<Example>; KINDS],
+    examples: [Option<LossExample>; KINDS],
 }
 
-impl Left {
+impl FileCutCounts {
     /// Without a loss, at this instant.
-    pub fn new(at: Instant) -> Left {
-        Left { at, counts: [0; KINDS], examples: Default::default() }
+    pub fn new(at: Instant) -> FileCutCounts {
+        FileCutCounts { at, counts: [0; KINDS], examples: Default::default() }
     }
 
     /// Counts one more if `holds`.
-    pub fn count(&mut self, holds: bool, kind: Kind, name: impl FnOnce() -> String) {
+    pub fn count(&mut self, holds: bool, kind: FileLossKind, name: impl FnOnce() -> String) {
         if holds {
             self.counts[kind as usize] += 1;
-            self.examples[kind as usize].get_or_insert_with(|| Example { name: name(), at: self.at });
+            self.examples[kind as usize].get_or_insert_with(|| LossExample { name: name(), at: self.at });
         }
     }
 }
@@ -71,19 +71,19 @@ pub struct Count {
     /// The most of one cut.
     pub count_max: u64,
     /// The first that was found.
-    pub example: Option<Example>,
+    pub example: Option<LossExample>,
 }
 
 /// What cuts left.
 #[derive(Clone, Debug, Default)]
-pub struct Losses {
+pub struct FileLossCounts {
     cuts: u64,
     counts: [Count; KINDS],
 }
 
-impl Losses {
+impl FileLossCounts {
     /// Adds a cut.
-    pub fn add(&mut self, left: Left) {
+    pub fn add(&mut self, left: FileCutCounts) {
         self.cuts += 1;
         for ((count, more), example) in self.counts.iter_mut().zip(left.counts).zip(left.examples) {
             count.cuts_with_loss += u64::from(more > 0);
@@ -94,7 +94,7 @@ impl Losses {
     }
 
     /// Adds those of another run.
-    pub fn merge(&mut self, other: &Losses) {
+    pub fn merge(&mut self, other: &FileLossCounts) {
         self.cuts += other.cuts;
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
             count.cuts_with_loss += more.cuts_with_loss;
@@ -110,7 +110,7 @@ impl Losses {
     }
 
     /// What they left of this kind.
-    pub fn of(&self, kind: Kind) -> &Count {
+    pub fn of(&self, kind: FileLossKind) -> &Count {
         &self.counts[kind as usize]
     }
 }

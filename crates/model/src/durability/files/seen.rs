@@ -5,29 +5,29 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 
 use crate::files::call::File;
-use crate::files::volume::{Data, Extent, Found, Held, Ledger, Mounted, Surface};
+use crate::files::volume::{DataSectors, FileLedger, FileState, SectorState, SectorView, VolumeState, WrittenExtent};
 
-use crate::durability::runs::{Run, Runs, overlap};
+use crate::durability::runs::{SectorRun, SectorRuns, overlap};
 
 /// What a cut changes beside the landings.
 #[derive(Clone, Debug, Default)]
-pub struct Overlay {
+pub struct CutOverlay {
     /// Sectors that are on the medium after all, and the writes that brought them.
-    pub besides: Vec<(Run, u64)>,
+    pub besides: Vec<(SectorRun, u64)>,
     /// Unreadable sectors, and the write under way there if it is known.
-    pub torn: Vec<(Run, Option<u64>)>,
+    pub torn: Vec<(SectorRun, Option<u64>)>,
     /// Sectors that cannot be recovered.
-    pub gone: Vec<Run>,
+    pub gone: Vec<SectorRun>,
 }
 
-impl Overlay {
+impl CutOverlay {
     /// True if it changes nothing.
     pub fn is_empty(&self) -> bool {
         self.besides.is_empty() && self.torn.is_empty() && self.gone.is_empty()
     }
 
-    fn touches(&self, run: Run) -> bool {
-        let hits = |other: Run| overlap(run, other).is_some();
+    fn touches(&self, run: SectorRun) -> bool {
+        let hits = |other: SectorRun| overlap(run, other).is_some();
         self.besides.iter().any(|it| hits(it.0))
             || self.torn.iter().any(|it| hits(it.0))
             || self.gone.iter().any(|&it| hits(it))
@@ -36,31 +36,31 @@ impl Overlay {
 
 /// The drives' sectors.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
-    pub image: &'a Runs<u64>,
-    pub overlay: &'a Overlay,
+pub struct CutMedium<'a> {
+    pub image: &'a SectorRuns<u64>,
+    pub overlay: &'a CutOverlay,
 }
 
-impl Seen<'_> {
-    fn one(&self, lba: u64) -> Held {
+impl CutMedium<'_> {
+    fn one(&self, lba: u64) -> SectorState {
         let run = (lba, lba + 1);
-        let hits = |other: Run| overlap(other, run).is_some();
-        let Overlay { besides, torn, gone } = self.overlay;
+        let hits = |other: SectorRun| overlap(other, run).is_some();
+        let CutOverlay { besides, torn, gone } = self.overlay;
         if torn.iter().any(|it| hits(it.0)) || gone.iter().any(|&it| hits(it)) {
-            return Held::Unreadable;
+            return SectorState::Unreadable;
         }
         let finished = besides.iter().filter(|it| hits(it.0)).map(|it| it.1);
         let landed = self.image.held(run).map(|it| it.1);
-        finished.chain(landed).max().map_or(Held::Before, Held::Stamp)
+        finished.chain(landed).max().map_or(SectorState::Before, SectorState::Stamp)
     }
 }
 
-impl Surface for Seen<'_> {
-    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held)) {
+impl SectorView for CutMedium<'_> {
+    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
         match self.overlay.touches((from, to)) {
             true => (from..to).for_each(|lba| tell(lba, lba + 1, self.one(lba))),
             false => self.image.each((from, to), &mut |run, stamp| {
-                tell(run.0, run.1, stamp.map_or(Held::Before, Held::Stamp));
+                tell(run.0, run.1, stamp.map_or(SectorState::Before, SectorState::Stamp));
             }),
         }
     }
@@ -68,18 +68,18 @@ impl Surface for Seen<'_> {
 
 /// All volumes as a mount finds them.
 pub struct Mounts<'a> {
-    volumes: Vec<Mounted<'a, Seen<'a>>>,
+    volumes: Vec<VolumeState<'a, CutMedium<'a>>>,
     /// Files asked for so far.
-    found: RefCell<BTreeMap<File, Found>>,
+    found: RefCell<BTreeMap<File, FileState>>,
 }
 
 impl<'a> Mounts<'a> {
     /// The volumes of a scene after a cut.
-    pub fn new(ledgers: &'a [Ledger], seen: Seen<'a>) -> Mounts<'a> {
+    pub fn new(ledgers: &'a [FileLedger], seen: CutMedium<'a>) -> Mounts<'a> {
         Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(seen)).collect(), found: RefCell::default() }
     }
 
-    fn with<T>(&self, file: File, ask: impl FnOnce(&Mounted<'a, Seen<'a>>, &Found) -> T) -> T {
+    fn with<T>(&self, file: File, ask: impl FnOnce(&VolumeState<'a, CutMedium<'a>>, &FileState) -> T) -> T {
         let volume = &self.volumes[usize::from(file.volume)];
         let mut found = self.found.borrow_mut();
         ask(volume, found.entry(file).or_insert_with(|| volume.find(file.id)))
@@ -91,12 +91,12 @@ impl<'a> Mounts<'a> {
     }
 
     /// What stands in these bytes of it.
-    pub fn data(&self, file: File, extent: &Extent) -> Data {
+    pub fn data(&self, file: File, extent: &WrittenExtent) -> DataSectors {
         self.with(file, |volume, found| volume.data(file.id, found, extent))
     }
 
     /// True if all of these bytes are there, and new enough.
-    pub fn has(&self, file: File, extent: &Extent) -> bool {
+    pub fn has(&self, file: File, extent: &WrittenExtent) -> bool {
         let data = self.data(file, extent);
         data.fresh == data.sectors()
     }

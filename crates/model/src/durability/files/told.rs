@@ -4,11 +4,11 @@
 use alloc::vec::Vec;
 
 use crate::files::call::{Call, File};
-use crate::files::volume::{Extent, Since};
+use crate::files::volume::{IssueMoment, WrittenExtent};
 
 /// What programs know of a file.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct FileKnowledge {
     /// It was there before the run.
     pub there: bool,
     /// Its creation was acknowledged.
@@ -26,18 +26,18 @@ pub struct Told {
     /// How far it was written, or its earlier length.
     pub length: u64,
     /// Promised extents not yet seen on the medium.
-    pub promised: Vec<Extent>,
+    pub promised: Vec<WrittenExtent>,
     /// Extents only acknowledged, with the number of the acknowledgement.
-    pub pending: Vec<(u64, Extent)>,
+    pub pending: Vec<(u64, WrittenExtent)>,
     /// The file that was deleted in the operation that made this one, which replaces it.
     pub replaces: Option<File>,
     /// The operation that made it: program and number.
     pub by: Option<(u16, u32)>,
 }
 
-impl Told {
+impl FileKnowledge {
     /// Notes that a write of it was acknowledged under this number.
-    pub fn wrote(&mut self, number: u64, extent: Extent, promised: bool) {
+    pub fn wrote(&mut self, number: u64, extent: WrittenExtent, promised: bool) {
         self.length = self.length.max(extent.to);
         match self.pending.last_mut() {
             _ if promised => {
@@ -52,7 +52,7 @@ impl Told {
 
     /// Promises everything acknowledged up to this number.
     pub fn promise(&mut self, number: u64) {
-        let is_covered = |it: &(u64, Extent)| it.0 <= number;
+        let is_covered = |it: &(u64, WrittenExtent)| it.0 <= number;
         self.promised.extend(self.pending.iter().filter(|it| is_covered(it)).map(|it| it.1));
         self.pending.retain(|it| !is_covered(it));
         (self.kept, self.renamed) = (true, false);
@@ -60,7 +60,7 @@ impl Told {
 
     /// Its clusters are moved: all of it must be there as before.
     pub fn shifted(&mut self) {
-        let whole = Extent { from: 0, to: self.length, since: Since::default() };
+        let whole = WrittenExtent { from: 0, to: self.length, since: IssueMoment::default() };
         match self.there || self.kept {
             true if !self.promised.contains(&whole) => self.promised.push(whole),
             false if !self.pending.iter().any(|it| it.1 == whole) => self.pending.push((0, whole)),
@@ -69,7 +69,7 @@ impl Told {
     }
 
     /// True if nothing of these bytes waits for a promise.
-    pub fn is_promised(&self, extent: &Extent) -> bool {
+    pub fn is_promised(&self, extent: &WrittenExtent) -> bool {
         !self.pending.iter().any(|(_, it)| it.from < extent.to && extent.from < it.to)
     }
 }
@@ -79,16 +79,16 @@ impl Told {
 pub struct Effect {
     pub file: File,
     /// `None`: the existence of the file.
-    pub extent: Option<Extent>,
+    pub extent: Option<WrittenExtent>,
     /// Promised to stay when the operation ended.
     pub promised: bool,
 }
 
 /// A thread of a program.
 #[derive(Clone, Debug, Default)]
-pub struct Thread {
+pub struct ProgramThread {
     /// Its call, since when it calls, and how many acknowledgements there were by then.
-    pub calling: Option<(Call, Since, u64)>,
+    pub calling: Option<(Call, IssueMoment, u64)>,
     /// The operation that it began last.
     pub began: Option<(u16, u32)>,
     /// Results since the operation that it ended last.
@@ -97,9 +97,9 @@ pub struct Thread {
     pub made: Option<File>,
 }
 
-impl Thread {
+impl ProgramThread {
     /// Notes that it wrote these bytes.
-    pub fn wrote(&mut self, file: File, extent: Extent) {
+    pub fn wrote(&mut self, file: File, extent: WrittenExtent) {
         let promised = false;
         if let Some(Effect { file: last, extent: Some(before), .. }) = self.effects.last_mut()
             && *last == file
@@ -114,7 +114,7 @@ impl Thread {
 
 /// An operation that ended.
 #[derive(Clone, Debug)]
-pub struct Operation {
+pub struct OperationEffects {
     pub program: u16,
     pub number: u32,
     pub effects: Vec<Effect>,

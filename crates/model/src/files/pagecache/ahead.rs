@@ -2,12 +2,12 @@
 //! system asks it which pages to read.
 
 use super::pages::{PAGE, PageCache};
-use super::rules::Ahead;
+use super::rules::ReadAheadRule;
 use crate::files::call::File;
 
 /// The history of a thread's reads of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stream {
+pub struct ReadStream {
     /// The ends of the last read and of its call, in bytes.
     end: u64,
     call: u64,
@@ -22,7 +22,7 @@ pub struct Stream {
 
 /// A read, as far as read-ahead needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ReadSpan {
     file: File,
     /// Pages of the file.
     pages: u64,
@@ -35,11 +35,11 @@ pub struct Wanted {
     at: u64,
 }
 
-impl Wanted {
+impl ReadSpan {
     /// The bytes `from..to` of a call that ends at `end`, in a file of `bytes` bytes; `sequential` if the program gave
     /// that hint.
-    pub fn new(file: File, bytes: u64, (from, to, end): (u64, u64, u64), sequential: bool) -> Wanted {
-        Wanted { file, pages: bytes.div_ceil(PAGE), from, to, end, sequential, at: from / PAGE }
+    pub fn new(file: File, bytes: u64, (from, to, end): (u64, u64, u64), sequential: bool) -> ReadSpan {
+        ReadSpan { file, pages: bytes.div_ceil(PAGE), from, to, end, sequential, at: from / PAGE }
     }
 
     /// Doubles the read-ahead after a hint that reads are sequential.
@@ -48,13 +48,13 @@ impl Wanted {
     }
 }
 
-impl Stream {
+impl ReadStream {
     /// What to read now: one range of pages at a time, some of which may be in memory already. `cache` must hold each
     /// range before the next call.
-    pub fn next(&mut self, rule: Ahead, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+    pub fn next(&mut self, rule: ReadAheadRule, cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (from, to) = match rule {
-            Ahead::Granule { .. } => Stream::needed(cache, wanted)?,
-            Ahead::Window(bytes) => self.window(bytes / PAGE * wanted.doubled(), cache, wanted)?,
+            ReadAheadRule::Granule { .. } => ReadStream::needed(cache, wanted)?,
+            ReadAheadRule::Window(bytes) => self.window(bytes / PAGE * wanted.doubled(), cache, wanted)?,
         };
         Some((from, to.min(wanted.pages)))
     }
@@ -65,12 +65,12 @@ impl Stream {
     }
 
     /// Notes that the read is over.
-    pub fn note(&mut self, wanted: &Wanted) {
+    pub fn note(&mut self, wanted: &ReadSpan) {
         (self.row, self.end, self.call) = (self.row_with(wanted), wanted.to, wanted.end);
     }
 
     /// Consecutive calls, including this one.
-    fn row_with(&self, wanted: &Wanted) -> u32 {
+    fn row_with(&self, wanted: &ReadSpan) -> u32 {
         match wanted.from > 0 && wanted.from == self.end {
             true if wanted.end == self.call => self.row,
             true => self.row.saturating_add(1),
@@ -79,7 +79,7 @@ impl Stream {
     }
 
     /// Windows: the pages needed.
-    fn needed(cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+    fn needed(cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         wanted.at = to;
         cache.missing(wanted.file, at, to).map(|(from, _)| (from, to))
@@ -90,8 +90,8 @@ impl Stream {
     /// begins (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is at work). If it
     /// began while the call's own pages are read, it would delay them. Strides and backward reads, which the cache
     /// manager also detects, are not modelled.
-    pub fn beyond(&mut self, rule: Ahead, wanted: &Wanted, bytes: u64) -> Option<(u64, u64)> {
-        let Ahead::Granule { bytes: granule, after } = rule else { return None };
+    pub fn beyond(&mut self, rule: ReadAheadRule, wanted: &ReadSpan, bytes: u64) -> Option<(u64, u64)> {
+        let ReadAheadRule::Granule { bytes: granule, after } = rule else { return None };
         let granule = granule / PAGE * wanted.doubled();
         let to = wanted.end.div_ceil(PAGE);
         let target = to.next_multiple_of(granule) + bytes.div_ceil(PAGE).next_multiple_of(granule);
@@ -104,7 +104,7 @@ impl Stream {
     }
 
     /// Linux: `ondemand_readahead` of mm/readahead.c, without its look at cached pages around a random read.
-    fn window(&mut self, most: u64, cache: &PageCache, wanted: &mut Wanted) -> Option<(u64, u64)> {
+    fn window(&mut self, most: u64, cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         let gap = cache.missing(wanted.file, at, to).map_or(to, |gap| gap.0);
         let mark = self.start + self.size - self.ahead;
@@ -193,13 +193,13 @@ mod tests {
     const FILE: File = File { volume: 0, id: FileId(1) };
 
     /// What reads of these sizes each ask for, in a file of 10,000 pages.
-    fn asked(rule: Ahead, sequential: bool, reads: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
+    fn asked(rule: ReadAheadRule, sequential: bool, reads: &[(u64, u64)]) -> Vec<Vec<(u64, u64)>> {
         let mut cache = PageCache::new(&PageCacheSpec::linux(1 << 30));
-        let mut stream = Stream::default();
+        let mut stream = ReadStream::default();
         let mut all = Vec::new();
         for &(from, pages) in reads {
             let (from, to) = (from * PAGE, (from + pages) * PAGE);
-            let mut wanted = Wanted::new(FILE, 10_000 * PAGE, (from, to, to), sequential);
+            let mut wanted = ReadSpan::new(FILE, 10_000 * PAGE, (from, to, to), sequential);
             let mut asked = Vec::new();
             while let Some((from, to)) = stream.next(rule, &cache, &mut wanted) {
                 asked.push((from, to));
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn linux_windows_grow_to_128_kib() {
         let reads: Vec<(u64, u64)> = (0..64).map(|page| (page, 1)).collect();
-        let all = asked(Ahead::Window(128 << 10), false, &reads);
+        let all = asked(ReadAheadRule::Window(128 << 10), false, &reads);
         let some: Vec<_> =
             all.iter().enumerate().filter(|one| !one.1.is_empty()).map(|(at, one)| (at, &one[..])).collect();
         // One page needed: 4, three of them ahead; then at each mark 8 (4 is not less than 32 / 16), 16, 32, 32.
@@ -231,17 +231,17 @@ mod tests {
 
     #[test]
     fn linux_reads_what_is_asked_at_random() {
-        let all = asked(Ahead::Window(128 << 10), false, &[(500, 1), (90, 4), (7_000, 2)]);
+        let all = asked(ReadAheadRule::Window(128 << 10), false, &[(500, 1), (90, 4), (7_000, 2)]);
         assert_eq!(all, [[(500, 501)], [(90, 94)], [(7_000, 7_002)]]);
         // A large read brings its window, and its mark the next one.
-        let all = asked(Ahead::Window(128 << 10), false, &[(500, 64), (564, 32)]);
+        let all = asked(ReadAheadRule::Window(128 << 10), false, &[(500, 64), (564, 32)]);
         assert_eq!(all[0][..2], [(500, 532), (532, 564)]);
     }
 
     #[test]
     fn windows_reads_a_granule_ahead_once_it_is_sequential() {
         let reads: Vec<(u64, u64)> = (0..8).map(|at| (at * 8, 8)).collect();
-        let rule = Ahead::Granule { bytes: 64 << 10, after: 2 };
+        let rule = ReadAheadRule::Granule { bytes: 64 << 10, after: 2 };
         let all = asked(rule, false, &reads);
         assert_eq!(all[..2], [[(0, 8)], [(8, 16)]]);
         assert_eq!(all[2], [(16, 24), (24, 48)], "three reads make a sequence");

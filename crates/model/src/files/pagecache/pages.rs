@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::rules::PageCacheSpec;
 use crate::files::call::File;
-use crate::recency::Recency;
+use crate::recency::LruList;
 use crate::slab::Slab;
 use crate::time::Instant;
 
@@ -91,7 +91,7 @@ pub struct PageCache {
     dirty: BTreeSet<Key>,
     writing: BTreeSet<Key>,
     /// Clean runs by use: inactive, active.
-    lists: [Recency; 2],
+    lists: [LruList; 2],
     /// Pages by state.
     pages: [u64; 4],
     /// Files with dirty pages or busy.
@@ -114,7 +114,7 @@ impl PageCache {
             index: BTreeMap::new(),
             dirty: BTreeSet::new(),
             writing: BTreeSet::new(),
-            lists: [Recency::new(0), Recency::new(0)],
+            lists: [LruList::new(0), LruList::new(0)],
             pages: [0; 4],
             files: BTreeMap::new(),
             queue: VecDeque::new(),

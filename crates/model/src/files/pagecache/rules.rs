@@ -10,8 +10,8 @@ pub struct PageCacheSpec {
     pub bytes: u64,
     /// Two LRU lists: pages that were used twice stay longer. Otherwise one list.
     pub two_lists: bool,
-    pub ahead: Ahead,
-    pub back: Back,
+    pub ahead: ReadAheadRule,
+    pub back: WriteBackRule,
     /// Writers wait while more than this percentage of the cache is dirty.
     pub limit: u32,
     /// Processor time of a call, beside copying. Inferred, 2 µs (0.3 µs to 10 µs): entering the system, finding the
@@ -24,7 +24,7 @@ pub struct PageCacheSpec {
 
 /// Read-ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
+pub enum ReadAheadRule {
     /// Windows: as many granules as a sequential read has, after the one in which it ends.
     Granule {
         /// Bytes in a granule.
@@ -38,7 +38,7 @@ pub enum Ahead {
 
 /// Write-back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Back {
+pub enum WriteBackRule {
     /// Windows: a share of all dirty pages at a time. The writes of a file go one after another; several files are
     /// written side by side.
     Lazy {
@@ -78,8 +78,8 @@ impl PageCacheSpec {
     /// a small one an eighth, a large one three eighths). One list: pages that leave the system's working set are
     /// evicted in the order in which they left it (Windows Internals, "standby list").
     pub const fn windows_nt(bytes: u64) -> PageCacheSpec {
-        let back = Back::Lazy { clock: WriteBack::NT, most: 64 << 10, files: 4 };
-        let ahead = Ahead::Granule { bytes: 64 << 10, after: 2 };
+        let back = WriteBackRule::Lazy { clock: WriteBack::NT, most: 64 << 10, files: 4 };
+        let ahead = ReadAheadRule::Granule { bytes: 64 << 10, after: 2 };
         let (call, copy) = PageCacheSpec::COST;
         PageCacheSpec { bytes, two_lists: false, ahead, back, limit: 25, call, copy }
     }
@@ -91,8 +91,8 @@ impl PageCacheSpec {
     /// Everything is written after 2 s ([`WriteBack::WINDOWS_98`]), one file at a time, 64 KB a write (both inferred: 4
     /// KB to 64 KB). Writers wait at half of the cache (inferred: a quarter to all of it).
     pub const fn windows_98(bytes: u64) -> PageCacheSpec {
-        let back = Back::Lazy { clock: WriteBack::WINDOWS_98, most: 64 << 10, files: 1 };
-        let ahead = Ahead::Granule { bytes: 64 << 10, after: 1 };
+        let back = WriteBackRule::Lazy { clock: WriteBack::WINDOWS_98, most: 64 << 10, files: 1 };
+        let ahead = ReadAheadRule::Granule { bytes: 64 << 10, after: 1 };
         let (call, copy) = PageCacheSpec::COST;
         PageCacheSpec { bytes, two_lists: false, ahead, back, limit: 50, call, copy }
     }
@@ -106,8 +106,8 @@ impl PageCacheSpec {
     /// from halfway on, with the same mean (inferred).
     pub const fn linux(bytes: u64) -> PageCacheSpec {
         let (wake, expire) = (Span::from_secs(5), Span::from_secs(30));
-        let back = Back::Flusher { wake, expire, background: 10, chunk: 4 << 20, chunks: 4 };
+        let back = WriteBackRule::Flusher { wake, expire, background: 10, chunk: 4 << 20, chunks: 4 };
         let (call, copy) = PageCacheSpec::COST;
-        PageCacheSpec { bytes, two_lists: true, ahead: Ahead::Window(128 << 10), back, limit: 20, call, copy }
+        PageCacheSpec { bytes, two_lists: true, ahead: ReadAheadRule::Window(128 << 10), back, limit: 20, call, copy }
     }
 }

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use crate::files::call::{Call, File, Returned};
+use crate::files::call::{Call, CallResult, File};
 use crate::files::system::System;
 use crate::time::{Instant, Span};
 
 /// What a thread of a program does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum ProgramAction {
     /// Calls, and goes on when that has returned.
     Call(Call),
     /// An operation begins; the number tells those that are under way at once apart.
@@ -32,7 +32,7 @@ pub trait Program: fmt::Debug {
 
     /// What `thread` does at `now`. `returned` is what came of its call, where its last act was one; `system` tells how
     /// files lie, as a defragmenter asks.
-    fn next(&mut self, thread: u16, now: Instant, returned: Option<&Returned>, system: &System) -> Act;
+    fn next(&mut self, thread: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction;
 }
 
 /// Computing, where there is any.

@@ -6,12 +6,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Act, Program};
-use super::place::Place;
+use super::act::{Program, ProgramAction};
+use super::place::ProgramContext;
 use super::set::FileSet;
-use crate::files::call::{Call, File, Handle, Returned};
+use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
-use crate::files::volume::Refused;
+use crate::files::volume::VolumeError;
 use crate::time::{Instant, Span};
 
 /// The figures of a start.
@@ -58,7 +58,7 @@ enum Stage {
     End,
 }
 
-pub(super) fn place(spec: &BootSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &BootSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let files = place.set(&spec.set, spec.volume)?;
     let mut rng = place.rng("boot");
     let volume = &place.volumes[usize::from(spec.volume)];
@@ -93,40 +93,40 @@ impl Program for Boot {
         self.reading.len() as u16
     }
 
-    fn next(&mut self, thread: u16, _: Instant, _: Option<&Returned>, _: &System) -> Act {
+    fn next(&mut self, thread: u16, _: Instant, _: Option<&CallResult>, _: &System) -> ProgramAction {
         let (own, main) = (usize::from(thread), thread == 0);
         self.flying -= u32::from(core::mem::take(&mut self.reading[own]));
         if self.stage == Stage::End && main {
             (self.phase, self.next, self.stage, self.computed) = (self.phase + 1, 0, Stage::Begin, false);
         }
-        let Some(reads) = self.phases.get(self.phase) else { return Act::Over };
+        let Some(reads) = self.phases.get(self.phase) else { return ProgramAction::Over };
         let number = self.phase as u32;
         match self.stage {
             Stage::Begin if main => {
                 self.stage = Stage::Read;
-                Act::Began(number)
+                ProgramAction::Began(number)
             }
             Stage::Read if self.next < reads.len() => {
                 // Without prefetch the phase computes a little after each read.
                 if self.spec.ahead == 0 && self.next > 0 && !core::mem::replace(&mut self.computed, true) {
-                    return Act::Call(Call::Compute(self.part()));
+                    return ProgramAction::Call(Call::Compute(self.part()));
                 }
                 self.computed = false;
                 let (file, from, bytes) = reads[self.next];
                 self.next += 1;
                 self.flying += 1;
                 self.reading[own] = true;
-                Act::Call(Call::Read { file, from, bytes, handle: Handle::Cached })
+                ProgramAction::Call(Call::Read { file, from, bytes, handle: OpenMode::Cached })
             }
             Stage::Read if main && self.flying == 0 => {
                 self.stage = Stage::Compute;
-                Act::Call(Call::Compute(self.part()))
+                ProgramAction::Call(Call::Compute(self.part()))
             }
             Stage::Compute if main => {
                 self.stage = Stage::End;
-                Act::Ended(number)
+                ProgramAction::Ended(number)
             }
-            _ => Act::Park,
+            _ => ProgramAction::Park,
         }
     }
 }

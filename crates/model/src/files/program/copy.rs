@@ -4,13 +4,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Act, Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
+use super::act::{Program, ProgramAction, compute};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
 use super::set::FileSet;
-use crate::files::call::{Call, File, Handle, Returned};
+use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
-use crate::files::volume::{Name, Refused, Sync};
+use crate::files::volume::{FileName, SyncScope, VolumeError};
 use crate::time::{Instant, Span};
 
 /// The figures of a copy.
@@ -26,7 +26,7 @@ pub struct CopySpec {
     /// Blocks that the reader may be ahead of the writer; 0 for a single thread.
     pub buffers: u32,
     /// How the files are opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Deletes each source when its copy is closed.
     pub moves: bool,
     /// Makes each copy durable before it is closed.
@@ -44,7 +44,7 @@ struct One {
     to: File,
 }
 
-pub(super) fn place(spec: &CopySpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &CopySpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let sources = place.set(&spec.set, spec.from)?;
     let targets = place.targets(&spec.set, spec.to)?;
     let one = |((source, bytes), (to, _)): ((File, u64), (File, u64))| One { source, bytes, to };
@@ -57,8 +57,8 @@ pub(super) fn place(spec: &CopySpec, place: &mut Place<'_>) -> Result<Box<dyn Pr
 
 impl CopySpec {
     /// The acts for a copy whose bytes are written.
-    fn finish(&self, file: &One, target: File, acts: &mut Acts) {
-        acts.calls(self.sync.then_some(Call::Sync(target, Sync::All)));
+    fn finish(&self, file: &One, target: File, acts: &mut ActionQueue) {
+        acts.calls(self.sync.then_some(Call::Sync(target, SyncScope::All)));
         acts.call(Call::Close(target));
         acts.calls(self.moves.then_some(Call::Delete(file.source)));
         acts.calls(compute(self.file_time));
@@ -81,13 +81,13 @@ struct Alone {
 }
 
 impl Script for Alone {
-    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let Some(file) = self.files.get(self.at) else { return false };
         let Some(target) = self.target else {
             if self.from == 0 {
                 acts.began(self.at as u32);
                 acts.call(Call::Open(file.source));
-                acts.call(Call::Create { directory: file.to, name: Name::SHORT });
+                acts.call(Call::Create { directory: file.to, name: FileName::SHORT });
                 // Distinguishes it from a file that was not begun.
                 self.from = u64::MAX;
             } else {
@@ -133,20 +133,20 @@ struct Side {
     from: u64,
     /// The writer's copy.
     target: Option<File>,
-    acts: Acts,
+    acts: ActionQueue,
     /// A block is being read.
     reading: bool,
 }
 
 impl Pair {
-    fn reader(&mut self) -> Act {
+    fn reader(&mut self) -> ProgramAction {
         let side = &mut self.read;
         self.filled += u32::from(core::mem::take(&mut side.reading));
         loop {
             if let Some(act) = side.acts.next() {
                 return act;
             }
-            let Some(file) = self.files.get(side.at) else { return Act::Over };
+            let Some(file) = self.files.get(side.at) else { return ProgramAction::Over };
             if !side.begun {
                 side.begun = true;
                 side.acts.began(side.at as u32);
@@ -154,29 +154,29 @@ impl Pair {
             } else if side.from == file.bytes {
                 (side.at, side.begun, side.from) = (side.at + 1, false, 0);
             } else if self.filled == self.spec.buffers {
-                return Act::Park;
+                return ProgramAction::Park;
             } else {
                 let (from, bytes) = (side.from, self.spec.block(side.from, file.bytes));
                 side.from += bytes;
                 side.reading = true;
-                return Act::Call(Call::Read { file: file.source, from, bytes, handle: self.spec.handle });
+                return ProgramAction::Call(Call::Read { file: file.source, from, bytes, handle: self.spec.handle });
             }
         }
     }
 
-    fn writer(&mut self, returned: Option<&Returned>) -> Act {
+    fn writer(&mut self, returned: Option<&CallResult>) -> ProgramAction {
         let side = &mut self.write;
         loop {
             if let Some(act) = side.acts.next() {
                 return act;
             }
-            let Some(file) = self.files.get(side.at) else { return Act::Over };
+            let Some(file) = self.files.get(side.at) else { return ProgramAction::Over };
             let opened = self.read.at > side.at || self.read.at == side.at && self.read.begun;
             match (side.begun, side.target) {
-                (false, _) if !opened => return Act::Park,
+                (false, _) if !opened => return ProgramAction::Park,
                 (false, _) => {
                     side.begun = true;
-                    return Act::Call(Call::Create { directory: file.to, name: Name::SHORT });
+                    return ProgramAction::Call(Call::Create { directory: file.to, name: FileName::SHORT });
                 }
                 (true, None) => side.target = Some(returned.and_then(|it| it.file).expect("it was created")),
                 (true, Some(target)) if side.from == file.bytes => {
@@ -184,12 +184,12 @@ impl Pair {
                     side.acts.ended(side.at as u32);
                     (side.at, side.begun, side.from, side.target) = (side.at + 1, false, 0, None);
                 }
-                (true, Some(_)) if self.filled == 0 => return Act::Park,
+                (true, Some(_)) if self.filled == 0 => return ProgramAction::Park,
                 (true, Some(target)) => {
                     self.filled -= 1;
                     let (from, bytes) = (side.from, self.spec.block(side.from, file.bytes));
                     side.from += bytes;
-                    return Act::Call(Call::Write { file: target, from, bytes, handle: self.spec.handle });
+                    return ProgramAction::Call(Call::Write { file: target, from, bytes, handle: self.spec.handle });
                 }
             }
         }
@@ -201,7 +201,7 @@ impl Program for Pair {
         2
     }
 
-    fn next(&mut self, thread: u16, _: Instant, returned: Option<&Returned>, _: &System) -> Act {
+    fn next(&mut self, thread: u16, _: Instant, returned: Option<&CallResult>, _: &System) -> ProgramAction {
         if thread == 0 { self.reader() } else { self.writer(returned) }
     }
 }

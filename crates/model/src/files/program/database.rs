@@ -6,11 +6,11 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::act::{Act, Program, compute};
-use super::place::Place;
-use crate::files::call::{Call, File, Handle, Returned};
+use super::act::{Program, ProgramAction, compute};
+use super::place::ProgramContext;
+use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
-use crate::files::volume::{Refused, Sync};
+use crate::files::volume::{SyncScope, VolumeError};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
@@ -48,9 +48,9 @@ pub struct DatabaseSpec {
     /// The percentage of that time over which the writes of a checkpoint are spread.
     pub spread: u32,
     /// How the data are opened.
-    pub data_handle: Handle,
+    pub data_handle: OpenMode,
     /// How the log is opened.
-    pub log_handle: Handle,
+    pub log_handle: OpenMode,
     /// Computing for each transaction.
     pub time: Span,
     /// From one transaction of a client to its next.
@@ -117,7 +117,7 @@ struct Checkpoint {
     flushing: bool,
 }
 
-pub(super) fn place(spec: &DatabaseSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &DatabaseSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.directory(spec.volume)?;
     let data = place.file(directory, spec.bytes)?;
     let directory = place.directory(spec.log)?;
@@ -153,7 +153,7 @@ impl Database {
         self.rng.below((self.spec.bytes / self.spec.page).max(1)) * self.spec.page
     }
 
-    fn client(&mut self, index: usize, now: Instant) -> Act {
+    fn client(&mut self, index: usize, now: Instant) -> ProgramAction {
         loop {
             let mut client = self.clients[index];
             let act = self.go_on(&mut client, now);
@@ -165,23 +165,23 @@ impl Database {
     }
 
     /// A step of a client; `None` if it only moved to another stage.
-    fn go_on(&mut self, client: &mut Client, now: Instant) -> Option<Act> {
+    fn go_on(&mut self, client: &mut Client, now: Instant) -> Option<ProgramAction> {
         let spec = self.spec;
         match client.stage {
             Stage::Idle if self.begun == spec.commits => {
                 self.busy -= 1;
-                Some(Act::Over)
+                Some(ProgramAction::Over)
             }
             Stage::Idle => {
                 self.begun += 1;
                 client.number = self.begun;
                 client.stage = Stage::Paused;
                 (spec.pause > Span::ZERO && client.ended > Instant::ZERO)
-                    .then(|| Act::Call(Call::Wait(client.ended + spec.pause)))
+                    .then(|| ProgramAction::Call(Call::Wait(client.ended + spec.pause)))
             }
             Stage::Paused => {
                 client.stage = Stage::Look(spec.reads);
-                Some(Act::Began(client.number))
+                Some(ProgramAction::Began(client.number))
             }
             Stage::Look(0) => {
                 client.stage = Stage::Compute;
@@ -194,11 +194,11 @@ impl Database {
                     self.dirty.insert(from);
                 }
                 let read = Call::Read { file: self.data, from, bytes: spec.page, handle: spec.data_handle };
-                (!hit).then_some(Act::Call(read))
+                (!hit).then_some(ProgramAction::Call(read))
             }
             Stage::Compute => {
                 client.stage = Stage::Log;
-                compute(spec.time).map(Act::Call)
+                compute(spec.time).map(ProgramAction::Call)
             }
             Stage::Log => {
                 self.made += spec.record;
@@ -208,18 +208,18 @@ impl Database {
             Stage::Commit if spec.group && self.durable >= client.end => {
                 client.stage = Stage::Done;
                 let (from, bytes) = self.rests;
-                Some(Act::Relies(client.number, self.log, from, bytes))
+                Some(ProgramAction::Relies(client.number, self.log, from, bytes))
             }
-            Stage::Commit if self.writing.is_some() => Some(Act::Park),
+            Stage::Commit if self.writing.is_some() => Some(ProgramAction::Park),
             Stage::Commit => {
                 let until = if spec.group { self.made } else { client.end.max(self.durable) };
                 self.writing = Some(until);
                 client.stage = Stage::Written;
-                Some(Act::Call(self.log_write(until)))
+                Some(ProgramAction::Call(self.log_write(until)))
             }
             Stage::Written => {
                 client.stage = Stage::Synced;
-                Some(Act::Call(Call::Sync(self.log, Sync::Data)))
+                Some(ProgramAction::Call(Call::Sync(self.log, SyncScope::Data)))
             }
             Stage::Synced => {
                 (self.durable, self.rests) = (self.writing.take().expect("it wrote"), self.written);
@@ -228,7 +228,7 @@ impl Database {
             }
             Stage::Done => {
                 (client.stage, client.ended) = (Stage::Idle, now);
-                Some(Act::Ended(client.number))
+                Some(ProgramAction::Ended(client.number))
             }
         }
     }
@@ -246,23 +246,23 @@ impl Database {
     }
 
     /// The next act of the checkpoint. While parked, it is asked again after each act of a client.
-    fn checkpoint(&mut self, now: Instant) -> Act {
+    fn checkpoint(&mut self, now: Instant) -> ProgramAction {
         let (spec, checkpoint) = (self.spec, &mut self.checkpoint);
-        let Some(every) = spec.checkpoint else { return Act::Over };
+        let Some(every) = spec.checkpoint else { return ProgramAction::Over };
         if core::mem::take(&mut checkpoint.flushing) {
             checkpoint.due = Some(now.max(checkpoint.began + every));
         }
         if core::mem::take(&mut checkpoint.written) {
             checkpoint.flushing = true;
-            return Act::Call(Call::Sync(self.data, Sync::All));
+            return ProgramAction::Call(Call::Sync(self.data, SyncScope::All));
         }
         if self.busy == 0 {
-            return Act::Over;
+            return ProgramAction::Over;
         }
         if checkpoint.left.is_empty() {
             let due = *checkpoint.due.get_or_insert(now + every);
             if now < due || self.dirty.is_empty() {
-                return Act::Park;
+                return ProgramAction::Park;
             }
             checkpoint.began = now;
             checkpoint.left.extend(core::mem::take(&mut self.dirty).into_iter().rev());
@@ -270,11 +270,11 @@ impl Database {
         }
         let done = checkpoint.all - checkpoint.left.len() as u64;
         if now < checkpoint.began + spread_over(every, spec.spread, done, checkpoint.all) {
-            return Act::Park;
+            return ProgramAction::Park;
         }
-        let Some(from) = checkpoint.left.pop() else { return Act::Park };
+        let Some(from) = checkpoint.left.pop() else { return ProgramAction::Park };
         checkpoint.written = checkpoint.left.is_empty();
-        Act::Call(Call::Write { file: self.data, from, bytes: spec.page, handle: spec.data_handle })
+        ProgramAction::Call(Call::Write { file: self.data, from, bytes: spec.page, handle: spec.data_handle })
     }
 }
 
@@ -290,7 +290,7 @@ impl Program for Database {
         self.spec.clients + 1
     }
 
-    fn next(&mut self, thread: u16, now: Instant, _: Option<&Returned>, _: &System) -> Act {
+    fn next(&mut self, thread: u16, now: Instant, _: Option<&CallResult>, _: &System) -> ProgramAction {
         if thread == self.spec.clients { self.checkpoint(now) } else { self.client(usize::from(thread), now) }
     }
 }

@@ -5,11 +5,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::act::{Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
 use super::set::FileSet;
 use crate::files::call::{Call, File};
-use crate::files::volume::{MOVE_CHUNK, Refused, Volume};
+use crate::files::volume::{MOVE_CHUNK, Volume, VolumeError};
 use crate::time::Span;
 
 /// The figures of a defragmenter.
@@ -34,7 +34,7 @@ struct Defragment {
     moving: Option<(u64, u64)>,
 }
 
-pub(super) fn place(spec: &DefragmentSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &DefragmentSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     if spec.set.files > 0 {
         place.set(&spec.set, spec.volume)?;
     }
@@ -48,7 +48,7 @@ fn in_pieces(volume: &Volume, index: u8) -> Vec<File> {
 }
 
 impl Script for Defragment {
-    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let volume = seen.system.volume(self.spec.volume);
         let files = self.files.get_or_insert_with(|| in_pieces(volume, self.spec.volume));
         let Some(&file) = files.get(self.at) else { return false };

@@ -4,10 +4,10 @@
 use alloc::boxed::Box;
 
 use super::act::{Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::{Name, Refused, Sync};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::{FileName, SyncScope, VolumeError};
 use crate::time::Span;
 
 /// The figures of a word processor.
@@ -20,7 +20,7 @@ pub struct DocumentSpec {
     pub block: u64,
     pub saves: u32,
     /// How the files are opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Makes the new file durable before it takes the old one's name.
     pub sync: bool,
     /// Computing for each save: encoding the document.
@@ -38,7 +38,7 @@ struct Document {
     creating: bool,
 }
 
-pub(super) fn place(spec: &DocumentSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &DocumentSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.directory(spec.volume)?;
     let document = place.file(directory, spec.bytes)?;
     place.try_file(directory, spec.bytes)?;
@@ -46,16 +46,16 @@ pub(super) fn place(spec: &DocumentSpec, place: &mut Place<'_>) -> Result<Box<dy
 }
 
 impl Script for Document {
-    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let DocumentSpec { bytes, block, handle, .. } = self.spec;
         if self.creating {
             let file = seen.returned.and_then(|it| it.file).expect("it was created");
             let blocks = (0..bytes).step_by(block as usize);
             acts.calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
-            acts.calls(self.spec.sync.then_some(Call::Sync(file, Sync::All)));
+            acts.calls(self.spec.sync.then_some(Call::Sync(file, SyncScope::All)));
             acts.call(Call::Close(file));
             acts.call(Call::Delete(self.document));
-            acts.call(Call::Rename { file, directory: self.directory, name: Name::SHORT });
+            acts.call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
             acts.ended(self.at);
             (self.document, self.at, self.creating) = (file, self.at + 1, false);
             return true;
@@ -68,7 +68,7 @@ impl Script for Document {
         }
         acts.began(self.at);
         acts.calls(compute(self.spec.time));
-        acts.call(Call::Create { directory: self.directory, name: Name::SHORT });
+        acts.call(Call::Create { directory: self.directory, name: FileName::SHORT });
         self.creating = true;
         true
     }

@@ -4,72 +4,72 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use super::act::{Act, Program};
-use crate::files::call::{Call, Returned};
+use super::act::{Program, ProgramAction};
+use crate::files::call::{Call, CallResult};
 use crate::files::system::System;
 use crate::time::Instant;
 
 /// The acts to come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Acts(VecDeque<Act>);
+pub(super) struct ActionQueue(VecDeque<ProgramAction>);
 
-impl Acts {
+impl ActionQueue {
     pub(super) fn call(&mut self, call: Call) {
-        self.0.push_back(Act::Call(call));
+        self.0.push_back(ProgramAction::Call(call));
     }
 
     pub(super) fn calls(&mut self, calls: impl IntoIterator<Item = Call>) {
-        self.0.extend(calls.into_iter().map(Act::Call));
+        self.0.extend(calls.into_iter().map(ProgramAction::Call));
     }
 
     /// The next act.
-    pub(super) fn next(&mut self) -> Option<Act> {
+    pub(super) fn next(&mut self) -> Option<ProgramAction> {
         self.0.pop_front()
     }
 
     pub(super) fn began(&mut self, number: u32) {
-        self.0.push_back(Act::Began(number));
+        self.0.push_back(ProgramAction::Began(number));
     }
 
     pub(super) fn ended(&mut self, number: u32) {
-        self.0.push_back(Act::Ended(number));
+        self.0.push_back(ProgramAction::Ended(number));
     }
 }
 
 /// What [`Script::more`] sees.
-pub(super) struct Seen<'a> {
+pub(super) struct ScriptContext<'a> {
     pub(super) now: Instant,
     /// The result of the last call; `None` at the beginning.
-    pub(super) returned: Option<&'a Returned>,
+    pub(super) returned: Option<&'a CallResult>,
     pub(super) system: &'a System,
 }
 
 /// A program of one thread.
 pub(super) trait Script: fmt::Debug {
     /// Adds the next acts; `false` at the end.
-    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool;
+    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool;
 }
 
 /// A script as a program.
 #[derive(Debug)]
 struct Lines<S> {
     script: S,
-    acts: Acts,
+    acts: ActionQueue,
 }
 
 /// Makes a program of a script.
 pub(super) fn program(script: impl Script + 'static) -> Box<dyn Program> {
-    Box::new(Lines { script, acts: Acts::default() })
+    Box::new(Lines { script, acts: ActionQueue::default() })
 }
 
 impl<S: Script> Program for Lines<S> {
-    fn next(&mut self, _: u16, now: Instant, returned: Option<&Returned>, system: &System) -> Act {
+    fn next(&mut self, _: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction {
         loop {
             if let Some(act) = self.acts.next() {
                 return act;
             }
-            if !self.script.more(&Seen { now, returned, system }, &mut self.acts) {
-                return Act::Over;
+            if !self.script.more(&ScriptContext { now, returned, system }, &mut self.acts) {
+                return ProgramAction::Over;
             }
         }
     }

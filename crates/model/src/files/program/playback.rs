@@ -4,10 +4,10 @@
 use alloc::boxed::Box;
 
 use super::act::{Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::Refused;
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::VolumeError;
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -24,7 +24,7 @@ pub struct PlaybackSpec {
     /// The mean number of requests in a run, which is drawn evenly up to twice this, less one.
     pub run: u32,
     /// How the file is opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Computing before each run.
     pub time: Span,
 }
@@ -41,7 +41,7 @@ struct Playback {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &PlaybackSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &PlaybackSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.directory(spec.volume)?;
     let file = place.file(directory, spec.span)?;
     Ok(lines::program(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.rng("playback") }))
@@ -71,7 +71,7 @@ impl Playback {
 }
 
 impl Script for Playback {
-    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let Some(kind) = self.kind() else { return false };
         let size = self.size(kind);
         let run = (1 + self.rng.below(2 * u64::from(self.spec.run.max(1)) - 1) as u32).min(self.left[kind]);

@@ -7,10 +7,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::act::{Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::{Refused, Sync};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::{SyncScope, VolumeError};
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -36,7 +36,7 @@ pub struct RecordsSpec {
     /// Bytes in a write.
     pub bytes: u64,
     /// How the files are opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Computing for each record.
     pub time: Span,
 }
@@ -51,7 +51,7 @@ struct Records {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &RecordsSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &RecordsSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.directory(spec.volume)?;
     let mut tables = Vec::new();
     for _ in 0..spec.tables {
@@ -84,7 +84,7 @@ impl Records {
     }
 
     /// The acts of a record: its reads, computing and writes, with a flush after each write that must be durable.
-    fn record(&mut self, acts: &mut Acts) {
+    fn record(&mut self, acts: &mut ActionQueue) {
         let RecordsSpec { reads, writes, flushes, index: long, bytes, handle, .. } = self.spec;
         acts.calls(compute(self.spec.time));
         let (_, index) = self.tables[self.at as usize % self.tables.len()];
@@ -98,14 +98,14 @@ impl Records {
             // Evenly among the writes, and after the last.
             let so_far = |n: u32| n * flushes / writes;
             if let (1, true, Call::Write { file, .. }) = (self.spec.transaction, so_far(n + 1) > so_far(n), call) {
-                acts.call(Call::Sync(file, Sync::All));
+                acts.call(Call::Sync(file, SyncScope::All));
             }
         }
     }
 }
 
 impl Script for Records {
-    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         if self.at == self.spec.records {
             return false;
         }
@@ -118,7 +118,7 @@ impl Script for Records {
         }
         if self.spec.transaction > 1 {
             let files = self.tables.iter().flat_map(|&(table, index)| [table, index]);
-            acts.calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, Sync::All)));
+            acts.calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, SyncScope::All)));
         }
         acts.ended(number);
         true

@@ -5,10 +5,10 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::act::{Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::{Refused, Sync};
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::{SyncScope, VolumeError};
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -25,7 +25,7 @@ pub struct RegistrySpec {
     /// Pages written by each.
     pub pages: u32,
     /// How the files are opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Computing before each.
     pub time: Span,
 }
@@ -43,7 +43,7 @@ struct Registry {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &RegistrySpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &RegistrySpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.directory(spec.volume)?;
     let mut hives = Vec::new();
     for _ in 0..spec.hives {
@@ -53,7 +53,7 @@ pub(super) fn place(spec: &RegistrySpec, place: &mut Place<'_>) -> Result<Box<dy
 }
 
 impl Script for Registry {
-    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         if self.at == self.spec.flushes {
             return false;
         }
@@ -62,12 +62,12 @@ impl Script for Registry {
         acts.calls(compute(self.spec.time));
         acts.began(self.at);
         acts.call(Call::Write { file: log, from: 0, bytes: HEAD + u64::from(pages) * PAGE, handle });
-        acts.call(Call::Sync(log, Sync::All));
+        acts.call(Call::Sync(log, SyncScope::All));
         for _ in 0..pages {
             let from = self.rng.below(bytes.div_ceil(PAGE)) * PAGE;
             acts.call(Call::Write { file: hive, from, bytes: PAGE, handle });
         }
-        acts.call(Call::Sync(hive, Sync::All));
+        acts.call(Call::Sync(hive, SyncScope::All));
         acts.ended(self.at);
         self.at += 1;
         true

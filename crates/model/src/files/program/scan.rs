@@ -5,11 +5,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::act::{Program, compute, compute_for};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
 use super::set::FileSet;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::{Refused, Volume};
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::{Volume, VolumeError};
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -26,7 +26,7 @@ pub struct ScanSpec {
     /// The percentage of files that are read to the end.
     pub whole: u32,
     /// How the files are opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Computing for each file.
     pub file_time: Span,
     /// Computing for each MiB read.
@@ -45,7 +45,7 @@ struct Scan {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &ScanSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &ScanSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let files = match spec.set.files {
         0 => None,
         _ => Some(place.set(&spec.set, spec.volume)?),
@@ -60,7 +60,7 @@ fn on(volume: &Volume, index: u8) -> Vec<(File, u64)> {
 }
 
 impl Script for Scan {
-    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let volume = seen.system.volume(self.spec.volume);
         let files = self.files.get_or_insert_with(|| on(volume, self.spec.volume));
         let Some(&(file, bytes)) = files.get(self.at) else { return false };

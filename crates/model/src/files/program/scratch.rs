@@ -4,10 +4,10 @@
 use alloc::boxed::Box;
 
 use super::act::{Program, compute};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::Refused;
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::VolumeError;
 use crate::rng::Rng;
 use crate::time::Span;
 
@@ -27,7 +27,7 @@ pub struct ScratchSpec {
     /// Bytes in a tile.
     pub tile: u64,
     /// How the file is opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Computing for each stroke.
     pub time: Span,
 }
@@ -40,14 +40,14 @@ struct Scratch {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &ScratchSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &ScratchSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let directory = place.directory(spec.volume)?;
     let file = place.file(directory, spec.bytes)?;
     Ok(lines::program(Scratch { spec: *spec, file, at: 0, rng: place.rng("scratch") }))
 }
 
 impl Script for Scratch {
-    fn more(&mut self, _: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         if self.at == self.spec.strokes {
             return false;
         }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use crate::files::call::File;
-use crate::files::volume::{Name, ROOT, Refused, Volume};
+use crate::files::volume::{FileName, ROOT, Volume, VolumeError};
 use crate::rng::Rng;
 
 /// A set of files.
@@ -34,10 +34,10 @@ impl FileSet {
     }
 
     /// Places the set on a volume, in directories of its own.
-    pub fn place(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, Refused> {
+    pub fn place(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, VolumeError> {
         let mut placed = Vec::with_capacity(self.files as usize);
         for (directory, bytes) in self.targets(volume, index, rng, false)? {
-            let id = volume.place(directory.id, Name::SHORT, bytes)?;
+            let id = volume.place(directory.id, FileName::SHORT, bytes)?;
             placed.push((File { volume: index, id }, bytes));
         }
         Ok(placed)
@@ -50,15 +50,15 @@ impl FileSet {
         index: u8,
         rng: &mut Rng,
         trial: bool,
-    ) -> Result<Vec<(File, u64)>, Refused> {
+    ) -> Result<Vec<(File, u64)>, VolumeError> {
         let mut targets = Vec::with_capacity(self.files as usize);
         let mut directory = ROOT;
         for (place, bytes) in self.sizes(rng).into_iter().enumerate() {
             if place % self.directory.max(1) as usize == 0 {
-                directory = volume.place_directory(ROOT, Name::SHORT)?;
+                directory = volume.place_directory(ROOT, FileName::SHORT)?;
             }
             if trial {
-                volume.place(directory, Name::SHORT, bytes)?;
+                volume.place(directory, FileName::SHORT, bytes)?;
             }
             targets.push((File { volume: index, id: directory }, bytes));
         }

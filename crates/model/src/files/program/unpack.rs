@@ -4,11 +4,11 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use super::act::{Program, compute, compute_for};
-use super::lines::{self, Acts, Script, Seen};
-use super::place::Place;
+use super::lines::{self, ActionQueue, Script, ScriptContext};
+use super::place::ProgramContext;
 use super::set::FileSet;
-use crate::files::call::{Call, File, Handle};
-use crate::files::volume::{Name, Refused, Sync};
+use crate::files::call::{Call, File, OpenMode};
+use crate::files::volume::{FileName, SyncScope, VolumeError};
 use crate::time::Span;
 
 /// The figures of an archive and its content.
@@ -21,7 +21,7 @@ pub struct UnpackSpec {
     /// Bytes in a read and in a write.
     pub block: u64,
     /// How the files are opened.
-    pub handle: Handle,
+    pub handle: OpenMode,
     /// Makes each file durable before it is closed.
     pub sync: bool,
     /// Computing for each file.
@@ -45,7 +45,7 @@ struct Unpack {
     written: u64,
 }
 
-pub(super) fn place(spec: &UnpackSpec, place: &mut Place<'_>) -> Result<Box<dyn Program>, Refused> {
+pub(super) fn place(spec: &UnpackSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let bytes = spec.set.bytes * u64::from(spec.packed) / 100;
     let archive = match bytes {
         0 => None,
@@ -61,7 +61,7 @@ pub(super) fn place(spec: &UnpackSpec, place: &mut Place<'_>) -> Result<Box<dyn 
 
 impl Unpack {
     /// Reads the part of the archive that holds the next `bytes` of files.
-    fn read_archive(&mut self, bytes: u64, acts: &mut Acts) {
+    fn read_archive(&mut self, bytes: u64, acts: &mut ActionQueue) {
         let Some(file) = self.archive else { return };
         let wanted = (self.written + bytes) * u64::from(self.spec.packed) / 100;
         while self.read < wanted {
@@ -72,7 +72,7 @@ impl Unpack {
 }
 
 impl Script for Unpack {
-    fn more(&mut self, seen: &Seen<'_>, acts: &mut Acts) -> bool {
+    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let Some(&(directory, bytes)) = self.files.get(self.at) else { return false };
         if !self.begun {
             self.begun = true;
@@ -81,7 +81,7 @@ impl Script for Unpack {
             }
             acts.began(self.at as u32);
             acts.calls(compute(self.spec.file_time));
-            acts.call(Call::Create { directory, name: Name::SHORT });
+            acts.call(Call::Create { directory, name: FileName::SHORT });
             return true;
         }
         let target = *self.target.get_or_insert_with(|| seen.returned.and_then(|it| it.file).expect("it was created"));
@@ -93,7 +93,7 @@ impl Script for Unpack {
             self.from += block;
             self.written += block;
         } else {
-            acts.calls(self.spec.sync.then_some(Call::Sync(target, Sync::All)));
+            acts.calls(self.spec.sync.then_some(Call::Sync(target, SyncScope::All)));
             acts.call(Call::Close(target));
             acts.ended(self.at as u32);
             (self.at, self.from, self.begun, self.target) = (self.at + 1, 0, false, None);

@@ -2,8 +2,8 @@
 
 use alloc::vec::Vec;
 
-use crate::files::call::{File, Thread};
-use crate::files::pagecache::{PAGE, PageCache, PageCacheSpec, Stream};
+use crate::files::call::{File, ThreadId};
+use crate::files::pagecache::{PAGE, PageCache, PageCacheSpec, ReadStream};
 use crate::slab::Slab;
 use crate::time::{Instant, Rate};
 
@@ -11,7 +11,7 @@ use crate::time::{Instant, Rate};
 const STREAMS: usize = 32;
 
 /// A page cache at work.
-pub(super) struct Cached {
+pub(super) struct CacheService {
     pub(super) spec: PageCacheSpec,
     pub(super) copy: Rate,
     pub(super) cache: PageCache,
@@ -19,9 +19,9 @@ pub(super) struct Cached {
     pub(super) fills: Slab<Fill>,
     pub(super) filling: Vec<u32>,
     /// Who waits for which fill.
-    pub(super) waiters: Vec<(u32, Thread)>,
+    pub(super) waiters: Vec<(u32, ThreadId)>,
     /// By thread: files that it reads, the latest last.
-    pub(super) streams: Vec<Vec<(File, Stream)>>,
+    pub(super) streams: Vec<Vec<(File, ReadStream)>>,
     /// When dirty pages are looked for.
     pub(super) due: Instant,
     /// Pages that the lazy writer has still to write of its share.
@@ -31,7 +31,7 @@ pub(super) struct Cached {
     /// Plans of write-back under way.
     pub(super) writing: u32,
     /// Threads that are held up, the first first.
-    pub(super) held: Vec<Thread>,
+    pub(super) held: Vec<ThreadId>,
     /// Files whose write-back failed, and nobody was told.
     pub(super) lost: Vec<File>,
     /// Runs at hand.
@@ -46,9 +46,9 @@ pub(super) struct Fill {
     pub(super) to: u64,
 }
 
-impl Cached {
-    pub(super) fn new(spec: PageCacheSpec) -> Cached {
-        Cached {
+impl CacheService {
+    pub(super) fn new(spec: PageCacheSpec) -> CacheService {
+        CacheService {
             copy: Rate::new(spec.copy),
             cache: PageCache::new(&spec),
             fills: Slab::with_capacity(8),
@@ -83,7 +83,7 @@ impl Cached {
     }
 
     /// What is remembered of a thread's reads of a file.
-    pub(super) fn stream(&mut self, thread: Thread, file: File) -> &mut Stream {
+    pub(super) fn stream(&mut self, thread: ThreadId, file: File) -> &mut ReadStream {
         let thread = thread as usize;
         if self.streams.len() <= thread {
             self.streams.resize(thread + 1, Vec::new());
@@ -95,7 +95,7 @@ impl Cached {
                 if streams.len() == STREAMS {
                     streams.remove(0);
                 }
-                streams.push((file, Stream::default()));
+                streams.push((file, ReadStream::default()));
                 streams.len() - 1
             }
         };

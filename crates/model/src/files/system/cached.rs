@@ -3,12 +3,12 @@
 
 use alloc::vec::Vec;
 
-use super::cache::{Cached, Fill};
-use super::{Caller, Family, Owner, Stage, System, force};
+use super::cache::{CacheService, Fill};
+use super::{Caller, Owner, Stage, System, SystemFamily, force};
 use crate::block::{Flags, SECTOR};
-use crate::files::call::{Call, File, Handle, Thread};
-use crate::files::pagecache::{Back, PAGE, PageCache, Wanted};
-use crate::files::volume::{Plan, Volume, Wait};
+use crate::files::call::{Call, File, OpenMode, ThreadId};
+use crate::files::pagecache::{PAGE, PageCache, ReadSpan, WriteBackRule};
+use crate::files::volume::{IoPlan, PlanWait, Volume};
 use crate::time::Instant;
 
 /// Bytes of a call that are served at a time: the cache manager's views have 256 KB (Windows' documentation, "File
@@ -18,7 +18,7 @@ const PIECE: u64 = 256 << 10;
 const FAULT: u64 = 64 << 10;
 
 impl System {
-    fn has_cache(&mut self) -> &mut Cached {
+    fn has_cache(&mut self) -> &mut CacheService {
         self.cached.as_mut().expect("a page cache")
     }
 
@@ -46,17 +46,17 @@ impl System {
     }
 
     /// Begins a call of a volume with a page cache.
-    pub(super) fn begin_cached(&mut self, now: Instant, thread: Thread, call: Call) {
+    pub(super) fn begin_cached(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let entry = self.has_cache().spec.call;
         self.callers[thread as usize].owed += entry;
         match call {
-            Call::Read { handle: Handle::Direct, file, .. } => {
+            Call::Read { handle: OpenMode::Direct, file, .. } => {
                 let mut plan = self.issue.plan();
                 self.clean(now, file, Flags::NONE, &mut plan);
                 plan.then();
                 self.begin_with(now, thread, call, plan, Owner::Synced(thread, file));
             }
-            Call::Write { handle: Handle::Direct, file, from, bytes } => {
+            Call::Write { handle: OpenMode::Direct, file, from, bytes } => {
                 let mut plan = self.issue.plan();
                 self.clean(now, file, Flags::NONE, &mut plan);
                 plan.then();
@@ -100,14 +100,14 @@ impl System {
         }
     }
 
-    fn begin_pieces(&mut self, thread: Thread, stage: Stage, from: u64, end: u64) {
+    fn begin_pieces(&mut self, thread: ThreadId, stage: Stage, from: u64, end: u64) {
         let caller = &mut self.callers[thread as usize];
         (caller.stage, caller.at, caller.end, caller.bytes) = (stage, from, end, end - from);
     }
 
     /// The flags of writes that a program waits for: Windows NT asks for the medium.
     fn forced(&self) -> Flags {
-        if self.spec.family == Family::WindowsNt { Flags::FUA } else { Flags::NONE }
+        if self.spec.family == SystemFamily::WindowsNt { Flags::FUA } else { Flags::NONE }
     }
 
     /// True if no other thread has deleted the file meanwhile; reads and writes under way stop at that point.
@@ -116,7 +116,7 @@ impl System {
     }
 
     /// The file and handle of a thread's read or write.
-    fn target(&self, thread: Thread) -> (File, Handle) {
+    fn target(&self, thread: ThreadId) -> (File, OpenMode) {
         match self.callers[thread as usize].call {
             Some(Call::Read { file, handle, .. } | Call::Write { file, handle, .. }) => (file, handle),
             call => unreachable!("{call:?} is not served in pieces"),
@@ -124,7 +124,7 @@ impl System {
     }
 
     /// Reads the missing pages of the next piece, and ahead.
-    pub(super) fn fetch(&mut self, _now: Instant, thread: Thread) {
+    pub(super) fn fetch(&mut self, _now: Instant, thread: ThreadId) {
         let (file, handle) = self.target(thread);
         let Caller { at: from, end, .. } = self.callers[thread as usize];
         if from >= end || !self.is_there(file) {
@@ -135,7 +135,7 @@ impl System {
         self.callers[thread as usize].stage = Stage::Take(to);
         self.wait_for_fills(thread, file, from / PAGE, to.div_ceil(PAGE));
         let bytes = self.volumes[file.volume as usize].bytes(file.id);
-        let mut wanted = Wanted::new(file, bytes, (from, to, end), handle == Handle::Sequential);
+        let mut wanted = ReadSpan::new(file, bytes, (from, to, end), handle == OpenMode::Sequential);
         let cached = self.has_cache();
         let (rule, mut stream) = (cached.spec.ahead, *cached.stream(thread, file));
         self.callers[thread as usize].seen = from % PAGE > 0 && stream.ended_at(from);
@@ -151,7 +151,7 @@ impl System {
     }
 
     /// Makes a thread wait for the reads of these pages that are under way.
-    fn wait_for_fills(&mut self, thread: Thread, file: File, from: u64, to: u64) {
+    fn wait_for_fills(&mut self, thread: ThreadId, file: File, from: u64, to: u64) {
         let cached = self.cached.as_mut().expect("a page cache");
         for &id in &cached.filling {
             let fill = &cached.fills[id];
@@ -162,13 +162,13 @@ impl System {
         }
     }
 
-    fn wait_for(&mut self, fill: u32, thread: Thread) {
+    fn wait_for(&mut self, fill: u32, thread: ThreadId) {
         self.has_cache().waiters.push((fill, thread));
         self.callers[thread as usize].pending += 1;
     }
 
     /// Reads the missing pages of a range; `None` if there are none.
-    fn fill(&mut self, thread: Thread, file: File, from: u64, to: u64) -> Option<u32> {
+    fn fill(&mut self, thread: ThreadId, file: File, from: u64, to: u64) -> Option<u32> {
         let cached = self.cached.as_mut().expect("a page cache");
         let volume = &mut self.volumes[file.volume as usize];
         let mut plan = self.issue.plan();
@@ -178,11 +178,11 @@ impl System {
         {
             first = first.or(Some(gap));
             // Windows waits for each fault; Linux has all of a window under way.
-            let most = if self.spec.family == Family::Linux { u64::MAX } else { gap + FAULT / PAGE };
+            let most = if self.spec.family == SystemFamily::Linux { u64::MAX } else { gap + FAULT / PAGE };
             let end = end.min(most);
             volume.read(file.id, gap * PAGE, (end - gap) * PAGE, &mut plan);
             self.reads.fetched += (end - gap) * PAGE;
-            if self.spec.family != Family::Linux {
+            if self.spec.family != SystemFamily::Linux {
                 plan.then();
             }
             cached.cache.insert(file, gap, end);
@@ -192,7 +192,7 @@ impl System {
             self.issue.give_back(plan);
             return None;
         };
-        if self.spec.family == Family::Linux {
+        if self.spec.family == SystemFamily::Linux {
             plan.round_up(PAGE / SECTOR);
         }
         let fill = cached.fills.put(Fill { file, from: first, to: at });
@@ -218,7 +218,7 @@ impl System {
     }
 
     /// Copies a piece from memory to the program; Windows reads ahead after the last piece.
-    pub(super) fn take(&mut self, thread: Thread, to: u64) {
+    pub(super) fn take(&mut self, thread: ThreadId, to: u64) {
         let (file, handle) = self.target(thread);
         if !self.is_there(file) {
             self.callers[thread as usize].stage = Stage::Last;
@@ -226,7 +226,7 @@ impl System {
         }
         let Caller { at: from, end, bytes: called, seen, .. } = self.callers[thread as usize];
         let bytes = self.volumes[file.volume as usize].bytes(file.id);
-        let wanted = Wanted::new(file, bytes, (from, to, end), handle == Handle::Sequential);
+        let wanted = ReadSpan::new(file, bytes, (from, to, end), handle == OpenMode::Sequential);
         let rule = self.has_cache().spec.ahead;
         if let Some((first, last)) = self.has_cache().stream(thread, file).beyond(rule, &wanted, called) {
             self.fill(thread, file, first, last);
@@ -239,7 +239,7 @@ impl System {
     }
 
     /// Handles a piece that is copied.
-    fn copied(&mut self, thread: Thread, to: u64, next: Stage) {
+    fn copied(&mut self, thread: ThreadId, to: u64, next: Stage) {
         let from = self.callers[thread as usize].at;
         let time = self.has_cache().copy.time(to - from);
         let caller = &mut self.callers[thread as usize];
@@ -250,7 +250,7 @@ impl System {
 
     /// Lets a thread write its next piece: extends the file, and reads the pages that are changed in part. False if too
     /// much is dirty.
-    pub(super) fn admit(&mut self, now: Instant, thread: Thread) -> bool {
+    pub(super) fn admit(&mut self, now: Instant, thread: ThreadId) -> bool {
         let (file, handle) = self.target(thread);
         let there = self.is_there(file);
         let caller = &mut self.callers[thread as usize];
@@ -260,7 +260,7 @@ impl System {
             return true;
         }
         if from >= end {
-            caller.stage = if handle == Handle::WriteThrough { Stage::Force } else { Stage::Last };
+            caller.stage = if handle == OpenMode::WriteThrough { Stage::Force } else { Stage::Last };
             return true;
         }
         if self.has_cache().is_full() {
@@ -298,7 +298,7 @@ impl System {
     }
 
     /// Changes a piece in memory.
-    pub(super) fn store(&mut self, now: Instant, thread: Thread, to: u64) {
+    pub(super) fn store(&mut self, now: Instant, thread: ThreadId, to: u64) {
         let (file, _) = self.target(thread);
         if !self.is_there(file) {
             self.callers[thread as usize].stage = Stage::Last;
@@ -309,8 +309,8 @@ impl System {
         cached.cache.write(now, file, from / PAGE, to.div_ceil(PAGE));
         if cached.due == Instant::FAR {
             cached.due = match cached.spec.back {
-                Back::Lazy { clock, .. } => now + clock.first,
-                Back::Flusher { wake, .. } => now + wake,
+                WriteBackRule::Lazy { clock, .. } => now + clock.first,
+                WriteBackRule::Flusher { wake, .. } => now + wake,
             };
         }
         self.copied(thread, to, Stage::Admit);
@@ -318,7 +318,7 @@ impl System {
     }
 
     /// Writes what a thread wrote through.
-    pub(super) fn force(&mut self, now: Instant, thread: Thread) {
+    pub(super) fn force(&mut self, now: Instant, thread: ThreadId) {
         let (file, _) = self.target(thread);
         if !self.is_there(file) {
             self.callers[thread as usize].stage = Stage::Last;
@@ -337,25 +337,25 @@ impl System {
     /// Appends the writes of all dirty pages of a file. The plan waits for pages of it that are on their way and, under
     /// Linux, for those of other files too: a commit follows the data of all files that it holds (ext4's
     /// `data=ordered`).
-    fn clean(&mut self, now: Instant, file: File, flags: Flags, plan: &mut Plan) {
+    fn clean(&mut self, now: Instant, file: File, flags: Flags, plan: &mut IoPlan) {
         let cached = self.has_cache();
         let mut runs = core::mem::take(&mut cached.runs);
         runs.clear();
         cached.cache.take(file, 0, u64::MAX, &mut runs);
         let (busy, writing) = (cached.cache.clean_file(file), cached.writing > 0);
-        if busy || (writing && self.spec.family == Family::Linux) {
-            plan.wait = Wait::Writes;
+        if busy || (writing && self.spec.family == SystemFamily::Linux) {
+            plan.wait = PlanWait::Writes;
         }
         self.write_runs(now, file, &runs, flags, plan);
         self.has_cache().runs = runs;
     }
 
     /// Appends the writes of these runs of pages.
-    fn write_runs(&mut self, now: Instant, file: File, runs: &[(u64, u64)], flags: Flags, plan: &mut Plan) {
+    fn write_runs(&mut self, now: Instant, file: File, runs: &[(u64, u64)], flags: Flags, plan: &mut IoPlan) {
         let cached = self.cached.as_mut().expect("a page cache");
         let (most, waits) = match cached.spec.back {
-            Back::Lazy { most, .. } => (most, true),
-            Back::Flusher { .. } => (u64::MAX, false),
+            WriteBackRule::Lazy { most, .. } => (most, true),
+            WriteBackRule::Flusher { .. } => (u64::MAX, false),
         };
         let volume = &mut self.volumes[file.volume as usize];
         let bytes = volume.bytes(file.id);
@@ -373,7 +373,7 @@ impl System {
                 at = to;
             }
         }
-        if self.spec.family == Family::Linux {
+        if self.spec.family == SystemFamily::Linux {
             plan.round_up(PAGE / SECTOR);
         }
     }
@@ -387,14 +387,14 @@ impl System {
         let (dirty, writing) = cached.cache.dirty();
         cached.due = Instant::FAR;
         match cached.spec.back {
-            Back::Lazy { clock, .. } => {
+            WriteBackRule::Lazy { clock, .. } => {
                 let share = clock.share as u64;
                 cached.share = if dirty <= share { dirty } else { dirty / share };
                 if dirty + writing > 0 {
                     cached.due = now + clock.every;
                 }
             }
-            Back::Flusher { wake, expire, .. } => {
+            WriteBackRule::Flusher { wake, expire, .. } => {
                 if now.nanos() >= expire.nanos() {
                     cached.expired = cached.cache.expire(Instant::from_nanos(now.nanos() - expire.nanos()));
                 }
@@ -412,7 +412,7 @@ impl System {
             let cached = self.has_cache();
             let (dirty, _) = cached.cache.dirty();
             let (pages, next) = match cached.spec.back {
-                Back::Lazy { files, .. } => {
+                WriteBackRule::Lazy { files, .. } => {
                     // While threads are held up, the lazy writer goes on.
                     let pages = if cached.held.is_empty() { cached.share } else { dirty.max(8) / 8 };
                     if cached.writing >= files || pages == 0 {
@@ -420,7 +420,7 @@ impl System {
                     }
                     (pages, cached.cache.next_file(|_| true))
                 }
-                Back::Flusher { background, chunk, chunks, .. } => {
+                WriteBackRule::Flusher { background, chunk, chunks, .. } => {
                     let all = dirty > cached.percent(background) || !cached.held.is_empty();
                     if cached.writing >= chunks || !(all || cached.expired) {
                         return;
@@ -474,7 +474,7 @@ impl System {
     }
 
     /// Handles a file whose pages are on the drive, for the thread that waited.
-    pub(super) fn synced(&mut self, now: Instant, thread: Thread, file: File, failed: bool) {
+    pub(super) fn synced(&mut self, now: Instant, thread: ThreadId, file: File, failed: bool) {
         let cached = self.has_cache();
         cached.cache.written(file, 0, u64::MAX);
         let lost = cached.lost.iter().position(|&lost| lost == file);
@@ -484,7 +484,7 @@ impl System {
     }
 
     /// As `synced`, for a volume.
-    pub(super) fn volume_synced(&mut self, now: Instant, thread: Thread, volume: u8, failed: bool) {
+    pub(super) fn volume_synced(&mut self, now: Instant, thread: ThreadId, volume: u8, failed: bool) {
         self.has_cache().cache.written_volume(volume);
         self.let_go(now);
         self.arrive(now, thread, failed);

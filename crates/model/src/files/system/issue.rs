@@ -1,15 +1,15 @@
-//! Plans on their way to the drive, by the rules of [`Plan`]: phase after phase; a step waits for any step of its
+//! Plans on their way to the drive, by the rules of [`IoPlan`]: phase after phase; a step waits for any step of its
 //! volume that it overlaps if either writes; a log waits for all writes requested before it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use crate::block::{Flags, Op, Request};
-use crate::files::volume::{Plan, Step, Wait};
+use crate::files::volume::{IoPlan, PlanStep, PlanWait};
 use crate::slab::Slab;
 
 /// Plans being issued, and their requests at the drive. `O` is the owner of a plan.
-pub(super) struct Issue<O> {
+pub(super) struct PlanIssuer<O> {
     errands: Slab<Errand<O>>,
     /// By tag.
     flying: Slab<Flying>,
@@ -19,14 +19,14 @@ pub(super) struct Issue<O> {
     ready: VecDeque<u32>,
     /// Errands whose next step overlaps a request at the drive.
     held: Vec<u32>,
-    /// Errands that wait for all writes before them ([`Wait::Writes`]).
+    /// Errands that wait for all writes before them ([`PlanWait::Writes`]).
     behind: Vec<u32>,
     /// Errands under way, the earliest first.
     live: Vec<u32>,
     /// Errands that have ended: the owner, and whether a request failed.
     ended: VecDeque<(O, bool)>,
     /// Empty plans for reuse.
-    spare: Vec<Plan>,
+    spare: Vec<IoPlan>,
 }
 
 /// A plan under way.
@@ -34,7 +34,7 @@ struct Errand<O> {
     owner: O,
     volume: u8,
     origin: u16,
-    plan: Plan,
+    plan: IoPlan,
     /// The step to issue next, and how many of its sectors are issued.
     next: usize,
     sent: u64,
@@ -83,10 +83,10 @@ impl Lane {
     }
 }
 
-impl<O: Copy> Issue<O> {
+impl<O: Copy> PlanIssuer<O> {
     /// No plan under way on any of `volumes` volumes.
-    pub(super) fn new(volumes: usize, largest: u32) -> Issue<O> {
-        Issue {
+    pub(super) fn new(volumes: usize, largest: u32) -> PlanIssuer<O> {
+        PlanIssuer {
             errands: Slab::with_capacity(16),
             flying: Slab::with_capacity(64),
             lanes: (0..volumes).map(|_| Lane { largest: u64::from(largest), ..Lane::default() }).collect(),
@@ -106,18 +106,18 @@ impl<O: Copy> Issue<O> {
     }
 
     /// An empty plan.
-    pub(super) fn plan(&mut self) -> Plan {
+    pub(super) fn plan(&mut self) -> IoPlan {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Takes back a plan that is not issued.
-    pub(super) fn give_back(&mut self, mut plan: Plan) {
+    pub(super) fn give_back(&mut self, mut plan: IoPlan) {
         plan.clear();
         self.spare.push(plan);
     }
 
-    /// Begins a plan. It ends in [`Issue::poll_ended`], at once if it has no steps.
-    pub(super) fn begin(&mut self, owner: O, origin: u16, volume: u8, plan: Plan) {
+    /// Begins a plan. It ends in [`PlanIssuer::poll_ended`], at once if it has no steps.
+    pub(super) fn begin(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
         let errand = self.errands.put(Errand {
@@ -132,7 +132,7 @@ impl<O: Copy> Issue<O> {
             failed: false,
         });
         self.live.push(errand);
-        if wait == Wait::Writes && self.has_writes_before(errand) {
+        if wait == PlanWait::Writes && self.has_writes_before(errand) {
             self.behind.push(errand);
         } else {
             self.go_on(errand);
@@ -220,7 +220,7 @@ impl<O: Copy> Issue<O> {
     }
 
     /// The volume and step of the request with this tag; `None` for computing.
-    pub(super) fn step(&self, tag: u32) -> Option<(u8, &Step)> {
+    pub(super) fn step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
         match self.flying[tag] {
             Flying::Step { errand, step } => {
                 Some((self.errands[errand].volume, &self.errands[errand].plan.steps()[step as usize]))

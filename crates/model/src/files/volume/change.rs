@@ -6,7 +6,7 @@ use super::tree::FileId;
 
 /// What a page says of a file from this change on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fact {
+pub enum PageFact {
     /// This directory lists it.
     Listed(FileId),
     /// This directory does not list it.
@@ -26,8 +26,8 @@ pub enum Fact {
 
 /// A fact on a page. An entry that lies on two pages is two facts of one number; it holds when both do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Rises with every operation. A page holds the change if it was written with [`super::Step::holds`] of at least
+pub struct PageChange {
+    /// Rises with every operation. A page holds the change if it was written with [`super::PlanStep::holds`] of at least
     /// this; so does a log.
     pub number: u64,
     /// The page's first sector on the drive.
@@ -35,20 +35,20 @@ pub struct Change {
     /// The page's length.
     pub sectors: u64,
     pub file: FileId,
-    pub fact: Fact,
+    pub fact: PageFact,
 }
 
 /// Numbers changes, and keeps them if asked to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct ChangeLog {
     number: u64,
     keeps: bool,
-    kept: Vec<Change>,
+    kept: Vec<PageChange>,
 }
 
-impl Changes {
-    pub(super) fn new(keeps: bool) -> Changes {
-        Changes { keeps, ..Changes::default() }
+impl ChangeLog {
+    pub(super) fn new(keeps: bool) -> ChangeLog {
+        ChangeLog { keeps, ..ChangeLog::default() }
     }
 
     /// The number of a new change.
@@ -63,14 +63,14 @@ impl Changes {
     }
 
     /// Notes what a page (first sector, length) says from the latest change on.
-    pub(super) fn note(&mut self, (page, sectors): (u64, u64), file: FileId, fact: Fact) {
+    pub(super) fn note(&mut self, (page, sectors): (u64, u64), file: FileId, fact: PageFact) {
         if self.keeps {
-            self.kept.push(Change { number: self.number, page, sectors, file, fact });
+            self.kept.push(PageChange { number: self.number, page, sectors, file, fact });
         }
     }
 
     /// Returns the notes since the last call.
-    pub(super) fn take(&mut self) -> Vec<Change> {
+    pub(super) fn take(&mut self) -> Vec<PageChange> {
         core::mem::take(&mut self.kept)
     }
 }

@@ -4,14 +4,14 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::change::{Changes, Fact};
-use super::pages::Pages;
+use super::change::{ChangeLog, PageFact};
+use super::pages::MetadataPages;
 use super::partition::Partition;
-use super::plan::{Plan, Role};
-use super::refusal::Refused;
-use super::space::Space;
+use super::plan::{IoPlan, SectorRole};
+use super::refusal::VolumeError;
+use super::space::FreeSpace;
 use super::spec::{Aging, VolumeSpec};
-use super::tree::{FileId, Tree};
+use super::tree::{FileId, FileTree};
 use crate::block::{Flags, SECTOR};
 
 /// Sectors in a page of memory: 4 KiB.
@@ -19,7 +19,7 @@ pub(super) const PAGE: u64 = 8;
 
 /// The parts of a volume that do not depend on its file system.
 #[derive(Debug)]
-pub(super) struct Contents {
+pub(super) struct VolumeContents {
     pub(super) partition: Partition,
     /// Sectors in a cluster (ext4: in a block).
     pub(super) cluster: u64,
@@ -27,10 +27,10 @@ pub(super) struct Contents {
     pub(super) grain: u64,
     /// Where cluster 0 lies on the drive.
     pub(super) origin: u64,
-    pub(super) tree: Tree,
-    pub(super) space: Space,
-    pub(super) pages: Pages,
-    pub(super) changes: Changes,
+    pub(super) tree: FileTree,
+    pub(super) space: FreeSpace,
+    pub(super) pages: MetadataPages,
+    pub(super) changes: ChangeLog,
     /// Directories with all pages in memory.
     listed: BTreeSet<FileId>,
     aging: Aging,
@@ -39,17 +39,23 @@ pub(super) struct Contents {
     pub(super) chance: crate::rng::Rng,
 }
 
-impl Contents {
-    pub(super) fn new(partition: Partition, cluster: u64, origin: u64, clusters: u64, spec: &VolumeSpec) -> Contents {
-        Contents {
+impl VolumeContents {
+    pub(super) fn new(
+        partition: Partition,
+        cluster: u64,
+        origin: u64,
+        clusters: u64,
+        spec: &VolumeSpec,
+    ) -> VolumeContents {
+        VolumeContents {
             partition,
             cluster,
             grain: 1,
             origin,
-            tree: Tree::default(),
-            space: Space::new(clusters),
-            pages: Pages::default(),
-            changes: Changes::new(spec.history),
+            tree: FileTree::default(),
+            space: FreeSpace::new(clusters),
+            pages: MetadataPages::default(),
+            changes: ChangeLog::new(spec.history),
             listed: BTreeSet::new(),
             aging: spec.aging,
             owed: 0,
@@ -91,13 +97,13 @@ impl Contents {
     }
 
     /// Reads all pages of a directory that are not in memory.
-    pub(super) fn list(&mut self, directory: FileId, plan: &mut Plan) {
+    pub(super) fn list(&mut self, directory: FileId, plan: &mut IoPlan) {
         if !self.listed.insert(directory) {
             return;
         }
         let clusters = self.tree.get(directory).clusters();
         for lba in self.pages_at(directory, 0, clusters * self.cluster_bytes()) {
-            self.pages.read(lba, self.page(), Role::Directory(directory), plan);
+            self.pages.read(lba, self.page(), SectorRole::Directory(directory), plan);
         }
     }
 
@@ -109,7 +115,7 @@ impl Contents {
     /// Changes a directory's pages.
     pub(super) fn touch(&mut self, directory: FileId, at: u64, bytes: u64, holds: u64) {
         for lba in self.pages_at(directory, at, bytes) {
-            self.pages.touch(lba, self.page(), Role::Directory(directory), holds);
+            self.pages.touch(lba, self.page(), SectorRole::Directory(directory), holds);
         }
     }
 
@@ -119,7 +125,7 @@ impl Contents {
         let (Some(directory), (at, bytes)) = (node.directory, node.entry) else {
             return;
         };
-        let fact = if listed { Fact::Listed(directory) } else { Fact::Unlisted(directory) };
+        let fact = if listed { PageFact::Listed(directory) } else { PageFact::Unlisted(directory) };
         for page in self.pages_at(directory, at, u64::from(bytes)) {
             self.changes.note((page, self.page()), file, fact);
         }
@@ -131,8 +137,11 @@ impl Contents {
         let first = from / bytes;
         for run in self.tree.get(file).runs.iter().filter(|run| run.from + run.len > first) {
             let skipped = first.saturating_sub(run.from);
-            let fact =
-                Fact::Mapped((run.from + skipped) * bytes, (run.from + run.len) * bytes, self.lba(run.start + skipped));
+            let fact = PageFact::Mapped(
+                (run.from + skipped) * bytes,
+                (run.from + run.len) * bytes,
+                self.lba(run.start + skipped),
+            );
             self.changes.note(page, file, fact);
         }
     }
@@ -157,9 +166,9 @@ impl Contents {
 
     /// Allocates clusters for a file from before the run, from `hint` on, in as many pieces as the aging demands;
     /// returns where the next file may follow.
-    pub(super) fn lay(&mut self, file: FileId, clusters: u64, hint: u64) -> Result<u64, Refused> {
+    pub(super) fn lay(&mut self, file: FileId, clusters: u64, hint: u64) -> Result<u64, VolumeError> {
         if clusters > self.space.free() {
-            return Err(Refused::Full);
+            return Err(VolumeError::Full);
         }
         self.owed += u64::from(self.aging.fragments);
         let pieces = (self.owed / 100).clamp(1, clusters.max(1));
@@ -184,7 +193,7 @@ impl Contents {
 
     /// Appends the steps for `bytes` bytes of a file's data from byte `from` on, up to its end, one for each run. They
     /// must have clusters.
-    pub(super) fn data(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut Plan) {
+    pub(super) fn data(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut IoPlan) {
         let node = self.tree.get(file);
         let end = (from + bytes).min(node.bytes).div_ceil(SECTOR).next_multiple_of(self.grain);
         let mut at = from / SECTOR / self.grain * self.grain;
@@ -192,7 +201,7 @@ impl Contents {
             let (cluster, follow) = node.find(at / self.cluster).expect("data have clusters");
             let within = at % self.cluster;
             let count = (follow * self.cluster - within).min(end - at);
-            let (lba, role) = (self.lba(cluster) + within, Role::Data { file, from: at * SECTOR });
+            let (lba, role) = (self.lba(cluster) + within, SectorRole::Data { file, from: at * SECTOR });
             match flags {
                 Some(flags) => plan.write(lba, count, flags, role, 0),
                 None => plan.read(lba, count, role),

@@ -12,15 +12,15 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use self::journal::Journal;
-use self::layout::{BLOCK, EMPTY, FLEX, GROUP, INODES, Layout};
-use super::change::Fact;
-use super::contents::Contents;
-use super::plan::{Plan, Role};
-use super::refusal::{Misfit, Refused};
-use super::spec::{Ext4Spec, Sync, VolumeSpec};
+use self::journal::Ext4Journal;
+use self::layout::{BLOCK, EMPTY, Ext4Layout, FLEX, GROUP, INODES};
+use super::change::PageFact;
+use super::contents::VolumeContents;
+use super::plan::{IoPlan, SectorRole};
+use super::refusal::{VolumeError, VolumeMisfit};
+use super::spec::{Ext4Spec, SyncScope, VolumeSpec};
 use super::system::FileSystem;
-use super::tree::{FileId, Name, ROOT};
+use super::tree::{FileId, FileName, ROOT};
 use crate::block::{Flags, SECTOR};
 use crate::time::Instant;
 
@@ -38,10 +38,10 @@ const SMALL: u64 = 16;
 
 #[derive(Debug)]
 struct Ext4 {
-    layout: Layout,
+    layout: Ext4Layout,
     /// First sector of the volume.
     first: u64,
-    journal: Journal,
+    journal: Ext4Journal,
     /// By group with inodes in use: the next never used inode, and the freed ones.
     inodes: BTreeMap<u64, (u64, BTreeSet<u64>)>,
     /// Where the next small file of a flex group goes, and the next large one of the volume.
@@ -52,9 +52,12 @@ struct Ext4 {
 }
 
 /// Lays out an empty volume: root directory, journal, and the metadata of mke2fs.
-pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
-    let layout = Layout::new(spec.partition.sectors / BLOCK)?;
-    let mut contents = Contents::new(spec.partition, BLOCK, spec.partition.first, layout.blocks, spec);
+pub(super) fn format(
+    spec: &VolumeSpec,
+    ext4: &Ext4Spec,
+) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
+    let layout = Ext4Layout::new(spec.partition.sectors / BLOCK)?;
+    let mut contents = VolumeContents::new(spec.partition, BLOCK, spec.partition.first, layout.blocks, spec);
     for group in 0..layout.groups {
         let (flex, members) = layout.flex(group);
         let backup = layout.backup(group);
@@ -64,7 +67,7 @@ pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Bo
         }
     }
     contents.grain = BLOCK;
-    let root = contents.tree.add(None, Name::SHORT, true);
+    let root = contents.tree.add(None, FileName::SHORT, true);
     let files = layout.inode_table(0) + layout.flex(0).1 * layout.table;
     contents.give(root, files, 1);
     contents.space.take(files + 1, FIRST_FILES - 1);
@@ -74,9 +77,9 @@ pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Bo
         .space
         .next_fit(layout.journal_group() * GROUP, layout.journal)
         .or_else(|| contents.space.best_fit(layout.journal));
-    let begin = begin.ok_or(Misfit::TooSmall { least: 4 * GROUP * BLOCK })?;
+    let begin = begin.ok_or(VolumeMisfit::TooSmall { least: 4 * GROUP * BLOCK })?;
     contents.space.take(begin, layout.journal);
-    let journal = Journal::new(contents.lba(begin), layout.journal, ext4.barrier, ext4.commit);
+    let journal = Ext4Journal::new(contents.lba(begin), layout.journal, ext4.barrier, ext4.commit);
     let first = spec.partition.first;
     let inodes = BTreeMap::from([(0, (FIRST_INODE - 1, BTreeSet::new()))]);
     let system = Ext4 { layout, first, journal, inodes, small: BTreeMap::new(), large: None, trees: BTreeMap::new() };
@@ -85,7 +88,7 @@ pub(super) fn format(spec: &VolumeSpec, ext4: &Ext4Spec) -> Result<(Contents, Bo
 
 impl Ext4 {
     /// Adds a metadata change to the running transaction.
-    fn change(&mut self, contents: &mut Contents, now: Instant) -> u64 {
+    fn change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
         self.journal.begin(now);
         contents.changes.next()
     }
@@ -94,11 +97,11 @@ impl Ext4 {
         self.first + block * BLOCK
     }
 
-    fn touch(&self, contents: &mut Contents, block: u64, role: Role, number: u64) {
+    fn touch(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, number: u64) {
         contents.pages.touch(self.lba(block), BLOCK, role, number);
     }
 
-    fn read(&self, contents: &mut Contents, block: u64, role: Role, plan: &mut Plan) {
+    fn read(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, plan: &mut IoPlan) {
         contents.pages.read(self.lba(block), BLOCK, role, plan);
     }
 
@@ -112,19 +115,19 @@ impl Ext4 {
         self.layout.inode_table(self.group_of(inode)) + (inode - 1) % self.layout.inodes / INODES
     }
 
-    fn touch_inode(&self, contents: &mut Contents, inode: u64, number: u64) {
-        self.touch(contents, self.inode_block(inode), Role::Inodes, number);
+    fn touch_inode(&self, contents: &mut VolumeContents, inode: u64, number: u64) {
+        self.touch(contents, self.inode_block(inode), SectorRole::Inodes, number);
     }
 
-    fn read_inode(&self, contents: &mut Contents, inode: u64, plan: &mut Plan) {
-        self.read(contents, self.inode_block(inode), Role::Inodes, plan);
+    fn read_inode(&self, contents: &mut VolumeContents, inode: u64, plan: &mut IoPlan) {
+        self.read(contents, self.inode_block(inode), SectorRole::Inodes, plan);
     }
 
     /// Changes the bitmaps and free counts of these blocks' groups.
-    fn touch_blocks(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
+    fn touch_blocks(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
         for group in start / GROUP..=(start + len - 1) / GROUP {
-            self.touch(contents, self.layout.block_bitmap(group), Role::BlockBitmap, number);
-            self.touch(contents, self.layout.descriptor(group), Role::GroupDescriptors, number);
+            self.touch(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, number);
+            self.touch(contents, self.layout.descriptor(group), SectorRole::GroupDescriptors, number);
         }
     }
 
@@ -136,7 +139,7 @@ impl Ext4 {
 
     /// A group for a new inode: that of its directory for a file or a subdirectory; for a directory of the root, a flex
     /// group drawn from those with the most free inodes (the Orlov allocator's spreading).
-    fn home_group(&self, contents: &mut Contents, file: FileId) -> u64 {
+    fn home_group(&self, contents: &mut VolumeContents, file: FileId) -> u64 {
         let node = contents.tree.get(file);
         let parent = node.directory.expect("not the root");
         if node.is_directory && parent == ROOT {
@@ -152,7 +155,7 @@ impl Ext4 {
     }
 
     /// Takes the lowest free inode of a group, or of the next group that has one.
-    fn take_inode(&mut self, contents: &mut Contents, file: FileId) -> Result<u64, Refused> {
+    fn take_inode(&mut self, contents: &mut VolumeContents, file: FileId) -> Result<u64, VolumeError> {
         let (home, per, groups) = (self.home_group(contents, file), self.layout.inodes, self.layout.groups);
         for step in 0..groups {
             let group = (home + step) % groups;
@@ -165,11 +168,11 @@ impl Ext4 {
                 return Ok(group * per + *next);
             }
         }
-        Err(Refused::NoRecords)
+        Err(VolumeError::NoRecords)
     }
 
     /// Keeps the extent tree as large as the file's extents need.
-    fn fit_tree(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+    fn fit_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let extents: u64 = node.runs.iter().map(|run| run.len.div_ceil(EXTENT)).sum();
         let want = if extents <= EXTENTS { 0 } else { extents.div_ceil(TREE_EXTENTS) };
@@ -187,7 +190,7 @@ impl Ext4 {
             self.touch_blocks(contents, block, 1, number);
             // The last leaf grows; the others stay as they are.
             if index + 1 == blocks.len() {
-                self.touch(contents, block, Role::Extents(file), number);
+                self.touch(contents, block, SectorRole::Extents(file), number);
             }
         }
         if blocks.is_empty() {
@@ -195,7 +198,7 @@ impl Ext4 {
         }
     }
 
-    fn free_tree(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+    fn free_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         for block in self.trees.remove(&file).unwrap_or_default() {
             contents.space.release(block, 1);
             self.touch_blocks(contents, block, 1, number);
@@ -205,18 +208,18 @@ impl Ext4 {
     }
 
     /// Writes a file's length into its inode.
-    fn keep(&mut self, contents: &mut Contents, now: Instant, file: FileId) {
+    fn keep(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
         let number = self.change(contents, now);
         self.fit_tree(contents, file, number);
         let (inode, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
         self.touch_inode(contents, inode, number);
-        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Sized(bytes));
+        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, PageFact::Sized(bytes));
         let node = contents.tree.get_mut(file);
         (node.changed, node.shaped, node.kept) = (number, number, bytes);
     }
 
     /// Where a file without blocks begins.
-    fn goal(&self, contents: &Contents, file: FileId) -> u64 {
+    fn goal(&self, contents: &VolumeContents, file: FileId) -> u64 {
         let group = self.group_of(contents.tree.get(file).record);
         let goal = self.data_group(group) * GROUP;
         if contents.clusters(contents.tree.get(file).bytes) <= SMALL {
@@ -225,7 +228,7 @@ impl Ext4 {
         self.large.unwrap_or(goal)
     }
 
-    fn note_goal(&mut self, contents: &Contents, file: FileId, next: u64) {
+    fn note_goal(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
         let node = contents.tree.get(file);
         if contents.clusters(node.bytes) <= SMALL {
             self.small.insert(self.layout.flex(self.group_of(node.record)).0, next);
@@ -242,20 +245,20 @@ impl FileSystem for Ext4 {
     }
 
     /// Superblock, all group descriptors, the journal's superblock, the root.
-    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan) {
-        self.read(contents, 0, Role::SuperBlock, plan);
+    fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
+        self.read(contents, 0, SectorRole::SuperBlock, plan);
         plan.then();
         for block in 0..self.layout.descriptors {
-            self.read(contents, 1 + block, Role::GroupDescriptors, plan);
+            self.read(contents, 1 + block, SectorRole::GroupDescriptors, plan);
         }
         plan.then();
-        plan.read(self.journal.superblock(), BLOCK, Role::JournalSuper);
+        plan.read(self.journal.superblock(), BLOCK, SectorRole::JournalSuper);
         plan.then();
         self.read_inode(contents, ROOT_INODE, plan);
         plan.then();
     }
 
-    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
+    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
         let (record, leaf) = (node.record, node.entry.0 / (BLOCK * SECTOR));
         if let Some(directory) = node.directory {
@@ -264,28 +267,34 @@ impl FileSystem for Ext4 {
         self.read_inode(contents, record, plan);
         for block in self.trees.get(&file).cloned().unwrap_or_default() {
             plan.then();
-            self.read(contents, block, Role::Extents(file), plan);
+            self.read(contents, block, SectorRole::Extents(file), plan);
         }
     }
 
     /// Inode, its bitmap and group descriptor, the directory's block and inode; for a directory also its first block.
-    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
+    fn create(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         // Two for the directory that grows, one for the new one.
         if contents.space.free() < 3 {
-            return Err(Refused::Full);
+            return Err(VolumeError::Full);
         }
         let inode = self.take_inode(contents, file)?;
         contents.tree.get_mut(file).record = inode;
         let number = self.change(contents, now);
         self.enter(contents, file, number, plan)?;
         let group = self.group_of(inode);
-        self.read(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, plan);
+        self.read(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
         self.read_inode(contents, inode, plan);
         plan.then();
-        self.touch(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, number);
-        self.touch(contents, self.layout.descriptor(group), Role::GroupDescriptors, number);
+        self.touch(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
+        self.touch(contents, self.layout.descriptor(group), SectorRole::GroupDescriptors, number);
         self.touch_inode(contents, inode, number);
-        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, Fact::Recorded);
+        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, PageFact::Recorded);
         if contents.tree.get(file).is_directory {
             self.enlarge(contents, file, number)?;
             contents.tree.get_mut(file).filled = EMPTY;
@@ -300,13 +309,13 @@ impl FileSystem for Ext4 {
         false
     }
 
-    fn is_resident(&self, _: &Contents, _: FileId) -> bool {
+    fn is_resident(&self, _: &VolumeContents, _: FileId) -> bool {
         false
     }
 
     /// After the file's last block, else at its goal, in one piece if one is long enough; the rest in the longest free
     /// runs.
-    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         let number = self.change(contents, now);
         let node = contents.tree.get(file);
         let (from, inode) = (node.clusters() * contents.cluster_bytes(), node.record);
@@ -319,7 +328,7 @@ impl FileSystem for Ext4 {
             let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
             let len = len.min(want);
             for group in start / GROUP..=(start + len - 1) / GROUP {
-                self.read(contents, self.layout.block_bitmap(group), Role::BlockBitmap, plan);
+                self.read(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, plan);
             }
             contents.give(file, start, len);
             self.note_goal(contents, file, start + len);
@@ -330,23 +339,23 @@ impl FileSystem for Ext4 {
         self.keep(contents, now, file);
     }
 
-    fn hint(&mut self, contents: &Contents, file: FileId) -> u64 {
+    fn hint(&mut self, contents: &VolumeContents, file: FileId) -> u64 {
         self.goal(contents, file)
     }
 
-    fn laid(&mut self, contents: &Contents, file: FileId, next: u64) {
+    fn laid(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
         self.note_goal(contents, file, next);
     }
 
-    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: &mut Plan) {
+    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: &mut IoPlan) {
         self.keep(contents, now, file);
     }
 
     /// Nothing: length and times are in the inode already.
-    fn close(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
+    fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
     /// Times change with the data; fsync commits them, fdatasync does not. Both commit a new length.
-    fn written(&mut self, contents: &mut Contents, now: Instant, file: FileId) {
+    fn written(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
         if contents.tree.get(file).kept != contents.tree.get(file).bytes {
             self.keep(contents, now, file);
         }
@@ -356,9 +365,9 @@ impl FileSystem for Ext4 {
     }
 
     /// A commit if the running transaction has changes of the file; else a flush.
-    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
+    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
-        let number = if what == Sync::All { node.changed } else { node.shaped };
+        let number = if what == SyncScope::All { node.changed } else { node.shaped };
         if self.journal.has(number) {
             self.journal.flush(plan);
         } else {
@@ -368,14 +377,14 @@ impl FileSystem for Ext4 {
 
     fn rename(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, Name),
-        plan: &mut Plan,
-    ) -> Result<(), Refused> {
+        to: (FileId, FileName),
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         if contents.space.free() < 2 {
-            return Err(Refused::Full);
+            return Err(VolumeError::Full);
         }
         self.open(contents, file, plan);
         plan.then();
@@ -397,19 +406,19 @@ impl FileSystem for Ext4 {
 
     /// The directory's block and inode; the inode, its bitmap and descriptor; bitmaps and descriptors of its blocks;
     /// and the superblock, which heads the list of orphans meanwhile.
-    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.open(contents, file, plan);
         plan.then();
         let number = self.change(contents, now);
         self.leave(contents, file, number);
         let node = contents.tree.get(file).clone();
         let group = self.group_of(node.record);
-        self.read(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, plan);
-        self.touch(contents, 0, Role::SuperBlock, number);
-        self.touch(contents, self.layout.inode_bitmap(group), Role::InodeBitmap, number);
-        self.touch(contents, self.layout.descriptor(group), Role::GroupDescriptors, number);
+        self.read(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
+        self.touch(contents, 0, SectorRole::SuperBlock, number);
+        self.touch(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
+        self.touch(contents, self.layout.descriptor(group), SectorRole::GroupDescriptors, number);
         self.touch_inode(contents, node.record, number);
-        contents.changes.note((self.lba(self.inode_block(node.record)), BLOCK), file, Fact::Unrecorded);
+        contents.changes.note((self.lba(self.inode_block(node.record)), BLOCK), file, PageFact::Unrecorded);
         for run in &node.runs {
             self.touch_blocks(contents, run.start, run.len, number);
             self.journal.forget(self.lba(run.start), run.len * BLOCK);
@@ -423,12 +432,12 @@ impl FileSystem for Ext4 {
     /// in the running transaction.
     fn shift(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
         from: (u64, u64),
         to: u64,
-        plan: &mut Plan,
+        plan: &mut IoPlan,
     ) {
         let ((first, len), bytes) = (from, contents.cluster_bytes());
         let number = self.change(contents, now);
@@ -455,17 +464,17 @@ impl FileSystem for Ext4 {
         self.journal.due()
     }
 
-    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
         self.journal.elapse(&mut contents.pages, now, plan);
     }
 
     /// A commit, then all blocks written home, as an unmount does.
-    fn sync(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+    fn sync(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
         self.journal.commit(&mut contents.pages, now, plan);
         self.journal.checkpoint(plan);
     }
 
-    fn settle(&mut self, contents: &mut Contents) {
+    fn settle(&mut self, contents: &mut VolumeContents) {
         self.journal.settle(contents.changes.latest());
     }
 }

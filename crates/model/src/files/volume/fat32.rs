@@ -10,16 +10,16 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::change::Fact;
-use super::contents::{Contents, PAGE};
-use super::lazy::{Lazy, WriteBack};
-use super::pages::{self, Dirty};
-use super::plan::{Plan, Role};
-use super::refusal::{Misfit, Refused};
-use super::space::{Run, Space};
-use super::spec::{Fat32Spec, Host, Sync, VolumeSpec};
+use super::change::PageFact;
+use super::contents::{PAGE, VolumeContents};
+use super::lazy::{LazyWriter, WriteBack};
+use super::pages::{self, DirtyPage};
+use super::plan::{IoPlan, SectorRole};
+use super::refusal::{VolumeError, VolumeMisfit};
+use super::space::{ClusterRun, FreeSpace};
+use super::spec::{Fat32Spec, FatDriver, SyncScope, VolumeSpec};
 use super::system::FileSystem;
-use super::tree::{FileId, Name, ROOT};
+use super::tree::{FileId, FileName, ROOT};
 use crate::block::{Flags, SECTOR};
 use crate::time::{Instant, Span};
 
@@ -43,28 +43,31 @@ const CLUSTERS: [(u64, u32); 4] = [(532_480, 512), (16_777_216, 4096), (33_554_4
 
 #[derive(Debug)]
 struct Fat32 {
-    host: Host,
+    host: FatDriver,
     /// First sector of the volume, and of the first table; a table's sectors.
     boot: u64,
     table: u64,
     length: u64,
     /// Free entries of each directory, in entries.
-    slots: BTreeMap<FileId, Space>,
+    slots: BTreeMap<FileId, FreeSpace>,
     /// Where allocation goes on.
     next: u64,
-    lazy: Lazy,
+    lazy: LazyWriter,
     /// Marked dirty, and when it may be marked clean.
     marked: bool,
     clean: Instant,
 }
 
 /// Lays out an empty volume: its only cluster in use is the root directory's.
-pub(super) fn format(spec: &VolumeSpec, fat: &Fat32Spec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
+pub(super) fn format(
+    spec: &VolumeSpec,
+    fat: &Fat32Spec,
+) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
     let sectors = spec.partition.sectors;
     let by_size = || CLUSTERS.iter().find(|row| sectors <= row.0).map_or(32_768, |row| row.1);
     let cluster = fat.cluster.unwrap_or_else(by_size);
     if !cluster.is_power_of_two() || !(512..=65_536).contains(&cluster) {
-        return Err(Misfit::Cluster { least: 512, most: 65_536 });
+        return Err(VolumeMisfit::Cluster { least: 512, most: 65_536 });
     }
     let cluster = u64::from(cluster) / SECTOR;
     // The specification's formula, which may leave a few sectors of a table unused.
@@ -72,15 +75,15 @@ pub(super) fn format(spec: &VolumeSpec, fat: &Fat32Spec) -> Result<(Contents, Bo
     let origin = spec.partition.first + RESERVED + 2 * length;
     let clusters = sectors.saturating_sub(RESERVED + 2 * length) / cluster;
     if clusters < LEAST {
-        return Err(Misfit::TooSmall { least: RESERVED + LEAST * cluster + 2 * LEAST.div_ceil(ENTRIES) });
+        return Err(VolumeMisfit::TooSmall { least: RESERVED + LEAST * cluster + 2 * LEAST.div_ceil(ENTRIES) });
     }
     if clusters > MOST {
-        return Err(Misfit::TooLarge { most: MOST });
+        return Err(VolumeMisfit::TooLarge { most: MOST });
     }
-    let mut contents = Contents::new(spec.partition, cluster, origin, clusters, spec);
+    let mut contents = VolumeContents::new(spec.partition, cluster, origin, clusters, spec);
     let write_back = match fat.host {
-        Host::Nt => WriteBack::NT,
-        Host::Windows98 => WriteBack::WINDOWS_98,
+        FatDriver::Nt => WriteBack::NT,
+        FatDriver::Windows98 => WriteBack::WINDOWS_98,
     };
     let mut system = Fat32 {
         host: fat.host,
@@ -89,12 +92,12 @@ pub(super) fn format(spec: &VolumeSpec, fat: &Fat32Spec) -> Result<(Contents, Bo
         length,
         slots: BTreeMap::new(),
         next: 0,
-        lazy: Lazy::new(write_back),
+        lazy: LazyWriter::new(write_back),
         marked: false,
         clean: Instant::FAR,
     };
-    let root = contents.tree.add(None, Name::SHORT, true);
-    system.slots.insert(root, Space::default());
+    let root = contents.tree.add(None, FileName::SHORT, true);
+    system.slots.insert(root, FreeSpace::default());
     system.enlarge(&mut contents, root, 0).expect("an empty volume has room");
     Ok((contents, Box::new(system)))
 }
@@ -102,29 +105,29 @@ pub(super) fn format(spec: &VolumeSpec, fat: &Fat32Spec) -> Result<(Contents, Bo
 impl Fat32 {
     /// The flags of a write that a flush or the system's care causes: NT marks it SL_WRITE_THROUGH.
     fn through(&self) -> Flags {
-        if self.host == Host::Nt { Flags::FUA } else { Flags::NONE }
+        if self.host == FatDriver::Nt { Flags::FUA } else { Flags::NONE }
     }
 
-    fn flush(&self, plan: &mut Plan) {
-        if self.host == Host::Nt {
+    fn flush(&self, plan: &mut IoPlan) {
+        if self.host == FatDriver::Nt {
             plan.flush();
         }
     }
 
     /// Prepares for a metadata change. NT marks a clean volume dirty in its boot sector, and goes on when that is on
     /// the medium; both systems clear a bit of the entry FAT\[1\] (specification, ClnShutBitMask).
-    fn change(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) -> u64 {
+    fn change(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) -> u64 {
         let number = contents.changes.next();
         if !self.marked {
             self.marked = true;
-            if self.host == Host::Nt {
+            if self.host == FatDriver::Nt {
                 plan.then();
-                plan.write(self.boot, 1, self.through(), Role::Boot, 0);
+                plan.write(self.boot, 1, self.through(), SectorRole::Boot, 0);
                 plan.then();
             }
-            contents.pages.touch(self.table, 1, Role::Fat(0), number);
+            contents.pages.touch(self.table, 1, SectorRole::Fat(0), number);
         }
-        if self.host == Host::Nt {
+        if self.host == FatDriver::Nt {
             self.clean = now + CLEAN_AFTER;
         }
         self.lazy.wake(now);
@@ -137,9 +140,9 @@ impl Fat32 {
     }
 
     /// Changes the entries of `len` clusters from `start` on.
-    fn touch_entries(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
+    fn touch_entries(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
         for sector in self.sector(start)..=self.sector(start + len - 1) {
-            contents.pages.touch(sector, 1, Role::Fat(0), number);
+            contents.pages.touch(sector, 1, SectorRole::Fat(0), number);
         }
     }
 
@@ -155,44 +158,44 @@ impl Fat32 {
     }
 
     /// Notes that the clusters of a run are no longer linked.
-    fn note_freed(&self, contents: &mut Contents, file: FileId, run: Run) {
+    fn note_freed(&self, contents: &mut VolumeContents, file: FileId, run: ClusterRun) {
         let bytes = contents.cluster_bytes();
         for (sector, head, tail) in self.entries(run.start, run.len) {
-            let fact = Fact::Unmapped((run.from + head) * bytes, (run.from + tail) * bytes);
+            let fact = PageFact::Unmapped((run.from + head) * bytes, (run.from + tail) * bytes);
             contents.changes.note((sector, 1), file, fact);
         }
     }
 
     /// Writes dirty pages; of tables both copies, from the first to the last dirty sector of neighbouring pages of 4
     /// KiB.
-    fn write(&self, dirty: &[Dirty], flags: Flags, plan: &mut Plan) {
-        let is_table = |page: &&Dirty| page.role == Role::Fat(0);
-        let rest: Vec<Dirty> = dirty.iter().filter(|page| !is_table(page)).copied().collect();
+    fn write(&self, dirty: &[DirtyPage], flags: Flags, plan: &mut IoPlan) {
+        let is_table = |page: &&DirtyPage| page.role == SectorRole::Fat(0);
+        let rest: Vec<DirtyPage> = dirty.iter().filter(|page| !is_table(page)).copied().collect();
         pages::write(&rest, flags, plan);
-        let tables: Vec<Dirty> = dirty.iter().filter(is_table).copied().collect();
+        let tables: Vec<DirtyPage> = dirty.iter().filter(is_table).copied().collect();
         let page = |sector: u64| (sector - self.table) / PAGE;
         for group in tables.chunk_by(|a, b| page(b.lba) - page(a.lba) <= 1) {
             let (first, last) = (group[0].lba, group[group.len() - 1].lba + 1);
             let holds = group.iter().map(|page| page.holds).max().unwrap_or(0);
             for copy in 0..2 {
-                plan.write(first + u64::from(copy) * self.length, last - first, flags, Role::Fat(copy), holds);
+                plan.write(first + u64::from(copy) * self.length, last - first, flags, SectorRole::Fat(copy), holds);
             }
         }
     }
 
     /// Marks the volume clean: FAT\[1\] in both tables, then boot sector and FSInfo in one write through to the medium.
-    fn mark_clean(&mut self, contents: &mut Contents, plan: &mut Plan) {
-        contents.pages.touch(self.table, 1, Role::Fat(0), contents.changes.next());
-        let dirty = contents.pages.take_if(|role| role == Role::Fat(0));
+    fn mark_clean(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
+        contents.pages.touch(self.table, 1, SectorRole::Fat(0), contents.changes.next());
+        let dirty = contents.pages.take_if(|role| role == SectorRole::Fat(0));
         plan.then();
         self.write(&dirty, Flags::NONE, plan);
         plan.then();
-        plan.write(self.boot, 2, self.through(), Role::Boot, 0);
+        plan.write(self.boot, 2, self.through(), SectorRole::Boot, 0);
         (self.marked, self.clean) = (false, Instant::FAR);
     }
 
     /// Writes what a move of clusters changed, and waits for the medium.
-    fn settle_table(&self, contents: &mut Contents, sectors: &[u64], plan: &mut Plan) {
+    fn settle_table(&self, contents: &mut VolumeContents, sectors: &[u64], plan: &mut IoPlan) {
         plan.then();
         self.write(&contents.pages.take(sectors), self.through(), plan);
         self.flush(plan);
@@ -210,40 +213,46 @@ impl FileSystem for Fat32 {
     }
 
     /// Boot sector and FSInfo, then the whole first table: the driver counts free clusters in it.
-    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan) {
-        plan.read(self.boot, 1, Role::Boot);
-        plan.read(self.boot + 1, 1, Role::FsInfo);
+    fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
+        plan.read(self.boot, 1, SectorRole::Boot);
+        plan.read(self.boot + 1, 1, SectorRole::FsInfo);
         plan.then();
-        plan.read(self.table, self.length, Role::Fat(0));
+        plan.read(self.table, self.length, SectorRole::Fat(0));
         plan.then();
         contents.list(ROOT, plan);
         plan.then();
     }
 
     /// Entries are in no order: a search passes half of the directory on average, here the pages up to the entry.
-    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
+    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
         let Some(directory) = node.directory else {
             return;
         };
         let until = node.entry.0 + u64::from(node.entry.1);
         for lba in contents.pages_at(directory, 0, until) {
-            contents.pages.read(lba, contents.page(), Role::Directory(directory), plan);
+            contents.pages.read(lba, contents.page(), SectorRole::Directory(directory), plan);
         }
     }
 
-    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
+    fn create(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         let (directory, is_directory) =
             (contents.tree.get(file).directory.expect("not the root"), contents.tree.get(file).is_directory);
         // A cluster for the directory that grows, one for the new one.
         if contents.space.free() < 2 {
-            return Err(Refused::Full);
+            return Err(VolumeError::Full);
         }
         contents.list(directory, plan);
         let number = self.change(contents, now, plan);
         self.enter(contents, file, number)?;
         if is_directory {
-            self.slots.insert(file, Space::default());
+            self.slots.insert(file, FreeSpace::default());
             self.enlarge(contents, file, number)?;
             // Its own entry and its parent's.
             self.slots.get_mut(&file).expect("just made").take(0, 2);
@@ -255,13 +264,13 @@ impl FileSystem for Fat32 {
         true
     }
 
-    fn is_resident(&self, _: &Contents, _: FileId) -> bool {
+    fn is_resident(&self, _: &VolumeContents, _: FileId) -> bool {
         false
     }
 
     /// After the file's last cluster, else after the last that was allocated; in one piece if one is long enough, else
     /// in the longest free runs (fastfat; its windows of 65,536 clusters are left out).
-    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         let number = self.change(contents, now, plan);
         let node = contents.tree.get(file);
         let last = node.runs.last().map(|run| run.start + run.len);
@@ -284,40 +293,40 @@ impl FileSystem for Fat32 {
             self.touch_entries(contents, start, len, number);
             let bytes = contents.cluster_bytes();
             for (sector, head, tail) in self.entries(start, len) {
-                let fact = Fact::Mapped(from + head * bytes, from + tail * bytes, contents.lba(start + head));
+                let fact = PageFact::Mapped(from + head * bytes, from + tail * bytes, contents.lba(start + head));
                 contents.changes.note((sector, 1), file, fact);
             }
             (hint, want, self.next) = (start + len, want - len, start + len);
         }
     }
 
-    fn hint(&mut self, _: &Contents, _: FileId) -> u64 {
+    fn hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         self.next
     }
 
-    fn laid(&mut self, _: &Contents, _: FileId, next: u64) {
+    fn laid(&mut self, _: &VolumeContents, _: FileId, next: u64) {
         self.next = next;
     }
 
-    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         let number = self.change(contents, now, plan);
         self.touch_entry(contents, file, number);
         let node = contents.tree.get(file);
         if let Some(directory) = node.directory {
             let page = contents.page_at(directory, node.entry.0 + u64::from(node.entry.1) - ENTRY);
             let bytes = node.bytes;
-            contents.changes.note((page, contents.page()), file, Fact::Sized(bytes));
+            contents.changes.note((page, contents.page()), file, PageFact::Sized(bytes));
         }
     }
 
-    fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.sized(contents, now, file, plan);
     }
 
     /// FlushFileBuffers of fastfat: the length to the entry, then the pages of its directory and all above it, then, if
     /// its clusters changed, all dirty sectors of both tables, then the drive. For the root it flushes everything, for
     /// another directory nothing.
-    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: Sync, plan: &mut Plan) {
+    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
         if contents.tree.get(file).is_directory {
             if file == ROOT {
                 self.sync(contents, now, plan);
@@ -327,14 +336,14 @@ impl FileSystem for Fat32 {
         self.sized(contents, now, file, plan);
         let mut above = contents.tree.get(file).directory;
         while let Some(directory) = above {
-            let dirty = contents.pages.take_if(|role| role == Role::Directory(directory));
+            let dirty = contents.pages.take_if(|role| role == SectorRole::Directory(directory));
             plan.then();
             self.write(&dirty, self.through(), plan);
             above = contents.tree.get(directory).directory;
         }
         if core::mem::take(&mut contents.tree.get_mut(file).remapped) {
             plan.then();
-            let dirty = contents.pages.take_if(|role| role == Role::Fat(0));
+            let dirty = contents.pages.take_if(|role| role == SectorRole::Fat(0));
             self.write(&dirty, self.through(), plan);
         }
         self.flush(plan);
@@ -342,12 +351,12 @@ impl FileSystem for Fat32 {
 
     fn rename(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, Name),
-        plan: &mut Plan,
-    ) -> Result<(), Refused> {
+        to: (FileId, FileName),
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         contents.list(to.0, plan);
         let number = self.change(contents, now, plan);
         let before = contents.tree.get(file).clone();
@@ -367,7 +376,7 @@ impl FileSystem for Fat32 {
         Ok(())
     }
 
-    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.open(contents, file, plan);
         let number = self.change(contents, now, plan);
         self.leave(contents, file, number);
@@ -383,12 +392,12 @@ impl FileSystem for Fat32 {
     /// front (in the directory entry for the first cluster) and a flush; the old clusters freed, and a flush.
     fn shift(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
         from: (u64, u64),
         to: u64,
-        plan: &mut Plan,
+        plan: &mut IoPlan,
     ) {
         let number = self.change(contents, now, plan);
         let ((first, len), bytes) = (from, contents.cluster_bytes());
@@ -407,7 +416,7 @@ impl FileSystem for Fat32 {
             self.settle_table(contents, &[self.sector(to + len - 1)], plan);
         }
         // The page that links to the first cluster says where it is.
-        let fact = Fact::Mapped(first * bytes, (first + len) * bytes, contents.lba(to));
+        let fact = PageFact::Mapped(first * bytes, (first + len) * bytes, contents.lba(to));
         match before {
             Some(cluster) => {
                 self.touch_entries(contents, cluster, 1, number);
@@ -421,7 +430,11 @@ impl FileSystem for Fat32 {
                 let page = contents.page_at(directory, entry.0 + u64::from(entry.1) - ENTRY);
                 contents.changes.note((page, contents.page()), file, fact);
                 plan.then();
-                self.write(&contents.pages.take_if(|role| role == Role::Directory(directory)), self.through(), plan);
+                self.write(
+                    &contents.pages.take_if(|role| role == SectorRole::Directory(directory)),
+                    self.through(),
+                    plan,
+                );
                 self.flush(plan);
             }
         }
@@ -436,7 +449,7 @@ impl FileSystem for Fat32 {
         self.lazy.due().min(self.clean)
     }
 
-    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
         let dirty = self.lazy.take(now, &mut contents.pages);
         self.write(&dirty, Flags::NONE, plan);
         if now >= self.clean {
@@ -449,7 +462,7 @@ impl FileSystem for Fat32 {
     }
 
     /// Everything dirty, then the clean mark; Windows 98 writes FSInfo at this moment too (inferred).
-    fn sync(&mut self, contents: &mut Contents, _: Instant, plan: &mut Plan) {
+    fn sync(&mut self, contents: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
         let dirty = contents.pages.take_if(|_| true);
         self.write(&dirty, self.through(), plan);
         self.lazy.rest();
@@ -459,7 +472,7 @@ impl FileSystem for Fat32 {
         self.flush(plan);
     }
 
-    fn settle(&mut self, _: &mut Contents) {
+    fn settle(&mut self, _: &mut VolumeContents) {
         self.lazy.rest();
         (self.marked, self.clean) = (false, Instant::FAR);
     }

@@ -1,6 +1,6 @@
 //! The judge of files: what a mount finds after a cut, from the content of the drive and from what was written to it.
 //!
-//! It knows which request wrote what ([`Step::role`], [`Step::holds`]) and what changed on which page ([`Change`]); of
+//! It knows which request wrote what ([`PlanStep::role`], [`PlanStep::holds`]) and what changed on which page ([`PageChange`]); of
 //! the platter it knows only which write each sector holds. It does not ask the volume, except for where things lay
 //! before the run.
 //!
@@ -9,23 +9,23 @@
 //! older state, and a log that was overwritten before its pages were home. A file is readable as far as its clusters
 //! follow one another from its beginning.
 //!
-//! What is once on the drive stays there, so [`Ledger::settle`] folds it away: a mount looks only through what was not
+//! What is once on the drive stays there, so [`FileLedger::settle`] folds it away: a mount looks only through what was not
 //! there at its last call.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use core::cell::RefCell;
 
-use super::change::{Change, Fact};
+use super::change::{PageChange, PageFact};
 use super::operations::Volume;
-use super::plan::{Role, Step};
-use super::space::Run;
+use super::plan::{PlanStep, SectorRole};
+use super::space::ClusterRun;
 use super::tree::{FileId, ROOT};
 use crate::block::SECTOR;
 
 /// What a sector of the drive holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum SectorState {
     /// What it held before the run.
     Before,
     /// The data of the write with this stamp.
@@ -35,41 +35,41 @@ pub enum Held {
 }
 
 /// The content of a drive's sectors.
-pub trait Surface {
+pub trait SectorView {
     /// Reports the sectors from `from` to before `to`, run by run, in order and without gaps: first sector, end, and
     /// content.
-    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held));
+    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState));
 }
 
 /// Sector by sector.
-impl<F: Fn(u64) -> Held> Surface for F {
-    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, Held)) {
+impl<F: Fn(u64) -> SectorState> SectorView for F {
+    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
         (from..to).for_each(|lba| tell(lba, lba + 1, self(lba)));
     }
 }
 
 /// Bytes of a file that a program wrote, and since when they may be on the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct WrittenExtent {
     /// The first byte.
     pub from: u64,
     /// The end.
     pub to: u64,
-    pub since: Since,
+    pub since: IssueMoment,
 }
 
 /// A moment: it covers what was issued and changed from it on. The default is before everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Since {
+pub struct IssueMoment {
     /// The first stamp.
     pub stamp: u64,
-    /// The first change ([`Change::number`]).
+    /// The first change ([`PageChange::number`]).
     pub change: u64,
 }
 
 /// Sectors of a file's data, by content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Data {
+pub struct DataSectors {
     /// The data looked for, or newer.
     pub fresh: u64,
     /// Older data of this file, or what it held before the run.
@@ -80,14 +80,14 @@ pub struct Data {
     pub torn: u64,
 }
 
-impl Data {
+impl DataSectors {
     /// The sum of all.
     pub fn sectors(&self) -> u64 {
         self.fresh + self.stale + self.missing + self.torn
     }
 
     /// Adds the counts of `other`.
-    pub fn add(&mut self, other: Data) {
+    pub fn add(&mut self, other: DataSectors) {
         self.fresh += other.fresh;
         self.stale += other.stale;
         self.missing += other.missing;
@@ -97,7 +97,7 @@ impl Data {
 
 /// A file as a mount finds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FileState {
     /// The directories that list it: none, one, or two if a move was interrupted.
     pub listed: Vec<FileId>,
     /// Its length by its entry or record; 0 if it is in no directory.
@@ -116,26 +116,26 @@ struct Places {
 
 /// A file from before the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct There {
+pub struct InitialFile {
     directory: Option<FileId>,
     pub bytes: u64,
     places: Places,
 }
 
-impl There {
+impl InitialFile {
     /// Its directory.
     pub fn directory(&self) -> Option<FileId> {
         self.directory
     }
 
     /// As it is in `volume` now.
-    pub fn new(volume: &Volume, file: FileId) -> There {
+    pub fn new(volume: &Volume, file: FileId) -> InitialFile {
         let cluster = volume.cluster_bytes();
-        let run = |run: &Run| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
+        let run = |run: &ClusterRun| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
         let bytes = volume.bytes(file);
         let runs: Vec<(u64, u64, u64)> = volume.runs(file).iter().map(run).collect();
         let inside = if runs.is_empty() { bytes } else { 0 };
-        There { directory: volume.directory(file), bytes, places: Places { runs, inside: (inside, 0) } }
+        InitialFile { directory: volume.directory(file), bytes, places: Places { runs, inside: (inside, 0) } }
     }
 }
 
@@ -145,7 +145,7 @@ struct Write {
     stamp: u64,
     lba: u64,
     sectors: u64,
-    role: Role,
+    role: SectorRole,
     holds: u64,
 }
 
@@ -160,14 +160,14 @@ struct Known {
     /// Its file system keeps records, and one of this file changed.
     keeps_record: bool,
     /// Notes since then, in order.
-    pending: Vec<Change>,
+    pending: Vec<PageChange>,
     /// Where its bytes lay before the run.
     before: Places,
 }
 
 /// Everything that the judge is told.
 #[derive(Clone, Debug, Default)]
-pub struct Ledger {
+pub struct FileLedger {
     /// By stamp.
     writes: Vec<Write>,
     /// Writes to the log, by index in `writes`; how many of them are on the drive, and the last change they bring.
@@ -182,8 +182,8 @@ pub struct Ledger {
 
 /// A volume as a mount finds it.
 #[derive(Debug)]
-pub struct Mounted<'a, S> {
-    ledger: &'a Ledger,
+pub struct VolumeState<'a, S> {
+    ledger: &'a FileLedger,
     on: S,
     /// The last change that the log brings.
     log: u64,
@@ -228,48 +228,48 @@ impl Places {
 }
 
 impl Known {
-    fn apply(&mut self, fact: Fact) {
+    fn apply(&mut self, fact: PageFact) {
         match fact {
-            Fact::Listed(directory) if self.listed.contains(&directory) => {}
-            Fact::Listed(directory) => self.listed.push(directory),
-            Fact::Unlisted(directory) => self.listed.retain(|&listed| listed != directory),
-            Fact::Recorded => self.recorded = true,
-            Fact::Unrecorded => self.recorded = false,
-            Fact::Sized(bytes) => self.bytes = bytes,
-            Fact::Mapped(from, to, lba) => self.places.map(from, to, lba),
-            Fact::Unmapped(from, to) => self.places.unmap(from, to),
-            Fact::Inside(_) => {}
+            PageFact::Listed(directory) if self.listed.contains(&directory) => {}
+            PageFact::Listed(directory) => self.listed.push(directory),
+            PageFact::Unlisted(directory) => self.listed.retain(|&listed| listed != directory),
+            PageFact::Recorded => self.recorded = true,
+            PageFact::Unrecorded => self.recorded = false,
+            PageFact::Sized(bytes) => self.bytes = bytes,
+            PageFact::Mapped(from, to, lba) => self.places.map(from, to, lba),
+            PageFact::Unmapped(from, to) => self.places.unmap(from, to),
+            PageFact::Inside(_) => {}
         }
     }
 
     /// Applies a change of what its record holds.
-    fn apply_change(&mut self, change: &Change) {
+    fn apply_change(&mut self, change: &PageChange) {
         self.apply(change.fact);
-        if let Fact::Inside(bytes) = change.fact {
+        if let PageFact::Inside(bytes) = change.fact {
             self.places.inside = (bytes, change.number);
         }
     }
 }
 
 /// Changes that hold together: an entry that lies on two pages.
-fn groups(changes: &[Change]) -> impl Iterator<Item = &[Change]> {
+fn groups(changes: &[PageChange]) -> impl Iterator<Item = &[PageChange]> {
     changes.chunk_by(|a, b| a.number == b.number && a.fact == b.fact)
 }
 
-impl Ledger {
+impl FileLedger {
     /// Adds a file from before the run.
-    pub fn was_there(&mut self, file: FileId, there: There) {
-        let There { directory, bytes, places } = there;
+    pub fn was_there(&mut self, file: FileId, there: InitialFile) {
+        let InitialFile { directory, bytes, places } = there;
         let listed = directory.into_iter().collect();
         let (before, recorded) = (places.clone(), true);
         self.files.insert(file, Known { listed, recorded, bytes, places, before, ..Known::default() });
     }
 
     /// Adds the result of [`super::Volume::take_changes`], in its order.
-    pub fn changed(&mut self, changes: &[Change]) {
+    pub fn changed(&mut self, changes: &[PageChange]) {
         for change in changes {
             let known = self.files.entry(change.file).or_default();
-            known.keeps_record |= matches!(change.fact, Fact::Recorded | Fact::Unrecorded);
+            known.keeps_record |= matches!(change.fact, PageFact::Recorded | PageFact::Unrecorded);
             known.pending.push(*change);
             self.open.insert(change.file);
             self.latest = self.latest.max(change.number);
@@ -277,9 +277,9 @@ impl Ledger {
     }
 
     /// Notes that a write of these sectors of `step` was issued under `stamp`; stamps rise.
-    pub fn issued(&mut self, stamp: u64, step: &Step, lba: u64, sectors: u64) {
+    pub fn issued(&mut self, stamp: u64, step: &PlanStep, lba: u64, sectors: u64) {
         let role = match step.role {
-            Role::Data { file, from } => Role::Data { file, from: from + (lba - step.lba) * SECTOR },
+            SectorRole::Data { file, from } => SectorRole::Data { file, from: from + (lba - step.lba) * SECTOR },
             role => role,
         };
         if role.is_log() {
@@ -298,13 +298,13 @@ impl Ledger {
         self.writes.len() + self.open.iter().map(|file| self.files[file].pending.len()).sum::<usize>()
     }
 
-    /// True if a part of a file was not on the drive yet at the last [`Ledger::settle`].
+    /// True if a part of a file was not on the drive yet at the last [`FileLedger::settle`].
     pub fn is_open(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
     /// The purpose of the write with this stamp.
-    pub fn role(&self, stamp: u64) -> Option<Role> {
+    pub fn role(&self, stamp: u64) -> Option<SectorRole> {
         self.write(stamp).map(|write| write.role)
     }
 
@@ -314,24 +314,24 @@ impl Ledger {
     }
 
     /// What a mount finds if the drive holds this.
-    pub fn mount<S: Surface>(&self, on: S) -> Mounted<'_, S> {
+    pub fn mount<S: SectorView>(&self, on: S) -> VolumeState<'_, S> {
         let (_, log) = self.log(&on);
-        Mounted { ledger: self, on, log, pages: RefCell::default() }
+        VolumeState { ledger: self, on, log, pages: RefCell::default() }
     }
 
     /// Folds what is on the drive into what is known of each file. Nothing that `on` holds may be lost later.
-    pub fn settle(&mut self, on: impl Surface) {
+    pub fn settle(&mut self, on: impl SectorView) {
         let passed = self.log(&on);
         self.passed = passed;
         let mut known: Vec<(FileId, usize)> = Vec::new();
         let mounted = self.mount(on);
         for &file in &self.open {
             let there = groups(&self.files[&file].pending).take_while(|group| mounted.has(group));
-            known.push((file, there.map(<[Change]>::len).sum()));
+            known.push((file, there.map(<[PageChange]>::len).sum()));
         }
         for (file, count) in known {
             let one = self.files.get_mut(&file).expect("it was open");
-            let there: Vec<Change> = one.pending.drain(..count).collect();
+            let there: Vec<PageChange> = one.pending.drain(..count).collect();
             groups(&there).for_each(|group| one.apply_change(&group[0]));
             if one.pending.is_empty() {
                 self.open.remove(&file);
@@ -341,18 +341,18 @@ impl Ledger {
 
     /// How many writes of the log are on the drive together with all before them, and the last change of the last
     /// complete transaction among them. A log page overwritten by a later one had done its service.
-    fn log(&self, on: &impl Surface) -> (usize, u64) {
+    fn log(&self, on: &impl SectorView) -> (usize, u64) {
         let (mut count, mut reached) = self.passed;
         for &at in &self.logs[count..] {
             let write = &self.writes[at];
             let mut there = true;
             on.held(write.lba, write.lba + write.sectors, &mut |_, _, held| {
-                there &= matches!(held, Held::Stamp(held) if held >= write.stamp);
+                there &= matches!(held, SectorState::Stamp(held) if held >= write.stamp);
             });
             if !there {
                 break;
             }
-            if write.role != Role::JournalBlocks {
+            if write.role != SectorRole::JournalBlocks {
                 reached = reached.max(write.holds);
             }
             count += 1;
@@ -361,20 +361,20 @@ impl Ledger {
     }
 }
 
-impl<S: Surface> Mounted<'_, S> {
+impl<S: SectorView> VolumeState<'_, S> {
     /// True if a change is on the drive: the log brings it, or all its pages hold it.
-    fn has(&self, group: &[Change]) -> bool {
+    fn has(&self, group: &[PageChange]) -> bool {
         group.iter().all(|change| change.number <= self.log || self.page(change) >= change.number)
     }
 
     /// Up to which change the page of this one is on the drive.
-    fn page(&self, change: &Change) -> u64 {
+    fn page(&self, change: &PageChange) -> u64 {
         *self.pages.borrow_mut().entry(change.page).or_insert_with(|| {
             let mut least = u64::MAX;
             self.on.held(change.page, change.page + change.sectors, &mut |_, _, held| {
                 let holds = match held {
-                    Held::Stamp(stamp) => self.ledger.write(stamp).map_or(0, |write| write.holds),
-                    Held::Before | Held::Unreadable => 0,
+                    SectorState::Stamp(stamp) => self.ledger.write(stamp).map_or(0, |write| write.holds),
+                    SectorState::Before | SectorState::Unreadable => 0,
                 };
                 least = least.min(holds);
             });
@@ -383,9 +383,9 @@ impl<S: Surface> Mounted<'_, S> {
     }
 
     /// What a mount finds of a file.
-    pub fn find(&self, file: FileId) -> Found {
+    pub fn find(&self, file: FileId) -> FileState {
         let Some(known) = self.ledger.files.get(&file) else {
-            return Found { listed: Vec::new(), bytes: 0, places: Places::default() };
+            return FileState { listed: Vec::new(), bytes: 0, places: Places::default() };
         };
         let pending = groups(&known.pending).filter(|group| self.has(group));
         let mut found = Known { before: Places::default(), pending: Vec::new(), ..known.clone() };
@@ -396,7 +396,7 @@ impl<S: Surface> Mounted<'_, S> {
         if listed.is_empty() || (keeps_record && !recorded) {
             (listed, bytes) = (Vec::new(), 0);
         }
-        Found { listed, bytes, places }
+        FileState { listed, bytes, places }
     }
 
     /// True if a directory is found. Directories that the run did not make or move count as found.
@@ -406,9 +406,9 @@ impl<S: Surface> Mounted<'_, S> {
     }
 
     /// What stands where a mount finds these bytes of `file`, which it found as `found`.
-    pub fn data(&self, file: FileId, found: &Found, extent: &Extent) -> Data {
+    pub fn data(&self, file: FileId, found: &FileState, extent: &WrittenExtent) -> DataSectors {
         let (from, to) = (extent.from / SECTOR * SECTOR, extent.to.next_multiple_of(SECTOR));
-        let (mut data, mut at) = (Data::default(), from);
+        let (mut data, mut at) = (DataSectors::default(), from);
         // Bytes beyond the length, or after a gap, are not read.
         let end = to.min(found.bytes.next_multiple_of(SECTOR)).min(found.reach());
         while at < end {
@@ -433,31 +433,31 @@ impl<S: Surface> Mounted<'_, S> {
     fn judge(
         &self,
         file: FileId,
-        found: &Found,
-        since: Since,
+        found: &FileState,
+        since: IssueMoment,
         (byte, lba, sectors): (u64, u64, u64),
-        held: Held,
-    ) -> Data {
+        held: SectorState,
+    ) -> DataSectors {
         let own = |write: &&Write| match write.role {
-            Role::Data { file: whose, from } => whose == file && from + (lba - write.lba) * SECTOR == byte,
+            SectorRole::Data { file: whose, from } => whose == file && from + (lba - write.lba) * SECTOR == byte,
             _ => false,
         };
-        let one = |count: fn(&mut Data) -> &mut u64| {
-            let mut data = Data::default();
+        let one = |count: fn(&mut DataSectors) -> &mut u64| {
+            let mut data = DataSectors::default();
             *count(&mut data) = sectors;
             data
         };
-        if found.is_inside(since) && byte < found.places.inside.0 && !matches!(held, Held::Stamp(_)) {
+        if found.is_inside(since) && byte < found.places.inside.0 && !matches!(held, SectorState::Stamp(_)) {
             return one(|data| &mut data.fresh);
         }
         match held {
-            Held::Unreadable => one(|data| &mut data.torn),
-            Held::Stamp(stamp) => match self.ledger.write(stamp).filter(own) {
+            SectorState::Unreadable => one(|data| &mut data.torn),
+            SectorState::Stamp(stamp) => match self.ledger.write(stamp).filter(own) {
                 Some(_) if stamp >= since.stamp => one(|data| &mut data.fresh),
                 Some(_) => one(|data| &mut data.stale),
                 None => one(|data| &mut data.missing),
             },
-            Held::Before => {
+            SectorState::Before => {
                 let known = self.ledger.files.get(&file);
                 match known.and_then(|known| known.before.find(byte)) == Some(lba) {
                     true if since.stamp == 0 => one(|data| &mut data.fresh),
@@ -469,14 +469,14 @@ impl<S: Surface> Mounted<'_, S> {
     }
 }
 
-impl Found {
+impl FileState {
     /// How far its clusters follow one another.
     fn reach(&self) -> u64 {
         self.places.runs.iter().fold(0, |reach, run| if run.0 <= reach { reach.max(run.1) } else { reach })
     }
 
     /// True if what stands in its record is new enough.
-    fn is_inside(&self, since: Since) -> bool {
+    fn is_inside(&self, since: IssueMoment) -> bool {
         self.places.inside.0 > 0 && self.places.inside.1 >= since.change
     }
 }

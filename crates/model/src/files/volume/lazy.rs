@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::pages::{Dirty, Pages};
+use super::pages::{DirtyPage, MetadataPages};
 use crate::time::{Instant, Span};
 
 /// When dirty metadata are written without a request.
@@ -28,14 +28,14 @@ impl WriteBack {
 
 /// The lazy writer's clock.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lazy {
+pub(super) struct LazyWriter {
     spec: WriteBack,
     due: Instant,
 }
 
-impl Lazy {
-    pub(super) fn new(spec: WriteBack) -> Lazy {
-        Lazy { spec, due: Instant::FAR }
+impl LazyWriter {
+    pub(super) fn new(spec: WriteBack) -> LazyWriter {
+        LazyWriter { spec, due: Instant::FAR }
     }
 
     /// When it is due; `FAR` if nothing is dirty.
@@ -56,7 +56,7 @@ impl Lazy {
     }
 
     /// The pages to write at `now`, if it is due.
-    pub(super) fn take(&mut self, now: Instant, pages: &mut Pages) -> Vec<Dirty> {
+    pub(super) fn take(&mut self, now: Instant, pages: &mut MetadataPages) -> Vec<DirtyPage> {
         if now < self.due {
             return Vec::new();
         }
@@ -71,13 +71,13 @@ impl Lazy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::files::volume::plan::Role;
+    use crate::files::volume::plan::SectorRole;
 
     #[test]
     fn an_eighth_a_second_after_three() {
-        let (mut lazy, mut pages) = (Lazy::new(WriteBack::NT), Pages::default());
+        let (mut lazy, mut pages) = (LazyWriter::new(WriteBack::NT), MetadataPages::default());
         for page in 0..64 {
-            pages.touch(page * 8, 8, Role::MftRecords, 1);
+            pages.touch(page * 8, 8, SectorRole::MftRecords, 1);
         }
         lazy.wake(Instant::ZERO);
         assert!(lazy.take(Instant::from_nanos(2_999_999_999), &mut pages).is_empty());

@@ -10,16 +10,16 @@ mod log;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 
-use self::log::Log;
-use super::change::Fact;
-use super::contents::{Contents, PAGE};
-use super::lazy::{Lazy, WriteBack};
+use self::log::NtfsLog;
+use super::change::PageFact;
+use super::contents::{PAGE, VolumeContents};
+use super::lazy::{LazyWriter, WriteBack};
 use super::pages;
-use super::plan::{Plan, Role};
-use super::refusal::{Misfit, Refused};
-use super::spec::{NtfsSpec, Sync, VolumeSpec};
+use super::plan::{IoPlan, SectorRole};
+use super::refusal::{VolumeError, VolumeMisfit};
+use super::spec::{NtfsSpec, SyncScope, VolumeSpec};
 use super::system::FileSystem;
-use super::tree::{FileId, Name, ROOT};
+use super::tree::{FileId, FileName, ROOT};
 use crate::block::{Flags, SECTOR};
 use crate::time::{Instant, Span};
 
@@ -64,31 +64,34 @@ struct Ntfs {
     records: u64,
     next: u64,
     freed: BTreeSet<u64>,
-    log: Log,
-    lazy: Lazy,
+    log: NtfsLog,
+    lazy: LazyWriter,
     checkpoint: Instant,
     /// Where files from before the run continue.
     placed: u64,
 }
 
 /// Lays out an empty volume.
-pub(super) fn format(spec: &VolumeSpec, ntfs: &NtfsSpec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
+pub(super) fn format(
+    spec: &VolumeSpec,
+    ntfs: &NtfsSpec,
+) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
     if !ntfs.cluster.is_power_of_two() || !(512..=65_536).contains(&ntfs.cluster) {
-        return Err(Misfit::Cluster { least: 512, most: 65_536 });
+        return Err(VolumeMisfit::Cluster { least: 512, most: 65_536 });
     }
     let sectors = u64::from(ntfs.cluster) / SECTOR;
     let clusters = spec.partition.sectors / sectors;
     // Windows counts a volume's clusters in 32 bits.
     if clusters > u64::from(u32::MAX) {
-        return Err(Misfit::TooLarge { most: u64::from(u32::MAX) });
+        return Err(VolumeMisfit::TooLarge { most: u64::from(u32::MAX) });
     }
     // The log, `$MFT` and room to work.
     let least = 16 << 20;
     if spec.partition.sectors * SECTOR < least {
-        return Err(Misfit::TooSmall { least: least / SECTOR });
+        return Err(VolumeMisfit::TooSmall { least: least / SECTOR });
     }
     let first = spec.partition.first;
-    let mut contents = Contents::new(spec.partition, sectors, first, clusters, spec);
+    let mut contents = VolumeContents::new(spec.partition, sectors, first, clusters, spec);
     let bytes = clusters * sectors * SECTOR;
     let in_clusters = |bytes: u64| bytes.div_ceil(sectors * SECTOR);
     let third = bytes / 3;
@@ -117,12 +120,12 @@ pub(super) fn format(spec: &VolumeSpec, ntfs: &NtfsSpec) -> Result<(Contents, Bo
         records: GROWTH / RECORD,
         next: FIRST,
         freed: BTreeSet::new(),
-        log: Log::new(contents.lba(middle + mirror), log),
-        lazy: Lazy::new(WriteBack::NT),
+        log: NtfsLog::new(contents.lba(middle + mirror), log),
+        lazy: LazyWriter::new(WriteBack::NT),
         checkpoint: Instant::FAR,
         placed: boot + map,
     };
-    let root = contents.tree.add(None, Name::SHORT, true);
+    let root = contents.tree.add(None, FileName::SHORT, true);
     contents.tree.get_mut(root).record = ROOT_RECORD;
     system.enlarge(&mut contents, root, 0).expect("an empty volume has room");
     Ok((contents, Box::new(system)))
@@ -134,7 +137,7 @@ fn eights(bytes: u64) -> u64 {
 }
 
 /// Bytes of a record that names and times leave.
-fn room(name: Name) -> u64 {
+fn room(name: FileName) -> u64 {
     let attribute = |letters: u64| eights(ATTRIBUTE + FILE_NAME + 2 * letters);
     let names = attribute(u64::from(name.letters)) + if name.long { attribute(12) } else { 0 };
     (RECORD - HEADER - STANDARD - END).saturating_sub(names)
@@ -146,18 +149,18 @@ impl Ntfs {
         self.mft + record / RECORDS * PAGE
     }
 
-    fn touch_record(&self, contents: &mut Contents, record: u64, number: u64) {
-        contents.pages.touch(self.record_page(record), PAGE, Role::MftRecords, number);
+    fn touch_record(&self, contents: &mut VolumeContents, record: u64, number: u64) {
+        contents.pages.touch(self.record_page(record), PAGE, SectorRole::MftRecords, number);
     }
 
-    fn read_record(&self, contents: &mut Contents, record: u64, plan: &mut Plan) {
-        contents.pages.read(self.record_page(record), PAGE, Role::MftRecords, plan);
+    fn read_record(&self, contents: &mut VolumeContents, record: u64, plan: &mut IoPlan) {
+        contents.pages.read(self.record_page(record), PAGE, SectorRole::MftRecords, plan);
     }
 
     /// Changes the pages of `$Bitmap` with these clusters.
-    fn touch_clusters(&self, contents: &mut Contents, start: u64, len: u64, number: u64) {
+    fn touch_clusters(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
         for page in start / BITS..=(start + len - 1) / BITS {
-            contents.pages.touch(self.bitmap + page * PAGE, PAGE, Role::ClusterBitmap, number);
+            contents.pages.touch(self.bitmap + page * PAGE, PAGE, SectorRole::ClusterBitmap, number);
         }
     }
 
@@ -167,7 +170,7 @@ impl Ntfs {
     }
 
     /// Begins a metadata change.
-    fn change(&mut self, contents: &mut Contents, now: Instant) -> u64 {
+    fn change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
         self.lazy.wake(now);
         if self.checkpoint == Instant::FAR {
             self.checkpoint = now + CHECKPOINT;
@@ -176,21 +179,26 @@ impl Ntfs {
     }
 
     /// Takes the lowest free record; `$MFT` grows if there is none.
-    fn take_record(&mut self, contents: &mut Contents, number: u64) -> Result<u64, Refused> {
+    fn take_record(&mut self, contents: &mut VolumeContents, number: u64) -> Result<u64, VolumeError> {
         if let Some(record) = self.freed.pop_first() {
             return Ok(record);
         }
         if self.next == self.records {
             let want = contents.clusters(GROWTH);
             if self.mft_end + want > self.zone_end {
-                return Err(Refused::NoRecords);
+                return Err(VolumeError::NoRecords);
             }
             for page in 0..GROWTH / 4096 {
-                contents.pages.touch(self.record_page(self.records) + page * PAGE, PAGE, Role::MftRecords, number);
+                contents.pages.touch(
+                    self.record_page(self.records) + page * PAGE,
+                    PAGE,
+                    SectorRole::MftRecords,
+                    number,
+                );
             }
             self.touch_clusters(contents, self.mft_end, want, number);
             self.touch_record(contents, 0, number);
-            contents.pages.touch(self.mirror, PAGE, Role::MftMirror, number);
+            contents.pages.touch(self.mirror, PAGE, SectorRole::MftMirror, number);
             self.log.append(4, 8 * 2 + 16 * 2 + 32 * 2, number);
             (self.mft_end, self.records) = (self.mft_end + want, self.records + GROWTH / RECORD);
         }
@@ -199,7 +207,7 @@ impl Ntfs {
     }
 
     /// Writes everything dirty, the log first.
-    fn write_all(&mut self, contents: &mut Contents, flags: Flags, plan: &mut Plan) {
+    fn write_all(&mut self, contents: &mut VolumeContents, flags: Flags, plan: &mut IoPlan) {
         self.log.flush(flags, plan);
         pages::write(&contents.pages.take_if(|_| true), flags, plan);
         plan.then();
@@ -207,7 +215,7 @@ impl Ntfs {
     }
 
     /// Writes the metadata that the log describes before the log's ring closes.
-    fn keep_log_open(&mut self, contents: &mut Contents, plan: &mut Plan) {
+    fn keep_log_open(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
         if self.log.is_full() {
             plan.then();
             self.write_all(contents, Flags::NONE, plan);
@@ -224,25 +232,25 @@ impl FileSystem for Ntfs {
 
     /// Boot sector, the first records and their mirror, the log's restart pages, all of `$Bitmap` (to count free
     /// clusters: inferred), the root.
-    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan) {
-        plan.read(self.boot, 1, Role::Boot);
+    fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
+        plan.read(self.boot, 1, SectorRole::Boot);
         plan.then();
         for record in (0..FIRST).step_by(RECORDS as usize) {
             self.read_record(contents, record, plan);
         }
-        contents.pages.read(self.mirror, PAGE, Role::MftMirror, plan);
+        contents.pages.read(self.mirror, PAGE, SectorRole::MftMirror, plan);
         plan.then();
-        plan.read(self.log.restart_page(0), 2 * PAGE, Role::LogRestart);
+        plan.read(self.log.restart_page(0), 2 * PAGE, SectorRole::LogRestart);
         plan.then();
         let map = self.clusters.div_ceil(BITS);
-        plan.read(self.bitmap, map * PAGE, Role::ClusterBitmap);
+        plan.read(self.bitmap, map * PAGE, SectorRole::ClusterBitmap);
         (0..map).for_each(|page| contents.pages.know(self.bitmap + page * PAGE));
         plan.then();
         contents.list(ROOT, plan);
         plan.then();
     }
 
-    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan) {
+    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
         let (record, at) = (node.record, node.entry.0);
         if let Some(directory) = node.directory {
@@ -252,7 +260,13 @@ impl FileSystem for Ntfs {
     }
 
     /// The file's record and its bit, the directory's buffer and record.
-    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused> {
+    fn create(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         if contents.space.free() < 2 * contents.clusters(4096) {
             self.make_room(contents, 2 * contents.clusters(4096));
         }
@@ -260,15 +274,15 @@ impl FileSystem for Ntfs {
         let number = self.change(contents, now);
         let record = self.take_record(contents, number)?;
         contents.tree.get_mut(file).record = record;
-        contents.pages.read(self.record_bit(record), PAGE, Role::MftBitmap, plan);
+        contents.pages.read(self.record_bit(record), PAGE, SectorRole::MftBitmap, plan);
         self.read_record(contents, record, plan);
         if let Err(refused) = self.enter(contents, file, number) {
             self.freed.insert(record);
             return Err(refused);
         }
-        contents.pages.touch(self.record_bit(record), PAGE, Role::MftBitmap, number);
+        contents.pages.touch(self.record_bit(record), PAGE, SectorRole::MftBitmap, number);
         self.touch_record(contents, record, number);
-        contents.changes.note((self.record_page(record), PAGE), file, Fact::Recorded);
+        contents.changes.note((self.record_page(record), PAGE), file, PageFact::Recorded);
         // SetBits; InitializeFileRecordSegment; ForgetTransaction.
         let used = RECORD - room(contents.tree.get(file).name);
         self.log.append(3, 2 * 8 + used, number);
@@ -280,13 +294,13 @@ impl FileSystem for Ntfs {
         true
     }
 
-    fn is_resident(&self, contents: &Contents, file: FileId) -> bool {
+    fn is_resident(&self, contents: &VolumeContents, file: FileId) -> bool {
         let node = contents.tree.get(file);
         node.runs.is_empty() && node.bytes <= room(node.name).saturating_sub(ATTRIBUTE)
     }
 
     /// Halves the space reserved for `$MFT` until there is enough (linux-ntfs, "MFT Zone").
-    fn make_room(&mut self, contents: &mut Contents, clusters: u64) {
+    fn make_room(&mut self, contents: &mut VolumeContents, clusters: u64) {
         while contents.space.free() < clusters && self.zone_end - self.mft_end > 1 {
             let end = self.mft_end + (self.zone_end - self.mft_end) / 2;
             contents.space.release(end, self.zone_end - end);
@@ -296,7 +310,7 @@ impl FileSystem for Ntfs {
 
     /// After the file's last cluster, else the shortest free run that is long enough (best fit: Carrier, File System
     /// Forensic Analysis, observed on Windows XP), else the longest free runs.
-    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         let number = self.change(contents, now);
         let node = contents.tree.get(file);
         let (from, record) = (node.clusters() * contents.cluster_bytes(), node.record);
@@ -320,32 +334,32 @@ impl FileSystem for Ntfs {
         self.keep_log_open(contents, plan);
     }
 
-    fn hint(&mut self, _: &Contents, _: FileId) -> u64 {
+    fn hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         self.placed
     }
 
-    fn laid(&mut self, _: &Contents, _: FileId, next: u64) {
+    fn laid(&mut self, _: &VolumeContents, _: FileId, next: u64) {
         self.placed = next;
     }
 
     /// Length and times, in the file's record and, as a copy, in its directory's entry.
-    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         let number = self.change(contents, now);
         let (record, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
         self.touch_record(contents, record, number);
-        contents.changes.note((self.record_page(record), PAGE), file, Fact::Sized(bytes));
+        contents.changes.note((self.record_page(record), PAGE), file, PageFact::Sized(bytes));
         // SetNewAttributeSizes, UpdateResidentValue of the times, ForgetTransaction.
         self.log.append(3, 2 * 32 + 2 * 56, number);
         self.keep_log_open(contents, plan);
     }
 
-    fn kept_inside(&mut self, contents: &mut Contents, file: FileId) {
+    fn kept_inside(&mut self, contents: &mut VolumeContents, file: FileId) {
         let node = contents.tree.get(file);
         let (page, bytes) = (self.record_page(node.record), node.bytes);
-        contents.changes.note((page, PAGE), file, Fact::Inside(bytes));
+        contents.changes.note((page, PAGE), file, PageFact::Inside(bytes));
     }
 
-    fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.sized(contents, now, file, plan);
         if contents.tree.get(file).directory.is_some() {
             let number = contents.changes.next();
@@ -357,7 +371,7 @@ impl FileSystem for Ntfs {
 
     /// FlushFileBuffers: the log up to the file's last change, then the drive (inferred; the record itself is not
     /// written, because a mount has it from the log).
-    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, _: Sync, plan: &mut Plan) {
+    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
         self.sized(contents, now, file, plan);
         self.log.flush(Flags::FUA, plan);
         plan.flush();
@@ -365,12 +379,12 @@ impl FileSystem for Ntfs {
 
     fn rename(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, Name),
-        plan: &mut Plan,
-    ) -> Result<(), Refused> {
+        to: (FileId, FileName),
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         self.open(contents, file, plan);
         plan.then();
         self.look_for_new(contents, to.0, plan);
@@ -387,22 +401,22 @@ impl FileSystem for Ntfs {
         }
         self.touch_record(contents, before.record, number);
         // DeleteAttribute and CreateAttribute of the name, ForgetTransaction.
-        let names = |name: Name| eights(ATTRIBUTE + FILE_NAME + 2 * u64::from(name.letters));
+        let names = |name: FileName| eights(ATTRIBUTE + FILE_NAME + 2 * u64::from(name.letters));
         self.log.append(3, names(before.name) + names(to.1), number);
         self.keep_log_open(contents, plan);
         Ok(())
     }
 
-    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) {
+    fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.open(contents, file, plan);
         plan.then();
         let number = self.change(contents, now);
         self.leave(contents, file, number);
         let node = contents.tree.get(file).clone();
-        contents.pages.read(self.record_bit(node.record), PAGE, Role::MftBitmap, plan);
-        contents.pages.touch(self.record_bit(node.record), PAGE, Role::MftBitmap, number);
+        contents.pages.read(self.record_bit(node.record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.touch(self.record_bit(node.record), PAGE, SectorRole::MftBitmap, number);
         self.touch_record(contents, node.record, number);
-        contents.changes.note((self.record_page(node.record), PAGE), file, Fact::Unrecorded);
+        contents.changes.note((self.record_page(node.record), PAGE), file, PageFact::Unrecorded);
         for run in &node.runs {
             self.touch_clusters(contents, run.start, run.len, number);
         }
@@ -417,12 +431,12 @@ impl FileSystem for Ntfs {
     /// "The same through its log" (inferred): copy, then the bits of both places and the runs in the record, lazily.
     fn shift(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
         from: (u64, u64),
         to: u64,
-        plan: &mut Plan,
+        plan: &mut IoPlan,
     ) {
         let ((first, len), bytes) = (from, contents.cluster_bytes());
         let number = self.change(contents, now);
@@ -450,7 +464,7 @@ impl FileSystem for Ntfs {
         self.lazy.due().min(self.checkpoint)
     }
 
-    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan) {
+    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
         let dirty = self.lazy.take(now, &mut contents.pages);
         if !dirty.is_empty() {
             self.log.flush(Flags::NONE, plan);
@@ -468,7 +482,7 @@ impl FileSystem for Ntfs {
         }
     }
 
-    fn sync(&mut self, contents: &mut Contents, _: Instant, plan: &mut Plan) {
+    fn sync(&mut self, contents: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
         self.write_all(contents, Flags::FUA, plan);
         if self.log.moved() {
             self.log.checkpoint(true, plan);
@@ -477,7 +491,7 @@ impl FileSystem for Ntfs {
         plan.flush();
     }
 
-    fn settle(&mut self, _: &mut Contents) {
+    fn settle(&mut self, _: &mut VolumeContents) {
         self.log.settle();
         self.lazy.rest();
         self.checkpoint = Instant::FAR;

@@ -3,15 +3,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::change::Change;
-use super::contents::Contents;
+use super::change::PageChange;
+use super::contents::VolumeContents;
 use super::partition::Partition;
-use super::plan::{Plan, Wait};
-use super::refusal::{Misfit, Refused};
-use super::space::Run;
-use super::spec::{Format, Sync, VolumeSpec};
+use super::plan::{IoPlan, PlanWait};
+use super::refusal::{VolumeError, VolumeMisfit};
+use super::space::ClusterRun;
+use super::spec::{SyncScope, VolumeFormat, VolumeSpec};
 use super::system::FileSystem;
-use super::tree::{FileId, Name, ROOT};
+use super::tree::{FileId, FileName, ROOT};
 use super::{ext4, fat32, ntfs, raw};
 use crate::block::Flags;
 use crate::time::Instant;
@@ -19,9 +19,9 @@ use crate::time::Instant;
 /// A volume.
 #[derive(Debug)]
 pub struct Volume {
-    contents: Contents,
+    contents: VolumeContents,
     system: Box<dyn FileSystem>,
-    scratch: Plan,
+    scratch: IoPlan,
 }
 
 /// Bytes that a defragmenter moves at a time: 64 KiB (FSCTL_MOVE_FILE of Microsoft's published FAT driver; inferred for the
@@ -30,20 +30,20 @@ pub const MOVE_CHUNK: u64 = 64 << 10;
 
 impl Volume {
     /// An empty volume as its formatter leaves it, with nothing in memory.
-    pub fn format(spec: &VolumeSpec) -> Result<Volume, Misfit> {
+    pub fn format(spec: &VolumeSpec) -> Result<Volume, VolumeMisfit> {
         let (contents, system) = match &spec.format {
-            Format::Fat32(fat) => fat32::format(spec, fat)?,
-            Format::Ntfs(ntfs) => ntfs::format(spec, ntfs)?,
-            Format::Ext4(ext4) => ext4::format(spec, ext4)?,
-            Format::Raw => raw::format(spec)?,
+            VolumeFormat::Fat32(fat) => fat32::format(spec, fat)?,
+            VolumeFormat::Ntfs(ntfs) => ntfs::format(spec, ntfs)?,
+            VolumeFormat::Ext4(ext4) => ext4::format(spec, ext4)?,
+            VolumeFormat::Raw => raw::format(spec)?,
         };
-        let mut volume = Volume { contents, system, scratch: Plan::new() };
+        let mut volume = Volume { contents, system, scratch: IoPlan::new() };
         volume.settle();
         Ok(volume)
     }
 
     /// What lies where before the run: a file of so many bytes, without I/O. Call [`Volume::settle`] when all are there.
-    pub fn place(&mut self, directory: FileId, name: Name, bytes: u64) -> Result<FileId, Refused> {
+    pub fn place(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
         self.check_length(bytes)?;
         let clusters = self.contents.clusters(bytes);
         self.check_room(clusters)?;
@@ -62,7 +62,7 @@ impl Volume {
     }
 
     /// A directory that is there before the run.
-    pub fn place_directory(&mut self, directory: FileId, name: Name) -> Result<FileId, Refused> {
+    pub fn place_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
         self.make(Instant::ZERO, directory, name, true, None)
     }
 
@@ -82,18 +82,18 @@ impl Volume {
     }
 
     /// Mounts: reads what stays in memory.
-    pub fn mount(&mut self, plan: &mut Plan) {
+    pub fn mount(&mut self, plan: &mut IoPlan) {
         self.system.mount(&mut self.contents, plan);
     }
 
     /// Finds a file: its entry, and its record. Nothing to read where they are in memory.
-    pub fn open(&mut self, file: FileId, plan: &mut Plan) {
+    pub fn open(&mut self, file: FileId, plan: &mut IoPlan) {
         self.system.open(&mut self.contents, file, plan);
         plan.then();
     }
 
     /// Reads all entries of a directory.
-    pub fn list(&mut self, directory: FileId, plan: &mut Plan) {
+    pub fn list(&mut self, directory: FileId, plan: &mut IoPlan) {
         self.system.open(&mut self.contents, directory, plan);
         plan.then();
         self.contents.list(directory, plan);
@@ -101,7 +101,13 @@ impl Volume {
     }
 
     /// Creates an empty file.
-    pub fn create(&mut self, now: Instant, directory: FileId, name: Name, plan: &mut Plan) -> Result<FileId, Refused> {
+    pub fn create(
+        &mut self,
+        now: Instant,
+        directory: FileId,
+        name: FileName,
+        plan: &mut IoPlan,
+    ) -> Result<FileId, VolumeError> {
         self.make(now, directory, name, false, Some(plan))
     }
 
@@ -110,9 +116,9 @@ impl Volume {
         &mut self,
         now: Instant,
         directory: FileId,
-        name: Name,
-        plan: &mut Plan,
-    ) -> Result<FileId, Refused> {
+        name: FileName,
+        plan: &mut IoPlan,
+    ) -> Result<FileId, VolumeError> {
         self.make(now, directory, name, true, Some(plan))
     }
 
@@ -120,10 +126,10 @@ impl Volume {
         &mut self,
         now: Instant,
         directory: FileId,
-        name: Name,
+        name: FileName,
         is_directory: bool,
-        plan: Option<&mut Plan>,
-    ) -> Result<FileId, Refused> {
+        plan: Option<&mut IoPlan>,
+    ) -> Result<FileId, VolumeError> {
         let file = self.contents.tree.add(Some(directory), name, is_directory);
         let mut scratch = core::mem::take(&mut self.scratch);
         let done = self.system.create(&mut self.contents, now, file, plan.unwrap_or(&mut scratch));
@@ -138,19 +144,19 @@ impl Volume {
         }
     }
 
-    fn check_length(&self, bytes: u64) -> Result<(), Refused> {
+    fn check_length(&self, bytes: u64) -> Result<(), VolumeError> {
         let most = self.system.longest();
-        if bytes > most { Err(Refused::TooLarge { most }) } else { Ok(()) }
+        if bytes > most { Err(VolumeError::TooLarge { most }) } else { Ok(()) }
     }
 
-    fn check_room(&mut self, clusters: u64) -> Result<(), Refused> {
+    fn check_room(&mut self, clusters: u64) -> Result<(), VolumeError> {
         self.system.make_room(&mut self.contents, clusters);
-        if clusters > self.contents.space.free() { Err(Refused::Full) } else { Ok(()) }
+        if clusters > self.contents.space.free() { Err(VolumeError::Full) } else { Ok(()) }
     }
 
     /// Makes a file at least so long, as a program that writes into a cache does: Windows' file systems give it clusters
     /// now, ext4 when the data go out.
-    pub fn extend(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut Plan) -> Result<(), Refused> {
+    pub fn extend(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut IoPlan) -> Result<(), VolumeError> {
         self.check_length(bytes)?;
         let node = self.contents.tree.get(file);
         if bytes <= node.bytes {
@@ -165,7 +171,7 @@ impl Volume {
         Ok(())
     }
 
-    fn grow(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
+    fn grow(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
         let short = node.clusters() < self.contents.clusters(node.bytes);
         if short && !self.system.is_resident(&self.contents, file) {
@@ -175,7 +181,7 @@ impl Volume {
     }
 
     /// Reads bytes of a file, as far as it has them, a step a run.
-    pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut Plan) {
+    pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
         let have = node.bytes.min(node.clusters() * self.contents.cluster_bytes());
         if from < have {
@@ -192,8 +198,8 @@ impl Volume {
         from: u64,
         bytes: u64,
         flags: Flags,
-        plan: &mut Plan,
-    ) -> Result<(), Refused> {
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         self.extend(now, file, from + bytes, plan)?;
         self.grow(now, file, plan);
         if self.system.is_resident(&self.contents, file) {
@@ -207,17 +213,17 @@ impl Volume {
     }
 
     /// Closes a file that was written: length and times go to its entry or record.
-    pub fn close(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
+    pub fn close(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.system.close(&mut self.contents, now, file, plan);
     }
 
-    /// All that keeps a file, after its data: append it behind the data's steps ([`Plan::then`] is in it).
-    pub fn fsync(&mut self, now: Instant, file: FileId, what: Sync, plan: &mut Plan) {
+    /// All that keeps a file, after its data: append it behind the data's steps ([`IoPlan::then`] is in it).
+    pub fn fsync(&mut self, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
         plan.then();
         self.system.fsync(&mut self.contents, now, file, what, plan);
         // Pages that others have under way are waited for too (CcFlushCache; jbd2_log_wait_commit): a flush before they are
         // at the drive would not cover them.
-        plan.wait = Wait::Writes;
+        plan.wait = PlanWait::Writes;
     }
 
     /// Renames a file, moves it to another directory of this volume, or both.
@@ -226,14 +232,14 @@ impl Volume {
         now: Instant,
         file: FileId,
         directory: FileId,
-        name: Name,
-        plan: &mut Plan,
-    ) -> Result<(), Refused> {
+        name: FileName,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         self.system.rename(&mut self.contents, now, file, (directory, name), plan)
     }
 
     /// Deletes a file, or a directory with nothing in it.
-    pub fn delete(&mut self, now: Instant, file: FileId, plan: &mut Plan) {
+    pub fn delete(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
         assert!(file != ROOT && node.entries == 0, "only empty directories are deleted, and never the root");
         self.system.delete(&mut self.contents, now, file, plan);
@@ -241,12 +247,19 @@ impl Volume {
     }
 
     /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; answers how many bytes.
-    pub fn shift(&mut self, now: Instant, file: FileId, from: u64, to: u64, plan: &mut Plan) -> Result<u64, Refused> {
+    pub fn shift(
+        &mut self,
+        now: Instant,
+        file: FileId,
+        from: u64,
+        to: u64,
+        plan: &mut IoPlan,
+    ) -> Result<u64, VolumeError> {
         let bytes = self.contents.cluster_bytes();
         let (first, have) = (from / bytes, self.contents.tree.get(file).clusters());
         let len = (MOVE_CHUNK / bytes).max(1).min(have.saturating_sub(first));
         if self.contents.space.free_at(to) < len {
-            return Err(Refused::Taken);
+            return Err(VolumeError::Taken);
         }
         if len > 0 {
             self.system.shift(&mut self.contents, now, file, (first, len), to, plan);
@@ -266,17 +279,17 @@ impl Volume {
     }
 
     /// What fell due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
-    pub fn handle_timeout(&mut self, now: Instant, plan: &mut Plan) {
+    pub fn handle_timeout(&mut self, now: Instant, plan: &mut IoPlan) {
         self.system.elapse(&mut self.contents, now, plan);
     }
 
     /// Writes all that is dirty and marks the volume clean, as a dismount does.
-    pub fn sync(&mut self, now: Instant, plan: &mut Plan) {
+    pub fn sync(&mut self, now: Instant, plan: &mut IoPlan) {
         self.system.sync(&mut self.contents, now, plan);
     }
 
     /// What changed since this was last asked; nothing unless [`VolumeSpec::history`] is set.
-    pub fn take_changes(&mut self) -> Vec<Change> {
+    pub fn take_changes(&mut self) -> Vec<PageChange> {
         self.contents.changes.take()
     }
 
@@ -301,7 +314,7 @@ impl Volume {
     }
 
     /// The pieces of a file, in order.
-    pub fn runs(&self, file: FileId) -> &[Run] {
+    pub fn runs(&self, file: FileId) -> &[ClusterRun] {
         &self.contents.tree.get(file).runs
     }
 

@@ -1,20 +1,20 @@
 //! Metadata in memory: which pages are known, and which are dirty.
 //!
-//! What has been read or written stays until [`Pages::forget`]; a real system evicts pages under memory pressure, which
+//! What has been read or written stays until [`MetadataPages::forget`]; a real system evicts pages under memory pressure, which
 //! is not modelled (docs/files.md).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
-use super::plan::{Plan, Role};
+use super::plan::{IoPlan, SectorRole};
 use crate::block::Flags;
 
 /// A dirty page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Dirty {
+pub(super) struct DirtyPage {
     pub(super) lba: u64,
     pub(super) sectors: u64,
-    pub(super) role: Role,
+    pub(super) role: SectorRole,
     /// The latest change in it.
     pub(super) holds: u64,
     /// The order in which pages became dirty.
@@ -23,17 +23,17 @@ pub(super) struct Dirty {
 
 /// Pages by their first sector on the drive. The caller keeps them from overlapping.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pages {
+pub(super) struct MetadataPages {
     known: BTreeSet<u64>,
-    dirty: BTreeMap<u64, Dirty>,
+    dirty: BTreeMap<u64, DirtyPage>,
     /// First sectors of dirty pages by age.
     ages: BTreeMap<u64, u64>,
     age: u64,
 }
 
-impl Pages {
+impl MetadataPages {
     /// Reads a page unless it is known.
-    pub(super) fn read(&mut self, lba: u64, sectors: u64, role: Role, plan: &mut Plan) {
+    pub(super) fn read(&mut self, lba: u64, sectors: u64, role: SectorRole, plan: &mut IoPlan) {
         if self.known.insert(lba) {
             plan.read(lba, sectors, role);
         }
@@ -45,7 +45,7 @@ impl Pages {
     }
 
     /// Changes a page.
-    pub(super) fn touch(&mut self, lba: u64, sectors: u64, role: Role, holds: u64) {
+    pub(super) fn touch(&mut self, lba: u64, sectors: u64, role: SectorRole, holds: u64) {
         self.know(lba);
         let age = match self.dirty.get(&lba) {
             Some(dirty) => dirty.age,
@@ -55,7 +55,7 @@ impl Pages {
                 self.age
             }
         };
-        self.dirty.insert(lba, Dirty { lba, sectors, role, holds, age });
+        self.dirty.insert(lba, DirtyPage { lba, sectors, role, holds, age });
     }
 
     /// How many pages are dirty.
@@ -70,20 +70,20 @@ impl Pages {
     }
 
     /// Takes the `count` longest dirty pages; they are clean from now on. In order of address.
-    pub(super) fn take_oldest(&mut self, count: usize) -> Vec<Dirty> {
+    pub(super) fn take_oldest(&mut self, count: usize) -> Vec<DirtyPage> {
         let mut taken: Vec<u64> = self.ages.values().take(count).copied().collect();
         taken.sort_unstable();
         self.take(&taken)
     }
 
     /// Takes the dirty pages that `which` accepts, in order of address.
-    pub(super) fn take_if(&mut self, which: impl Fn(Role) -> bool) -> Vec<Dirty> {
+    pub(super) fn take_if(&mut self, which: impl Fn(SectorRole) -> bool) -> Vec<DirtyPage> {
         let taken: Vec<u64> = self.dirty.values().filter(|dirty| which(dirty.role)).map(|dirty| dirty.lba).collect();
         self.take(&taken)
     }
 
     /// Takes these pages, if they are dirty.
-    pub(super) fn take(&mut self, pages: &[u64]) -> Vec<Dirty> {
+    pub(super) fn take(&mut self, pages: &[u64]) -> Vec<DirtyPage> {
         let mut taken = Vec::with_capacity(pages.len());
         for lba in pages {
             if let Some(dirty) = self.dirty.remove(lba) {
@@ -106,15 +106,15 @@ impl Pages {
 
     /// Drops all pages, as a restart does.
     pub(super) fn forget(&mut self) {
-        *self = Pages { age: self.age, ..Pages::default() };
+        *self = MetadataPages { age: self.age, ..MetadataPages::default() };
     }
 }
 
 /// Writes pages; neighbours of one role together.
-pub(super) fn write(pages: &[Dirty], flags: Flags, plan: &mut Plan) {
+pub(super) fn write(pages: &[DirtyPage], flags: Flags, plan: &mut IoPlan) {
     let mut rest = pages;
     while let Some(first) = rest.first() {
-        let joins = |pair: &&[Dirty]| pair[0].lba + pair[0].sectors == pair[1].lba && pair[0].role == pair[1].role;
+        let joins = |pair: &&[DirtyPage]| pair[0].lba + pair[0].sectors == pair[1].lba && pair[0].role == pair[1].role;
         let count = 1 + rest.windows(2).take_while(joins).count();
         let last = rest[count - 1];
         let holds = rest[..count].iter().map(|page| page.holds).max().unwrap_or(0);
@@ -130,12 +130,12 @@ mod tests {
 
     #[test]
     fn a_page_is_read_once_and_written_once() {
-        let (mut pages, mut plan) = (Pages::default(), Plan::new());
-        pages.read(8, 8, Role::Inodes, &mut plan);
-        pages.read(8, 8, Role::Inodes, &mut plan);
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+        pages.read(8, 8, SectorRole::Inodes, &mut plan);
+        pages.read(8, 8, SectorRole::Inodes, &mut plan);
         assert_eq!(plan.steps().len(), 1);
-        pages.touch(8, 8, Role::Inodes, 1);
-        pages.touch(8, 8, Role::Inodes, 2);
+        pages.touch(8, 8, SectorRole::Inodes, 1);
+        pages.touch(8, 8, SectorRole::Inodes, 2);
         assert_eq!((pages.dirty(), pages.holds(8)), (1, Some(2)));
         assert_eq!(pages.take_oldest(9).len(), 1);
         assert_eq!(pages.dirty(), 0);
@@ -143,20 +143,20 @@ mod tests {
 
     #[test]
     fn the_oldest_go_first_and_neighbours_go_together() {
-        let (mut pages, mut plan) = (Pages::default(), Plan::new());
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
         for lba in [80, 16, 8, 24, 96] {
-            pages.touch(lba, 8, Role::MftRecords, lba);
+            pages.touch(lba, 8, SectorRole::MftRecords, lba);
         }
         let taken: Vec<u64> = pages.take_oldest(4).iter().map(|page| page.lba).collect();
         assert_eq!(taken, vec![8, 16, 24, 80]);
-        pages.touch(32, 8, Role::LogRecords, 7);
+        pages.touch(32, 8, SectorRole::LogRecords, 7);
         let all = pages.take_if(|_| true);
         assert_eq!(all.len(), 2);
         write(&all, Flags::NONE, &mut plan);
         assert_eq!(plan.steps().len(), 2);
         plan.clear();
         for lba in [8, 16, 24] {
-            pages.touch(lba, 8, Role::Inodes, lba);
+            pages.touch(lba, 8, SectorRole::Inodes, lba);
         }
         write(&pages.take_if(|_| true), Flags::NONE, &mut plan);
         let step = plan.steps()[0];

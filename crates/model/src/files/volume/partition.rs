@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::refusal::Misfit;
+use super::refusal::VolumeMisfit;
 use crate::block::SECTOR;
 
 /// A range of a drive's sectors that holds a volume.
@@ -31,7 +31,7 @@ const CYLINDER: u64 = 255 * TRACK;
 const MEBIBYTE: u64 = (1 << 20) / SECTOR;
 
 /// Partitions of these sizes in bytes, one after another, on a drive of `drive` sectors; 0 for all that is left.
-pub fn partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, Misfit> {
+pub fn partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, VolumeMisfit> {
     let (unit, lead) = match alignment {
         Alignment::Cylinders => (CYLINDER, TRACK),
         Alignment::Mebibytes => (MEBIBYTE, 0),
@@ -45,7 +45,7 @@ pub fn partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec
             _ => (at + lead + size.div_ceil(SECTOR)).next_multiple_of(unit),
         };
         if end > drive || at + lead >= end {
-            return Err(Misfit::BeyondDrive { end: end.max(at + lead + 1), drive });
+            return Err(VolumeMisfit::BeyondDrive { end: end.max(at + lead + 1), drive });
         }
         all.push(Partition { first: at + lead, sectors: end - at - lead });
         at = end;
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let small = partitions(100_000, Alignment::Mebibytes, &[1 << 20, 60 << 20]);
-        assert_eq!(small, Err(Misfit::BeyondDrive { end: 62 * 2048 + 2048 - 2048, drive: 100_000 }));
+        assert_eq!(small, Err(VolumeMisfit::BeyondDrive { end: 62 * 2048 + 2048 - 2048, drive: 100_000 }));
         assert!(partitions(100_000, Alignment::Cylinders, &[0, 1]).is_err(), "nothing is left");
     }
 }

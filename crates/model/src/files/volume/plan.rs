@@ -9,7 +9,7 @@ use crate::block::{Flags, Op};
 
 /// What a step reads or writes: all that a judge needs to say afterwards what was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
+pub enum SectorRole {
     /// Bytes of a file, from this one on.
     Data {
         file: FileId,
@@ -57,16 +57,16 @@ pub enum Role {
     Barrier,
 }
 
-impl Role {
+impl SectorRole {
     /// True for the log, from which a mount restores all other metadata.
     pub fn is_log(self) -> bool {
-        matches!(self, Role::LogRecords | Role::JournalBlocks | Role::JournalCommit)
+        matches!(self, SectorRole::LogRecords | SectorRole::JournalBlocks | SectorRole::JournalCommit)
     }
 }
 
 /// A request, or several if it exceeds the device's largest request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlanStep {
     /// Read, Write or Flush.
     pub op: Op,
     /// The first sector on the drive.
@@ -75,14 +75,14 @@ pub struct Step {
     pub sectors: u64,
     /// [`Flags::FUA`] if the system asks for the medium.
     pub flags: Flags,
-    pub role: Role,
-    /// For writes of metadata: the latest change in them ([`super::Change::number`]).
+    pub role: SectorRole,
+    /// For writes of metadata: the latest change in them ([`super::PageChange::number`]).
     pub holds: u64,
     /// Steps of a phase are issued together; the next phase begins when all of them are complete.
     pub phase: u32,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for PlanStep {
     /// A line of a golden file: phase, what, where.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let force = if self.flags.has(Flags::FUA) { " FUA" } else { "" };
@@ -96,7 +96,7 @@ impl fmt::Display for Step {
 
 /// What a plan's first step waits for beside the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wait {
+pub enum PlanWait {
     #[default]
     Nothing,
     /// All writes that earlier plans of this volume asked for, and their flushes: a log is written in order.
@@ -106,29 +106,29 @@ pub enum Wait {
 /// What an operation, or a timeout, asks of the drive. Empty if everything is in memory.
 ///
 /// The rules for issuing it: phases go one after another; a step that overlaps another of the same volume in flight, if
-/// either writes, waits for that one (a page is locked while it is written); and [`Plan::wait`].
+/// either writes, waits for that one (a page is locked while it is written); and [`IoPlan::wait`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    steps: Vec<Step>,
+pub struct IoPlan {
+    steps: Vec<PlanStep>,
     phase: u32,
     /// What must be complete before the first step.
-    pub wait: Wait,
+    pub wait: PlanWait,
 }
 
-impl Plan {
+impl IoPlan {
     /// An empty plan.
-    pub fn new() -> Plan {
-        Plan::default()
+    pub fn new() -> IoPlan {
+        IoPlan::default()
     }
 
     /// Empties the plan and keeps its memory.
     pub fn clear(&mut self) {
         self.steps.clear();
-        (self.phase, self.wait) = (0, Wait::Nothing);
+        (self.phase, self.wait) = (0, PlanWait::Nothing);
     }
 
     /// The steps, phase after phase.
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[PlanStep] {
         &self.steps
     }
 
@@ -146,29 +146,29 @@ impl Plan {
 
     /// Rounds its data up to whole blocks of `block` sectors, for Linux's page cache. Each step begins with one.
     pub fn round_up(&mut self, block: u64) {
-        for step in self.steps.iter_mut().filter(|step| matches!(step.role, Role::Data { .. })) {
+        for step in self.steps.iter_mut().filter(|step| matches!(step.role, SectorRole::Data { .. })) {
             step.sectors = step.sectors.next_multiple_of(block);
         }
     }
 
     /// Reads these sectors.
-    pub(super) fn read(&mut self, lba: u64, sectors: u64, role: Role) {
+    pub(super) fn read(&mut self, lba: u64, sectors: u64, role: SectorRole) {
         self.push(Op::Read, lba, sectors, Flags::NONE, role, 0);
     }
 
     /// Writes these sectors.
-    pub(super) fn write(&mut self, lba: u64, sectors: u64, flags: Flags, role: Role, holds: u64) {
+    pub(super) fn write(&mut self, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
         self.push(Op::Write, lba, sectors, flags, role, holds);
     }
 
     /// Flushes the drive's cache, between what came before and what follows.
     pub(super) fn flush(&mut self) {
         self.then();
-        self.push(Op::Flush, 0, 0, Flags::NONE, Role::Barrier, 0);
+        self.push(Op::Flush, 0, 0, Flags::NONE, SectorRole::Barrier, 0);
         self.then();
     }
 
-    fn push(&mut self, op: Op, lba: u64, sectors: u64, flags: Flags, role: Role, holds: u64) {
-        self.steps.push(Step { op, lba, sectors, flags, role, holds, phase: self.phase });
+    fn push(&mut self, op: Op, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
+        self.steps.push(PlanStep { op, lba, sectors, flags, role, holds, phase: self.phase });
     }
 }

@@ -3,21 +3,21 @@
 
 use alloc::boxed::Box;
 
-use super::contents::Contents;
-use super::plan::Plan;
-use super::refusal::{Misfit, Refused};
-use super::spec::{Sync, VolumeSpec};
+use super::contents::VolumeContents;
+use super::plan::IoPlan;
+use super::refusal::{VolumeError, VolumeMisfit};
+use super::spec::{SyncScope, VolumeSpec};
 use super::system::FileSystem;
-use super::tree::{FileId, Name};
+use super::tree::{FileId, FileName};
 use crate::time::Instant;
 
 #[derive(Debug)]
 struct Raw;
 
 /// A cluster is a sector.
-pub(super) fn format(spec: &VolumeSpec) -> Result<(Contents, Box<dyn FileSystem>), Misfit> {
+pub(super) fn format(spec: &VolumeSpec) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
     let partition = spec.partition;
-    Ok((Contents::new(partition, 1, partition.first, partition.sectors, spec), Box::new(Raw)))
+    Ok((VolumeContents::new(partition, 1, partition.first, partition.sectors, spec), Box::new(Raw)))
 }
 
 impl FileSystem for Raw {
@@ -27,50 +27,50 @@ impl FileSystem for Raw {
     fn has_log(&self) -> bool {
         false
     }
-    fn mount(&mut self, _: &mut Contents, _: &mut Plan) {}
-    fn open(&mut self, _: &mut Contents, _: FileId, _: &mut Plan) {}
-    fn create(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) -> Result<(), Refused> {
+    fn mount(&mut self, _: &mut VolumeContents, _: &mut IoPlan) {}
+    fn open(&mut self, _: &mut VolumeContents, _: FileId, _: &mut IoPlan) {}
+    fn create(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) -> Result<(), VolumeError> {
         Ok(())
     }
     fn allocates_early(&self) -> bool {
         false
     }
-    fn is_resident(&self, _: &Contents, _: FileId) -> bool {
+    fn is_resident(&self, _: &VolumeContents, _: FileId) -> bool {
         false
     }
-    fn grow(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
-    fn hint(&mut self, _: &Contents, _: FileId) -> u64 {
+    fn grow(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+    fn hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         0
     }
-    fn laid(&mut self, _: &Contents, _: FileId, _: u64) {}
-    fn sized(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
-    fn close(&mut self, _: &mut Contents, _: Instant, _: FileId, _: &mut Plan) {}
+    fn laid(&mut self, _: &VolumeContents, _: FileId, _: u64) {}
+    fn sized(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+    fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
     /// Flushes the device's cache after the data (`blkdev_fsync`).
-    fn fsync(&mut self, _: &mut Contents, _: Instant, _: FileId, _: Sync, plan: &mut Plan) {
+    fn fsync(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: SyncScope, plan: &mut IoPlan) {
         plan.flush();
     }
 
     fn rename(
         &mut self,
-        _: &mut Contents,
+        _: &mut VolumeContents,
         _: Instant,
         _: FileId,
-        _: (FileId, Name),
-        _: &mut Plan,
-    ) -> Result<(), Refused> {
+        _: (FileId, FileName),
+        _: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         Ok(())
     }
-    fn delete(&mut self, contents: &mut Contents, _: Instant, file: FileId, _: &mut Plan) {
+    fn delete(&mut self, contents: &mut VolumeContents, _: Instant, file: FileId, _: &mut IoPlan) {
         contents.take_all(file);
     }
-    fn shift(&mut self, _: &mut Contents, _: Instant, _: FileId, _: (u64, u64), _: u64, _: &mut Plan) {}
+    fn shift(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: (u64, u64), _: u64, _: &mut IoPlan) {}
     fn due(&self) -> Instant {
         Instant::FAR
     }
-    fn elapse(&mut self, _: &mut Contents, _: Instant, _: &mut Plan) {}
-    fn sync(&mut self, _: &mut Contents, _: Instant, plan: &mut Plan) {
+    fn elapse(&mut self, _: &mut VolumeContents, _: Instant, _: &mut IoPlan) {}
+    fn sync(&mut self, _: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
         plan.flush();
     }
-    fn settle(&mut self, _: &mut Contents) {}
+    fn settle(&mut self, _: &mut VolumeContents) {}
 }

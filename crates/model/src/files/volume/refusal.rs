@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Why a volume cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
+pub enum VolumeMisfit {
     /// A partition would end behind the drive.
     BeyondDrive {
         /// Where it would end.
@@ -33,7 +33,7 @@ pub enum Misfit {
 
 /// Why an operation was not done. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum VolumeError {
     /// Not enough free clusters.
     Full,
     /// Longer than a file may be.
@@ -49,14 +49,14 @@ pub enum Refused {
     Taken,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for VolumeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::Full => write!(f, "the volume is full"),
-            Refused::TooLarge { most } => write!(f, "a file of this file system has at most {most} bytes"),
-            Refused::DirectoryFull => write!(f, "the directory has no room for another entry"),
-            Refused::NoRecords => write!(f, "there is no record for another file"),
-            Refused::Taken => write!(f, "the clusters to move to are not free"),
+            VolumeError::Full => write!(f, "the volume is full"),
+            VolumeError::TooLarge { most } => write!(f, "a file of this file system has at most {most} bytes"),
+            VolumeError::DirectoryFull => write!(f, "the directory has no room for another entry"),
+            VolumeError::NoRecords => write!(f, "there is no record for another file"),
+            VolumeError::Taken => write!(f, "the clusters to move to are not free"),
         }
     }
 }

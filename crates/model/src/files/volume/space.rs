@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Contiguous clusters of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct ClusterRun {
     /// The index in the file of the first of them.
     pub from: u64,
     /// The first cluster on the volume.
@@ -16,7 +16,7 @@ pub struct Run {
 
 /// The free clusters.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Space {
+pub(super) struct FreeSpace {
     /// Length by first cluster; runs never touch.
     by_start: BTreeMap<u64, u64>,
     /// The same by length, then place.
@@ -24,10 +24,10 @@ pub(super) struct Space {
     free: u64,
 }
 
-impl Space {
+impl FreeSpace {
     /// `clusters` free clusters.
-    pub(super) fn new(clusters: u64) -> Space {
-        let mut space = Space::default();
+    pub(super) fn new(clusters: u64) -> FreeSpace {
+        let mut space = FreeSpace::default();
         space.release(0, clusters);
         space
     }
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn runs_say_what_a_map_of_all_clusters_says() {
         let mut rng = Seed(3).stream("space");
-        let (mut space, mut map) = (Space::new(300), vec![true; 300]);
+        let (mut space, mut map) = (FreeSpace::new(300), vec![true; 300]);
         for _ in 0..5_000 {
             let (start, len) = (rng.below(300), 1 + rng.below(20));
             let range = start as usize..(start + len).min(300) as usize;

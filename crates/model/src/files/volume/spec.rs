@@ -22,7 +22,7 @@ impl Aging {
 
 /// Which system's driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host {
+pub enum FatDriver {
     /// Windows NT: 2000, XP and later.
     Nt,
     /// Windows 98: no flush ever reaches the drive (measured by the source of study F), no write asks for the medium.
@@ -35,7 +35,7 @@ pub struct Fat32Spec {
     /// Bytes of a cluster, 512 to 65,536; nothing: as the specification's table has it by size.
     pub cluster: Option<u32>,
     /// Whose driver.
-    pub host: Host,
+    pub host: FatDriver,
 }
 
 /// An NTFS volume.
@@ -65,7 +65,7 @@ impl Default for Ext4Spec {
 
 /// Which file system, and its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum VolumeFormat {
     Fat32(Fat32Spec),
     /// NTFS 3.1.
     Ntfs(NtfsSpec),
@@ -78,7 +78,7 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumeSpec {
     pub partition: Partition,
-    pub format: Format,
+    pub format: VolumeFormat,
     pub aging: Aging,
     /// Keeps notes for [`super::Volume::take_changes`]; they grow with the run.
     pub history: bool,
@@ -87,7 +87,7 @@ pub struct VolumeSpec {
 
 /// What a flush of a file covers, beside its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sync {
+pub enum SyncScope {
     /// All metadata: fsync, FlushFileBuffers.
     All,
     /// The metadata needed to find the data again: fdatasync. For Windows' file systems there is no difference.

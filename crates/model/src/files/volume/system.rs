@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-use super::contents::Contents;
-use super::plan::Plan;
-use super::refusal::Refused;
-use super::spec::Sync;
-use super::tree::{FileId, Name};
+use super::contents::VolumeContents;
+use super::plan::IoPlan;
+use super::refusal::VolumeError;
+use super::spec::SyncScope;
+use super::tree::{FileId, FileName};
 use crate::time::Instant;
 
 /// What a file system does at each operation; [`Volume`](super::Volume) has checked what can be refused before.
@@ -18,60 +18,66 @@ pub(super) trait FileSystem: fmt::Debug {
         true
     }
     /// What is read before anything else can be done.
-    fn mount(&mut self, contents: &mut Contents, plan: &mut Plan);
+    fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan);
     /// Finds a file in its directory, and its record.
-    fn open(&mut self, contents: &mut Contents, file: FileId, plan: &mut Plan);
+    fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan);
     /// Gives the new `file` a record and an entry in its directory.
-    fn create(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan) -> Result<(), Refused>;
+    fn create(
+        &mut self,
+        contents: &mut VolumeContents,
+        now: Instant,
+        file: FileId,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError>;
     /// True if clusters are allocated when the program writes, false if when the data are written to the drive.
     fn allocates_early(&self) -> bool;
     /// True if the data have no clusters because they are in the file's record.
-    fn is_resident(&self, contents: &Contents, file: FileId) -> bool;
+    fn is_resident(&self, contents: &VolumeContents, file: FileId) -> bool;
     /// Allocates clusters for all bytes of the file. There are enough.
-    fn grow(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Where files from before the run continue.
-    fn hint(&mut self, contents: &Contents, file: FileId) -> u64;
+    fn hint(&mut self, contents: &VolumeContents, file: FileId) -> u64;
     /// Where the next of them may follow.
-    fn laid(&mut self, contents: &Contents, file: FileId, next: u64);
+    fn laid(&mut self, contents: &VolumeContents, file: FileId, next: u64);
     /// Keeps a change of the file's length or times.
-    fn sized(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Data without clusters were written to its record, by the latest change.
-    fn kept_inside(&mut self, _base: &mut Contents, _file: FileId) {}
+    fn kept_inside(&mut self, _base: &mut VolumeContents, _file: FileId) {}
     /// The last handle is closed.
-    fn close(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Makes the file durable, after its data.
-    fn fsync(&mut self, contents: &mut Contents, now: Instant, file: FileId, what: Sync, plan: &mut Plan);
+    fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan);
     /// Its data were written: its times change.
-    fn written(&mut self, _base: &mut Contents, _now: Instant, _file: FileId) {}
+    fn written(&mut self, _base: &mut VolumeContents, _now: Instant, _file: FileId) {}
     /// Gives up space that it reserves for itself, if `clusters` need it.
-    fn make_room(&mut self, _base: &mut Contents, _clusters: u64) {}
+    fn make_room(&mut self, _base: &mut VolumeContents, _clusters: u64) {}
     /// Changes its name, its directory, or both.
     fn rename(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
-        to: (FileId, Name),
-        plan: &mut Plan,
-    ) -> Result<(), Refused>;
+        to: (FileId, FileName),
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError>;
     /// Frees entry, record and clusters. The node stays until the caller removes it.
-    fn delete(&mut self, contents: &mut Contents, now: Instant, file: FileId, plan: &mut Plan);
+    fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Moves `len` clusters at `from` to the free ones at `to`.
     fn shift(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         now: Instant,
         file: FileId,
         from: (u64, u64),
         to: u64,
-        plan: &mut Plan,
+        plan: &mut IoPlan,
     );
     /// When something falls due by itself; `FAR` if nothing does.
     fn due(&self) -> Instant;
     /// Does what is due at `now`.
-    fn elapse(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan);
+    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
     /// Writes everything dirty, as a dismount does.
-    fn sync(&mut self, contents: &mut Contents, now: Instant, plan: &mut Plan);
+    fn sync(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
     /// Everything dirty is on the drive already: what was done so far was before the run.
-    fn settle(&mut self, contents: &mut Contents);
+    fn settle(&mut self, contents: &mut VolumeContents);
 }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::space::Run;
+use super::space::ClusterRun;
 
 /// A file or directory of a volume. Numbers are assigned in order of creation and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,33 +13,33 @@ pub const ROOT: FileId = FileId(0);
 
 /// A name, as far as it takes room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name {
+pub struct FileName {
     /// 1 to 255.
     pub letters: u8,
     /// Not of the form `NAME.EXT` in capitals, so that FAT and NTFS keep a short name beside it.
     pub long: bool,
 }
 
-impl Name {
+impl FileName {
     /// `FILENAME.EXT`.
-    pub const SHORT: Name = Name { letters: 12, long: false };
+    pub const SHORT: FileName = FileName { letters: 12, long: false };
 
     /// A long name of this many letters.
-    pub const fn long(letters: u8) -> Name {
-        Name { letters, long: true }
+    pub const fn long(letters: u8) -> FileName {
+        FileName { letters, long: true }
     }
 }
 
 /// A file or directory.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct FileNode {
     pub(super) directory: Option<FileId>,
-    pub(super) name: Name,
+    pub(super) name: FileName,
     pub(super) is_directory: bool,
     /// Its length; for a directory the room of its entries.
     pub(super) bytes: u64,
     /// Where its data lie, in order.
-    pub(super) runs: Vec<Run>,
+    pub(super) runs: Vec<ClusterRun>,
     /// Its record of `$MFT`, or its inode.
     pub(super) record: u64,
     /// Where its entry stands in its directory: first byte, and length.
@@ -56,7 +56,7 @@ pub(super) struct Node {
     pub(super) filled: u64,
 }
 
-impl Node {
+impl FileNode {
     /// How many clusters it has.
     pub(super) fn clusters(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.from + run.len)
@@ -73,12 +73,12 @@ impl Node {
         let from = self.clusters();
         match self.runs.last_mut() {
             Some(last) if last.start + last.len == start => last.len += len,
-            _ => self.runs.push(Run { from, start, len }),
+            _ => self.runs.push(ClusterRun { from, start, len }),
         }
     }
 
     /// Moves `len` clusters from `index` on; returns where they were.
-    pub(super) fn replace(&mut self, index: u64, len: u64, start: u64) -> Vec<Run> {
+    pub(super) fn replace(&mut self, index: u64, len: u64, start: u64) -> Vec<ClusterRun> {
         let old = core::mem::take(&mut self.runs);
         let mut gone = Vec::new();
         for run in old {
@@ -91,7 +91,7 @@ impl Node {
             if run.from < cut {
                 self.append(run.start, cut - run.from);
             }
-            gone.push(Run { from: cut, start: run.start + (cut - run.from), len: until - cut });
+            gone.push(ClusterRun { from: cut, start: run.start + (cut - run.from), len: until - cut });
             if until == index + len {
                 self.append(start, len);
             }
@@ -105,15 +105,15 @@ impl Node {
 
 /// All files of a volume. A deleted file leaves only its number behind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree {
-    nodes: Vec<Option<Node>>,
+pub(super) struct FileTree {
+    nodes: Vec<Option<FileNode>>,
     live: u32,
 }
 
-impl Tree {
+impl FileTree {
     /// Adds a node.
-    pub(super) fn add(&mut self, directory: Option<FileId>, name: Name, is_directory: bool) -> FileId {
-        self.nodes.push(Some(Node {
+    pub(super) fn add(&mut self, directory: Option<FileId>, name: FileName, is_directory: bool) -> FileId {
+        self.nodes.push(Some(FileNode {
             directory,
             name,
             is_directory,
@@ -133,7 +133,7 @@ impl Tree {
     }
 
     /// Removes a node.
-    pub(super) fn remove(&mut self, file: FileId) -> Node {
+    pub(super) fn remove(&mut self, file: FileId) -> FileNode {
         self.live -= 1;
         self.nodes[file.0 as usize].take().expect("a file that is there")
     }
@@ -148,11 +148,11 @@ impl Tree {
         self.live
     }
 
-    pub(super) fn get(&self, file: FileId) -> &Node {
+    pub(super) fn get(&self, file: FileId) -> &FileNode {
         self.nodes[file.0 as usize].as_ref().expect("a file that is there")
     }
 
-    pub(super) fn get_mut(&mut self, file: FileId) -> &mut Node {
+    pub(super) fn get_mut(&mut self, file: FileId) -> &mut FileNode {
         self.nodes[file.0 as usize].as_mut().expect("a file that is there")
     }
 
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn clusters_of_a_file_are_found_and_moved() {
-        let mut tree = Tree::default();
-        let file = tree.add(None, Name::SHORT, false);
+        let mut tree = FileTree::default();
+        let file = tree.add(None, FileName::SHORT, false);
         let node = tree.get_mut(file);
         node.append(100, 4);
         node.append(104, 2);
@@ -180,12 +180,12 @@ mod tests {
             (12, Some((105, 1)), Some((50, 6)), None)
         );
         let gone = node.replace(4, 4, 200);
-        assert_eq!(gone, [Run { from: 4, start: 104, len: 2 }, Run { from: 6, start: 50, len: 2 }]);
+        assert_eq!(gone, [ClusterRun { from: 4, start: 104, len: 2 }, ClusterRun { from: 6, start: 50, len: 2 }]);
         let places: Vec<u64> = (0..12).map(|i| node.find(i).expect("there").0).collect();
         assert_eq!(places, [100, 101, 102, 103, 200, 201, 202, 203, 52, 53, 54, 55]);
         node.replace(8, 4, 204);
-        assert_eq!(node.runs, [Run { from: 0, start: 100, len: 4 }, Run { from: 4, start: 200, len: 8 }]);
+        assert_eq!(node.runs, [ClusterRun { from: 0, start: 100, len: 4 }, ClusterRun { from: 4, start: 200, len: 8 }]);
         node.replace(0, 4, 196);
-        assert_eq!(node.runs, [Run { from: 0, start: 196, len: 12 }]);
+        assert_eq!(node.runs, [ClusterRun { from: 0, start: 196, len: 12 }]);
     }
 }

@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use crate::recency::Recency;
+use crate::recency::LruList;
 use crate::time::Instant;
 
 /// Sectors in a page: 4 KiB, the page size of the processors of the field.
@@ -19,13 +19,13 @@ const UNUSED: u64 = u64::MAX;
 
 /// A range of sectors of the device, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct SectorRange {
     pub(super) lba: u64,
     pub(super) end: u64,
 }
 
-impl Range {
-    pub(super) fn meets(self, other: Range) -> bool {
+impl SectorRange {
+    pub(super) fn meets(self, other: SectorRange) -> bool {
         self.lba < other.end && other.lba < self.end
     }
 
@@ -51,7 +51,7 @@ struct Frame {
     dirty: u8,
     /// Sectors on their way to the device, as of when they left.
     writing: u8,
-    /// How often writing has failed since the page was last clean, as [`Pages::fail`] counts.
+    /// How often writing has failed since the page was last clean, as [`CachePages::fail`] counts.
     failed: u8,
     /// When the oldest of its dirty sectors became dirty: in time, and in flushes.
     since: Instant,
@@ -61,30 +61,30 @@ struct Frame {
 }
 
 /// The cached pages.
-pub(super) struct Pages {
+pub(super) struct CachePages {
     frames: Vec<Frame>,
     most: u32,
     /// By hash of the page: the first frame. Their number is a power of two.
     buckets: Vec<u32>,
     free: Vec<u32>,
     /// Clean pages.
-    used: Recency,
+    used: LruList,
     /// Pages with dirty sectors.
-    dirty: Recency,
+    dirty: LruList,
     /// How many pages have sectors that are dirty or on their way.
     unsettled: u32,
 }
 
-impl Pages {
+impl CachePages {
     /// An empty cache for at most `most` pages.
-    pub(super) fn new(most: u32) -> Pages {
-        Pages {
+    pub(super) fn new(most: u32) -> CachePages {
+        CachePages {
             frames: Vec::new(),
             most,
             buckets: alloc::vec![NONE; 64],
             free: Vec::new(),
-            used: Recency::new(0),
-            dirty: Recency::new(0),
+            used: LruList::new(0),
+            dirty: LruList::new(0),
             unsettled: 0,
         }
     }
@@ -95,7 +95,7 @@ impl Pages {
     }
 
     /// True if the cache can hold `range` at once.
-    pub(super) fn can_hold(&self, range: Range) -> bool {
+    pub(super) fn can_hold(&self, range: SectorRange) -> bool {
         let pages = range.pages();
         pages.end - pages.start <= u64::from(self.most)
     }
@@ -184,7 +184,7 @@ impl Pages {
     }
 
     /// True if all of `range` is cached; it then counts as used now.
-    pub(super) fn serves(&mut self, range: Range) -> bool {
+    pub(super) fn serves(&mut self, range: SectorRange) -> bool {
         if self.known(range) < range.end {
             return false;
         }
@@ -201,7 +201,7 @@ impl Pages {
     }
 
     /// The first sector of `range` that is not cached, or its end.
-    pub(super) fn known(&self, range: Range) -> u64 {
+    pub(super) fn known(&self, range: SectorRange) -> u64 {
         for page in range.pages() {
             let wanted = range.mask(page);
             let absent = wanted & !self.find(page).map_or(0, |at| self.frames[at].valid);
@@ -217,7 +217,7 @@ impl Pages {
     }
 
     /// True if there are frames for all of `range` without evicting pages of `range` itself.
-    pub(super) fn has_room(&self, range: Range) -> bool {
+    pub(super) fn has_room(&self, range: SectorRange) -> bool {
         let pages = range.pages();
         let dirty = |page: &u64| self.find(*page).is_some_and(|at| !self.is_clean(at));
         let settled = (pages.end - pages.start) - pages.filter(dirty).count() as u64;
@@ -228,7 +228,7 @@ impl Pages {
     /// stamps.
     pub(super) fn write(
         &mut self,
-        range: Range,
+        range: SectorRange,
         stamp: u64,
         (now, epoch): (Instant, u64),
         mut superseded: impl FnMut(u64, u64),
@@ -257,7 +257,7 @@ impl Pages {
     }
 
     /// Keeps `range`, which was read from the device or written past the cache, as far as there are frames.
-    pub(super) fn fill(&mut self, range: Range) {
+    pub(super) fn fill(&mut self, range: SectorRange) {
         for page in range.pages() {
             let Some(at) = self.find(page).or_else(|| self.claim(page)) else { return };
             self.frames[at].valid |= range.mask(page);
@@ -266,7 +266,7 @@ impl Pages {
     }
 
     /// Invalidates `range`, of which nothing is dirty.
-    pub(super) fn forget(&mut self, range: Range) {
+    pub(super) fn forget(&mut self, range: SectorRange) {
         for page in range.pages() {
             let Some(at) = self.find(page) else { continue };
             self.frames[at].valid &= !range.mask(page);
@@ -280,7 +280,7 @@ impl Pages {
     }
 
     /// True if nothing of `range` is dirty or on its way.
-    pub(super) fn is_settled(&self, range: Range) -> bool {
+    pub(super) fn is_settled(&self, range: SectorRange) -> bool {
         let unsettled = |at: usize, page| (self.frames[at].dirty | self.frames[at].writing) & range.mask(page) != 0;
         !range.pages().any(|page| self.find(page).is_some_and(|at| unsettled(at, page)))
     }
@@ -297,23 +297,23 @@ impl Pages {
     }
 
     /// The next run to write, of at most `most` sectors: the longest dirty page with its neighbours.
-    pub(super) fn next_run(&self, most: u64) -> Option<Range> {
+    pub(super) fn next_run(&self, most: u64) -> Option<SectorRange> {
         let at = self.dirty.oldest_first().find(|&at| self.frames[at].writing == 0)?;
         Some(self.run_about(self.frames[at].page, most))
     }
 
     /// The next run to write within `range`.
-    pub(super) fn next_run_in(&self, range: Range, most: u64) -> Option<Range> {
+    pub(super) fn next_run_in(&self, range: SectorRange, most: u64) -> Option<SectorRange> {
         let page = range.pages().find(|&page| self.leaving(page) & range.mask(page) != 0)?;
         Some(self.run_about(page, most))
     }
 
     /// The first run of dirty sectors in `page`, with what continues it in the pages before and behind.
-    fn run_about(&self, page: u64, most: u64) -> Range {
+    fn run_about(&self, page: u64, most: u64) -> SectorRange {
         let dirty = self.leaving(page);
         let first = u64::from(dirty.trailing_zeros());
         let length = u64::from((!(dirty >> first)).trailing_zeros());
-        let mut run = Range { lba: page * PAGE + first, end: page * PAGE + first + length };
+        let mut run = SectorRange { lba: page * PAGE + first, end: page * PAGE + first + length };
         // Whole pages, so that runs are cut between physical sectors.
         while run.lba.is_multiple_of(PAGE) && run.lba > 0 && run.end + PAGE - run.lba <= most {
             let before = u64::from(self.leaving(run.lba / PAGE - 1).leading_ones());
@@ -333,7 +333,7 @@ impl Pages {
     }
 
     /// Reports each sector of `run` with its stamp.
-    pub(super) fn stamps(&self, run: Range, mut told: impl FnMut(u64, u64)) {
+    pub(super) fn stamps(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
             bits(run.mask(page)).for_each(|sector| told(page * PAGE + sector, frame.stamps[sector as usize]));
@@ -341,7 +341,7 @@ impl Pages {
     }
 
     /// Marks `run` as on its way. Returns the flush count at which the oldest of it became dirty.
-    pub(super) fn leave(&mut self, run: Range) -> u64 {
+    pub(super) fn leave(&mut self, run: SectorRange) -> u64 {
         let mut epoch = u64::MAX;
         for page in run.pages() {
             let at = self.find(page).expect("a run of pages that are here");
@@ -356,7 +356,7 @@ impl Pages {
     }
 
     /// Marks `run` as written.
-    pub(super) fn written(&mut self, run: Range) {
+    pub(super) fn written(&mut self, run: SectorRange) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
             (self.frames[at].writing, self.frames[at].failed) = (0, 0);
@@ -368,7 +368,7 @@ impl Pages {
     }
 
     /// Reports the stamps of sectors of `run`, which is on its way, that were overwritten meanwhile.
-    pub(super) fn superseded(&self, run: Range, mut told: impl FnMut(u64)) {
+    pub(super) fn superseded(&self, run: SectorRange, mut told: impl FnMut(u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
             bits(frame.writing & frame.dirty).for_each(|sector| told(page * PAGE + sector));
@@ -376,7 +376,7 @@ impl Pages {
     }
 
     /// Makes `run`, which became dirty in `epoch` and came back unwritten, as dirty as before.
-    pub(super) fn returned(&mut self, run: Range, epoch: u64) {
+    pub(super) fn returned(&mut self, run: SectorRange, epoch: u64) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
             let frame = &mut self.frames[at];
@@ -388,7 +388,7 @@ impl Pages {
     }
 
     /// Counts a failed write of `run` with this weight. Returns the highest count in the run.
-    pub(super) fn fail(&mut self, run: Range, weight: u8) -> u8 {
+    pub(super) fn fail(&mut self, run: SectorRange, weight: u8) -> u8 {
         let mut most = 0;
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
@@ -400,7 +400,7 @@ impl Pages {
     }
 
     /// Reports the sectors of `run`, which is on its way, that were not overwritten meanwhile, with their stamps.
-    pub(super) fn leaving_last(&self, run: Range, mut told: impl FnMut(u64, u64)) {
+    pub(super) fn leaving_last(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
             let last = frame.writing & !frame.dirty;
@@ -410,7 +410,7 @@ impl Pages {
 
     /// Removes all pages.
     pub(super) fn clear(&mut self) {
-        *self = Pages::new(self.most);
+        *self = CachePages::new(self.most);
     }
 
     /// All dirty sectors that are not on their way, with their stamps.

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 /// How a volume uses its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Level {
+pub enum RaidLevel {
     /// One member after another (md's *linear*, JBOD).
     Linear,
     /// Striped, without redundancy.
@@ -34,21 +34,21 @@ pub enum Level {
     Raid6,
 }
 
-impl Level {
+impl RaidLevel {
     /// The smallest useful number of members.
     pub const fn least_members(self) -> u32 {
         match self {
-            Level::Linear | Level::Raid0 | Level::Raid1 => 2,
-            Level::Raid5 => 3,
-            Level::Raid10 | Level::Raid6 => 4,
+            RaidLevel::Linear | RaidLevel::Raid0 | RaidLevel::Raid1 => 2,
+            RaidLevel::Raid5 => 3,
+            RaidLevel::Raid10 | RaidLevel::Raid6 => 4,
         }
     }
 }
 
 /// A volume: its share of the members, and its layout on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Volume {
-    pub level: Level,
+pub struct ArrayVolume {
+    pub level: RaidLevel,
     /// How many drives; even for RAID 10.
     pub members: u32,
     /// In sectors.
@@ -61,7 +61,7 @@ pub struct Volume {
 
 /// The place of a data block in the rows of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct RowPosition {
     pub row: u64,
     /// The data column, from 0.
     pub column: u32,
@@ -82,12 +82,12 @@ pub enum Chunk {
     Parity(u32),
 }
 
-impl Volume {
+impl ArrayVolume {
     /// Parity chunks in a row.
     pub const fn parities(&self) -> u32 {
         match self.level {
-            Level::Raid5 => 1,
-            Level::Raid6 => 2,
+            RaidLevel::Raid5 => 1,
+            RaidLevel::Raid6 => 2,
             _ => 0,
         }
     }
@@ -95,8 +95,8 @@ impl Volume {
     /// Copies of each data chunk.
     pub const fn copies(&self) -> u32 {
         match self.level {
-            Level::Raid1 => self.members,
-            Level::Raid10 => 2,
+            RaidLevel::Raid1 => self.members,
+            RaidLevel::Raid10 => 2,
             _ => 1,
         }
     }
@@ -122,13 +122,13 @@ impl Volume {
     }
 
     /// The place of block `lba` of the volume.
-    pub const fn place(&self, lba: u64) -> Place {
-        if matches!(self.level, Level::Linear) {
+    pub const fn place(&self, lba: u64) -> RowPosition {
+        if matches!(self.level, RaidLevel::Linear) {
             let (column, behind) = (lba / self.sectors, lba % self.sectors);
-            return Place { row: behind / self.chunk, column: column as u32, within: behind % self.chunk };
+            return RowPosition { row: behind / self.chunk, column: column as u32, within: behind % self.chunk };
         }
         let (row, rest) = (lba / self.row(), lba % self.row());
-        Place { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
+        RowPosition { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
     }
 
     /// The member that holds the row's P, if the level has one.
@@ -139,10 +139,10 @@ impl Volume {
     /// The member that holds `copy` of a column of a row.
     pub const fn member(&self, row: u64, column: u32, copy: u32) -> u32 {
         match self.level {
-            Level::Linear | Level::Raid0 => column,
-            Level::Raid1 => copy,
-            Level::Raid10 => 2 * column + copy,
-            Level::Raid5 | Level::Raid6 => self.around(self.parity_of(row) + self.parities() + column),
+            RaidLevel::Linear | RaidLevel::Raid0 => column,
+            RaidLevel::Raid1 => copy,
+            RaidLevel::Raid10 => 2 * column + copy,
+            RaidLevel::Raid5 | RaidLevel::Raid6 => self.around(self.parity_of(row) + self.parities() + column),
         }
     }
 
@@ -159,10 +159,10 @@ impl Volume {
     /// The content of `member` in `row`.
     pub const fn chunk_of(&self, member: u32, row: u64) -> Chunk {
         match self.level {
-            Level::Linear | Level::Raid0 => Chunk::Data { column: member, copy: 0 },
-            Level::Raid1 => Chunk::Data { column: 0, copy: member },
-            Level::Raid10 => Chunk::Data { column: member / 2, copy: member % 2 },
-            Level::Raid5 | Level::Raid6 => {
+            RaidLevel::Linear | RaidLevel::Raid0 => Chunk::Data { column: member, copy: 0 },
+            RaidLevel::Raid1 => Chunk::Data { column: 0, copy: member },
+            RaidLevel::Raid10 => Chunk::Data { column: member / 2, copy: member % 2 },
+            RaidLevel::Raid5 | RaidLevel::Raid6 => {
                 let behind = self.around(member + self.members - self.parity_of(row));
                 match behind < self.parities() {
                     true => Chunk::Parity(behind),
@@ -185,7 +185,7 @@ impl Volume {
         let chunk = self.chunk_of(member, row);
         let column = if let Chunk::Data { column, .. } = chunk { u64::from(column) } else { 0 };
         match self.level {
-            Level::Linear => Some((chunk, column * self.sectors + behind)),
+            RaidLevel::Linear => Some((chunk, column * self.sectors + behind)),
             _ => Some((chunk, row * self.row() + column * self.chunk + within)),
         }
     }
@@ -194,29 +194,29 @@ impl Volume {
     pub fn survives(&self, lost: u64) -> bool {
         let lost = lost & ((1u64 << self.members) - 1);
         match self.level {
-            Level::Linear | Level::Raid0 => lost == 0,
-            Level::Raid1 => lost.count_ones() < self.members,
-            Level::Raid10 => (0..self.members / 2).all(|pair| lost >> (2 * pair) & 3 != 3),
-            Level::Raid5 | Level::Raid6 => lost.count_ones() <= self.parities(),
+            RaidLevel::Linear | RaidLevel::Raid0 => lost == 0,
+            RaidLevel::Raid1 => lost.count_ones() < self.members,
+            RaidLevel::Raid10 => (0..self.members / 2).all(|pair| lost >> (2 * pair) & 3 != 3),
+            RaidLevel::Raid5 | RaidLevel::Raid6 => lost.count_ones() <= self.parities(),
         }
     }
 }
 
 /// The layout of a volume, and its share of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Share {
-    pub level: Level,
+pub struct VolumeShare {
+    pub level: RaidLevel,
     /// Thousandths of each member.
     pub permille: u32,
 }
 
 /// The volumes of `shares`, one after another on members of `sectors` sectors, in chunks of `chunk` sectors. A
 /// remainder of less than a chunk at a volume's end stays unused.
-pub fn volumes(shares: &[Share], members: u32, sectors: u64, chunk: u64) -> Vec<Volume> {
+pub fn volumes(shares: &[VolumeShare], members: u32, sectors: u64, chunk: u64) -> Vec<ArrayVolume> {
     let mut first = 0;
-    let lay = |share: &Share| {
+    let lay = |share: &VolumeShare| {
         let sectors = (sectors * u64::from(share.permille) / 1000).min(sectors - first) / chunk * chunk;
-        let volume = Volume { level: share.level, members, chunk, first, sectors };
+        let volume = ArrayVolume { level: share.level, members, chunk, first, sectors };
         first += sectors;
         volume
     };
@@ -227,15 +227,15 @@ pub fn volumes(shares: &[Share], members: u32, sectors: u64, chunk: u64) -> Vec<
 mod tests {
     use super::*;
 
-    fn all() -> Vec<Volume> {
-        let of = |level, members| Volume { level, members, chunk: 16, first: 48, sectors: 160 };
+    fn all() -> Vec<ArrayVolume> {
+        let of = |level, members| ArrayVolume { level, members, chunk: 16, first: 48, sectors: 160 };
         let levels = [
-            (Level::Linear, 3),
-            (Level::Raid0, 3),
-            (Level::Raid1, 3),
-            (Level::Raid10, 4),
-            (Level::Raid5, 4),
-            (Level::Raid6, 5),
+            (RaidLevel::Linear, 3),
+            (RaidLevel::Raid0, 3),
+            (RaidLevel::Raid1, 3),
+            (RaidLevel::Raid10, 4),
+            (RaidLevel::Raid5, 4),
+            (RaidLevel::Raid6, 5),
         ];
         levels.into_iter().map(|(level, members)| of(level, members)).collect()
     }
@@ -251,7 +251,7 @@ mod tests {
                     Chunk::Data { column, copy } => {
                         seen[lba as usize] += 1;
                         assert_eq!(volume.member(row, column, copy), member);
-                        assert_eq!(volume.place(lba), Place { row, column, within: (sector - 48) % 16 });
+                        assert_eq!(volume.place(lba), RowPosition { row, column, within: (sector - 48) % 16 });
                     }
                     Chunk::Parity(which) => assert_eq!(volume.parity(row, which), member),
                 }
@@ -264,7 +264,7 @@ mod tests {
     /// The first rows of md's documentation of left-symmetric, four drives.
     #[test]
     fn parity_goes_left_and_data_follow_it() {
-        let volume = Volume { level: Level::Raid5, members: 4, chunk: 8, first: 0, sectors: 80 };
+        let volume = ArrayVolume { level: RaidLevel::Raid5, members: 4, chunk: 8, first: 0, sectors: 80 };
         let row = |row: u64| -> Vec<u32> { (0..3).map(|column| volume.member(row, column, 0)).collect() };
         assert_eq!((volume.parity(0, 0), row(0)), (3, alloc::vec![0, 1, 2]));
         assert_eq!((volume.parity(1, 0), row(1)), (2, alloc::vec![3, 0, 1]));

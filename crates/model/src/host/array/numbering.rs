@@ -10,9 +10,9 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::layout::{Chunk, Volume};
-use crate::block::{Landing, LandingKind, Request, Role};
-use crate::host::carried::Carried;
+use super::layout::{ArrayVolume, Chunk};
+use crate::block::{Landing, LandingKind, MemberRole, Request};
+use crate::host::carried::CarriedWrites;
 use crate::time::Instant;
 
 /// The fewest entries that are worth scanning for ones to forget.
@@ -29,7 +29,7 @@ pub(super) struct Numbering {
 }
 
 impl Numbering {
-    fn next(&mut self, landings: &Carried, stamp: u64) -> u64 {
+    fn next(&mut self, landings: &CarriedWrites, stamp: u64) -> u64 {
         self.last += 1;
         if landings.are_wanted() {
             self.taken.push((self.last, stamp));
@@ -38,12 +38,12 @@ impl Numbering {
     }
 
     /// The number of a write that is taken at `now`.
-    pub(super) fn take(&mut self, landings: &mut Carried, now: Instant, request: &Request) -> u64 {
+    pub(super) fn take(&mut self, landings: &mut CarriedWrites, now: Instant, request: &Request) -> u64 {
         let number = self.next(landings, request.stamp);
         if landings.are_wanted() {
             let place = (request.lba, request.sectors);
             let taken = Landing::new(place, request.stamp, (now, now), LandingKind::Taken);
-            landings.tell(Landing { role: Role::Every, number, ..taken });
+            landings.tell(Landing { role: MemberRole::Every, number, ..taken });
         }
         number
     }
@@ -51,9 +51,9 @@ impl Numbering {
     /// The number of a run of a rebuild: a range of a member's sectors.
     pub(super) fn take_run(
         &mut self,
-        landings: &mut Carried,
+        landings: &mut CarriedWrites,
         now: Instant,
-        volumes: &[Volume],
+        volumes: &[ArrayVolume],
         (member, from, to): (u32, u64, u64),
     ) -> u64 {
         let number = self.next(landings, 0);
@@ -88,7 +88,7 @@ impl Numbering {
 }
 
 /// Tells that a member is lost, or whole again.
-pub(super) fn tell_member(landings: &mut Carried, now: Instant, member: u32, kind: LandingKind) {
+pub(super) fn tell_member(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
     if landings.are_wanted() {
         landings.tell(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
     }
@@ -96,7 +96,7 @@ pub(super) fn tell_member(landings: &mut Carried, now: Instant, member: u32, kin
 
 /// Reports a member's landing in blocks of the volumes, chunk by chunk. The landing's stamp is a number; `stamp` is the
 /// write's, or 0 for a rebuild.
-pub(super) fn in_blocks(volumes: &[Volume], landing: &Landing, stamp: u64, mut tell: impl FnMut(Landing)) {
+pub(super) fn in_blocks(volumes: &[ArrayVolume], landing: &Landing, stamp: u64, mut tell: impl FnMut(Landing)) {
     let (number, mut start) = (landing.stamp, 0);
     for volume in volumes {
         let (mut from, end) = (landing.lba.max(volume.first), landing.end().min(volume.end()));
@@ -105,10 +105,10 @@ pub(super) fn in_blocks(volumes: &[Volume], landing: &Landing, stamp: u64, mut t
             let to = (volume.row_start(row) + volume.chunk).min(end);
             if let Some((chunk, block)) = volume.block(landing.member, from) {
                 let role = match (chunk, stamp) {
-                    (Chunk::Data { copy, .. }, 0) => Role::RebuiltCopy(copy),
-                    (Chunk::Data { copy, .. }, _) => Role::Copy(copy),
-                    (Chunk::Parity(which), 0) => Role::RebuiltParity(which),
-                    (Chunk::Parity(which), _) => Role::Parity(which),
+                    (Chunk::Data { copy, .. }, 0) => MemberRole::RebuiltCopy(copy),
+                    (Chunk::Data { copy, .. }, _) => MemberRole::Copy(copy),
+                    (Chunk::Parity(which), 0) => MemberRole::RebuiltParity(which),
+                    (Chunk::Parity(which), _) => MemberRole::Parity(which),
                 };
                 let part = landing.part(from - landing.lba, to - landing.lba);
                 tell(Landing { role, lba: start + block, stamp, number, ..part });

@@ -15,7 +15,7 @@
 
 use core::ops::RangeInclusive;
 
-use super::layout::Volume;
+use super::layout::ArrayVolume;
 
 /// How to update parity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum ParityWrite {
 
 /// What to read before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ParityRead {
     Nothing,
     Modify,
     Reconstruct,
@@ -39,14 +39,14 @@ pub(super) enum Way {
 
 /// A part of a row: data blocks `from..to`, counted from the row's first.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row {
-    pub volume: Volume,
+pub(super) struct StripeRow {
+    pub volume: ArrayVolume,
     pub row: u64,
     pub from: u64,
     pub to: u64,
 }
 
-impl Row {
+impl StripeRow {
     /// What the part covers of a column, in sectors of its chunk.
     fn covered(&self, column: u32) -> Option<(u64, u64)> {
         let start = u64::from(column) * self.volume.chunk;
@@ -94,7 +94,7 @@ impl Row {
 
     /// The way to write the part when the members in `usable` can be read and those in `writable` written; `None` if
     /// too many are lost.
-    pub fn way(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<Way> {
+    pub fn way(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<ParityRead> {
         let parities = self.parities().filter(|member| writable >> member & 1 == 1);
         let can_read = |member: u32| usable >> member & 1 == 1;
         let (mut modify, mut reconstruct) = (0, 0);
@@ -104,7 +104,7 @@ impl Row {
             can_modify &= can_read(parity);
         }
         if modify == 0 {
-            return Some(Way::Nothing);
+            return Some(ParityRead::Nothing);
         }
         for column in self.touched() {
             let readable = can_read(self.data(column));
@@ -120,16 +120,16 @@ impl Row {
         reconstruct += self.volume.columns() as usize - self.touched().count();
         can_reconstruct &= usable & all == all || others.all(|column| can_read(self.data(column)));
         let both = match wanted {
-            ParityWrite::Fewest if modify < reconstruct => Way::Modify,
-            ParityWrite::Modify => Way::Modify,
-            _ => Way::Reconstruct,
+            ParityWrite::Fewest if modify < reconstruct => ParityRead::Modify,
+            ParityWrite::Modify => ParityRead::Modify,
+            _ => ParityRead::Reconstruct,
         };
         match (can_modify, can_reconstruct) {
-            (_, true) if reconstruct == 0 => Some(Way::Nothing),
+            (_, true) if reconstruct == 0 => Some(ParityRead::Nothing),
             (true, true) => Some(both),
-            (true, false) => Some(Way::Modify),
-            (false, true) => Some(Way::Reconstruct),
-            (false, false) => self.sources(usable).is_some().then_some(Way::Whole),
+            (true, false) => Some(ParityRead::Modify),
+            (false, true) => Some(ParityRead::Reconstruct),
+            (false, false) => self.sources(usable).is_some().then_some(ParityRead::Whole),
         }
     }
 
@@ -143,13 +143,13 @@ impl Row {
     }
 
     /// Reports to `read` what to read before the write: member, first sector, end.
-    pub fn reads(&self, way: Way, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+    pub fn reads(&self, way: ParityRead, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
         match way {
-            Way::Nothing => {}
-            Way::Whole => self.read_sources(usable, read),
-            Way::Modify => {
+            ParityRead::Nothing => {}
+            ParityRead::Whole => self.read_sources(usable, read),
+            ParityRead::Modify => {
                 for column in self.touched() {
                     if let Some((from, to)) = self.covered(column) {
                         read(self.data(column), start + from, start + to);
@@ -157,7 +157,7 @@ impl Row {
                 }
                 self.parities().filter(|m| usable >> m & 1 == 1).for_each(|m| read(m, start + low, start + high));
             }
-            Way::Reconstruct => {
+            ParityRead::Reconstruct => {
                 for column in 0..self.volume.columns() {
                     for (from, to) in self.rest(column).into_iter().filter(|run| run.0 < run.1) {
                         read(self.data(column), start + from, start + to);
@@ -168,15 +168,15 @@ impl Row {
     }
 
     /// How many sectors enter the parity computation. Lost data are computed first.
-    pub fn computed_from(&self, way: Way, writable: u64) -> u64 {
+    pub fn computed_from(&self, way: ParityRead, writable: u64) -> u64 {
         let (low, high) = self.hull();
         let row = u64::from(self.volume.columns()) * (high - low);
         match way {
-            Way::Nothing if !self.parities().any(|member| writable >> member & 1 == 1) => 0,
-            Way::Nothing | Way::Reconstruct => row,
+            ParityRead::Nothing if !self.parities().any(|member| writable >> member & 1 == 1) => 0,
+            ParityRead::Nothing | ParityRead::Reconstruct => row,
             // Old and new data, and the old parities.
-            Way::Modify => 2 * (self.to - self.from) + u64::from(self.volume.parities()) * (high - low),
-            Way::Whole => 2 * row,
+            ParityRead::Modify => 2 * (self.to - self.from) + u64::from(self.volume.parities()) * (high - low),
+            ParityRead::Whole => 2 * row,
         }
     }
 
@@ -206,19 +206,19 @@ impl Row {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::Level;
+    use super::super::layout::RaidLevel;
     use super::*;
     use alloc::vec::Vec;
 
     const ALL: u64 = 0b11111;
 
     /// Row 0 of five drives: data on 0 to 3 and P on 4, or data on 1 to 3, P on 4 and Q on 0.
-    fn part(level: Level, from: u64, to: u64) -> Row {
-        let volume = Volume { level, members: 5, chunk: 16, first: 0, sectors: 160 };
-        Row { volume, row: 0, from, to }
+    fn part(level: RaidLevel, from: u64, to: u64) -> StripeRow {
+        let volume = ArrayVolume { level, members: 5, chunk: 16, first: 0, sectors: 160 };
+        StripeRow { volume, row: 0, from, to }
     }
 
-    fn reads(row: Row, usable: u64) -> Option<Vec<(u32, u64, u64)>> {
+    fn reads(row: StripeRow, usable: u64) -> Option<Vec<(u32, u64, u64)>> {
         let mut all = Vec::new();
         row.reads(row.way(usable, usable, ParityWrite::Fewest)?, usable, |m, a, b| all.push((m, a, b)));
         Some(all)
@@ -226,22 +226,22 @@ mod tests {
 
     #[test]
     fn the_way_with_fewer_reads_is_taken() {
-        let (one, three) = (part(Level::Raid5, 16, 24), part(Level::Raid5, 0, 48));
+        let (one, three) = (part(RaidLevel::Raid5, 16, 24), part(RaidLevel::Raid5, 0, 48));
         assert_eq!(reads(one, ALL).unwrap(), [(1, 0, 8), (4, 0, 8)], "modify: two reads against three");
         assert_eq!(reads(three, ALL).unwrap(), [(3, 0, 16)], "reconstruct: one read against four");
-        assert_eq!(reads(part(Level::Raid5, 0, 64), ALL).unwrap(), [], "a whole row");
-        let one = part(Level::Raid6, 0, 8);
+        assert_eq!(reads(part(RaidLevel::Raid5, 0, 64), ALL).unwrap(), [], "a whole row");
+        let one = part(RaidLevel::Raid6, 0, 8);
         assert_eq!(reads(one, ALL).unwrap(), [(2, 0, 8), (3, 0, 8)], "reconstruct: two against three");
-        assert_eq!(one.way(ALL, ALL, ParityWrite::Modify), Some(Way::Modify));
+        assert_eq!(one.way(ALL, ALL, ParityWrite::Modify), Some(ParityRead::Modify));
     }
 
     #[test]
     fn what_is_lost_is_gone_around() {
-        let one = part(Level::Raid5, 16, 24);
+        let one = part(RaidLevel::Raid5, 16, 24);
         assert_eq!(reads(one, ALL & !2).unwrap(), [(0, 0, 8), (2, 0, 8), (3, 0, 8)], "its own drive: the other data");
         assert_eq!(reads(one, ALL & !1).unwrap(), [(1, 0, 8), (4, 0, 8)], "another drive: modify");
         assert_eq!(reads(one, ALL & !16).unwrap(), [], "parity: nothing to keep up");
-        let two = part(Level::Raid5, 8, 24);
+        let two = part(RaidLevel::Raid5, 8, 24);
         assert_eq!(reads(two, ALL & !1).unwrap(), [(1, 0, 16), (2, 0, 16), (3, 0, 16), (4, 0, 16)], "the whole row");
         assert_eq!(reads(two, ALL & !3), None, "too much is lost");
     }
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn writes_go_to_data_and_parity() {
         let mut all = Vec::new();
-        part(Level::Raid6, 8, 24).writes(ALL & !1, |m, a, b| all.push((m, a, b)));
+        part(RaidLevel::Raid6, 8, 24).writes(ALL & !1, |m, a, b| all.push((m, a, b)));
         assert_eq!(all, [(1, 8, 16), (2, 0, 8), (4, 0, 16)]);
     }
 }

@@ -17,7 +17,7 @@ pub(super) const NOBODY: u32 = u32::MAX;
 
 /// The kind of work of a portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PortionKind {
     /// Commands to the members that hold the blocks: reads, and writes without parity.
     Plain,
     /// A write to a row with parity.
@@ -37,7 +37,7 @@ pub(super) enum Kind {
 pub(super) struct Portion {
     /// The request, or [`NOBODY`].
     pub parent: u32,
-    pub kind: Kind,
+    pub kind: PortionKind,
     pub op: Op,
     /// For a write or a run of the rebuild: its number, which its commands carry as their stamp.
     pub number: u64,
@@ -66,7 +66,7 @@ impl Portion {
     pub fn open(parent: u32, at: Instant) -> Portion {
         Portion {
             parent,
-            kind: Kind::Flush,
+            kind: PortionKind::Flush,
             op: Op::Read,
             number: 0,
             volume: 0,
@@ -92,23 +92,23 @@ impl Portion {
 
     /// True if it belongs to a rebuild that goes on.
     pub fn is_rebuild(&self) -> bool {
-        self.live && matches!(self.kind, Kind::Rebuild | Kind::Seal)
+        self.live && matches!(self.kind, PortionKind::Rebuild | PortionKind::Seal)
     }
 
     /// True if it must end what it began, even if its request is aborted: otherwise copies or a row would differ.
     pub fn is_firm(&self) -> bool {
         match self.kind {
-            Kind::Update => self.writing,
-            Kind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
-            Kind::Rebuild | Kind::Seal => true,
-            Kind::Flush | Kind::Recover => false,
+            PortionKind::Update => self.writing,
+            PortionKind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
+            PortionKind::Rebuild | PortionKind::Seal => true,
+            PortionKind::Flush | PortionKind::Recover => false,
         }
     }
 }
 
 /// A command to a member, waiting or sent.
 #[derive(Clone, Copy)]
-pub(super) struct Command {
+pub(super) struct MemberCommand {
     /// [`NOBODY`] if the place is free.
     pub portion: u32,
     pub member: u32,
@@ -120,14 +120,14 @@ pub(super) struct Command {
 
 /// The range locks, and the portions that wait for one.
 #[derive(Default)]
-pub(super) struct Turns {
+pub(super) struct StretchLocks {
     holding: Vec<u32>,
     waiting: VecDeque<u32>,
     /// A lock was released since the waiting portions were last checked.
     pub freed: bool,
 }
 
-impl Turns {
+impl StretchLocks {
     /// Locks the range of `portion`. If false, the portion waits.
     pub fn take(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
         let wanted = &portions[portion];

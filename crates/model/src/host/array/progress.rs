@@ -32,7 +32,7 @@ impl Rebuild {
 
 /// How far the rebuild of a member has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RebuildProgress {
     /// When the last rebuild began.
     pub began: Option<Instant>,
     /// When it ended.

@@ -8,18 +8,18 @@
 
 use alloc::format;
 
-use super::layout::{Level, Volume};
-use super::portions::{Kind, NOBODY, Portion};
-use super::progress::{Progress, RUNS, Rebuild};
+use super::layout::{ArrayVolume, RaidLevel};
+use super::portions::{NOBODY, Portion, PortionKind};
+use super::progress::{RUNS, Rebuild, RebuildProgress};
 use super::{Array, Crank, numbering};
 use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
 
 impl Array {
     /// The progress of the last rebuild.
-    pub fn progress(&self) -> Progress {
+    pub fn progress(&self) -> RebuildProgress {
         let sectors = self.rebuild.map_or(self.progress.sectors, |rebuild| rebuild.done());
-        Progress { sectors, ..self.progress }
+        RebuildProgress { sectors, ..self.progress }
     }
 
     /// Members that are lost or not yet rebuilt, one bit each.
@@ -47,7 +47,7 @@ impl Array {
             return Err(ControlError::PoweredOff);
         }
         self.switch(crank, now, member, "on")?;
-        self.progress = Progress { began: Some(now), ..Progress::default() };
+        self.progress = RebuildProgress { began: Some(now), ..RebuildProgress::default() };
         self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Array {
     }
 
     fn members_end(&self) -> u64 {
-        self.volumes.last().map_or(0, Volume::end)
+        self.volumes.last().map_or(0, ArrayVolume::end)
     }
 
     /// Begins the runs that are due at `now`, and the last flush after the last run.
@@ -78,14 +78,14 @@ impl Array {
             && self.powered
         {
             rebuild.sealing = true;
-            let portion = Portion { kind: Kind::Seal, op: Op::Flush, ..Portion::open(NOBODY, now) };
+            let portion = Portion { kind: PortionKind::Seal, op: Op::Flush, ..Portion::open(NOBODY, now) };
             self.begin(crank, now, portion);
         }
     }
 
     fn begin_run(&mut self, crank: &mut Crank, now: Instant) {
         let Some(rebuild) = self.rebuild else { return };
-        let inside = |volume: &Volume| volume.end() > rebuild.next;
+        let inside = |volume: &ArrayVolume| volume.end() > rebuild.next;
         let Some(index) = self.volumes.iter().position(inside) else { return };
         let volume = self.volumes[index];
         let from = rebuild.next.max(volume.first);
@@ -101,13 +101,19 @@ impl Array {
             *free.expect("called with room for a run") = from;
         }
         let lanes = match volume.level {
-            Level::Raid10 => 1 << (rebuild.member / 2),
+            RaidLevel::Raid10 => 1 << (rebuild.member / 2),
             _ => u64::MAX,
         };
         let number = self.numbering.take_run(&mut crank.landings, now, &self.volumes, (rebuild.member, from, to));
         let span = (from, to);
-        let portion =
-            Portion { kind: Kind::Rebuild, number, volume: index as u8, span, lanes, ..Portion::open(NOBODY, now) };
+        let portion = Portion {
+            kind: PortionKind::Rebuild,
+            number,
+            volume: index as u8,
+            span,
+            lanes,
+            ..Portion::open(NOBODY, now)
+        };
         self.begin(crank, now, portion);
     }
 
@@ -127,7 +133,7 @@ impl Array {
         };
         let row = (portion.span.0 - volume.first) / volume.chunk;
         let peers = match volume.level {
-            Level::Raid10 => 1 << (member ^ 1),
+            RaidLevel::Raid10 => 1 << (member ^ 1),
             _ => ((1u64 << volume.members) - 1) & !(1 << member),
         };
         let usable = self.usable(portion.span.1) & !portion.avoid & peers;
@@ -147,7 +153,7 @@ impl Array {
     /// Handles the end of a run, or of the last flush.
     pub(super) fn run_over(&mut self, crank: &mut Crank, now: Instant, portion: &Portion) {
         let Some(rebuild) = &mut self.rebuild else { return };
-        if portion.kind == Kind::Seal {
+        if portion.kind == PortionKind::Seal {
             rebuild.sealing = false;
             if portion.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);

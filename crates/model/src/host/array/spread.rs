@@ -1,10 +1,10 @@
 //! From a request to portions, and from a portion to commands of the members. It does not decide when commands are
 //! sent: that is the array's.
 
-use super::layout::{Level, Volume};
-use super::parity::Row;
-use super::portions::{Command, Kind, Portion};
-use super::{Array, Balance, Crank, Member, NOBODY, REFUSAL};
+use super::layout::{ArrayVolume, RaidLevel};
+use super::parity::StripeRow;
+use super::portions::{MemberCommand, Portion, PortionKind};
+use super::{Array, Crank, Member, NOBODY, REFUSAL, ReadBalance};
 use crate::block::{Op, Status};
 use crate::record::Effort;
 use crate::time::Instant;
@@ -13,7 +13,7 @@ impl Array {
     /// Splits a request into portions and begins them.
     pub(super) fn spread(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
         let request = crank.slots[parent].request;
-        let sectors: u64 = self.volumes.iter().map(Volume::capacity).sum();
+        let sectors: u64 = self.volumes.iter().map(ArrayVolume::capacity).sum();
         let mut portion = Portion { op: request.op, ..Portion::open(parent, now) };
         let refused = match request.op {
             _ if !self.powered => Some(Status::PowerLost),
@@ -49,8 +49,8 @@ impl Array {
     }
 
     /// Splits the part of a request in one volume.
-    fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
-        let plain = Portion { kind: Kind::Plain, ..portion };
+    fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
+        let plain = Portion { kind: PortionKind::Plain, ..portion };
         match (volume.parities() > 0, portion.op) {
             _ if self.dead >> portion.volume & 1 == 1 => self.begin(crank, now, plain),
             (false, Op::Write) if volume.copies() > 1 => self.begin(crank, now, holding(volume, plain)),
@@ -62,7 +62,7 @@ impl Array {
     }
 
     /// Row by row, except that whole rows stay together, since they need no reads.
-    fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
+    fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let mut lba = portion.lba;
         while lba < portion.end {
             let (row, rest) = (volume.row(), portion.end - lba);
@@ -70,27 +70,27 @@ impl Array {
                 true => lba + rest / row * row,
                 false => (lba / row * row + row).min(portion.end),
             };
-            self.begin(crank, now, holding(volume, Portion { kind: Kind::Update, lba, end, ..portion }));
+            self.begin(crank, now, holding(volume, Portion { kind: PortionKind::Update, lba, end, ..portion }));
             lba = end;
         }
     }
 
     /// Rows with lost data one by one, the others together.
-    fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &Volume, portion: Portion) {
+    fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let (mut from, mut lba) = (portion.lba, portion.lba);
         while lba < portion.end {
             let end = (lba / volume.row() * volume.row() + volume.row()).min(portion.end);
             if part(volume, lba, end).misses(self.usable(member_end(volume, end))) {
                 if from < lba {
-                    self.begin(crank, now, Portion { kind: Kind::Plain, lba: from, end: lba, ..portion });
+                    self.begin(crank, now, Portion { kind: PortionKind::Plain, lba: from, end: lba, ..portion });
                 }
-                self.begin(crank, now, holding(volume, Portion { kind: Kind::Recover, lba, end, ..portion }));
+                self.begin(crank, now, holding(volume, Portion { kind: PortionKind::Recover, lba, end, ..portion }));
                 from = end;
             }
             lba = end;
         }
         if from < portion.end {
-            self.begin(crank, now, Portion { kind: Kind::Plain, lba: from, end: portion.end, ..portion });
+            self.begin(crank, now, Portion { kind: PortionKind::Plain, lba: from, end: portion.end, ..portion });
         }
     }
 
@@ -114,11 +114,11 @@ impl Array {
         self.portions[index].left += 1;
         match portion.kind {
             _ if self.is_lost(&portion) => return self.failing.push_back((now + REFUSAL, index)),
-            Kind::Flush | Kind::Seal => self.flush(now, index),
-            Kind::Rebuild => self.read_run(now, index),
-            Kind::Plain => self.plain(now, index),
-            Kind::Update => self.read_before(crank, now, index),
-            Kind::Recover => self.recover(crank, now, index),
+            PortionKind::Flush | PortionKind::Seal => self.flush(now, index),
+            PortionKind::Rebuild => self.read_run(now, index),
+            PortionKind::Plain => self.plain(now, index),
+            PortionKind::Update => self.read_before(crank, now, index),
+            PortionKind::Recover => self.recover(crank, now, index),
         }
         self.all_made(crank, now, index);
     }
@@ -127,8 +127,8 @@ impl Array {
     /// them is lost: what that volume had acknowledged will never be durable.
     pub(super) fn is_lost(&self, portion: &Portion) -> bool {
         match portion.kind {
-            Kind::Flush => self.dead != 0,
-            Kind::Seal | Kind::Rebuild => false,
+            PortionKind::Flush => self.dead != 0,
+            PortionKind::Seal | PortionKind::Rebuild => false,
             _ => self.dead >> portion.volume & 1 == 1,
         }
     }
@@ -147,12 +147,12 @@ impl Array {
     }
 
     fn flush(&mut self, now: Instant, index: u32) {
-        let only = self.portions[index].kind == Kind::Seal;
+        let only = self.portions[index].kind == PortionKind::Seal;
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = if only { new } else { !self.failed | new };
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
             let lba = self.members[member as usize].head;
-            self.queue(now, Command { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
+            self.queue(now, MemberCommand { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
         }
     }
 
@@ -212,7 +212,7 @@ impl Array {
 
     /// The member to read a chunk from: of several copies the one at which the last piece ended, or as the balance
     /// says.
-    fn copy(&mut self, volume: &Volume, row: u64, column: u32, span: (u64, u64), avoid: u64) -> Option<u32> {
+    fn copy(&mut self, volume: &ArrayVolume, row: u64, column: u32, span: (u64, u64), avoid: u64) -> Option<u32> {
         let usable = self.usable(span.1) & !avoid;
         let members = (0..volume.copies()).map(|copy| volume.member(row, column, copy));
         let mut members = members.filter(|member| usable >> member & 1 == 1);
@@ -224,13 +224,13 @@ impl Array {
             return Some(member);
         }
         match self.spec.balance {
-            Balance::First => members.next(),
-            Balance::RoundRobin => {
+            ReadBalance::First => members.next(),
+            ReadBalance::RoundRobin => {
                 self.turn = self.turn.wrapping_add(1);
                 let count = members.clone().count().max(1);
                 members.nth(self.turn as usize % count)
             }
-            Balance::Nearest => members.min_by_key(|&member| {
+            ReadBalance::Nearest => members.min_by_key(|&member| {
                 let Member { waiting, flying, head, .. } = &self.members[member as usize];
                 (*flying > 0 || !waiting.is_empty(), head.abs_diff(span.0), member)
             }),
@@ -283,7 +283,7 @@ impl Array {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
         self.portions[index].left += 1;
-        if portion.kind == Kind::Rebuild {
+        if portion.kind == PortionKind::Rebuild {
             if let Some(rebuild) = self.rebuild {
                 self.command(now, index, rebuild.member, Op::Write, portion.span.0, portion.span.1);
             }
@@ -302,7 +302,7 @@ impl Array {
     }
 
     /// Reads another copy, or recovers the rows, after a command of a plain read has failed.
-    pub(super) fn fail_over(&mut self, crank: &mut Crank, now: Instant, command: &Command) {
+    pub(super) fn fail_over(&mut self, crank: &mut Crank, now: Instant, command: &MemberCommand) {
         let portion = self.portions[command.portion];
         let volume = self.volumes[usize::from(portion.volume)];
         let (mut from, end) = (command.lba, command.lba + u64::from(command.sectors));
@@ -318,8 +318,15 @@ impl Array {
                 (Some(member), _) => self.command(now, command.portion, member, Op::Read, from, to),
                 (None, Some(block)) if volume.parities() > 0 => {
                     let end = block + (to - from);
-                    let recover =
-                        Portion { kind: Kind::Recover, lba: block, end, avoid, left: 0, begun: false, ..portion };
+                    let recover = Portion {
+                        kind: PortionKind::Recover,
+                        lba: block,
+                        end,
+                        avoid,
+                        left: 0,
+                        begun: false,
+                        ..portion
+                    };
                     self.begin(crank, now, holding(&volume, recover));
                 }
                 _ => self.fail(command.portion),
@@ -341,12 +348,12 @@ impl Array {
             } else {
                 most
             };
-            self.queue(now, Command { portion, member, op, lba, sectors: (stop - lba) as u32, sent: false });
+            self.queue(now, MemberCommand { portion, member, op, lba, sectors: (stop - lba) as u32, sent: false });
             lba = stop;
         }
     }
 
-    fn queue(&mut self, now: Instant, command: Command) {
+    fn queue(&mut self, now: Instant, command: MemberCommand) {
         let tag = self.commands.put(command);
         self.portions[command.portion].left += 1;
         let member = &mut self.members[command.member as usize];
@@ -357,18 +364,18 @@ impl Array {
 }
 
 /// The part of one row that blocks `lba..end` form.
-fn part(volume: &Volume, lba: u64, end: u64) -> Row {
+fn part(volume: &ArrayVolume, lba: u64, end: u64) -> StripeRow {
     let row = lba / volume.row();
-    Row { volume: *volume, row, from: lba - row * volume.row(), to: end - row * volume.row() }
+    StripeRow { volume: *volume, row, from: lba - row * volume.row(), to: end - row * volume.row() }
 }
 
 /// The first sector on the members after the rows of all blocks before `end`.
-fn member_end(volume: &Volume, end: u64) -> u64 {
+fn member_end(volume: &ArrayVolume, end: u64) -> u64 {
     volume.row_start(end.div_ceil(volume.row()))
 }
 
 /// The portion with the lock of its rows; for mirrors, only of the pairs that it touches.
-fn holding(volume: &Volume, portion: Portion) -> Portion {
+fn holding(volume: &ArrayVolume, portion: Portion) -> Portion {
     let (first, last) = (volume.place(portion.lba), volume.place(portion.end - 1));
     let span = match (volume.parities() > 0, first.row == last.row && first.column == last.column) {
         (false, true) => {
@@ -378,7 +385,7 @@ fn holding(volume: &Volume, portion: Portion) -> Portion {
         _ => (volume.row_start(first.row), volume.row_start(last.row + 1)),
     };
     let lanes = match volume.level {
-        Level::Raid10 if first.row == last.row => (first.column..=last.column).fold(0, |all, pair| all | 1 << pair),
+        RaidLevel::Raid10 if first.row == last.row => (first.column..=last.column).fold(0, |all, pair| all | 1 << pair),
         _ => u64::MAX,
     };
     Portion { span, lanes, ..portion }

@@ -13,7 +13,7 @@ const NONE: u32 = u32::MAX;
 
 /// A part of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct RequestPiece {
     /// The request's number.
     pub parent: u32,
     /// The first sector.
@@ -27,16 +27,16 @@ pub(super) struct Piece {
     next: u32,
 }
 
-impl Piece {
+impl RequestPiece {
     /// A part of the request `parent`.
-    pub fn new(parent: u32, lba: u64, sectors: u32, stamp: u64) -> Piece {
-        Piece { parent, lba, sectors, stamp, tries: 0, next: NONE }
+    pub fn new(parent: u32, lba: u64, sectors: u32, stamp: u64) -> RequestPiece {
+        RequestPiece { parent, lba, sectors, stamp, tries: 0, next: NONE }
     }
 }
 
 /// Where a command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum CommandStage {
     /// The number is free.
     Free,
     /// With the scheduler.
@@ -49,44 +49,50 @@ pub(super) enum Stage {
 
 /// A command to the device.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Command {
+pub(super) struct DriverCommand {
     /// As it goes down; its tag is assigned then.
     pub request: Request,
-    pub stage: Stage,
+    pub stage: CommandStage,
     /// When it went down.
     pub sent: Instant,
     /// The first of its pieces; most have no other.
-    first: Piece,
+    first: RequestPiece,
     /// The last of the others.
     last: u32,
 }
 
 /// All commands.
-pub(super) struct Commands {
-    commands: Slab<Command>,
+pub(super) struct DriverCommands {
+    commands: Slab<DriverCommand>,
     /// All pieces except the first of each command.
-    pieces: Slab<Piece>,
+    pieces: Slab<RequestPiece>,
 }
 
-impl Commands {
+impl DriverCommands {
     /// Room for `capacity` commands before it grows.
-    pub fn with_capacity(capacity: usize) -> Commands {
-        Commands { commands: Slab::with_capacity(capacity), pieces: Slab::with_capacity(0) }
+    pub fn with_capacity(capacity: usize) -> DriverCommands {
+        DriverCommands { commands: Slab::with_capacity(capacity), pieces: Slab::with_capacity(0) }
     }
 
     /// Adds a command of one piece; returns its number.
-    pub fn add(&mut self, request: Request, piece: Piece) -> u32 {
-        let first = Piece { next: NONE, ..piece };
-        self.commands.put(Command { request, stage: Stage::Waiting, sent: Instant::ZERO, first, last: NONE })
+    pub fn add(&mut self, request: Request, piece: RequestPiece) -> u32 {
+        let first = RequestPiece { next: NONE, ..piece };
+        self.commands.put(DriverCommand {
+            request,
+            stage: CommandStage::Waiting,
+            sent: Instant::ZERO,
+            first,
+            last: NONE,
+        })
     }
 
     /// The command with a number.
-    pub fn get(&self, number: u32) -> &Command {
+    pub fn get(&self, number: u32) -> &DriverCommand {
         &self.commands[number]
     }
 
     /// The command with a number, to change.
-    pub fn get_mut(&mut self, number: u32) -> &mut Command {
+    pub fn get_mut(&mut self, number: u32) -> &mut DriverCommand {
         &mut self.commands[number]
     }
 
@@ -94,13 +100,13 @@ impl Commands {
     pub fn of(&self, parent: u32) -> Vec<u32> {
         let holds = |&number: &u32| {
             let command = self.get(number);
-            command.stage != Stage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
+            command.stage != CommandStage::Free && self.pieces_of(number).any(|piece| piece.parent == parent)
         };
         (0..self.commands.len()).filter(holds).collect()
     }
 
     /// The pieces of a command, by rising address.
-    pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = Piece> {
+    pub fn pieces_of(&self, number: u32) -> impl Iterator<Item = RequestPiece> {
         core::iter::successors(Some(self.get(number).first), |piece| {
             (piece.next != NONE).then(|| self.pieces[piece.next])
         })
@@ -118,8 +124,8 @@ impl Commands {
     }
 
     /// Appends a piece that begins where the command ends. The command takes the request's stamp if it is larger.
-    pub fn append(&mut self, number: u32, piece: Piece) {
-        let place = self.pieces.put(Piece { next: NONE, ..piece });
+    pub fn append(&mut self, number: u32, piece: RequestPiece) {
+        let place = self.pieces.put(RequestPiece { next: NONE, ..piece });
         let command = &mut self.commands[number];
         match command.last {
             NONE => command.first.next = place,
@@ -131,27 +137,27 @@ impl Commands {
     }
 
     /// Prepends a piece that ends where the command begins. The command takes the request's stamp if it is larger.
-    pub fn prepend(&mut self, number: u32, piece: Piece) {
+    pub fn prepend(&mut self, number: u32, piece: RequestPiece) {
         let place = self.pieces.put(self.get(number).first);
         let command = self.get_mut(number);
         if command.last == NONE {
             command.last = place;
         }
-        command.first = Piece { next: place, ..piece };
+        command.first = RequestPiece { next: place, ..piece };
         command.request.lba = piece.lba;
         command.request.sectors += piece.sectors;
         command.request.stamp = command.request.stamp.max(piece.stamp);
     }
 
-    /// The first piece of a command whose pieces separate; [`Commands::after`] returns the others.
+    /// The first piece of a command whose pieces separate; [`DriverCommands::after`] returns the others.
     #[inline]
-    pub fn first(&self, number: u32) -> Piece {
+    pub fn first(&self, number: u32) -> RequestPiece {
         self.get(number).first
     }
 
     /// Takes the piece after `piece` out of its command.
     #[inline]
-    pub fn after(&mut self, piece: &Piece) -> Option<Piece> {
+    pub fn after(&mut self, piece: &RequestPiece) -> Option<RequestPiece> {
         (piece.next != NONE).then(|| {
             self.pieces.free(piece.next);
             self.pieces[piece.next]
@@ -161,7 +167,7 @@ impl Commands {
     /// Frees the number once all pieces are out.
     #[inline]
     pub fn free(&mut self, number: u32) {
-        self.commands[number].stage = Stage::Free;
+        self.commands[number].stage = CommandStage::Free;
         self.commands.free(number);
     }
 }

@@ -96,7 +96,7 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 
 /// The commands of a deadline scheduler.
-pub(super) struct Deadline {
+pub(super) struct DeadlineScheduler {
     spec: DeadlineSpec,
     /// Urgent, others.
     classes: [Class; 2],
@@ -119,11 +119,11 @@ fn direction(request: &Request) -> usize {
     if request.op == Op::Read { READ } else { WRITE }
 }
 
-impl Deadline {
+impl DeadlineScheduler {
     /// A scheduler without commands.
-    pub fn new(spec: DeadlineSpec) -> Deadline {
+    pub fn new(spec: DeadlineSpec) -> DeadlineScheduler {
         let (classes, next) = Default::default();
-        Deadline { spec, classes, next, direction: READ, batch: 0, starved: 0 }
+        DeadlineScheduler { spec, classes, next, direction: READ, batch: 0, starved: 0 }
     }
 
     /// How many commands wait.

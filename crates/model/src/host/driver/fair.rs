@@ -110,7 +110,7 @@ struct Turn {
 }
 
 /// The flows of a fair scheduler.
-pub(super) struct Fair {
+pub(super) struct FairScheduler {
     spec: FairSpec,
     flows: Vec<Flow>,
     turn: Option<Turn>,
@@ -120,10 +120,10 @@ pub(super) struct Fair {
     next: VecDeque<u32>,
 }
 
-impl Fair {
+impl FairScheduler {
     /// A scheduler without commands.
-    pub fn new(spec: FairSpec) -> Fair {
-        Fair { spec, flows: Vec::new(), turn: None, time: 0, next: VecDeque::new() }
+    pub fn new(spec: FairSpec) -> FairScheduler {
+        FairScheduler { spec, flows: Vec::new(), turn: None, time: 0, next: VecDeque::new() }
     }
 
     /// How many commands wait.

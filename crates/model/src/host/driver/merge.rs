@@ -21,7 +21,7 @@ const NONE: u32 = u32::MAX;
 
 /// Where the waiting commands begin and end.
 #[derive(Default)]
-pub(super) struct Neighbours {
+pub(super) struct MergeIndex {
     starts: Edges,
     ends: Edges,
 }
@@ -100,7 +100,7 @@ impl Edges {
     }
 }
 
-impl Neighbours {
+impl MergeIndex {
     /// Adds a waiting command.
     pub fn insert(&mut self, number: u32, request: &Request) {
         self.starts.insert(number, start(request));
@@ -152,7 +152,7 @@ mod tests {
     #[test]
     fn neighbours_are_those_that_a_search_of_all_finds() {
         let mut rng = Seed(1).stream("neighbours");
-        let mut neighbours = Neighbours::default();
+        let mut neighbours = MergeIndex::default();
         let mut waiting: Vec<Option<Request>> = alloc::vec![None; 600];
         for _ in 0..20_000 {
             let number = rng.below(600) as u32;

@@ -1,11 +1,11 @@
 //! One interface for all schedulers: which waiting command goes down next. The schedulers' rules are in their own
 //! files.
 
-use super::deadline::Deadline;
-use super::fair::Fair;
+use super::deadline::DeadlineScheduler;
+use super::fair::FairScheduler;
 use super::spec::SchedulerSpec;
 use crate::block::Request;
-use crate::queue::{Costless, Queue};
+use crate::queue::{NoCosts, Queue};
 use crate::time::Instant;
 
 /// The waiting commands, by number.
@@ -13,9 +13,9 @@ pub(super) enum Scheduler {
     /// One queue with a discipline.
     Order(Queue<u32>),
     /// As Linux's mq-deadline.
-    Deadline(Deadline),
+    Deadline(DeadlineScheduler),
     /// In the manner of Linux's BFQ.
-    Fair(Fair),
+    Fair(FairScheduler),
 }
 
 impl Scheduler {
@@ -23,8 +23,8 @@ impl Scheduler {
     pub fn new(spec: SchedulerSpec, capacity: usize) -> Scheduler {
         match spec {
             SchedulerSpec::Order(discipline) => Scheduler::Order(Queue::new(discipline, capacity)),
-            SchedulerSpec::Deadline(spec) => Scheduler::Deadline(Deadline::new(spec)),
-            SchedulerSpec::Fair(spec) => Scheduler::Fair(Fair::new(spec)),
+            SchedulerSpec::Deadline(spec) => Scheduler::Deadline(DeadlineScheduler::new(spec)),
+            SchedulerSpec::Fair(spec) => Scheduler::Fair(FairScheduler::new(spec)),
         }
     }
 
@@ -59,7 +59,7 @@ impl Scheduler {
         }
         match self {
             Scheduler::Order(queue) => {
-                let choice = queue.choose(now, head, &Costless)?;
+                let choice = queue.choose(now, head, &NoCosts)?;
                 Some(queue.take(choice))
             }
             Scheduler::Deadline(deadline) => deadline.next(now),

@@ -30,9 +30,9 @@ pub struct DriverSpec {
     /// What it does with a flush.
     pub flush: FlushPolicy,
     /// What it does with a write with forced unit access.
-    pub write_through: WriteThrough,
+    pub write_through: ForcedWritePolicy,
     /// What it does at an orderly power-off.
-    pub power_off: PowerOff,
+    pub power_off: PowerOffPolicy,
     /// A command that takes longer is aborted and sent again.
     pub timeout: Option<Span>,
     /// How often a command is sent again before its request fails.
@@ -77,7 +77,7 @@ pub enum FlushPolicy {
 
 /// What a driver does with a write with forced unit access, if flushes go down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum WriteThrough {
+pub enum ForcedWritePolicy {
     /// Sends it down with the flag.
     #[default]
     Fua,
@@ -89,7 +89,7 @@ pub enum WriteThrough {
 
 /// What a driver does at an orderly power-off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PowerOff {
+pub enum PowerOffPolicy {
     /// Passes it on: the drive writes back its dirty data.
     #[default]
     Orderly,
@@ -111,8 +111,8 @@ impl DriverSpec {
             merge_reads: true,
             plug: None,
             flush: FlushPolicy::Forward,
-            write_through: WriteThrough::Fua,
-            power_off: PowerOff::Orderly,
+            write_through: ForcedWritePolicy::Fua,
+            power_off: PowerOffPolicy::Orderly,
             timeout: None,
             retries: 0,
         }
@@ -124,23 +124,23 @@ impl DriverSpec {
         let mut lapses = match (self.flush, self.write_through) {
             (FlushPolicy::Drop, _) => Lapse::each("flush", "drop", &through),
             (FlushPolicy::Never, _) => Lapse::each("flush", "never", &through),
-            (_, WriteThrough::Ignore) => Lapse::each("write_through", "ignore", &[Assurance::Fua]),
-            (_, WriteThrough::Fua | WriteThrough::Flush) => Vec::new(),
+            (_, ForcedWritePolicy::Ignore) => Lapse::each("write_through", "ignore", &[Assurance::Fua]),
+            (_, ForcedWritePolicy::Fua | ForcedWritePolicy::Flush) => Vec::new(),
         };
         let off = match (self.power_off, self.flush) {
-            (PowerOff::AtOnce, _) => Some(("power_off", "at-once")),
-            (PowerOff::Pause(_), _) => Some(("power_off", "pause")),
-            (PowerOff::Orderly, FlushPolicy::Never) => Some(("flush", "never")),
-            (PowerOff::Orderly, _) => None,
+            (PowerOffPolicy::AtOnce, _) => Some(("power_off", "at-once")),
+            (PowerOffPolicy::Pause(_), _) => Some(("power_off", "pause")),
+            (PowerOffPolicy::Orderly, FlushPolicy::Never) => Some(("flush", "never")),
+            (PowerOffPolicy::Orderly, _) => None,
         };
         lapses.extend(off.into_iter().flat_map(|(key, value)| Lapse::each(key, value, &[Assurance::PowerOff])));
         lapses
     }
 
     /// What an orderly power-off amounts to: without a flush before it, it is a cut.
-    pub(super) fn at_power_off(&self) -> PowerOff {
+    pub(super) fn at_power_off(&self) -> PowerOffPolicy {
         match (self.flush, self.power_off) {
-            (FlushPolicy::Never, PowerOff::Orderly) => PowerOff::AtOnce,
+            (FlushPolicy::Never, PowerOffPolicy::Orderly) => PowerOffPolicy::AtOnce,
             (_, power_off) => power_off,
         }
     }
@@ -149,11 +149,11 @@ impl DriverSpec {
     pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         match key {
             "flush" => self.flush = FlushPolicy::named(value).ok_or(ControlError::BadValue)?,
-            "write_through" => self.write_through = WriteThrough::named(value).ok_or(ControlError::BadValue)?,
+            "write_through" => self.write_through = ForcedWritePolicy::named(value).ok_or(ControlError::BadValue)?,
             "power_off" => {
                 self.power_off = match value {
-                    "orderly" => PowerOff::Orderly,
-                    "at-once" => PowerOff::AtOnce,
+                    "orderly" => PowerOffPolicy::Orderly,
+                    "at-once" => PowerOffPolicy::AtOnce,
                     _ => return Err(ControlError::BadValue),
                 }
             }
@@ -182,13 +182,13 @@ impl FlushPolicy {
     }
 }
 
-impl WriteThrough {
+impl ForcedWritePolicy {
     /// The policy that a stack file names.
-    pub fn named(word: &str) -> Option<WriteThrough> {
+    pub fn named(word: &str) -> Option<ForcedWritePolicy> {
         match word {
-            "fua" => Some(WriteThrough::Fua),
-            "flush" => Some(WriteThrough::Flush),
-            "ignore" => Some(WriteThrough::Ignore),
+            "fua" => Some(ForcedWritePolicy::Fua),
+            "flush" => Some(ForcedWritePolicy::Flush),
+            "ignore" => Some(ForcedWritePolicy::Ignore),
             _ => None,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! What becomes of a request in the zones is `zoned`'s affair.
 
-use super::{Draw, Drawn, FioStream, READ, WRITE};
+use super::{FioRequest, FioStep, FioStream, READ, WRITE};
 use crate::block::SECTOR;
 use crate::workload::job::{Direction, Region};
 use crate::workload::zoned::{Answer, Ask, Asker, Reach, Spaces};
@@ -30,9 +30,9 @@ pub(super) struct Asking {
 
 /// What comes of a request in a file.
 pub(super) enum Found {
-    Request(Draw),
+    Request(FioRequest),
     /// It is asked for again later.
-    Held(Drawn),
+    Held(FioStep),
     /// The file has no more.
     Nothing,
 }
@@ -82,8 +82,8 @@ impl FioStream {
             Answer::Drain | Answer::Wait if self.asking.replace(asking).is_some() => {
                 unreachable!("one is asked for at a time")
             }
-            Answer::Drain => return Found::Held(Drawn::Drain),
-            Answer::Wait => return Found::Held(Drawn::Wait),
+            Answer::Drain => return Found::Held(FioStep::Drain),
+            Answer::Wait => return Found::Held(FioStep::Wait),
         }
         let Ask { direction, place, bytes, .. } = asking.ask;
         let held = self.holds(direction);
@@ -95,7 +95,7 @@ impl FioStream {
         if held {
             around.spaces.of(ground.space).issued(direction, place, bytes, self.worker);
         }
-        Found::Request(Draw { direction, start: ground.whole.start + place, bytes })
+        Found::Request(FioRequest { direction, start: ground.whole.start + place, bytes })
     }
 
     /// Whether requests of a direction hold their zones.

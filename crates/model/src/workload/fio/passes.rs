@@ -1,6 +1,6 @@
 //! Where a job and its passes end: by bytes, by requests, by files that are done.
 
-use super::{Drawn, FioStream, READ, TRIM, WRITE};
+use super::{FioStep, FioStream, READ, TRIM, WRITE};
 use crate::workload::job::{Direction, EngineKind};
 
 /// Where a job and a pass end.
@@ -64,21 +64,21 @@ impl FioStream {
     }
 
     /// Everything is issued. If passes are left, fio begins one more, in which only its end happens.
-    pub(super) fn end(&mut self) -> Drawn {
+    pub(super) fn end(&mut self) -> FioStep {
         self.passes += 1;
         if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
-            return Drawn::Pass;
+            return FioStep::Pass;
         }
-        Drawn::End
+        FioStep::End
     }
 
-    pub(super) fn end_pass(&mut self) -> Drawn {
+    pub(super) fn end_pass(&mut self) -> FioStep {
         self.passes += 1;
         match self.pass_bytes {
-            0 => Drawn::End,
+            0 => FioStep::End,
             // What is read back first counts.
-            _ if !self.pattern.verify && self.last_pass() => Drawn::End,
-            _ => Drawn::Pass,
+            _ if !self.pattern.verify && self.last_pass() => FioStep::End,
+            _ => FioStep::Pass,
         }
     }
 

@@ -32,12 +32,12 @@ impl Tree {
         fs::write(path, format!("{text}\n")).unwrap();
     }
 
-    fn node(&self, major: u32, minor: u32) -> Node {
-        System::at(&self.0).node(Number { major, minor }).unwrap()
+    fn node(&self, major: u32, minor: u32) -> BlockDevice {
+        SystemRoot::at(&self.0).node(DeviceNumber { major, minor }).unwrap()
     }
 
     fn uses(&self, major: u32, minor: u32) -> Vec<String> {
-        in_use::of_device(&self.node(major, minor), &System::at(&self.0))
+        in_use::of_device(&self.node(major, minor), &SystemRoot::at(&self.0))
     }
 }
 
@@ -75,23 +75,26 @@ fn names_are_serial_numbers_and_world_wide_names() {
     assert_eq!((unit_serial(&[0, 0x80, 0, 9]), unit_serial(&[0])), (None, None));
 }
 
-fn found(names: &[&str], used: &[&str], signature: Option<&'static str>, seen: Seen) -> Found {
+fn found(names: &[&str], used: &[&str], signature: Option<&'static str>, seen: EndsContent) -> ProbeResult {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
     let signatures = signature.map(|name| Signature { name, at: 1024 }).into_iter().collect();
-    Found { path: "/dev/sda".into(), names: words(names), used: words(used), signatures, seen }
+    ProbeResult { path: "/dev/sda".into(), names: words(names), used: words(used), signatures, seen }
 }
 
 #[test]
 fn only_a_device_that_is_named_is_written() {
-    let unread = || Seen::Unread("its last 1024 KiB cannot be read (Input/output error)".to_owned());
+    let unread = || EndsContent::Unread("its last 1024 KiB cannot be read (Input/output error)".to_owned());
     for (found, expected) in [
-        (found(&["Z1"], &[], None, Seen::Data), "it holds data of no known kind; expected --destroy Z1 where all"),
         (
-            found(&["Z1"], &[], Some("ext4"), Seen::Data),
+            found(&["Z1"], &[], None, EndsContent::Data),
+            "it holds data of no known kind; expected --destroy Z1 where all",
+        ),
+        (
+            found(&["Z1"], &[], Some("ext4"), EndsContent::Data),
             "it holds ext4 (at byte 1024); expected --destroy Z1 where all",
         ),
         (
-            found(&["Z1"], &[], None, Seen::EmptyEnds),
+            found(&["Z1"], &[], None, EndsContent::EmptyEnds),
             "its first 2 MiB and last 1 MiB are empty, what lies between was not read; expected --destroy Z1 where all",
         ),
         (
@@ -100,7 +103,7 @@ fn only_a_device_that_is_named_is_written() {
              holds; expected --destroy Z1 where all",
         ),
         (
-            found(&[], &[], None, Seen::Empty),
+            found(&[], &[], None, EndsContent::Empty),
             "it is empty, it has no serial number or world-wide name; expected --destroy /dev/sda where all",
         ),
     ] {
@@ -120,18 +123,18 @@ fn a_disk_is_empty_only_where_all_of_it_was_read() {
         file.set_len(bytes).unwrap();
         file
     };
-    assert_eq!(contents(&disk(3 << 20)).1, Seen::Empty);
-    assert_eq!(contents(&disk((3 << 20) + 512)).1, Seen::EmptyEnds);
+    assert_eq!(contents(&disk(3 << 20)).1, EndsContent::Empty);
+    assert_eq!(contents(&disk((3 << 20) + 512)).1, EndsContent::EmptyEnds);
     let file = disk(64 << 20);
     file.write_all_at(b"x", 32 << 20).unwrap();
-    assert_eq!(contents(&file).1, Seen::EmptyEnds);
+    assert_eq!(contents(&file).1, EndsContent::EmptyEnds);
     file.write_all_at(b"x", (64 << 20) - 1).unwrap();
-    assert_eq!(contents(&file).1, Seen::Data);
+    assert_eq!(contents(&file).1, EndsContent::Data);
 }
 
 #[test]
 fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
-    let found = found(&["Z1", "naa.5"], &[], Some("XFS"), Seen::Data);
+    let found = found(&["Z1", "naa.5"], &[], Some("XFS"), EndsContent::Data);
     assert_eq!((found.verdict(Some("Z1")), found.verdict(Some("naa.5"))), (Ok(()), Ok(())));
     assert!(found.verdict(Some("/dev/sda")).is_err());
     assert!(found.verdict(Some("")).is_err());
@@ -139,7 +142,7 @@ fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
 
 #[test]
 fn what_is_in_use_is_never_written() {
-    let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, Seen::Data);
+    let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, EndsContent::Data);
     for destroy in [None, Some("Z1")] {
         let why = found.verdict(destroy).unwrap_err();
         assert!(why.starts_with("sda1 is mounted on / (ext4); expected a device that nothing uses"), "{why}");

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::super::system::{Node, System};
+use super::super::system::{BlockDevice, SystemRoot};
 use super::{Change, value, write};
 use crate::kernel::debris::folders;
 
@@ -13,7 +13,7 @@ const TITLE: &str = "seekwise settings 1";
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct SettingsRecord {
     /// The kernel's name of the disk, and which one since the machine started that is.
     disk: String,
     sequence: String,
@@ -27,7 +27,7 @@ pub(super) struct Kept {
 
 /// What became of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreResult {
     pub disk: String,
     /// What was done, a sentence each.
     pub said: Vec<String>,
@@ -35,20 +35,20 @@ pub struct Restored {
     pub failed: bool,
 }
 
-fn boot(system: &System) -> String {
+fn boot(system: &SystemRoot) -> String {
     system.text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 /// When a process began, in ticks since the machine started: field 22 of its `stat`, the twentieth behind the name.
-fn began(system: &System, process: &str) -> Option<String> {
+fn began(system: &SystemRoot, process: &str) -> Option<String> {
     let stat = system.text(&format!("proc/{process}/stat"))?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
 }
 
-impl Kept {
-    pub(super) fn of(node: &Node, changes: Vec<Change>, system: &System) -> Kept {
+impl SettingsRecord {
+    pub(super) fn of(node: &BlockDevice, changes: Vec<Change>, system: &SystemRoot) -> SettingsRecord {
         let process = std::process::id().to_string();
-        Kept {
+        SettingsRecord {
             disk: node.name.clone(),
             sequence: node.word("diskseq").unwrap_or_default(),
             boot: boot(system),
@@ -88,7 +88,7 @@ impl Kept {
     }
 
     fn text(&self) -> String {
-        let Kept { disk, sequence, boot, process, began, changes } = self;
+        let SettingsRecord { disk, sequence, boot, process, began, changes } = self;
         let mut text = format!("{TITLE}\nboot\t{boot}\nprocess\t{process}\t{began}\ndisk\t{disk}\t{sequence}\n");
         for Change { path, before, during } in changes {
             let during = during.as_ref().map_or(String::new(), |during| format!("\t{during}"));
@@ -97,7 +97,7 @@ impl Kept {
         text
     }
 
-    fn parse(text: &str) -> Option<Kept> {
+    fn parse(text: &str) -> Option<SettingsRecord> {
         let mut lines = text.lines();
         if lines.next() != Some(TITLE) {
             return None;
@@ -120,7 +120,7 @@ impl Kept {
             fits.then(|| Change { path: path.into(), before: before.to_owned(), during })
         };
         let changes: Vec<Change> = lines.map(change).collect::<Option<_>>()?;
-        Some(Kept { disk, sequence, boot, process, began, changes })
+        Some(SettingsRecord { disk, sequence, boot, process, began, changes })
     }
 
     /// Puts all back: what somebody else has changed meanwhile stays.
@@ -142,9 +142,9 @@ impl Kept {
     }
 }
 
-fn read(record: &Path) -> Result<Kept, String> {
+fn read(record: &Path) -> Result<SettingsRecord, String> {
     let text = fs::read_to_string(record).map_err(|error| format!("{}: {error}", record.display()))?;
-    Kept::parse(&text).ok_or_else(|| {
+    SettingsRecord::parse(&text).ok_or_else(|| {
         format!("{}: is not what this version keeps of settings; expected `{TITLE}` and its lines", record.display())
     })
 }
@@ -160,18 +160,18 @@ pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Puts back what runs that were killed have left; with `dry` it only says what it would.
-pub fn restore(dry: bool) -> Vec<Restored> {
-    restore_in(&folders(), &System::here(), dry)
+pub fn restore(dry: bool) -> Vec<RestoreResult> {
+    restore_in(&folders(), &SystemRoot::here(), dry)
 }
 
-pub(super) fn restore_in(folders: &[PathBuf], system: &System, dry: bool) -> Vec<Restored> {
+pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) -> Vec<RestoreResult> {
     records(folders).iter().map(|record| restored(record, system, dry)).collect()
 }
 
 /// Whether a file is of this very process.
-pub(super) fn is_own(record: &Path, system: &System) -> bool {
+pub(super) fn is_own(record: &Path, system: &SystemRoot) -> bool {
     let process = std::process::id().to_string();
-    let own = |kept: Kept| kept.boot == boot(system) && began(system, &process) == Some(kept.began);
+    let own = |kept: SettingsRecord| kept.boot == boot(system) && began(system, &process) == Some(kept.began);
     read(record).is_ok_and(|kept| kept.process == process && own(kept))
 }
 
@@ -184,18 +184,18 @@ pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
     records
 }
 
-fn restored(record: &Path, system: &System, dry: bool) -> Restored {
+fn restored(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResult {
     let kept = match read(record) {
         Ok(kept) => kept,
         Err(why) => {
             let disk = record.file_stem().map_or(String::new(), |name| name.to_string_lossy().into_owned());
-            return Restored { disk, said: vec![why], failed: true };
+            return RestoreResult { disk, said: vec![why], failed: true };
         }
     };
     let disk = kept.disk.clone();
     if kept.boot == boot(system) && began(system, &kept.process).is_some_and(|began| began == kept.began) {
         let said = vec![format!("process {} is still at work with it: nothing done", kept.process)];
-        return Restored { disk, said, failed: false };
+        return RestoreResult { disk, said, failed: false };
     }
     let now = system.text(&format!("sys/block/{disk}/diskseq")).unwrap_or_default();
     let same = kept.boot == boot(system) && kept.sequence == now;
@@ -203,16 +203,16 @@ fn restored(record: &Path, system: &System, dry: bool) -> Restored {
         let would = |change: &Change| format!("{} would be set to {} again", change.path.display(), change.before);
         let said =
             if same { kept.changes.iter().map(would).collect() } else { vec!["the note would be removed".to_owned()] };
-        return Restored { disk, said, failed: false };
+        return RestoreResult { disk, said, failed: false };
     }
     if !same {
         let removed = fs::remove_file(record);
         let said = vec!["what was set is gone with a restart or the disk: nothing to do".to_owned()];
-        return Restored { disk, said, failed: removed.is_err() };
+        return RestoreResult { disk, said, failed: removed.is_err() };
     }
     match put_back(record) {
-        Ok(said) if said.is_empty() => Restored { disk, said: vec!["all is as it was".to_owned()], failed: false },
-        Ok(said) => Restored { disk, said, failed: false },
-        Err(why) => Restored { disk, said: vec![why], failed: true },
+        Ok(said) if said.is_empty() => RestoreResult { disk, said: vec!["all is as it was".to_owned()], failed: false },
+        Ok(said) => RestoreResult { disk, said, failed: false },
+        Err(why) => RestoreResult { disk, said: vec![why], failed: true },
     }
 }

@@ -13,7 +13,7 @@ impl Tree {
         let root = std::env::temp_dir().join(format!("seekwise-set-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
         let tree = Tree(root);
-        let number = Number::of(fs::metadata(std::env::temp_dir()).unwrap().dev());
+        let number = DeviceNumber::of(fs::metadata(std::env::temp_dir()).unwrap().dev());
         let number = format!("{}:{}", number.major, number.minor);
         for (word, text) in [
             ("dev", number.as_str()),
@@ -40,19 +40,19 @@ impl Tree {
         value(&self.0.join("sys/block/loop0").join(word)).unwrap()
     }
 
-    fn apply(&self, settings: &[(&str, &str)]) -> Result<Held, String> {
-        let mut all = Settings::default();
+    fn apply(&self, settings: &[(&str, &str)]) -> Result<SettingsGuard, String> {
+        let mut all = DeviceSettings::default();
         for (key, value) in settings {
             all.set(key, value)?;
         }
         all.apply_in(&self.0, &self.system(), &[self.0.join("run")])
     }
 
-    fn system(&self) -> System {
-        System::at(&self.0)
+    fn system(&self) -> SystemRoot {
+        SystemRoot::at(&self.0)
     }
 
-    fn restore(&self) -> Vec<Restored> {
+    fn restore(&self) -> Vec<RestoreResult> {
         restore_in(&[self.0.join("run")], &self.system(), false)
     }
 }

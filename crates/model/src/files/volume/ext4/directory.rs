@@ -1,9 +1,9 @@
 //! Directories of ext4: one block, then an index with leaves by hash. Allocation of their blocks is in `ext4`.
 
-use super::super::contents::Contents;
-use super::super::plan::{Plan, Role};
-use super::super::refusal::Refused;
-use super::super::tree::{FileId, Name};
+use super::super::contents::VolumeContents;
+use super::super::plan::{IoPlan, SectorRole};
+use super::super::refusal::VolumeError;
+use super::super::tree::{FileId, FileName};
 use super::Ext4;
 use super::layout::{BLOCK, ENTRY};
 use crate::block::SECTOR;
@@ -16,7 +16,7 @@ const LEAF: u64 = ENTRIES * 7 / 10;
 impl Ext4 {
     /// The block of a directory for an entry of `bytes` bytes: the only one, or a leaf by hash; `None` if the directory
     /// must grow first.
-    pub(super) fn leaf(&self, contents: &Contents, file: FileId, bytes: u64) -> Option<u64> {
+    pub(super) fn leaf(&self, contents: &VolumeContents, file: FileId, bytes: u64) -> Option<u64> {
         let directory = contents.tree.get(contents.tree.get(file).directory.expect("not the root"));
         let blocks = directory.clusters();
         if blocks == 1 {
@@ -28,12 +28,17 @@ impl Ext4 {
     }
 
     /// Gives a directory one more block, or the two that turn it into an index with leaves.
-    pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
+    pub(super) fn enlarge(
+        &mut self,
+        contents: &mut VolumeContents,
+        directory: FileId,
+        number: u64,
+    ) -> Result<(), VolumeError> {
         let node = contents.tree.get(directory);
         let (had, inode) = (node.clusters(), node.record);
         let want = if had == 1 { 2 } else { 1 };
         if contents.space.free() < want {
-            return Err(Refused::Full);
+            return Err(VolumeError::Full);
         }
         let (flex, members) = self.layout.flex(self.group_of(inode));
         let goal =
@@ -52,29 +57,29 @@ impl Ext4 {
     }
 
     /// Reads the path to an entry: the block of a directory of one block, else index and leaf.
-    pub(super) fn look_up(&self, contents: &mut Contents, directory: FileId, leaf: u64, plan: &mut Plan) {
+    pub(super) fn look_up(&self, contents: &mut VolumeContents, directory: FileId, leaf: u64, plan: &mut IoPlan) {
         self.read_inode(contents, contents.tree.get(directory).record, plan);
         plan.then();
         let indexed = contents.tree.get(directory).clusters() > 1;
         for block in (indexed && leaf > 0).then_some(0).into_iter().chain([leaf]) {
             let page = contents.page_at(directory, block * BLOCK * SECTOR);
-            contents.pages.read(page, BLOCK, Role::Directory(directory), plan);
+            contents.pages.read(page, BLOCK, SectorRole::Directory(directory), plan);
             plan.then();
         }
     }
 
-    pub(super) fn entry_bytes(name: Name) -> u64 {
+    pub(super) fn entry_bytes(name: FileName) -> u64 {
         ENTRY + u64::from(name.letters).next_multiple_of(4)
     }
 
     /// Adds a file to its directory.
     pub(super) fn enter(
         &mut self,
-        contents: &mut Contents,
+        contents: &mut VolumeContents,
         file: FileId,
         number: u64,
-        plan: &mut Plan,
-    ) -> Result<(), Refused> {
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         let node = contents.tree.get(file);
         let (directory, bytes) = (node.directory.expect("not the root"), Ext4::entry_bytes(node.name));
         let leaf = match self.leaf(contents, file, bytes) {
@@ -96,7 +101,7 @@ impl Ext4 {
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+    pub(super) fn leave(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let (directory, at, bytes) =
             (node.directory.expect("not the root"), node.entry.0, Ext4::entry_bytes(node.name));

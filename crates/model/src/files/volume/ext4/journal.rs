@@ -7,8 +7,8 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
-use super::super::pages::{self, Dirty, Pages};
-use super::super::plan::{Plan, Role, Wait};
+use super::super::pages::{self, DirtyPage, MetadataPages};
+use super::super::plan::{IoPlan, PlanWait, SectorRole};
 use super::layout::BLOCK;
 use crate::block::Flags;
 use crate::time::{Instant, Span};
@@ -24,15 +24,15 @@ const LOOK: Span = Span::from_secs(5);
 /// A committed block that is not home yet.
 #[derive(Clone, Copy, Debug)]
 struct Home {
-    page: Dirty,
+    page: DirtyPage,
     since: Instant,
-    /// Its transaction, as an entry of [`Journal::open`].
+    /// Its transaction, as an entry of [`Ext4Journal::open`].
     transaction: u64,
 }
 
-/// The journal and the blocks on their way through it. The running transaction is what is dirty in [`Pages`].
+/// The journal and the blocks on their way through it. The running transaction is what is dirty in [`MetadataPages`].
 #[derive(Debug)]
-pub(super) struct Journal {
+pub(super) struct Ext4Journal {
     /// First sector, and blocks in the ring after the superblock.
     lba: u64,
     ring: u64,
@@ -54,9 +54,9 @@ pub(super) struct Journal {
     look: Instant,
 }
 
-impl Journal {
-    pub(super) fn new(lba: u64, blocks: u64, barrier: bool, interval: Span) -> Journal {
-        Journal {
+impl Ext4Journal {
+    pub(super) fn new(lba: u64, blocks: u64, barrier: bool, interval: Span) -> Ext4Journal {
+        Ext4Journal {
             lba,
             ring: blocks - 1,
             barrier,
@@ -90,7 +90,7 @@ impl Journal {
     }
 
     /// A flush, if there are barriers.
-    pub(super) fn flush(&self, plan: &mut Plan) {
+    pub(super) fn flush(&self, plan: &mut IoPlan) {
         if self.barrier {
             plan.flush();
         }
@@ -103,7 +103,7 @@ impl Journal {
     }
 
     /// Does what is due.
-    pub(super) fn elapse(&mut self, pages: &mut Pages, now: Instant, plan: &mut Plan) {
+    pub(super) fn elapse(&mut self, pages: &mut MetadataPages, now: Instant, plan: &mut IoPlan) {
         if now >= self.due {
             self.commit(pages, now, plan);
         }
@@ -116,15 +116,15 @@ impl Journal {
         }
     }
 
-    /// Commits the running transaction. Data of its files must have been written before ([`Wait::Writes`]).
-    pub(super) fn commit(&mut self, pages: &mut Pages, now: Instant, plan: &mut Plan) {
+    /// Commits the running transaction. Data of its files must have been written before ([`PlanWait::Writes`]).
+    pub(super) fn commit(&mut self, pages: &mut MetadataPages, now: Instant, plan: &mut IoPlan) {
         self.due = Instant::FAR;
         let blocks = pages.take_if(|_| true);
         let Some(holds) = blocks.iter().map(|page| page.holds).max() else {
             return;
         };
         if plan.steps().is_empty() {
-            plan.wait = Wait::Writes;
+            plan.wait = PlanWait::Writes;
         }
         let count = blocks.len() as u64 + (blocks.len() as u64).div_ceil(TAGS);
         assert!(count < self.ring, "a transaction fits in the journal");
@@ -137,12 +137,12 @@ impl Journal {
         while left > 0 {
             let at = self.head % self.ring;
             let run = left.min(self.ring - at);
-            plan.write(self.place(at), run * BLOCK, Flags::NONE, Role::JournalBlocks, holds);
+            plan.write(self.place(at), run * BLOCK, Flags::NONE, SectorRole::JournalBlocks, holds);
             (self.head, left) = (self.head + run, left - run);
         }
         self.flush(plan);
         let flags = if self.barrier { Flags::FUA } else { Flags::NONE };
-        plan.write(self.place(self.head % self.ring), BLOCK, flags, Role::JournalCommit, holds);
+        plan.write(self.place(self.head % self.ring), BLOCK, flags, SectorRole::JournalCommit, holds);
         plan.then();
         self.head += 1;
         self.committed = holds;
@@ -187,7 +187,7 @@ impl Journal {
         self.open.iter().find(|open| open.2 > 0).map_or(self.head, |open| open.1)
     }
 
-    fn write_home(&mut self, lbas: &[u64], plan: &mut Plan) {
+    fn write_home(&mut self, lbas: &[u64], plan: &mut IoPlan) {
         let mut out = Vec::with_capacity(lbas.len());
         for lba in lbas {
             let home = self.homes.remove(lba).expect("it is not home");
@@ -198,7 +198,7 @@ impl Journal {
     }
 
     /// Writes all blocks home and frees the ring.
-    pub(super) fn checkpoint(&mut self, plan: &mut Plan) {
+    pub(super) fn checkpoint(&mut self, plan: &mut IoPlan) {
         plan.then();
         let all: Vec<u64> = self.homes.keys().copied().collect();
         self.write_home(&all, plan);
@@ -209,9 +209,9 @@ impl Journal {
         self.look = Instant::FAR;
     }
 
-    fn write_superblock(&mut self, tail: u64, plan: &mut Plan) {
+    fn write_superblock(&mut self, tail: u64, plan: &mut IoPlan) {
         let flags = if self.barrier { Flags::FUA } else { Flags::NONE };
-        plan.write(self.lba, BLOCK, flags, Role::JournalSuper, 0);
+        plan.write(self.lba, BLOCK, flags, SectorRole::JournalSuper, 0);
         plan.then();
         self.tail = tail;
     }
@@ -239,20 +239,20 @@ mod tests {
     use super::*;
     use crate::block::Op;
 
-    fn sums(plan: &Plan) -> Vec<(Role, u64, u64)> {
+    fn sums(plan: &IoPlan) -> Vec<(SectorRole, u64, u64)> {
         plan.steps().iter().filter(|s| s.op == Op::Write).map(|s| (s.role, s.lba / BLOCK, s.sectors / BLOCK)).collect()
     }
 
     #[test]
     fn a_transaction_is_descriptor_blocks_flush_and_commit() {
-        let (mut pages, mut plan) = (Pages::default(), Plan::new());
-        let mut journal = Journal::new(8_000, 1024, true, Span::from_secs(5));
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+        let mut journal = Ext4Journal::new(8_000, 1024, true, Span::from_secs(5));
         for block in 0..255 {
-            pages.touch(block * BLOCK, BLOCK, Role::Inodes, 1);
+            pages.touch(block * BLOCK, BLOCK, SectorRole::Inodes, 1);
         }
         journal.commit(&mut pages, Instant::ZERO, &mut plan);
         // 255 blocks need two descriptors; the ring begins after the superblock.
-        assert_eq!(sums(&plan), [(Role::JournalBlocks, 1_001, 257), (Role::JournalCommit, 1_258, 1)]);
+        assert_eq!(sums(&plan), [(SectorRole::JournalBlocks, 1_001, 257), (SectorRole::JournalCommit, 1_258, 1)]);
         let phases: Vec<(u32, Op)> = plan.steps().iter().map(|step| (step.phase, step.op)).collect();
         assert_eq!(phases, [(0, Op::Write), (1, Op::Flush), (2, Op::Write)]);
         assert!(plan.steps()[2].flags.has(Flags::FUA));
@@ -261,9 +261,9 @@ mod tests {
 
     #[test]
     fn without_barriers_only_the_order_is_left() {
-        let (mut pages, mut plan) = (Pages::default(), Plan::new());
-        let mut journal = Journal::new(8_000, 1024, false, Span::from_secs(5));
-        pages.touch(0, BLOCK, Role::Inodes, 1);
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+        let mut journal = Ext4Journal::new(8_000, 1024, false, Span::from_secs(5));
+        pages.touch(0, BLOCK, SectorRole::Inodes, 1);
         journal.commit(&mut pages, Instant::ZERO, &mut plan);
         let phases: Vec<(u32, Op, Flags)> = plan.steps().iter().map(|s| (s.phase, s.op, s.flags)).collect();
         assert_eq!(phases, [(0, Op::Write, Flags::NONE), (1, Op::Write, Flags::NONE)]);
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn blocks_go_home_after_thirty_seconds_and_a_full_ring_takes_all_home() {
-        let (mut pages, mut plan) = (Pages::default(), Plan::new());
-        let mut journal = Journal::new(8_000, 65, true, Span::from_secs(5));
-        pages.touch(0, BLOCK, Role::Inodes, 1);
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+        let mut journal = Ext4Journal::new(8_000, 65, true, Span::from_secs(5));
+        pages.touch(0, BLOCK, SectorRole::Inodes, 1);
         journal.begin(Instant::ZERO);
         let mut now = Instant::ZERO;
         let mut seen = Vec::new();
@@ -283,20 +283,20 @@ mod tests {
             journal.elapse(&mut pages, now, &mut plan);
             seen.extend(sums(&plan).into_iter().map(|(role, ..)| (now.nanos() / 1_000_000_000, role)));
         }
-        assert_eq!(seen, [(5, Role::JournalBlocks), (5, Role::JournalCommit), (35, Role::Inodes)]);
+        assert_eq!(seen, [(5, SectorRole::JournalBlocks), (5, SectorRole::JournalCommit), (35, SectorRole::Inodes)]);
         // Transactions of 30 blocks in a ring of 64, each of other blocks: the first took 3, the fourth finds no room.
         plan.clear();
         for transaction in 2..5 {
             for block in 0..28 {
-                pages.touch((transaction * 100 + block) * BLOCK, BLOCK, Role::Inodes, transaction);
+                pages.touch((transaction * 100 + block) * BLOCK, BLOCK, SectorRole::Inodes, transaction);
             }
             plan.clear();
             journal.commit(&mut pages, now, &mut plan);
         }
         let homes =
-            sums(&plan).iter().filter(|(role, ..)| *role == Role::Inodes).map(|(.., blocks)| blocks).sum::<u64>();
+            sums(&plan).iter().filter(|(role, ..)| *role == SectorRole::Inodes).map(|(.., blocks)| blocks).sum::<u64>();
         assert_eq!(homes, 56);
-        assert!(sums(&plan).iter().any(|(role, ..)| *role == Role::JournalSuper));
-        assert_eq!(plan.steps()[0].role, Role::Inodes, "before the ring is used again");
+        assert!(sums(&plan).iter().any(|(role, ..)| *role == SectorRole::JournalSuper));
+        assert_eq!(plan.steps()[0].role, SectorRole::Inodes, "before the ring is used again");
     }
 }

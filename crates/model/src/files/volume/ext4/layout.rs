@@ -2,7 +2,7 @@
 //! 16 KiB, flex groups of 16, sparse superblocks, room to grow 1,024-fold). The test below compares it with that
 //! program where it is installed.
 
-use super::super::refusal::Misfit;
+use super::super::refusal::VolumeMisfit;
 
 /// Sectors in a block.
 pub(super) const BLOCK: u64 = 8;
@@ -36,7 +36,7 @@ const JOURNAL_MOST: u64 = 262_144;
 
 /// Block numbers on the volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct Ext4Layout {
     pub(super) blocks: u64,
     pub(super) groups: u64,
     /// Inodes in a group, blocks in its table.
@@ -48,32 +48,32 @@ pub(super) struct Layout {
     pub(super) journal: u64,
 }
 
-impl Layout {
+impl Ext4Layout {
     /// The layout of a volume of `blocks` blocks.
-    pub(super) fn new(blocks: u64) -> Result<Layout, Misfit> {
+    pub(super) fn new(blocks: u64) -> Result<Ext4Layout, VolumeMisfit> {
         // Below 512 MiB mke2fs uses blocks of 1 KiB: not modelled.
         let least = 4 * GROUP;
         if blocks < least {
-            return Err(Misfit::TooSmall { least: least * BLOCK });
+            return Err(VolumeMisfit::TooSmall { least: least * BLOCK });
         }
         if blocks > u64::from(u32::MAX) {
-            return Err(Misfit::TooLarge { most: u64::from(u32::MAX) });
+            return Err(VolumeMisfit::TooLarge { most: u64::from(u32::MAX) });
         }
-        let layout = Layout::with(blocks);
+        let layout = Ext4Layout::with(blocks);
         // A last group too small for its own metadata and 50 blocks is left out.
         let rest = blocks % GROUP;
         let needs = layout.backup(layout.groups - 1) + 2 + layout.table + 50;
-        Ok(if rest > 0 && rest < needs { Layout::with(blocks - rest) } else { layout })
+        Ok(if rest > 0 && rest < needs { Ext4Layout::with(blocks - rest) } else { layout })
     }
 
-    fn with(blocks: u64) -> Layout {
+    fn with(blocks: u64) -> Ext4Layout {
         let groups = blocks.div_ceil(GROUP);
         let inodes = (blocks * 4096 / INODE_RATIO).div_ceil(groups).next_multiple_of(INODES);
         let descriptors = groups.div_ceil(DESCRIPTORS);
         let grown = (blocks * 1024).min(u64::from(u32::MAX));
         let reserved = (grown.div_ceil(GROUP).div_ceil(DESCRIPTORS) - descriptors).min(RESERVED_MOST);
         let journal = JOURNAL.iter().find(|row| blocks < row.0).map_or(JOURNAL_MOST, |row| row.1);
-        Layout { blocks, groups, inodes, table: inodes / INODES, descriptors, reserved, journal }
+        Ext4Layout { blocks, groups, inodes, table: inodes / INODES, descriptors, reserved, journal }
     }
 
     /// Blocks of superblock and descriptors at the beginning of a group: in group 0, 1, and powers of 3, 5 and 7.
@@ -137,7 +137,7 @@ mod tests {
     /// Figures that `mke2fs` and `dumpe2fs` 1.47 print for a volume of 8 GiB.
     #[test]
     fn eight_gibibytes_by_hand() {
-        let layout = Layout::new(2_097_152).expect("fits");
+        let layout = Ext4Layout::new(2_097_152).expect("fits");
         assert_eq!((layout.groups, layout.inodes, layout.descriptors, layout.reserved), (64, 8192, 1, 1023));
         assert_eq!((layout.block_bitmap(0), layout.inode_bitmap(0), layout.inode_table(0)), (1025, 1041, 1057));
         assert_eq!(
@@ -197,7 +197,7 @@ mod tests {
                 std::println!("skipped: mke2fs, dumpe2fs and debugfs are not all here");
                 return;
             };
-            let layout = Layout::new(mebibytes << 8).expect("fits");
+            let layout = Ext4Layout::new(mebibytes << 8).expect("fits");
             let ours: Vec<[u64; 3]> = (0..layout.groups)
                 .map(|group| [layout.block_bitmap(group), layout.inode_bitmap(group), layout.inode_table(group)])
                 .collect();

@@ -1,8 +1,8 @@
 //! Directories of FAT32: entries of 32 bytes, unsorted, at the first place with room. The tables are in `fat32`.
 
-use super::super::contents::Contents;
-use super::super::refusal::Refused;
-use super::super::tree::{FileId, Name};
+use super::super::contents::VolumeContents;
+use super::super::refusal::VolumeError;
+use super::super::tree::{FileId, FileName};
 use super::{ENTRY, Fat32};
 
 /// Letters of a long name in an entry.
@@ -11,20 +11,25 @@ const LETTERS: u64 = 13;
 const DIRECTORY: u64 = 1 << 21;
 
 /// Entries that a name takes: one, and for a long name one more for each 13 letters.
-fn entries(name: Name) -> u64 {
+fn entries(name: FileName) -> u64 {
     if name.long { 1 + u64::from(name.letters).div_ceil(LETTERS) } else { 1 }
 }
 
 impl Fat32 {
     /// Gives a directory one more cluster, all zero. The place where files are allocated next stays (inferred).
-    pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
+    pub(super) fn enlarge(
+        &mut self,
+        contents: &mut VolumeContents,
+        directory: FileId,
+        number: u64,
+    ) -> Result<(), VolumeError> {
         let node = contents.tree.get(directory);
         let (have, last) = (node.clusters() * contents.cluster_bytes(), node.runs.last().copied());
         if have >= DIRECTORY {
-            return Err(Refused::DirectoryFull);
+            return Err(VolumeError::DirectoryFull);
         }
         let hint = last.map_or(self.next, |run| run.start + run.len);
-        let start = contents.space.next_fit(hint, 1).ok_or(Refused::Full)?;
+        let start = contents.space.next_fit(hint, 1).ok_or(VolumeError::Full)?;
         contents.give(directory, start, 1);
         if let Some(run) = last {
             self.touch_entries(contents, run.start + run.len - 1, 1, number);
@@ -38,7 +43,12 @@ impl Fat32 {
     }
 
     /// Adds an entry to its directory, at the first place with room.
-    pub(super) fn enter(&mut self, contents: &mut Contents, file: FileId, number: u64) -> Result<(), Refused> {
+    pub(super) fn enter(
+        &mut self,
+        contents: &mut VolumeContents,
+        file: FileId,
+        number: u64,
+    ) -> Result<(), VolumeError> {
         let node = contents.tree.get(file);
         let (directory, count) = (node.directory.expect("not the root"), entries(node.name));
         let at = loop {
@@ -56,7 +66,7 @@ impl Fat32 {
     }
 
     /// Removes the entry.
-    pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+    pub(super) fn leave(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let (directory, (at, bytes)) = (node.directory.expect("not the root"), node.entry);
         contents.touch(directory, at, u64::from(bytes), number);
@@ -67,7 +77,7 @@ impl Fat32 {
     }
 
     /// Changes the entry of a file in place: length, times, first cluster.
-    pub(super) fn touch_entry(&self, contents: &mut Contents, file: FileId, number: u64) {
+    pub(super) fn touch_entry(&self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         if let Some(directory) = node.directory {
             let (at, bytes) = (node.entry.0 + u64::from(node.entry.1) - ENTRY, ENTRY);

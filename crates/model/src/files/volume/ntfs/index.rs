@@ -1,11 +1,11 @@
 //! Directories of NTFS: entries are in the directory's record until it is full, then in index buffers of 4 KiB. Records
 //! are in `ntfs`.
 
-use super::super::change::Fact;
-use super::super::contents::Contents;
-use super::super::plan::{Plan, Role};
-use super::super::refusal::Refused;
-use super::super::tree::{FileId, Name};
+use super::super::change::PageFact;
+use super::super::contents::VolumeContents;
+use super::super::plan::{IoPlan, SectorRole};
+use super::super::refusal::VolumeError;
+use super::super::tree::{FileId, FileName};
 use super::{FILE_NAME, Ntfs, eights, room};
 
 /// Bytes for entries in an index buffer of 4 KiB: header and sequence array take 88, the last entry 16.
@@ -17,14 +17,14 @@ const INDEX_ENTRY: u64 = 16;
 const INDEX_ROOT: u64 = 64;
 
 /// Bytes of a name's entries in an index: its own, and that of its short name.
-fn entry_bytes(name: Name) -> u64 {
+fn entry_bytes(name: FileName) -> u64 {
     let entry = |letters: u64| eights(INDEX_ENTRY + FILE_NAME + 2 * letters);
     entry(u64::from(name.letters)) + if name.long { entry(12) } else { 0 }
 }
 
 impl Ntfs {
     /// The page that lists a file: in its directory's index, or the directory's record while all entries fit there.
-    pub(super) fn list_page(&self, contents: &Contents, file: FileId) -> u64 {
+    pub(super) fn list_page(&self, contents: &VolumeContents, file: FileId) -> u64 {
         let node = contents.tree.get(file);
         let directory = node.directory.expect("not the root");
         if contents.tree.get(directory).runs.is_empty() {
@@ -33,7 +33,7 @@ impl Ntfs {
         contents.page_at(directory, node.entry.0)
     }
 
-    pub(super) fn touch_list(&self, contents: &mut Contents, file: FileId, number: u64) {
+    pub(super) fn touch_list(&self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let (directory, at) = (node.directory.expect("not the root"), node.entry.0);
         if contents.tree.get(directory).runs.is_empty() {
@@ -44,11 +44,16 @@ impl Ntfs {
     }
 
     /// Gives a directory one more index buffer.
-    pub(super) fn enlarge(&mut self, contents: &mut Contents, directory: FileId, number: u64) -> Result<(), Refused> {
+    pub(super) fn enlarge(
+        &mut self,
+        contents: &mut VolumeContents,
+        directory: FileId,
+        number: u64,
+    ) -> Result<(), VolumeError> {
         let want = contents.clusters(4096);
         let end = contents.tree.get(directory).runs.last().map(|run| run.start + run.len);
         let at = end.filter(|&end| contents.space.free_at(end) >= want).or_else(|| contents.space.best_fit(want));
-        let (start, had) = (at.ok_or(Refused::Full)?, contents.tree.get(directory).clusters());
+        let (start, had) = (at.ok_or(VolumeError::Full)?, contents.tree.get(directory).clusters());
         contents.give(directory, start, want);
         self.touch_clusters(contents, start, want, number);
         contents.touch(directory, had * contents.cluster_bytes(), 4096, number);
@@ -62,7 +67,12 @@ impl Ntfs {
 
     /// Adds a file to its directory. Names are assumed to ascend, as when folders are copied: an entry goes to the last
     /// buffer.
-    pub(super) fn enter(&mut self, contents: &mut Contents, file: FileId, number: u64) -> Result<(), Refused> {
+    pub(super) fn enter(
+        &mut self,
+        contents: &mut VolumeContents,
+        file: FileId,
+        number: u64,
+    ) -> Result<(), VolumeError> {
         let node = contents.tree.get(file);
         let (directory, bytes) = (node.directory.expect("not the root"), entry_bytes(node.name));
         let parent = contents.tree.get(directory);
@@ -81,15 +91,15 @@ impl Ntfs {
         self.touch_record(contents, record, number);
         // AddIndexEntry of each name; the directory's times before and after.
         self.log.append(2, bytes + 2 * 56, number);
-        contents.changes.note((self.list_page(contents, file), contents.page()), file, Fact::Listed(directory));
+        contents.changes.note((self.list_page(contents, file), contents.page()), file, PageFact::Listed(directory));
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, contents: &mut Contents, file: FileId, number: u64) {
+    pub(super) fn leave(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let (directory, bytes) = (node.directory.expect("not the root"), entry_bytes(node.name));
         self.touch_list(contents, file, number);
-        contents.changes.note((self.list_page(contents, file), contents.page()), file, Fact::Unlisted(directory));
+        contents.changes.note((self.list_page(contents, file), contents.page()), file, PageFact::Unlisted(directory));
         let parent = contents.tree.get_mut(directory);
         parent.entries -= 1;
         parent.filled -= bytes;
@@ -100,21 +110,21 @@ impl Ntfs {
 
     /// Reads a directory's index down to the buffer at byte `leaf`: root in its record, one level more above six
     /// buffers (about as many separators fit in a record).
-    pub(super) fn descend(&self, contents: &mut Contents, directory: FileId, leaf: u64, plan: &mut Plan) {
+    pub(super) fn descend(&self, contents: &mut VolumeContents, directory: FileId, leaf: u64, plan: &mut IoPlan) {
         self.read_record(contents, contents.tree.get(directory).record, plan);
         plan.then();
         let bytes = contents.tree.get(directory).clusters() * contents.cluster_bytes();
         let top = (bytes > 6 * 4096).then_some(0);
         for at in top.into_iter().chain((leaf < bytes).then_some(leaf)) {
             for page in contents.pages_at(directory, at, 4096) {
-                contents.pages.read(page, contents.page(), Role::Directory(directory), plan);
+                contents.pages.read(page, contents.page(), SectorRole::Directory(directory), plan);
             }
             plan.then();
         }
     }
 
     /// Looks for a new name: reads the page on which it will stand.
-    pub(super) fn look_for_new(&self, contents: &mut Contents, directory: FileId, plan: &mut Plan) {
+    pub(super) fn look_for_new(&self, contents: &mut VolumeContents, directory: FileId, plan: &mut IoPlan) {
         self.descend(contents, directory, contents.tree.get(directory).filled / FILLED * 4096, plan);
     }
 }

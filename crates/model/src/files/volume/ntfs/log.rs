@@ -4,7 +4,7 @@
 //! 4 KiB with a header of 64 bytes each. A page that is not full yet is written to a tail page, the two by turns, and
 //! to its own place when it is full (the documentation says what tail pages are for, not when they are used: inferred).
 
-use super::super::plan::{Plan, Role, Wait};
+use super::super::plan::{IoPlan, PlanWait, SectorRole};
 use crate::block::Flags;
 
 /// Bytes in a page, and in its header; pages before the first of the ring.
@@ -16,7 +16,7 @@ const RECORD: u64 = 88;
 
 /// The log file.
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct NtfsLog {
     /// First sector on the drive, sectors in a page.
     lba: u64,
     /// Pages in the ring.
@@ -34,10 +34,10 @@ pub(super) struct Log {
     restart: u64,
 }
 
-impl Log {
-    pub(super) fn new(lba: u64, bytes: u64) -> Log {
+impl NtfsLog {
+    pub(super) fn new(lba: u64, bytes: u64) -> NtfsLog {
         let ring = bytes / PAGE - AHEAD;
-        Log { lba, ring, logged: 0, flushed: 0, holds: 0, checked: 0, clean: 0, tail: 0, restart: 0 }
+        NtfsLog { lba, ring, logged: 0, flushed: 0, holds: 0, checked: 0, clean: 0, tail: 0, restart: 0 }
     }
 
     /// Where a restart page lies.
@@ -63,22 +63,22 @@ impl Log {
     }
 
     /// Writes what is not on the drive yet; what follows in the plan waits for it.
-    pub(super) fn flush(&mut self, flags: Flags, plan: &mut Plan) {
+    pub(super) fn flush(&mut self, flags: Flags, plan: &mut IoPlan) {
         if self.flushed == self.logged {
             return;
         }
-        plan.wait = Wait::Writes;
+        plan.wait = PlanWait::Writes;
         let room = PAGE - HEADER;
         let (mut page, full) = (self.flushed / room, self.logged / room);
         plan.then();
         while page < full {
             let count = (full - page).min(self.ring - page % self.ring);
             let lba = self.restart_page(AHEAD + page % self.ring);
-            plan.write(lba, count * (PAGE / 512), flags, Role::LogRecords, self.holds);
+            plan.write(lba, count * (PAGE / 512), flags, SectorRole::LogRecords, self.holds);
             page += count;
         }
         if self.logged > full * room {
-            plan.write(self.restart_page(2 + self.tail), PAGE / 512, flags, Role::LogRecords, self.holds);
+            plan.write(self.restart_page(2 + self.tail), PAGE / 512, flags, SectorRole::LogRecords, self.holds);
             self.tail ^= 1;
         }
         plan.then();
@@ -87,10 +87,10 @@ impl Log {
 
     /// A checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes in all, inferred: 200 to
     /// 4,000), then one of the restart pages by turns.
-    pub(super) fn checkpoint(&mut self, all_clean: bool, plan: &mut Plan) {
+    pub(super) fn checkpoint(&mut self, all_clean: bool, plan: &mut IoPlan) {
         self.append(3, 512, self.holds);
         self.flush(Flags::NONE, plan);
-        plan.write(self.restart_page(self.restart), PAGE / 512, Flags::FUA, Role::LogRestart, self.holds);
+        plan.write(self.restart_page(self.restart), PAGE / 512, Flags::FUA, SectorRole::LogRestart, self.holds);
         plan.then();
         self.restart ^= 1;
         self.checked = self.logged;
@@ -110,13 +110,13 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
 
-    fn places(plan: &Plan) -> Vec<(u64, u64)> {
+    fn places(plan: &IoPlan) -> Vec<(u64, u64)> {
         plan.steps().iter().map(|step| (step.lba / 8, step.sectors / 8)).collect()
     }
 
     #[test]
     fn part_pages_go_to_the_tails_by_turns_and_full_ones_home() {
-        let (mut log, mut plan) = (Log::new(0, 12 * PAGE), Plan::new());
+        let (mut log, mut plan) = (NtfsLog::new(0, 12 * PAGE), IoPlan::new());
         for expected in [2, 3] {
             log.append(1, 1_000 - RECORD, 1);
             plan.clear();
