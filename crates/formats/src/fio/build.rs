@@ -584,7 +584,7 @@ impl Check<'_> {
                 format!("blocks of {smallest} bytes are larger than what a zone holds, {capacity}"),
             );
         }
-        if size > 0 && skip % size != 0 {
+        if size > 0 && !skip.is_multiple_of(size) {
             self.refuse("zoneskip", format!("{skip} bytes are not whole zones of {size}, which fio asks for"));
         }
         if settings.zoned.most_open[1] > 0 && settings.zoned.most_open[0] == 0 {

@@ -3,10 +3,10 @@
 //! There are two formats:
 //! - **CSV** with a header: `lba`, `sectors` (512 bytes), `op` (`R` or `W`), `measured_response_ms`, and `think_ms` (the
 //!   pause after the request's completion) or `arrival_ms` (its issue, the first at any value) or both. Columns may
-//! be in any order, and have other names or units (`columns`). Other columns are ignored with a warning,
-//! except for `cache_tag`, which traces carry for information.
+//!   be in any order, and have other names or units (`columns`). Other columns are ignored with a warning,
+//!   except for `cache_tag`, which traces carry for information.
 //! - **DiskSim validation traces**: one line per request without a header, `R|W TAG LBA SECTORS RESPONSE THINK`, times in
-//! microseconds; the tag (`Hit`, `Miss`, `Doub`, `Trip`) says how the drive served the request.
+//!   microseconds; the tag (`Hit`, `Miss`, `Doub`, `Trip`) says how the drive served the request.
 //!
 //! Blank lines and lines that start with `#` are skipped. Missing values are derived: an arrival is the previous one
 //! plus response and think time; a think time is the gap between a completion and the next arrival (zero if the next

@@ -9,7 +9,10 @@ use crate::time::Instant;
 /// What is called with a request and the instant of its issue. The flush of a write that is to be durable at once is a
 /// part of that write, and computing is no request: neither is told.
 #[derive(Clone)]
-pub struct Tell(Arc<dyn Fn(Instant, &Request) + Send + Sync>);
+pub struct Tell(Arc<Listener>);
+
+/// Hears of a request at the instant of its issue.
+type Listener = dyn Fn(Instant, &Request) + Send + Sync;
 
 impl Tell {
     /// Calls this.
