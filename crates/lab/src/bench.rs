@@ -71,7 +71,7 @@ enum Load {
         job: Work,
     },
     Trace {
-        stack: Stack,
+        stack: Box<Stack>,
         rows: Vec<ReplayRow>,
         requests: u64,
     },
@@ -123,7 +123,7 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
     let random = |depth| reads(100, 4096, depth, requests, sectors);
     let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
-    let trace = Load::Trace { stack: fcfs.clone(), rows: trace(ROWS.min(requests), sectors), requests };
+    let trace = Load::Trace { stack: Box::new(fcfs.clone()), rows: trace(ROWS.min(requests), sectors), requests };
     let job = |key, what, stack: Stack, job| {
         let load = Load::Job { most: u64::MAX, target: stack.into(), job: Work::Job(job) };
         BenchWorkload { key, what, server: false, load }

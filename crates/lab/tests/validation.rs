@@ -321,7 +321,7 @@ fn guard(profile: &Profile, timing: Timing) -> Guard {
     let mut times = vec![Span::ZERO; rows.len()];
     let mut record =
         |record: &seekwise_model::record::Record| times[record.request.stamp as usize - 1] = record.since_due();
-    replay(&Stack::bare(profile.clone()).into(), &rows, timing, Seed(1), &mut record).expect("runs");
+    replay(&Stack::bare(profile.clone()), &rows, timing, Seed(1), &mut record).expect("runs");
     let mix = |hash: u64, time: &Span| (hash ^ time.nanos()).wrapping_mul(0x0100_0000_01b3);
     let hash = times.iter().fold(0xcbf2_9ce4_8422_2325, mix);
     let sum_ns = times.iter().map(|time| time.nanos()).sum();

@@ -181,6 +181,7 @@ fn made(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
 }
 
 /// Whoever issues the requests of some work.
+#[allow(clippy::large_enum_variant, reason = "a run has one, and a job's is asked for each request")]
 pub enum Issuer {
     /// Of a job.
     Workload(Workload),

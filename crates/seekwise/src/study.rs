@@ -93,7 +93,7 @@ pub enum StudyOutcome {
 /// A study or a review whose results are opened: what it will be can be looked at first.
 pub enum PendingStudy {
     Study(Box<StudySession>),
-    Review(review::PendingReview),
+    Review(Box<review::PendingReview>),
 }
 
 /// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
@@ -107,15 +107,15 @@ pub fn open(name: &str, options: &StudyOptions<'_>) -> Result<PendingStudy, Erro
     let opening = options.opening();
     if results::says(folder) {
         return match results::kept_review(folder)? {
-            Some(kept) => {
-                review::PendingReview::open(&kept.text, name, Some(folder), options).map(PendingStudy::Review)
-            }
+            Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options)
+                .map(Box::new)
+                .map(PendingStudy::Review),
             None => Ok(PendingStudy::Study(Box::new(opening.of_folder(folder)?))),
         };
     }
     let (name, text) = named(name)?;
     if Review::looks_like(&text) {
-        return review::PendingReview::open(&text, &name, None, options).map(PendingStudy::Review);
+        return review::PendingReview::open(&text, &name, None, options).map(Box::new).map(PendingStudy::Review);
     }
     Ok(PendingStudy::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text))?)))
 }

@@ -68,7 +68,6 @@ pub enum ExpressionNode {
 
 /// An arithmetic operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Operator {
     Plus,
     Minus,
@@ -78,7 +77,6 @@ pub enum Operator {
 
 /// A comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Relation {
     Below,
     AtMost,
@@ -104,7 +102,6 @@ impl Relation {
 
 /// A function, evaluated run by run; `Low`, `High` and `Deviation` are over the runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Function {
     Abs,
     Log2,
@@ -117,7 +114,6 @@ pub enum Function {
 
 /// A reduction over cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "their names say it")]
 pub enum Reduction {
     Max,
     Min,

@@ -129,8 +129,8 @@ impl FitTrace {
         recorder: &mut impl FnMut(&Record),
         rows: usize,
     ) -> Result<(), Vec<Diagnostic>> {
-        let target = Stack::bare(profile.clone()).into();
-        replay(&target, &self.trace.rows[..rows], self.timing, Seed(seed), recorder)
+        let stack = Stack::bare(profile.clone());
+        replay(&stack, &self.trace.rows[..rows], self.timing, Seed(seed), recorder)
             .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])
     }
 

@@ -153,8 +153,8 @@ impl MeasuredPoint {
             PointWork::Step(distance, sectors) => {
                 let rows = steps(*distance, *sectors, profile.geometry.sectors());
                 let mut sum = Span::ZERO;
-                let target = Stack::bare(profile).into();
-                replay(&target, &rows, Timing::Think, Seed(1), &mut |record| {
+                let stack = Stack::bare(profile);
+                replay(&stack, &rows, Timing::Think, Seed(1), &mut |record| {
                     // Every other request is the step; its stamp is an even number.
                     if record.request.stamp % 2 == 0 {
                         sum += record.response();
