@@ -1,5 +1,5 @@
 //! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; what can be
-//! read only once is kept ([`once`]).
+//! read only once is kept (`once`).
 
 mod once;
 
