@@ -71,7 +71,7 @@ impl SignalState {
             None => "Interrupted: nothing was kept.".to_owned(),
             Some(ResumeHint { folder, of, again }) => {
                 let of = of.map_or("tried points".to_owned(), |of| format!("of {of} runs"));
-                format!("Stopped: {records} {of} are kept in {}. To go on:\n{again}", folder.display())
+                format!("Interrupted: {records} {of} are kept in {}. To continue:\n{again}", folder.display())
             }
         }
     }
@@ -136,6 +136,9 @@ mod tests {
         let mut now = SignalState { kept: None, bar: None, ending: None, undo: Vec::new() };
         assert_eq!(now.words(0), "Interrupted: nothing was kept.");
         now.keep(ResumeHint { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
-        assert_eq!(now.words(13), "Stopped: 13 of 60 runs are kept in out. To go on:\nseekwise study out --resume");
+        assert_eq!(
+            now.words(13),
+            "Interrupted: 13 of 60 runs are kept in out. To continue:\nseekwise study out --resume"
+        );
     }
 }

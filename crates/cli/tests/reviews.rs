@@ -114,7 +114,7 @@ fn parts_that_it_was_not_made_of_are_refused() {
     // Another study's results in the place of a part.
     fs::write(path.join("deep.toml"), part("Deep", "[1, 8, 64]", CLAIM)).unwrap();
     let changed = study(path, &["review.toml", "--out", "r", "--resume"]);
-    assert!(changed.code == 2 && changed.err.contains("holds the results of another study"), "{}", changed.err);
+    assert!(changed.code == 2 && changed.err.contains("holds results of another study"), "{}", changed.err);
     study(path, &["deep.toml", "--out", "r/deep", "--force"]).done();
     let foreign = seekwise(path, &["report", "r"]);
     assert!(

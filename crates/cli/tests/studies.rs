@@ -145,7 +145,7 @@ fn a_studys_answer_is_drawn_from_its_folder() {
         assert!(picture.contains(part), "{part}: {picture}");
     }
     assert!(fs::read(folder.path().join("a.png")).unwrap().starts_with(b"\x89PNG"));
-    assert!(report(&["--svg", "a.svg"]).err.contains("a.svg: is there already; --force replaces it"));
+    assert!(report(&["--svg", "a.svg"]).err.contains("a.svg: already exists; --force overwrites it"));
     let (compared, _) = SMALL.split_at(SMALL.find("[[compare]]").unwrap());
     let none = made(compared, &[]);
     let said = seekwise(none.path(), &["report", "out", "--png", "a.png"]);

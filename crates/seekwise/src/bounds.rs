@@ -70,7 +70,7 @@ impl MemoryBound {
         let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
         let measured = is_measured(plan.cells);
         if measured && plan.threads > 1 {
-            log::info!("runs that are measured come one after another, whatever --threads says");
+            log::info!("real-time runs are sequential; --threads is ignored");
         }
         let wanted = match plan.threads {
             _ if measured => 1,
@@ -83,7 +83,7 @@ impl MemoryBound {
             return Err(Error::new(self.refusal(demand::of_plan(most, 1, runs))));
         };
         if within < cores {
-            log::info!("on {within} of {cores} cores, so as to keep within {} of memory", size(self.memory));
+            log::info!("using {within} of {cores} cores to stay within {} of memory", size(self.memory));
         }
         self.warn_of_time(plan, runs, within)?;
         Ok(if within < cores { within } else { plan.threads })

@@ -36,7 +36,7 @@ impl FitJournal {
         let known = match (fs::read_to_string(&path), resume) {
             (Ok(text), true) => read(&text, hash).map_err(wrong)?,
             (Ok(_), false) if !force => {
-                return Err(wrong("a fit was interrupted; --resume goes on with it, --force begins anew".to_owned()));
+                return Err(wrong("a fit was interrupted; --resume continues it, --force starts over".to_owned()));
             }
             (Err(error), true) => return Err(wrong(format!("there is nothing to go on with: {error}"))),
             _ => Known::new(),
@@ -85,12 +85,12 @@ fn read(text: &str, hash: &str) -> Result<Known, String> {
     let mut lines = text.split_inclusive('\n');
     match lines.next().map(str::trim_end) {
         Some(first) if first == hash => {}
-        _ => return Err("it is of other data, another profile or other options; --force begins anew".to_owned()),
+        _ => return Err("it belongs to other data, another profile or other options; --force starts over".to_owned()),
     }
     let mut known = Known::new();
     // The last line may have been cut short.
     for (number, line) in lines.filter(|line| line.ends_with('\n')).enumerate() {
-        let wrong = || format!("line {} is no answer; --force begins anew", number + 2);
+        let wrong = || format!("line {} is no answer; --force starts over", number + 2);
         let (question, answer) = line.trim_end().split_once(" = ").ok_or_else(wrong)?;
         let answer: Result<Vec<f64>, _> = answer.split(' ').map(str::parse).collect();
         known.insert(question.to_owned(), answer.map_err(|_| wrong())?);

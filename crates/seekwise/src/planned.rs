@@ -79,7 +79,7 @@ impl ResultsOptions<'_> {
             return changed("what made its results has changed since", &changes.differ.join("\n"));
         }
         for gone in changes.gone {
-            log::info!("{gone}; going on with the text kept in {}", folder.display());
+            log::info!("{gone}; continuing with the text kept in {}", folder.display());
         }
         self.go_on(kept)
     }

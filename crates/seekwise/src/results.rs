@@ -299,7 +299,7 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
         if holds(folder) { fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))? } else { Vec::new() };
     let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-    log::info!("the results in {} ({runs}) are replaced", folder.display());
+    log::info!("overwriting the results in {} ({runs})", folder.display());
     let _now = hold();
     [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
 }

@@ -204,7 +204,7 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
         None => {
             let near = seekwise_formats::spelling::nearest(name, known().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Err(Error::new(format!("{name}: no such study file, and no built-in study with that name{hint}")))
+            Err(Error::new(format!("{name}: no study file and no built-in study with that name{hint}")))
         }
     }
 }
@@ -279,7 +279,7 @@ pub fn something(evidence: &Evidence<'_>) -> Result<(), Error> {
         return Err(Error::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
     }
     for cell in empty {
-        log::warn!("no request was counted at {}", evidence.made.cells[cell].cell.levels.join(", "));
+        log::warn!("no requests were counted at {}", evidence.made.cells[cell].cell.levels.join(", "));
     }
     Ok(())
 }

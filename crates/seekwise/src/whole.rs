@@ -111,7 +111,7 @@ pub fn admit(path: &Path, force: bool) -> Result<(), Error> {
     let followed = followed(path).map_err(|error| refused(&error))?;
     match fs::metadata(&followed) {
         Ok(there) if there.is_file() && !force => return Err(refused(&"already exists; --force overwrites it")),
-        Ok(there) if there.is_file() => log::info!("{} is replaced", path.display()),
+        Ok(there) if there.is_file() => log::info!("overwriting {}", path.display()),
         Ok(there) if there.is_dir() => return Err(refused(&"it is a directory; expected a file")),
         // A device or a pipe is opened when there is something to write.
         Ok(_) => return Ok(()),
@@ -143,7 +143,7 @@ mod tests {
         let said = |path: &Path, force| admit(path, force).map_err(|error| error.to_string());
         assert_eq!(said(&path, false), Ok(()));
         fs::write(&path, "old").unwrap();
-        assert!(said(&path, false).unwrap_err().ends_with("f: is there already; --force replaces it"));
+        assert!(said(&path, false).unwrap_err().ends_with("f: already exists; --force overwrites it"));
         assert_eq!(said(&path, true), Ok(()));
         assert!(said(&path.join("below"), true).unwrap_err().contains("directory"));
         assert!(said(folder.path(), true).unwrap_err().contains("it is a directory"));

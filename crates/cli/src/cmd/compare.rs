@@ -35,7 +35,7 @@ pub fn compare(args: &args::CompareArgs, bounds: &MemoryBound, json: bool) -> Co
     args.pictures.admit(args.force)?;
     if args.force && args.out.is_none() && !args.pictures.any() {
         return Err(CommandError::new(
-            "--force: there is nothing to replace; expected --out, --svg or --png beside it",
+            "--force: there is nothing to overwrite; expected --out, --svg or --png as well",
         ));
     }
     let (key, list) = args.vary.as_ref().expect("without --against");

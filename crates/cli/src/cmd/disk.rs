@@ -93,7 +93,7 @@ fn obeyed(control: &Path, order: &str) -> Result<String, CommandError> {
 
 fn answer(control: &Path, order: &str) -> Result<OrderReply, CommandError> {
     send(control, order).map_err(|error| {
-        let named = "expected the socket for orders that `seekwise serve` names";
+        let named = "expected the control socket that `seekwise serve` prints";
         CommandError::new(format!("--control {}: {error}; {named}", control.display()))
     })
 }

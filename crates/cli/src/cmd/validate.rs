@@ -20,7 +20,7 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     choose(&mut headed().each_mut(), &args.columns.names)?;
     if args.force && !args.pictures.any() && args.log.is_none() {
         return Err(CommandError::new(
-            "--force: there is nothing to replace; expected --svg, --png or --log beside it",
+            "--force: there is nothing to overwrite; expected --svg, --png or --log as well",
         ));
     }
     args.pictures.admit(args.force)?;

@@ -92,11 +92,7 @@ fn keep(mut input: impl Read, name: &str) -> io::Result<BufferedInput> {
         return Ok(BufferedInput::Memory(bytes.into()));
     }
     let folder = std::env::temp_dir();
-    log::info!(
-        "a trace is read more than once: what comes on {} is kept in a temporary file in {}",
-        spoken(name),
-        folder.display()
-    );
+    log::info!("a trace is read more than once; keeping {} in a temporary file in {}", spoken(name), folder.display());
     let file = tempfile::tempfile_in(&folder).and_then(|mut file| {
         file.write_all(&bytes)?;
         io::copy(&mut input, &mut file)?;
