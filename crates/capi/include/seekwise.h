@@ -187,7 +187,6 @@ typedef struct {
   uint64_t stamp;
   // The first sector.
   uint64_t lba;
-  // Sectors.
   uint32_t sectors;
   // One of SeekwiseLandingKind.
   uint32_t kind;

@@ -26,7 +26,7 @@ mod validate;
 
 use std::io::Write;
 
-use seekwise::MemoryBound;
+use seekwise::Bounds;
 use seekwise_lab::run::SCHEMA;
 
 use crate::args::{Cli, CliCommand};
@@ -40,7 +40,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
             "--max-memory: not supported by this command; expected run, compare, study, claims, power-cut or serve",
         ));
     }
-    let bounds = MemoryBound::new(cli.max_memory);
+    let bounds = Bounds::new(cli.max_memory);
     match cli.command {
         CliCommand::Drives(args) => drives::drives(&args, cli.json),
         CliCommand::Studies(args) => studies::studies(&args, cli.json),

@@ -1,4 +1,4 @@
-//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal, files to write
+//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal
 //! and exit codes; what is computed, other crates compute.
 
 mod args;

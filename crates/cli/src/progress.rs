@@ -73,7 +73,7 @@ impl ProgressLine {
 
     /// So many are done that need not be: the forecast does not go by them.
     pub fn skip(&self, done: u64) {
-        self.bar.inc(done);
+        self.bar.set_position(done);
         self.bar.reset_eta();
     }
 }
@@ -119,7 +119,8 @@ impl Line {
 impl Observer for Line {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
         if let Some((folder, again)) = &self.kept {
-            let of = total.filter(|_| !self.points);
+            // What is measured otherwise is one run.
+            let of = if unit == "runs" { total } else { (!self.points).then_some(1) };
             interrupt::hold().keep(ResumeHint { folder: folder.clone(), of, again: again.clone() });
         }
         let mut progress = self.progress.lock().expect("no holder panics");

@@ -218,7 +218,7 @@ fn the_page_says_what_is_drawn_and_what_nothing_is_said_of() {
         fs::write(page(), now).expect("the page is written");
         return;
     }
-    assert!(now == text, "docs/robust.md: SEEKWISE_UPDATE=1 cargo test -p seekwise --test robust");
+    assert!(now == text, "docs/robust.md: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test robust");
 }
 
 #[test]

@@ -31,9 +31,9 @@
 //!
 //! ```
 //! use seekwise_model::block::{CutSector, Device, Op, Queuing, Request};
-//! use seekwise_model::drive::geometry::{Geometry, Order, Skews, Zone};
+//! use seekwise_model::drive::geometry::{Geometry, Skews, TrackOrder, Zone};
 //! use seekwise_model::drive::mechanics::{Mechanics, SeekCurve};
-//! use seekwise_model::drive::profile::{Cache, Faults, Firmware, Link, Overhead, Profile};
+//! use seekwise_model::drive::profile::{CacheSpec, Faults, Firmware, Link, Overhead, Profile};
 //! use seekwise_model::queue::{Discipline, Policy};
 //! use seekwise_model::record::Part;
 //! use seekwise_model::rng::Seed;
@@ -41,14 +41,14 @@
 //! use seekwise_model::time::{Instant, Span};
 //!
 //! // Two surfaces of 1000 cylinders with 100 sectors a track, 7,200 revolutions a minute, no buffer, one command at a time.
-//! let zones = Zone::lay(0, 1000, Order::Cylinder, &[100, 100], Skews { head: 0, cylinder: 0 });
+//! let zones = Zone::lay(0, 1000, TrackOrder::Cylinder, &[100, 100], Skews { head: 0, cylinder: 0 });
 //! let seeks = SeekCurve::three_point(Span::from_millis(1), Span::from_millis(8), Span::from_millis(16), 1000).unwrap();
 //! let profile = Profile {
 //!     name: "example".into(),
 //!     physical_sector: 512,
 //!     geometry: Geometry::new(200_000, &zones, &[], &[]).unwrap(),
 //!     mechanics: Mechanics::new(seeks, Span::from_millis(1), Span::ZERO, 7_200_000).unwrap(),
-//!     cache: Cache::NONE,
+//!     cache: CacheSpec::NONE,
 //!     firmware: Firmware {
 //!         depth: 1,
 //!         queue: Discipline::plain(Policy::Fcfs),

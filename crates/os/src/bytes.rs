@@ -17,8 +17,8 @@ use std::io;
 
 use seekwise_model::block::{Landing, LandingKind, MemberRole, Request, SECTOR};
 
-pub use self::platters::{BlankPattern, zero_at};
 use self::platters::{PIECE, PIECE_COST, PlatterBytes};
+pub use self::platters::{PlatterMedium, zero_at};
 use self::runs::{RUN_COST, RunMap};
 use seekwise_model::history::{CutRemains, DataPart, History, WriteData};
 
@@ -149,7 +149,7 @@ pub struct UnreadableSector(pub u64);
 
 impl Bytes {
     /// On these platters.
-    pub fn on(platters: BlankPattern) -> Bytes {
+    pub fn on(platters: PlatterMedium) -> Bytes {
         Bytes { surface: PlatterBytes::of(platters), ..Bytes::default() }
     }
 
@@ -561,7 +561,7 @@ mod tests {
                 let image = options.read(true).write(true).create(true).truncate(true).open(&file).unwrap();
                 // It ends within a piece.
                 image.set_len(31 * SECTOR).unwrap();
-                bytes = Bytes::on(BlankPattern::File(image));
+                bytes = Bytes::on(PlatterMedium::File(image));
             }
             write(&mut bytes, 1, 4, 16);
             land(&mut bytes, 1, 4, 16, LandingKind::Landed);
@@ -608,7 +608,7 @@ mod tests {
         for on_file in [false, true] {
             let file = File::options().read(true).write(true).create(true).truncate(true).open(&image).unwrap();
             file.set_len(1 << 20).unwrap();
-            let platters = if on_file { BlankPattern::File(file) } else { BlankPattern::Memory };
+            let platters = if on_file { PlatterMedium::File(file) } else { PlatterMedium::Memory };
             let mut bytes = Bytes::on(platters).begun_with(File::open(&base).unwrap()).unwrap();
             assert_eq!(seen(&bytes, 0, 3), [1, 2, 3]);
             write(&mut bytes, 200, 1, 1);
@@ -627,7 +627,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("seekwise-bytes-{}", std::process::id()));
         let image = File::options().read(true).write(true).create_new(true).open(&file).unwrap();
         image.set_len(1 << 20).unwrap();
-        let mut bytes = Bytes::on(BlankPattern::File(image));
+        let mut bytes = Bytes::on(PlatterMedium::File(image));
         write(&mut bytes, 7, 0, 3);
         land(&mut bytes, 7, 0, 1, LandingKind::Landed);
         assert_eq!(seen(&bytes, 0, 4), [7, 7, 7, 0]);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bytes::zero_at;
 use crate::kernel::pages::{FilePages, UnflushedPages};
-use crate::kernel::{MountSpec, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
+use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use seekwise_model::history::DataPart;
 
 /// Bytes of the base that are told apart: what is zero stays a hole.
@@ -25,7 +25,7 @@ pub struct ImageChecker<'a> {
     length: u64,
     /// What it began with, but for zeroes.
     base: Vec<(u64, Vec<u8>)>,
-    system: Option<&'a MountSpec>,
+    system: Option<&'a FileSystemKind>,
     program: ShellProgram<'a>,
     folder: &'a Path,
 }
@@ -55,7 +55,7 @@ impl<'a> ImageChecker<'a> {
     /// environment; `folder` is for scratch.
     pub fn new(
         length: u64,
-        base: Option<(&'a Path, &'a MountSpec)>,
+        base: Option<(&'a Path, &'a FileSystemKind)>,
         program: ShellProgram<'a>,
         folder: &'a Path,
     ) -> io::Result<ImageChecker<'a>> {
@@ -156,7 +156,7 @@ impl<'a> ImageChecker<'a> {
 
 /// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
 fn mounted(
-    system: &MountSpec,
+    system: &FileSystemKind,
     image: &Path,
     folder: &Path,
     bounds: ProgramBounds<'_>,

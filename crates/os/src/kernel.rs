@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-pub use filesystem::{FILE_SYSTEMS, MountSpec, MountedFileSystem, leave};
+pub use filesystem::{FILE_SYSTEMS, FileSystemKind, MountedFileSystem, leave};
 pub use program::{ExitCause, ProgramBounds, ProgramExit, ShellProgram};
 
 /// Whether this program may mount.

@@ -18,7 +18,7 @@ use seekwise_model::stack::Stack;
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::kernel::pages::{self, FilePages};
-use crate::kernel::{ExitCause, LoopDevice, MountSpec, MountedFileSystem, ProgramBounds, ShellProgram, leave};
+use crate::kernel::{ExitCause, FileSystemKind, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, leave};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
 use crate::serve::fuse::FuseFolder;
@@ -36,7 +36,7 @@ pub struct ProgramSession<'a> {
     /// How many times as fast as the clock its time runs.
     pub speed: f64,
     /// What it begins with, and its file system.
-    pub base: Option<(&'a Path, &'a MountSpec)>,
+    pub base: Option<(&'a Path, &'a FileSystemKind)>,
     /// The program, for a shell.
     pub workload: &'a str,
     /// What it finds in its environment, beside what the session and every program add.
@@ -110,7 +110,7 @@ impl ProgramSession<'_> {
     fn mounted(
         &self,
         base: &Path,
-        system: &MountSpec,
+        system: &FileSystemKind,
         [file, mount]: [&PathBuf; 2],
         environment: &mut Vec<(String, String)>,
         inbox: &Inbox,

@@ -14,7 +14,7 @@ use seekwise_model::host::driver::DriverSpec;
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
-use seekwise_os::bytes::{BlankPattern, Bytes};
+use seekwise_os::bytes::{Bytes, PlatterMedium};
 use seekwise_os::live::{CutPlan, LiveDisk};
 use seekwise_os::nbd::wire::{self, HEAD, error};
 
@@ -411,7 +411,7 @@ fn what_the_image_cannot_take_is_promised_to_nobody() {
     let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
     std::fs::write(&path, [0; 4096]).unwrap();
     // A file that can only be read stands for a file system that is full.
-    let image = Bytes::on(BlankPattern::File(std::fs::File::open(&path).unwrap()));
+    let image = Bytes::on(PlatterMedium::File(std::fs::File::open(&path).unwrap()));
     let server = Server::with("refuses", &drive(), Vec::new(), None, image);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 4096), 0, "it is cached");

@@ -14,7 +14,7 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 use serde_json::{Value, json};
 
-use crate::bounds::{MemoryBound, RunBatch};
+use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading;
@@ -57,14 +57,14 @@ pub fn against(
     setup: &Setup,
     drive: &str,
     runs: u32,
-    bounds: &MemoryBound,
+    bounds: &Bounds,
     observer: &dyn Observer,
 ) -> Result<Prediction, Error> {
     let [measured, predicted] = sides(setup, drive)?;
     warn(measured.warnings.iter().chain(&predicted.warnings));
     for side in [&measured, &predicted] {
         let runs = u64::from(runs);
-        bounds.admit(&RunBatch { cells: from_ref(side), runs, cuts: 0, times: 1, threads: 1, seed: setup.seed })?;
+        bounds.admit(&RunPlan { cells: from_ref(side), runs, cuts: 0, times: 1, threads: 1, seed: setup.seed })?;
     }
     observer.begin(Some(2 * u64::from(runs)), 0, "runs");
     let mut count = 0;

@@ -28,7 +28,7 @@ const PROBED: usize = 20;
 
 /// The bounds of a command.
 #[derive(Clone, Copy, Debug)]
-pub struct MemoryBound {
+pub struct Bounds {
     /// Bytes.
     memory: u64,
     /// It was given, not a quarter of the machine's.
@@ -36,7 +36,7 @@ pub struct MemoryBound {
 }
 
 /// What a command is about to run.
-pub struct RunBatch<'a> {
+pub struct RunPlan<'a> {
     /// What each cell runs.
     pub cells: &'a [PreparedCell],
     /// Runs of each cell.
@@ -51,11 +51,11 @@ pub struct RunBatch<'a> {
     pub seed: u64,
 }
 
-impl MemoryBound {
+impl Bounds {
     /// `given` bytes, else a quarter of the machine's.
-    pub fn new(given: Option<u64>) -> MemoryBound {
+    pub fn new(given: Option<u64>) -> Bounds {
         let memory = given.unwrap_or_else(|| machine().map_or(UNKNOWN, |bytes| bytes / 4));
-        MemoryBound { memory, given: given.is_some() }
+        Bounds { memory, given: given.is_some() }
     }
 
     /// Bytes.
@@ -65,7 +65,7 @@ impl MemoryBound {
 
     /// Answers the number of cores on which `plan` keeps within the memory; says it where the plan takes long. An error
     /// where not even one run at a time fits.
-    pub fn admit(&self, plan: &RunBatch<'_>) -> Result<usize, Error> {
+    pub fn admit(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
         let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
         let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
         let measured = is_measured(plan.cells);
@@ -94,7 +94,7 @@ impl MemoryBound {
         format!("this may take up to {} of memory; the limit is {} ({whose})", size(bytes), size(self.memory))
     }
 
-    fn warn_of_time(&self, plan: &RunBatch<'_>, runs: u64, cores: usize) -> Result<(), Error> {
+    fn warn_of_time(&self, plan: &RunPlan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
         let times = plan.runs as f64 * plan.times as f64;
         let short = |cell: &PreparedCell| {
             let (seconds, requests) = demand::extent(&cell.job);
@@ -120,7 +120,7 @@ impl MemoryBound {
 }
 
 /// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
-pub fn forecast(plan: &RunBatch<'_>) -> Result<f64, Error> {
+pub fn forecast(plan: &RunPlan<'_>) -> Result<f64, Error> {
     let step = plan.cells.len().div_ceil(PROBED);
     let (mut took, clock) = (Vec::new(), Clock::start());
     for cell in plan.cells.iter().step_by(step.max(1)) {

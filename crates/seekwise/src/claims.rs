@@ -21,7 +21,7 @@ use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::EarlierRuns;
 use serde::Serialize;
 
-use crate::bounds::MemoryBound;
+use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
@@ -87,7 +87,7 @@ pub struct Claims {
 /// How the studies are run.
 struct Running<'a> {
     args: &'a Claims,
-    bounds: &'a MemoryBound,
+    bounds: &'a Bounds,
     folder: &'a Path,
     observer: &'a dyn Observer,
     /// Runs that are done, of all studies.
@@ -110,7 +110,7 @@ struct Again {
 }
 
 /// Runs the claims and judges them, in the sources' order.
-pub fn claims(claims: &Claims, bounds: &MemoryBound, observer: &dyn Observer) -> Result<Vec<ClaimVerdict>, Error> {
+pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Result<Vec<ClaimVerdict>, Error> {
     let all = known();
     let wanted = wanted(claims, &all)?;
     let kept;

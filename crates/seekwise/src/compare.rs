@@ -13,7 +13,7 @@ use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
 
-use crate::bounds::MemoryBound;
+use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession};
@@ -31,6 +31,8 @@ pub struct Comparison {
     pub key: String,
     /// Its values, two or more; the first is the base.
     pub values: Vec<String>,
+    /// The values as they were written, such as `1..32`, for the command that compares the same again.
+    pub list: Option<String>,
     /// What is judged; empty for what suits the job.
     pub metrics: Vec<Metric>,
     /// Runs a side.
@@ -58,19 +60,20 @@ impl Comparison {
         values: impl IntoIterator<Item = V>,
     ) -> Comparison {
         let values = values.into_iter().map(Into::into).collect();
-        Comparison { setup, key: key.into(), values, metrics: Vec::new(), runs: RUNS }
+        Comparison { setup, key: key.into(), values, list: None, metrics: Vec::new(), runs: RUNS }
     }
 
     /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
     pub fn run(&self, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
-        self.run_within(MemoryBound::new(None), observer)
+        self.run_within(Bounds::new(None), observer)
     }
 
     /// The same within other bounds.
-    pub fn run_within(&self, bounds: MemoryBound, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
+    pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let folder = scratch()?;
         let (planned, records) =
             ran(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder.path()) })?, observer)?;
+        something(&Evidence::new(&planned.study, &planned.made, &records))?;
         self.compared(planned.study, planned.made, records, None)
     }
 
@@ -97,7 +100,6 @@ impl Comparison {
         let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
         let compared = ComparisonResult { key, values, runs, study, made, records, page };
         let answer = compared.answer();
-        something(&answer.evidence)?;
         answer.check()?;
         Ok(compared)
     }
@@ -108,7 +110,8 @@ impl Comparison {
             return again(folder);
         }
         let metrics: Vec<String> = self.metrics.iter().map(|metric| format!(" --metric '{metric}'")).collect();
-        let vary = quoted(&format!("{}={}", self.key, self.values.join(",")));
+        let list = self.list.clone().unwrap_or_else(|| self.values.join(","));
+        let vary = quoted(&format!("{}={list}", self.key));
         let (words, seed) = (self.setup.words(), self.setup.seed);
         format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}", metrics.concat(), self.runs)
     }

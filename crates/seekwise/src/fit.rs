@@ -66,6 +66,8 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
         return Err(nothing(fit));
     }
     let (journal, known) = FitJournal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
+    // From now on points are kept.
+    observer.begin(None, 0, "points");
     let (fitted, search) = searched(fit, &given, parameters, &journal, known, observer)?;
     let report = report::report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
@@ -156,7 +158,6 @@ fn searched(
 ) -> Result<(fit::FitResult, Search), Error> {
     let effort = SearchEffort { generations: args.generations as usize };
     foretell(args, given, parameters.len())?;
-    observer.begin(None, 0, "points");
     let tried = Mutex::new((0, Search::new()));
     let heard = |name: &str, answer: &[f64], was_known: bool| {
         let mut now = tried.lock().expect("no holder panics");

@@ -26,8 +26,8 @@ struct Open {
     failed: Option<std::io::Error>,
 }
 
-/// Makes sure that the logs may be written, before there is work done for them.
-pub fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
+/// Makes sure that the logs may be written, before there is work done for them; `log` is what else is written.
+pub fn admit_all(logs: &[LogOf], force: bool, log: Option<&Path>) -> Result<(), Error> {
     for LogOf { path, place: (file, line), .. } in logs {
         let below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !below {
@@ -35,9 +35,26 @@ pub fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
                 "{file}:{line}: `write_iolog`: `{path}` does not lie below the current folder; expected a path that does"
             )));
         }
+        if log.is_some_and(|log| log == Path::new(path)) {
+            return Err(Error::new(format!(
+                "{file}:{line}: `write_iolog`: `{path}` is what --log names; expected two files"
+            )));
+        }
         admit(Path::new(path), force)?;
+        if !is_below(Path::new(path)) {
+            return Err(Error::new(format!(
+                "{file}:{line}: `write_iolog`: `{path}` leads out of the current folder by a link; expected a path below it"
+            )));
+        }
     }
     Ok(())
+}
+
+/// Whether the folder of a path lies below the current one, links followed.
+fn is_below(path: &Path) -> bool {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let whole = |path: &Path| path.canonicalize().ok();
+    whole(folder).zip(whole(Path::new("."))).is_some_and(|(folder, current)| folder.starts_with(current))
 }
 
 impl Iologs {
@@ -76,7 +93,7 @@ impl Iologs {
             let done = why.map_or(Ok(()), Err).and_then(|()| to.write_all(of.tail(first, last).as_bytes()));
             let done = done.and_then(|()| to.into_inner().map_err(|error| error.into_error())?.finish());
             done.map_err(|why| failed(&of, &why))?;
-            log::info!("Log: {}", of.path);
+            log::info!("{}: the log of the job's requests is written", of.path);
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! Seekwise, a laboratory for hard-disk stacks, as a library.
 //!
-//! Everything that the program `seekwise` does with a simulated or a real disk is here as typed values, without a terminal:
-//! progress and cancelling come through an [`Observer`], faults are [`Error`]s made of diagnostics, results are values that
+//! What the program `seekwise` does with jobs, studies and traces is here as typed values, without a terminal: runs, comparisons,
+//! studies, fits, validations, power cuts. Disks that are served, and real software on them, are in `seekwise-os`. Progress comes
+//! through an [`Observer`], which can cancel studies, comparisons and claims between two runs; faults are [`Error`]s made of diagnostics, results are values that
 //! serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
 //!
 //! ```
@@ -68,7 +69,7 @@ pub mod validate;
 pub mod values;
 pub mod whole;
 
-pub use self::bounds::MemoryBound;
+pub use self::bounds::Bounds;
 pub use self::error::Error;
 pub use self::observer::Observer;
 pub use self::setup::Setup;

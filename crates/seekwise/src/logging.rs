@@ -43,9 +43,13 @@ impl RequestLog {
         }
     }
 
-    /// The log is complete; an error where a request could not be logged.
+    /// An error where a request could not be logged.
+    pub fn check(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// The log is complete and takes its place. Without this it never does.
     pub fn finish(self) -> Result<(), Error> {
-        self.failure.map_or(Ok(()), Err)?;
         self.log.map_or(Ok(()), ParquetLog::finish)
     }
 }
@@ -66,6 +70,11 @@ impl RequestLog {
 
     /// Logs nothing.
     pub fn take(&mut self, _: &Record) {}
+
+    /// Nothing was logged.
+    pub fn check(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// There is nothing to complete.
     pub fn finish(self) -> Result<(), Error> {

@@ -9,7 +9,8 @@ pub trait Observer: Sync {
     fn at(&self, _done: u64) {}
     /// What is being done now.
     fn doing(&self, _what: &str) {}
-    /// Whether the work is to end. It is asked after each step; what is complete then is kept.
+    /// Whether the work is to end. Work of several runs asks after each; what is complete then is kept. A single run, a fit and a
+    /// validation do not ask.
     fn is_cancelled(&self) -> bool {
         false
     }

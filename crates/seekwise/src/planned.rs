@@ -12,7 +12,7 @@ use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::RunRecord;
 use seekwise_os::places::PLACES;
 
-use crate::bounds::{MemoryBound, RunBatch};
+use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::reading;
 use crate::results::{self, ResultFolder, StudyManifest};
@@ -37,7 +37,7 @@ pub struct ResultsOptions<'a> {
     /// Instead of what the folder holds.
     pub force: bool,
     /// What the runs may ask of the machine.
-    pub bounds: &'a MemoryBound,
+    pub bounds: &'a Bounds,
     /// Cores; 0: all.
     pub threads: usize,
 }
@@ -133,11 +133,11 @@ impl ResultsOptions<'_> {
 }
 
 /// What `cells` of a study are about to run.
-pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> RunBatch<'a> {
+pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> RunPlan<'a> {
     let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
     // Cuts run a job twice more, each orderly power-off once.
     let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-    RunBatch { cells, runs, cuts, times, threads, seed: study.seed }
+    RunPlan { cells, runs, cuts, times, threads, seed: study.seed }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! What power cuts of a job's run would lose.
 
 use std::slice::from_ref;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use seekwise_lab::cut::CutTime;
 use seekwise_lab::cut::{CutReport, judge, judged, modelled};
@@ -10,7 +11,7 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 use serde_json::Value;
 
-use crate::bounds::{MemoryBound, RunBatch};
+use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading::spoken;
@@ -29,21 +30,16 @@ pub struct PowerCut {
 /// Runs the job of `setup` on its modelled stack and works out what cuts lose.
 ///
 /// ```
-/// use seekwise::power_cut::{When, power_cut};
+/// use seekwise::power_cut::{CutTime, power_cut};
 /// use seekwise::{Bounds, Setup};
 ///
 /// let setup = Setup::new("random-write", "barracuda-7200.7").with_runtime("2 s");
-/// let cut = power_cut(&setup, When::Random(20), &Bounds::new(None), &())?;
+/// let cut = power_cut(&setup, CutTime::Random(20), &Bounds::new(None), &())?;
 /// assert!(cut.report.acknowledged_lost.writes > 0, "a write cache is lost");
 /// assert!(cut.report.promise_kept, "and nobody flushed");
 /// # Ok::<(), seekwise::Error>(())
 /// ```
-pub fn power_cut(
-    setup: &Setup,
-    when: CutTime,
-    bounds: &MemoryBound,
-    observer: &dyn Observer,
-) -> Result<PowerCut, Error> {
+pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn Observer) -> Result<PowerCut, Error> {
     let prepared = setup.prepare()?;
     crate::study::warn(&prepared.warnings);
     let stack = modelled(&prepared.target).map_err(Error::new)?;
@@ -56,12 +52,13 @@ pub fn power_cut(
     };
     let cells = from_ref(&prepared);
     let cuts = if runs == 1 { cuts } else { 1 };
-    bounds.admit(&RunBatch { cells, runs, cuts, times, threads, seed: setup.seed })?;
+    bounds.admit(&RunPlan { cells, runs, cuts, times, threads, seed: setup.seed })?;
     let unit = if runs == 1 { "requests" } else { "runs" };
     observer.begin(None, 0, unit);
+    let known = AtomicBool::new(false);
     let report = judge(stack, &prepared.job, setup.seed, &when, &|done, of| {
-        if of.is_some() {
-            observer.begin(of, done, unit);
+        if of.is_some() && !known.swap(true, Ordering::Relaxed) {
+            observer.begin(of, 0, unit);
         }
         observer.at(done);
     })?;

@@ -14,7 +14,7 @@ use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
 use seekwise_model::record::Record;
 use seekwise_run::work::Work;
 
-use crate::bounds::{MemoryBound, RunBatch};
+use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::iolog::{self, Iologs};
 use crate::logging::RequestLog;
@@ -34,12 +34,12 @@ pub struct RunOptions<'a> {
     /// Replaces what is there.
     pub force: bool,
     /// What the run may ask of the machine.
-    pub bounds: MemoryBound,
+    pub bounds: Bounds,
 }
 
 impl Default for RunOptions<'_> {
     fn default() -> Self {
-        RunOptions { log: None, out: None, force: false, bounds: MemoryBound::new(None) }
+        RunOptions { log: None, out: None, force: false, bounds: Bounds::new(None) }
     }
 }
 
@@ -97,9 +97,9 @@ impl<'a> PreparedRun<'a> {
     ) -> Result<RunResult, Error> {
         let PreparedRun { setup, cell, taken, prepared } = self;
         let seed = setup.seed;
-        let plan = RunBatch { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
+        let plan = RunPlan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
         options.bounds.admit(&plan)?;
-        iolog::admit_all(&prepared.logs, options.force)?;
+        iolog::admit_all(&prepared.logs, options.force, options.log)?;
         let mut log = RequestLog::create(
             (&setup.job, &setup.target),
             seed,
@@ -117,8 +117,10 @@ impl<'a> PreparedRun<'a> {
             log.take(record);
         })?;
         drop(tell);
-        log.finish()?;
+        log.check()?;
+        // A run without a result leaves the log that is there.
         something(&measured, &prepared.job)?;
+        log.finish()?;
         iologs.finish()?;
         let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
         let record = measured.record(spoken(&setup.target), spoken(&setup.job), seed, warnings);

@@ -15,7 +15,7 @@ use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use seekwise_lab::study::EarlierRuns;
 use serde_json::json;
 
-use crate::bounds::MemoryBound;
+use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
@@ -37,7 +37,7 @@ pub struct StudyOptions<'a> {
     /// Instead of what the folder holds.
     pub force: bool,
     /// What the runs may ask of the machine.
-    pub bounds: MemoryBound,
+    pub bounds: Bounds,
     /// Cores; 0: all.
     pub threads: usize,
 }
@@ -45,7 +45,7 @@ pub struct StudyOptions<'a> {
 impl<'a> StudyOptions<'a> {
     /// Into this folder, on all cores, within a quarter of the machine's memory.
     pub fn into(folder: &'a Path) -> StudyOptions<'a> {
-        StudyOptions { folder, resume: false, force: false, bounds: MemoryBound::new(None), threads: 0 }
+        StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0 }
     }
 
     pub(crate) fn opening(&self) -> ResultsOptions<'_> {
@@ -99,6 +99,15 @@ pub enum PendingStudy {
 /// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
 pub fn study(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyOutcome, Error> {
     open(name, options)?.finish(options, observer)
+}
+
+/// Whether this is a review, of several studies: a file, a built-in one by its name, or what a result folder keeps.
+pub fn is_review(name: &str) -> Result<bool, Error> {
+    let folder = Path::new(name);
+    match results::says(folder) {
+        true => Ok(results::kept_review(folder)?.is_some()),
+        false => Ok(Review::looks_like(&named(name)?.1)),
+    }
 }
 
 /// Plans a study or a review and opens its results.

@@ -50,10 +50,27 @@ impl UnfinishedFiles {
     }
 }
 
-/// A folder that goes away with what is handed back; it is listed as unfinished meanwhile.
-pub fn scratch() -> Result<tempfile::TempDir, Error> {
+/// A folder that goes away when it is dropped; it is listed as unfinished meanwhile.
+#[derive(Debug)]
+pub struct ScratchFolder(tempfile::TempDir);
+
+impl ScratchFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        hold().leave(self.0.path());
+    }
+}
+
+/// A new one.
+pub fn scratch() -> Result<ScratchFolder, Error> {
     let folder = tempfile::tempdir();
     let folder = folder.map_err(|error| Error::new(format!("cannot create a temporary folder: {error}")))?;
     hold().remove(folder.path());
-    Ok(folder)
+    Ok(ScratchFolder(folder))
 }

@@ -67,6 +67,7 @@ pub fn validate(
         observer.at(count);
         log.take(record);
     })?;
+    log.check()?;
     log.finish()?;
     let errors = samples.errors();
     Ok(ValidationResult { drive, samples, errors })

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seekwise::MemoryBound;
+use seekwise::Bounds;
 use seekwise::claims::{ClaimVerdict, Claims};
 use seekwise::shell::quoted;
 use seekwise_lab::made::ProgramVersion;
@@ -17,7 +17,7 @@ use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn claims(args: &args::ClaimsArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn claims(args: &args::ClaimsArgs, bounds: &Bounds, json: bool) -> CommandResult {
     tables::choose(&mut [&mut headed()], &args.columns.names)?;
     let &args::ClaimsArgs { ablate, force, resume, threads, runs, draw, .. } = args;
     let (ids, out) = (args.ids.clone(), args.out.clone());

@@ -10,8 +10,7 @@ use std::ops::Deref;
 
 use seekwise::compare::{self, Comparison, judged};
 use seekwise::study::StudyOptions;
-use seekwise::unfinished::scratch;
-use seekwise::{MemoryBound, values};
+use seekwise::{Bounds, values};
 use seekwise_formats::metric::Metric;
 use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::Finding;
@@ -27,7 +26,7 @@ use crate::screen;
 use crate::tables;
 
 /// Runs the command.
-pub fn compare(args: &args::CompareArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> CommandResult {
     if let Some(drive) = &args.against {
         return against::against(args, drive, bounds, json);
     }
@@ -41,16 +40,19 @@ pub fn compare(args: &args::CompareArgs, bounds: &MemoryBound, json: bool) -> Co
     let (key, list) = args.vary.as_ref().expect("without --against");
     let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
     let (metrics, runs) = (args.metric.clone(), args.runs);
-    let comparison = Comparison { setup, key: key.clone(), values, metrics, runs };
+    let comparison = Comparison { setup, key: key.clone(), values, list: Some(list.clone()), metrics, runs };
     if let Some(drive) = &args.dry_run {
         return dry::dry_run(&comparison, drive, json);
     }
     let kept = args.out.as_deref();
-    let scratch = scratch()?;
-    let folder = kept.unwrap_or(scratch.path());
-    let options = StudyOptions { folder, resume: false, force: args.force, bounds: *bounds, threads: 0 };
     let line = kept.map_or_else(Line::new, |folder| Line::keeping(folder, super::study::go_on(folder)));
-    let compared = comparison.run_into(&options, &line)?;
+    let compared = match kept {
+        Some(folder) => {
+            let options = StudyOptions { folder, resume: false, force: args.force, bounds: *bounds, threads: 0 };
+            comparison.run_into(&options, &line)?
+        }
+        None => comparison.run_within(*bounds, &line)?,
+    };
     drop(line);
     let answer = Compared(compared.answer());
     args.pictures.write(|| comparison::svg(&answer.picture()))?;

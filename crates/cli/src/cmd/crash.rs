@@ -22,7 +22,7 @@ use seekwise_model::time::Instant;
 use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
 use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
 use seekwise_os::kernel::pages::UnflushedPages;
-use seekwise_os::kernel::{ExitCause, MountSpec, ProgramBounds, ShellProgram};
+use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds, ShellProgram};
 use seekwise_os::session::{ProgramSession, SessionRecord};
 
 use self::plan::CrashPlan;
@@ -150,7 +150,7 @@ fn content<'h>(image: &MediumImage, history: &'h History, writes: &SessionWrites
 fn located(
     checker: &ImageChecker<'_>,
     whole: &ImageContent<'_>,
-    (system, folder, bounds): (&MountSpec, &Path, ProgramBounds<'_>),
+    (system, folder, bounds): (&FileSystemKind, &Path, ProgramBounds<'_>),
     lost: &[LostWrite],
     history: &History,
 ) -> io::Result<Vec<(u64, String)>> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use seekwise::MemoryBound;
+use seekwise::Bounds;
 use seekwise_lab::cut::file_losses::LossCount;
 use seekwise_lab::cut::{ClassLosses, CutReport, CutTime, blame, plot};
 use seekwise_model::block::assurance::Assurance;
@@ -20,7 +20,7 @@ use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
 const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
-pub fn power_cut(args: &args::PowerCutArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn power_cut(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> CommandResult {
     choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
     args.pictures.admit(args.force)?;
     let setup = args.on.setup(&args.job);

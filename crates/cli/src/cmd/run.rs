@@ -6,7 +6,7 @@ mod text;
 mod trace;
 
 use seekwise::run::{PreparedRun, RunOptions};
-use seekwise::{MemoryBound, fio_output};
+use seekwise::{Bounds, fio_output};
 use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::run::{MeasuredRun, Response, RunRecord, SCHEMA};
@@ -23,7 +23,7 @@ use crate::progress::Line;
 use crate::screen;
 
 /// Runs the command.
-pub fn run(args: &args::RunArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn run(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
     let format = format(args.format, json)?;
     check(args, format)?;
     let setup = args.on.setup(&args.job);

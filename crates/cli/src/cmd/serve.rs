@@ -12,7 +12,7 @@ use seekwise_model::block::{Device, SECTOR};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_os::bytes::{BlankPattern, Bytes};
+use seekwise_os::bytes::{Bytes, PlatterMedium};
 use seekwise_os::live::ways::DoorRecorder;
 use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 use seekwise_os::nbd::Export;
@@ -29,12 +29,12 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt;
 use crate::output::say;
 use crate::tables;
-use seekwise::MemoryBound;
+use seekwise::Bounds;
 use seekwise::reading::spoken;
 use seekwise::setup;
 
 /// Runs the command.
-pub fn serve(args: &args::ServeArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResult {
     if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
         return Err(CommandError::new(format!(
             "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
@@ -205,7 +205,7 @@ impl Mounted {
 }
 
 /// The file of the platters: made if it is not there, and nobody else's meanwhile.
-fn image(path: &Path, bytes: u64, is_new: bool) -> Result<BlankPattern, CommandError> {
+fn image(path: &Path, bytes: u64, is_new: bool) -> Result<PlatterMedium, CommandError> {
     let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
     let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
     let file = opened.map_err(|error| wrong(error.to_string()))?;
@@ -220,7 +220,7 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<BlankPattern, CommandE
         return Err(wrong(format!("has {length} bytes; expected {bytes}, the size of the disk, or a new file")));
     }
     file.set_len(bytes).map_err(|error| wrong(error.to_string()))?;
-    Ok(BlankPattern::File(file))
+    Ok(PlatterMedium::File(file))
 }
 
 /// Writes what passes to a file, which there is not yet.

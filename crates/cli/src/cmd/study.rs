@@ -7,7 +7,7 @@ use std::path::Path;
 
 use seekwise::shell::quoted;
 use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, again};
-use seekwise::{MemoryBound, results};
+use seekwise::{Bounds, results};
 
 use super::{print, print_json};
 use crate::args;
@@ -16,7 +16,7 @@ use crate::output::say;
 use crate::progress::Line;
 
 /// Runs the command.
-pub fn study(args: &args::StudyArgs, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn study(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
     let goes_on = args.resume && results::says(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
@@ -25,10 +25,12 @@ pub fn study(args: &args::StudyArgs, bounds: &MemoryBound, json: bool) -> Comman
     let columns = &args.columns.names[..];
     // A user who asks for columns asks for tables.
     let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
+    if !columns.is_empty() && seekwise::study::is_review(&args.study)? {
+        review::check(columns)?;
+    }
     let opened = seekwise::study::open(&args.study, &options)?;
-    match &opened {
-        seekwise::study::PendingStudy::Study(opened) => text::check(&opened.planned.study, columns)?,
-        seekwise::study::PendingStudy::Review(_) => review::check(columns)?,
+    if let seekwise::study::PendingStudy::Study(opened) = &opened {
+        text::check(&opened.planned.study, columns)?;
     }
     let line = Line::keeping(out, go_on(out));
     let came = opened.finish(&options, &line)?;

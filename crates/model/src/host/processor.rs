@@ -58,7 +58,7 @@ pub struct Processor {
 
 /// When a request went down, and the core time spent by then.
 #[derive(Clone, Copy, Default)]
-pub struct DownMark(Instant, Span);
+pub struct HandoverMark(Instant, Span);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Work {
@@ -156,7 +156,7 @@ impl Processor {
 
     /// A core has moved a request's data for `takes`, as far as cores were idle since it went down; returns for how
     /// long.
-    fn programmed(&mut self, now: Instant, DownMark(down, before): DownMark, takes: Span) -> Span {
+    fn programmed(&mut self, now: Instant, HandoverMark(down, before): HandoverMark, takes: Span) -> Span {
         if takes == Span::ZERO {
             return Span::ZERO;
         }
@@ -170,7 +170,7 @@ impl Processor {
 }
 
 impl HostLayer for Processor {
-    type Note = DownMark;
+    type Note = HandoverMark;
     const PART: Part = Part::Processor;
     const NAME: &'static str = "processor";
 
@@ -217,7 +217,7 @@ impl HostLayer for Processor {
             self.resume(now);
             match work {
                 Work::Issue(slot) => {
-                    crank.slots[slot].note = DownMark(now, self.busy);
+                    crank.slots[slot].note = HandoverMark(now, self.busy);
                     crank.pass(now, slot);
                 }
                 Work::Finish(slot) => crank.answer(now, slot, crank.slots[slot].status),

@@ -18,9 +18,9 @@ pub const PIECE_COST: u64 = PIECE * SECTOR + 64;
 /// Bytes that are copied, or written as zeroes, at once.
 const COPIED: usize = 64 << 10;
 
-/// What lies where nothing was written.
+/// Where the data of the platters are.
 #[derive(Debug, Default)]
-pub enum BlankPattern {
+pub enum PlatterMedium {
     /// In memory, in pieces; nothing is zeroes.
     #[default]
     Memory,
@@ -31,7 +31,7 @@ pub enum BlankPattern {
 /// The platters, with what lies on them.
 #[derive(Debug, Default)]
 pub struct PlatterBytes {
-    platters: BlankPattern,
+    platters: PlatterMedium,
     pieces: BTreeMap<u64, Box<[u8]>>,
     /// What platters in memory began with, and how many bytes that is; zeroes behind it.
     base: Option<(File, u64)>,
@@ -41,14 +41,14 @@ pub struct PlatterBytes {
 
 impl PlatterBytes {
     /// Of these platters.
-    pub fn of(platters: BlankPattern) -> PlatterBytes {
+    pub fn of(platters: PlatterMedium) -> PlatterBytes {
         PlatterBytes { platters, ..PlatterBytes::default() }
     }
 
     /// Which begins with what is in `base`; see [`super::Bytes::begun_with`].
     pub fn begun_with(mut self, base: File) -> io::Result<PlatterBytes> {
         let length = base.metadata()?.len();
-        let BlankPattern::File(file) = &self.platters else {
+        let PlatterMedium::File(file) = &self.platters else {
             self.base = Some((base, length));
             return Ok(self);
         };
@@ -78,7 +78,7 @@ impl PlatterBytes {
 
     /// Fills zeroes with what lies there.
     pub fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
-        if let BlankPattern::File(file) = &self.platters {
+        if let PlatterMedium::File(file) = &self.platters {
             return read_at(file, data, lba * SECTOR);
         }
         self.begun(lba, data)?;
@@ -94,7 +94,7 @@ impl PlatterBytes {
 
     /// Puts whole sectors there.
     pub fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
-        if let BlankPattern::File(file) = &self.platters {
+        if let PlatterMedium::File(file) = &self.platters {
             return write_at(file, data, lba * SECTOR);
         }
         let (mut sector, mut data) = (lba, data);
@@ -128,7 +128,7 @@ impl PlatterBytes {
 
     /// Puts zeroes there, which take no room; in a file that is so only where they need not be `allocated`.
     pub fn put_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
-        if let BlankPattern::File(file) = &self.platters {
+        if let PlatterMedium::File(file) = &self.platters {
             return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
         }
         let end = lba + sectors;
@@ -149,7 +149,7 @@ impl PlatterBytes {
 
     /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
     pub fn data_from(&self, lba: u64, end: u64) -> u64 {
-        if let BlankPattern::File(file) = &self.platters {
+        if let PlatterMedium::File(file) = &self.platters {
             return (data_from(file, lba * SECTOR, end * SECTOR) / SECTOR).clamp(lba, end);
         }
         let piece = self.pieces.range(lba / PIECE..).next().map_or(end, |it| (it.0 * PIECE).max(lba));
@@ -161,7 +161,7 @@ impl PlatterBytes {
 
     /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
     pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
-        if let BlankPattern::File(file) = &self.platters {
+        if let PlatterMedium::File(file) = &self.platters {
             return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
         }
         let covered = self.base.as_ref().map_or(0, |(_, length)| length.div_ceil(SECTOR)).min(end);
@@ -197,14 +197,14 @@ impl PlatterBytes {
     /// All of it is kept, where it is kept in a file.
     pub fn close(&self) -> io::Result<()> {
         match &self.platters {
-            BlankPattern::Memory => Ok(()),
-            BlankPattern::File(file) => file.sync_all(),
+            PlatterMedium::Memory => Ok(()),
+            PlatterMedium::File(file) => file.sync_all(),
         }
     }
 
     /// Whether what is put here takes memory.
     pub fn is_in_memory(&self) -> bool {
-        matches!(self.platters, BlankPattern::Memory)
+        matches!(self.platters, PlatterMedium::Memory)
     }
 }
 
@@ -317,7 +317,7 @@ mod tests {
             let mut surface = match kind {
                 "memory" => PlatterBytes::default(),
                 "begun" => PlatterBytes::default().begun_with(file()).unwrap(),
-                _ => PlatterBytes::of(BlankPattern::File(file())),
+                _ => PlatterBytes::of(PlatterMedium::File(file())),
             };
             surface.put(0, &bytes_of(100, 9)).unwrap();
             surface.put_zeroes(3, 80, false).unwrap();

@@ -84,15 +84,15 @@ pub const FILE_SYSTEMS: [&str; 3] = [KINDS[0].name, KINDS[1].name, KINDS[2].name
 
 /// A file system and how it is mounted.
 #[derive(Clone, Debug)]
-pub struct MountSpec {
+pub struct FileSystemKind {
     kind: &'static Kind,
     options: String,
 }
 
-impl MountSpec {
+impl FileSystemKind {
     /// The one of this name, one of [`FILE_SYSTEMS`], with options of its mount such as `barrier=0`; these may be empty.
-    pub fn named(name: &str, options: &str) -> Option<MountSpec> {
-        KINDS.iter().find(|kind| kind.name == name).map(|kind| MountSpec { kind, options: options.to_owned() })
+    pub fn named(name: &str, options: &str) -> Option<FileSystemKind> {
+        KINDS.iter().find(|kind| kind.name == name).map(|kind| FileSystemKind { kind, options: options.to_owned() })
     }
 
     /// Its name.
@@ -252,7 +252,7 @@ mod tests {
                 "ERROR: free space cache has more free space than block group item",
             ),
         ] {
-            assert_eq!(MountSpec::named(name, "").unwrap().first_fault(said), fault);
+            assert_eq!(FileSystemKind::named(name, "").unwrap().first_fault(said), fault);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `compare JOB --on file:… --against DRIVE`: a prediction beside a measurement, as tables.
 
-use seekwise::MemoryBound;
+use seekwise::Bounds;
 use seekwise::against::{self, FIGURES, Prediction, over};
 use seekwise::reading::spoken;
 use seekwise::shell::quoted;
@@ -27,7 +27,7 @@ const SHARES: [(f64, &str); 8] = [
 ];
 
 /// Predicts, measures, and says both.
-pub fn against(args: &args::CompareArgs, drive: &str, bounds: &MemoryBound, json: bool) -> CommandResult {
+pub fn against(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
     let setup = args.on.setup(&args.job);
     let line = Line::new();
     let prediction = against::against(&setup, drive, args.runs, bounds, &line)?;

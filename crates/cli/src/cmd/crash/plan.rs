@@ -9,7 +9,7 @@ use seekwise_formats::spelling::nearest;
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
-use seekwise_os::kernel::{FILE_SYSTEMS, MountSpec, ProgramBounds, ShellProgram, is_root};
+use seekwise_os::kernel::{FILE_SYSTEMS, FileSystemKind, ProgramBounds, ShellProgram, is_root};
 use serde_json::json;
 
 use crate::args;
@@ -22,7 +22,7 @@ use seekwise::{reading, setup};
 pub struct CrashPlan {
     pub target: String,
     pub recipe: Recipe,
-    pub system: Option<MountSpec>,
+    pub system: Option<FileSystemKind>,
     pub stack: Stack,
     pub warnings: Vec<String>,
     /// What workload, check and preparation find in their environment beside what every program does.
@@ -52,7 +52,7 @@ impl CrashPlan {
         trial::admits(&stack).map_err(CommandError::new)?;
         let system = recipe.fs.as_deref().map(system).transpose()?;
         // A recipe's size is meant for its own file system: another one may need more.
-        let usual = system.as_ref().map_or(0, |system: &MountSpec| match recipe.size {
+        let usual = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {
             Some(size) if size >= system.usual() => size,
             _ if system.name() == "ext4" => recipe.size.unwrap_or(system.usual()),
             _ => system.usual(),
@@ -127,9 +127,9 @@ impl CrashPlan {
 }
 
 /// A file system and its options, as `--fs` names them.
-fn system(text: &str) -> Result<MountSpec, CommandError> {
+fn system(text: &str) -> Result<FileSystemKind, CommandError> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
-    MountSpec::named(name, options).ok_or_else(|| {
+    FileSystemKind::named(name, options).ok_or_else(|| {
         let wrong = Diagnostic::at("--fs", 0, format!("unknown file system `{name}`"));
         wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into()
     })
