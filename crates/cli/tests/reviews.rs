@@ -124,7 +124,7 @@ fn parts_that_it_was_not_made_of_are_refused() {
     );
     fs::write(path.join("review.toml"), REVIEW.replace("Two questions", "Three")).unwrap();
     let other = study(path, &["review.toml", "--out", "r", "--resume"]);
-    assert!(other.code == 2 && other.err.contains("holds the results of another study"), "{}", other.err);
+    assert!(other.code == 2 && other.err.contains("holds results of another study"), "{}", other.err);
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn what_cannot_be_is_refused_and_nothing_changes() {
     let tree = Tree::new("refused");
     for (setting, why) in [
         (("scheduler", "cfq"), "`real.scheduler` = `cfq`; expected one of none, mq-deadline, bfq"),
-        (("scheduler", "a b"), "expected a scheduler of the kernel's"),
+        (("scheduler", "a b"), "expected a kernel scheduler"),
         (("write_cache", "off"), "cannot be switched through /sys"),
         (("write_cache", "maybe"), "expected on or off"),
         (("queue_depth", "0"), "expected requests that the device has at once"),
