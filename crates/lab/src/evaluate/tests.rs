@@ -202,3 +202,17 @@ fn what_is_asked_twice_is_one_test() {
     let least = three.iter().copied().reduce(|a, b| if a.0 <= b.0 { a } else { b }).unwrap();
     assert!((least.1 / least.0 - 4.0).abs() < 1e-9 || least.1 == 1.0, "{three:?}");
 }
+
+/// A damaged result folder: sums of such parts overflowed.
+#[test]
+fn parts_too_long_to_be_measured_have_no_cause() {
+    use crate::finding::Cause;
+    use seekwise_formats::metric::MetricScope;
+
+    let (sound, mut damaged) = (record(0, 0), record(0, 1));
+    assert!(Cause::between(&MetricScope::All, &[&sound], &[&sound]).is_some());
+    for long in [9.2e12, -9.2e12, f64::INFINITY, f64::NAN] {
+        damaged.anatomy_ms.insert("rotation".to_owned(), long);
+        assert!(Cause::between(&MetricScope::All, &[&sound], &[&damaged]).is_none(), "{long}");
+    }
+}

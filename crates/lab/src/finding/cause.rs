@@ -75,14 +75,20 @@ fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a BTreeMap<Str
     (!parts.is_empty()).then_some(parts)
 }
 
-/// The mean of each part over runs, in ns.
+/// The longest part, in ns, that a cause is computed from: about 13 days. No run's mean comes near it; a damaged result
+/// folder's may, and sums of such parts would overflow.
+const LONGEST: f64 = (1_u64 << 50) as f64;
+
+/// The mean of each part over runs, in ns; `None` if a part is longer than [`LONGEST`].
 fn mean(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
     let parts: Vec<_> = runs.iter().map(|run| parts(whose, run)).collect::<Option<_>>()?;
     let of = |part: Part| {
         let sum: f64 = parts.iter().map(|parts| parts.get(part.name()).copied().unwrap_or(0.0)).sum();
-        (sum * 1e6 / parts.len() as f64).round() as i64
+        (sum * 1e6 / parts.len() as f64).round()
     };
-    (!parts.is_empty()).then(|| Part::ALL.map(of))
+    let means = Part::ALL.map(of);
+    let sound = !parts.is_empty() && means.iter().all(|mean| mean.abs() <= LONGEST);
+    sound.then(|| means.map(|mean| mean as i64))
 }
 
 impl Cause {
