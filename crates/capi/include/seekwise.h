@@ -118,7 +118,7 @@ typedef enum {
   SEEKWISE_LANDING_KIND_WHOLE = 6,
 } SeekwiseLandingKind;
 
-// What a place on a drive is to whoever is above its array. Without an array it is always copy 0.
+// What a place on a drive holds, as the array's host sees it. Without an array it is always copy 0.
 typedef enum {
   // This copy of the sectors.
   SEEKWISE_ROLE_COPY = 0,

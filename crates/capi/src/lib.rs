@@ -6,7 +6,7 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`boundary`] | the functions that C calls: pointers checked, panics caught; the one file with `unsafe` code |
-//! | [`disk`] | a disk that checks what it is asked, whoever asks |
+//! | [`disk`] | a disk that checks every argument before it acts |
 //! | [`values`] | what passes the boundary: structures and numbers |
 
 pub mod boundary;

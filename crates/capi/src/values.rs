@@ -124,7 +124,7 @@ pub enum SeekwiseLandingKind {
     Whole = 6,
 }
 
-/// What a place on a drive is to whoever is above its array. Without an array it is always copy 0.
+/// What a place on a drive holds, as the array's host sees it. Without an array it is always copy 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekwiseRole {

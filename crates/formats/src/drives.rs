@@ -1,7 +1,7 @@
 //! The built-in drives by name: their profiles as text and as values.
 //!
-//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. Profiles in
-//! files of the user's are the business of whoever opens files.
+//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. It opens no
+//! files: the caller reads a user's own profile.
 //!
 //! ```
 //! use seekwise_formats::drives;

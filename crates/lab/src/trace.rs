@@ -18,7 +18,7 @@ use seekwise_formats::trace::survey::{TraceSurvey, survey};
 use seekwise_formats::trace::{self, FormatGuess, HEAD, TraceEntry, TraceFormat, TracePart, TraceReadOptions};
 use seekwise_model::block::{Limits, SECTOR};
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::trace::{LoopMode, Replay, ReplayMode, Stall, TraceRow};
+use seekwise_model::workload::trace::{LoopMode, ReplayLoop, ReplayMode, Stall, TraceRow};
 use seekwise_run::work::trace::{TraceFeed, TraceSpec};
 
 use self::ahead::TracePrefetch;
@@ -170,7 +170,7 @@ fn how(
     let mode = match (asked.mode, heeded.depth) {
         (mode, None) => mode,
         (LoopMode::Closed(_), Some(depth)) => LoopMode::Closed(deep(depth)?),
-        (LoopMode::Replay(replay), Some(depth)) => LoopMode::Replay(Replay { depth: deep(depth)?, ..replay }),
+        (LoopMode::Replay(replay), Some(depth)) => LoopMode::Replay(ReplayLoop { depth: deep(depth)?, ..replay }),
         (_, Some(_)) => {
             let wrong = fault("job.depth", "a trace has no depth but in a closed loop");
             return Err(wrong.expected("trace.loop=closed beside it"));
@@ -191,8 +191,8 @@ fn how(
     }
     // A log of version 2 says until when it waits, one of version 3 for how long.
     let mode = match mode {
-        LoopMode::Replay(Replay { depth, stall: Stall::Recorded, calls }) if survey.met.waits > 0 => {
-            LoopMode::Replay(Replay { depth, stall: Stall::Instant, calls })
+        LoopMode::Replay(ReplayLoop { depth, stall: Stall::Recorded, calls }) if survey.met.waits > 0 => {
+            LoopMode::Replay(ReplayLoop { depth, stall: Stall::Instant, calls })
         }
         mode => mode,
     };
@@ -286,7 +286,7 @@ pub fn settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Settin
     ];
     match how.mode {
         LoopMode::Closed(depth) => told.push(("job.depth", depth.to_string())),
-        LoopMode::Replay(Replay { depth, stall, calls }) => {
+        LoopMode::Replay(ReplayLoop { depth, stall, calls }) => {
             let waits = match stall {
                 Stall::Recorded => "distances",
                 Stall::Instant => "instants",

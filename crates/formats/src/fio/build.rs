@@ -91,7 +91,8 @@ fn flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Workers on one file have its zones in common: fio asks them for zones of one kind. What nobody writes cannot be read.
+/// Workers on one file share its zones, so fio requires equal zone settings of them. Nothing can be read from zones that
+/// nobody writes.
 fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
     let zoned = |worker: usize| match &workers[worker].pattern {
         Pattern::Fio(fio) => fio.zoned.as_ref().map(|zoned| (fio, zoned)),
@@ -107,7 +108,7 @@ fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors:
         let alike = all.peek().is_none_or(|(_, first)| (own.size, own.capacity) == (first.size, first.capacity));
         if !kept || !alike {
             let key = if alike { "max_open_zones" } else { "zonesize" };
-            let message = "workers on one file have its zones in common, and another job has them otherwise";
+            let message = "workers on one file share its zones, and another job sets them differently";
             errors.push(file.at(clone.section, key, message));
         }
         let written = all.any(|(other, _)| other.direction != Direction::Read);

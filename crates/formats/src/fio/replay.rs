@@ -4,7 +4,7 @@
 //! that are drawn does nothing, as in fio, and is warned of; what fio does to a replay and this version does not is refused.
 
 use seekwise_model::time::Span;
-use seekwise_model::workload::trace::{LoopMode, Replay, ReplaySpeed, Stall};
+use seekwise_model::workload::trace::{LoopMode, ReplayLoop, ReplaySpeed, Stall};
 
 use super::engines::EngineMode;
 use super::given::JobOption;
@@ -133,7 +133,7 @@ impl JobFile {
         let placed = Placed { redirect: own.redirect.clone(), scale: own.scale.max(1), align: own.align.max(1) };
         let reading =
             TraceReadOptions { format: Some(TraceFormat::Iolog), placed: Some(placed), ..TraceReadOptions::default() };
-        let mode = LoopMode::Replay(Replay { depth, stall, calls });
+        let mode = LoopMode::Replay(ReplayLoop { depth, stall, calls });
         TraceOptions { reading, mode, speed: ReplaySpeed { thousandths }, ..TraceOptions::default() }
     }
 }
@@ -152,13 +152,13 @@ mod tests {
     #[test]
     fn keys_of_a_replay_say_how_it_is_read_and_played() {
         let plain = replay("ioengine=libaio\niodepth=8\nruntime=3\nbs=8k").unwrap();
-        assert_eq!(plain.asked.mode, LoopMode::Replay(Replay { depth: 8, stall: Stall::Recorded, calls: true }));
+        assert_eq!(plain.asked.mode, LoopMode::Replay(ReplayLoop { depth: 8, stall: Stall::Recorded, calls: true }));
         assert_eq!((plain.path.as_str(), plain.runtime), ("log", Some(Span::from_secs(3))));
         let said: Vec<String> = plain.warnings.iter().map(ToString::to_string).collect();
         assert_eq!(said, ["j.fio:6: `bs`: it does nothing where a log is played, as in fio"]);
         let keys = "replay_no_stall=1\nreplay_time_scale=50\nreplay_scale=4\nreplay_align=4k\nreplay_redirect=/dev/sdc";
         let asked = replay(keys).unwrap().asked;
-        assert_eq!(asked.mode, LoopMode::Replay(Replay { depth: 1, stall: Stall::None, calls: true }));
+        assert_eq!(asked.mode, LoopMode::Replay(ReplayLoop { depth: 1, stall: Stall::None, calls: true }));
         assert_eq!(asked.speed.thousandths, 500);
         let placed = Placed { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
         assert_eq!(asked.reading.placed, Some(placed));

@@ -45,13 +45,13 @@ pub enum LoopMode {
     /// When all requests have ended that had ended before in the recording.
     Dependent,
     /// As fio replays its logs.
-    Replay(Replay),
+    Replay(ReplayLoop),
 }
 
 /// How fio replays a log: each row no sooner than its recorded distance from the one before, as that was issued here, and no
 /// more than so many outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Replay {
+pub struct ReplayLoop {
     /// Rows outstanding at most.
     pub depth: u32,
     /// What is waited for.
@@ -74,7 +74,7 @@ pub enum Stall {
 impl LoopMode {
     /// Whether its rows go by their recorded instants at all.
     pub fn by_instants(self) -> bool {
-        !matches!(self, LoopMode::Closed(_) | LoopMode::Replay(Replay { stall: Stall::None, .. }))
+        !matches!(self, LoopMode::Closed(_) | LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }))
     }
 }
 
@@ -221,13 +221,13 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
             LoopMode::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
             LoopMode::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
             LoopMode::Dependent => self.ends.due(row.at, self.how.speed),
-            LoopMode::Replay(Replay { depth, .. })
+            LoopMode::Replay(ReplayLoop { depth, .. })
                 if self.holding.is_some() || self.outstanding() >= depth as usize =>
             {
                 None
             }
-            LoopMode::Replay(Replay { stall: Stall::None, .. }) => Some(now),
-            LoopMode::Replay(Replay { stall: Stall::Instant, .. }) => {
+            LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }) => Some(now),
+            LoopMode::Replay(ReplayLoop { stall: Stall::Instant, .. }) => {
                 Some(Instant::ZERO + self.how.speed.played(row.at))
             }
             LoopMode::Replay(_) => {
@@ -282,7 +282,7 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
             self.flying.push(NOTHING);
             self.flying.len() as u32 - 1
         });
-        let calls = matches!(self.how.mode, LoopMode::Replay(Replay { calls: true, .. }));
+        let calls = matches!(self.how.mode, LoopMode::Replay(ReplayLoop { calls: true, .. }));
         self.holding = (row.op == Op::Flush && calls).then_some(tag);
         let wanted = row.ended.filter(|_| self.how.mode == LoopMode::Dependent);
         let end = wanted.map(|ended| self.ends.begin(ended));
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn a_replay_keeps_distances_and_depth_and_flushes_that_are_calls_hold_it() {
-        let replay = |depth, stall, calls| how(LoopMode::Replay(Replay { depth, stall, calls }));
+        let replay = |depth, stall, calls| how(LoopMode::Replay(ReplayLoop { depth, stall, calls }));
         // Longer apart than a request takes: distances are as recorded, and a delay is not made up for.
         let (records, _) = play(&rows(), replay(1, Stall::Recorded, false));
         for pair in records.windows(2) {
