@@ -1,12 +1,10 @@
 //! What a stranger gets for a slip: file, line, key, what was expected and the nearest known word; exit code 2, nothing
 //! on standard output, nothing written.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 
-use seekwise::{names, seekwise};
+use crate::seekwise::{names, seekwise};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 

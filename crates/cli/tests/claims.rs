@@ -1,11 +1,9 @@
 //! `seekwise claims`: verdicts, mechanisms switched off, planted differences, results that are gone on with.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 
-use seekwise::{names, seekwise};
+use crate::seekwise::{names, seekwise};
 
 /// The claims of a run's JSON.
 #[track_caller]

@@ -1,16 +1,14 @@
 //! What the commands print and with which code they end: help, forms of a result, JSON keys, equal bytes, the log.
 
-mod seekwise;
-
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::seekwise::{command, names, said, seekwise};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
-use seekwise::{command, names, said, seekwise};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";

@@ -1,10 +1,8 @@
 //! What `seekwise compare` judges, and what it says of it: metrics, several values, causes, tails, refusals.
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::{Said, seekwise};
+use crate::seekwise::{Said, seekwise};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";

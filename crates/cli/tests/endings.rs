@@ -1,13 +1,11 @@
 //! How commands end and what they leave: folders made and replaced, standard input, exit codes, signals.
 
-mod seekwise;
-
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-use seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{Said, command, names, said, seekwise};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 

@@ -1,11 +1,9 @@
 //! What finds the way: keys, patterns and studies one by one, files to begin with, examples, completion, manual pages.
 
-mod seekwise;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise::{command, names, said, seekwise};
+use crate::seekwise::{command, names, said, seekwise};
 use serde_json::Value;
 
 fn examples() -> PathBuf {

@@ -2,16 +2,14 @@
 //! lasts is in the figures: a run time until its end, a pause until its end, a job without either until its last request.
 //!
 //! fio waits on the clock, and a busy machine turns one of its answers: `rate=100 runtime=2` was 0.5 in most runs and
-//! 1.0 in some. So its own runs are not among the tests of every day: `cargo test -p seekwise-cli --test fio_rates --
-//! --ignored --nocapture` makes them anew, under fio's null engine.
-
-mod seekwise;
+//! 1.0 in some. So its own runs are not among the everyday tests: this makes them anew, under fio's null engine:
+//! `cargo test -p seekwise-cli --test program fio_rates:: -- --ignored --nocapture`.
 
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use seekwise::seekwise;
+use crate::seekwise::seekwise;
 use serde_json::Value;
 
 /// Lines of a job, and what fio 3.33 makes of them: reads and writes a second.

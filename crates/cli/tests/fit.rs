@@ -1,12 +1,10 @@
 //! `seekwise fit`: what it says of data that will not do, that it writes what it says, that it goes on where it was.
 
-mod seekwise;
-
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use seekwise::{Said, seekwise};
+use crate::seekwise::{Said, seekwise};
 
 const DRIVE: &str = "barracuda-7200.7";
 

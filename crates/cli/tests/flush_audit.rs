@@ -1,11 +1,9 @@
 //! `flush-audit` and `restore`: verdicts on modelled drives, forms of the answer, what is refused, what is left. Times of real
 //! disks are not judged.
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::{names, seekwise};
+use crate::seekwise::{names, seekwise};
 
 #[test]
 fn a_modelled_drive_is_judged_and_the_exit_code_says_whether_data_are_safe() {
@@ -102,7 +100,7 @@ mod killed {
     use std::path::{Path, PathBuf};
     use std::process::{Command, Stdio};
 
-    use super::seekwise::{command, seekwise};
+    use crate::seekwise::{command, seekwise};
 
     /// A loop device that is gone at the end.
     struct Loop(String);

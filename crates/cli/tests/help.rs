@@ -1,12 +1,10 @@
 //! `--help` on screens of 60, 80 and 120 columns, of every command: no line is wider, unless it is one word. Without a
 //! screen it is 80 columns wide. The line of the usage stays whole, as clap has it. Manual pages are the same on every screen.
 
-mod seekwise;
-
 use std::collections::BTreeSet;
 use std::fs;
 
-use seekwise::{command, said};
+use crate::seekwise::{command, said};
 use textwrap::core::display_width;
 
 /// The help of a command on a screen of so many columns, or on none.

@@ -1,10 +1,8 @@
 //! `seekwise import` as a stranger meets it: errors with their place, nothing left behind.
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::{names, seekwise};
+use crate::seekwise::{names, seekwise};
 
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();

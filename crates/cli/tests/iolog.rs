@@ -1,12 +1,10 @@
 //! Logs of fio's that jobs write and play: equal to fio's own, played by fio and by us; doors that a job file may not open.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use seekwise::{names, seekwise};
+use crate::seekwise::{names, seekwise};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
@@ -20,7 +18,7 @@ fn folder(job: &str) -> tempfile::TempDir {
     folder
 }
 
-fn run(folder: &Path, more: &[&str]) -> seekwise::Said {
+fn run(folder: &Path, more: &[&str]) -> crate::seekwise::Said {
     seekwise(folder, &[&["run", "j.fio", "--on", DRIVE, "--seed", "0"], more].concat())
 }
 

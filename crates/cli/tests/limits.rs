@@ -1,13 +1,11 @@
 //! Where the program ends: what is too long, too large or cannot be judged is refused before the first run; outputs that
 //! are no files are written to; nobody has to listen to standard error; names draw nothing.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{Said, command, names, said, seekwise};
 
 const ON: [&str; 2] = ["--on", "barracuda-7200.7-ncq"];
 

@@ -1,10 +1,8 @@
 //! Paced jobs: fio's clat in fio's JSON, what stands beside it in our own forms, and what a comparison of them judges.
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::{Said, seekwise};
+use crate::seekwise::{Said, seekwise};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 

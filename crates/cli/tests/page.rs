@@ -1,12 +1,10 @@
 //! The page that a folder gets: of a single run, of a comparison, of a study that is not done.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use seekwise::seekwise;
+use crate::seekwise::seekwise;
 use serde_json::Value;
 
 /// The data of a folder's page.

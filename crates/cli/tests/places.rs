@@ -1,11 +1,9 @@
 //! Places: a record names its own, figures of one in real time are called measured and are made one after another. Times
 //! that were measured are not judged.
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::{command, said, seekwise};
+use crate::seekwise::{command, said, seekwise};
 use serde_json::Value;
 
 const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=300\niodepth=4\n";

@@ -1,11 +1,9 @@
 //! `seekwise power-cut`: keys, words, exit codes, the picture, instants, errors; in temporary folders.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 
-use seekwise::{Said, names, seekwise};
+use crate::seekwise::{Said, names, seekwise};
 use serde_json::Value;
 
 const JOB: &str = "[j]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\ntime_based\nruntime=2\n";

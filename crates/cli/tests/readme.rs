@@ -5,8 +5,6 @@
 //! `cargo xtask score` writes from `seekwise claims --ablate --json` (named by `SEEKWISE_SCORE`). It takes too long to be made
 //! here: it is held to the studies that it was made of, and two claims are run again to see whether it still holds.
 
-mod seekwise;
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -76,7 +74,7 @@ fn made_of(study: &str) -> String {
         .collect();
     let mut all = study.clone();
     for folder in ["drives", "studies/jobs"] {
-        for file in seekwise::names(&workspace().join(folder)) {
+        for file in crate::seekwise::names(&workspace().join(folder)) {
             if study.contains(file.trim_end_matches(".toml")) {
                 all += &text(&format!("{folder}/{file}"));
             }
@@ -218,9 +216,9 @@ fn the_readme_and_the_score_say_what_the_committed_data_say() {
             continue;
         }
         for (line, (old, new)) in page.lines().zip(renewed.lines()).enumerate() {
-            assert_eq!(old, new, "{path}:{}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test readme", line + 1);
+            assert_eq!(old, new, "{path}:{}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::", line + 1);
         }
-        assert!(page == renewed, "{path}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test readme");
+        assert!(page == renewed, "{path}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::");
     }
 }
 
@@ -234,7 +232,7 @@ fn the_score_is_that_of_todays_studies() {
             "studies/{study}.toml, or a drive or job of it, has changed: cargo xtask score"
         );
     }
-    let mut carried = seekwise::names(&workspace().join("studies"));
+    let mut carried = crate::seekwise::names(&workspace().join("studies"));
     carried.retain(|name| {
         name != "claims.toml" && name.ends_with(".toml") && text(&format!("studies/{name}")).contains("\n[[claim]]")
     });
@@ -252,7 +250,7 @@ fn the_score_is_that_of_todays_studies() {
 #[test]
 fn claims_run_again_come_out_as_the_score_says() {
     let folder = tempfile::tempdir().unwrap();
-    let said = seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
+    let said = crate::seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
     let Claims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(program, ProgramVersion::this());
     assert_eq!(claims.len(), QUICK.len());

@@ -2,14 +2,12 @@
 //! refused with what to do, and nothing but the file is touched. No measured time is judged.
 #![cfg(target_os = "linux")]
 
-mod seekwise;
-
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
-use seekwise::{names, seekwise};
+use crate::seekwise::{names, seekwise};
 use serde_json::Value;
 
 /// Ten jobs, of several workers, stages, paces, sizes and directions.

@@ -1,12 +1,10 @@
 //! Reviews: several studies that answer one question, in one folder and on one page. They go on where they were stopped,
 //! run again from what is kept, and do not speak for parts that they were not made of.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 
-use seekwise::{Said, seekwise};
+use crate::seekwise::{Said, seekwise};
 use serde_json::Value;
 
 /// A study of one cell or two; `claim` is what it claims, if anything.

@@ -3,8 +3,6 @@
 //! and of which settings nothing is said, is held here to today's drives, hosts, programs and studies
 //! (`SEEKWISE_UPDATE=1` rewrites it).
 
-mod seekwise;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
@@ -218,7 +216,7 @@ fn the_page_says_what_is_drawn_and_what_nothing_is_said_of() {
         fs::write(page(), now).expect("the page is written");
         return;
     }
-    assert!(now == text, "docs/robust.md: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test robust");
+    assert!(now == text, "docs/robust.md: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program robust::");
 }
 
 #[test]
@@ -245,7 +243,7 @@ fn a_draw_changes_figures_and_is_not_resumed_as_another() {
     let folder = tempfile::tempdir().unwrap();
     let claims = |more: &[&str]| {
         let words = ["claims", "Q1", "--json", "--runs", "1", "--out", "c"];
-        seekwise::seekwise(folder.path(), &[&words[..], more].concat())
+        crate::seekwise::seekwise(folder.path(), &[&words[..], more].concat())
     };
     assert_eq!(claims(&["--draw", "2/15"]).json()["draw"], "2/15");
     let kept = fs::read_to_string(folder.path().join("c/q-two-revolutions/made-from.json")).unwrap();

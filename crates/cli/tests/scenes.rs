@@ -1,11 +1,9 @@
 //! Scenes on the command line: a job wherever a job is named, what it says beside requests, what bad ones say. Jobs of fio
 //! through the page cache that scenes have.
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::seekwise;
+use crate::seekwise::seekwise;
 
 const DRIVE: &str = "barracuda-7200.7";
 

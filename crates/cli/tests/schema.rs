@@ -2,13 +2,11 @@
 //! appears, goes or changes its type fails here, until the page says so and, where its rules ask for it, the version is
 //! another. `SEEKWISE_UPDATE=1` rewrites the lists of the page; the version it leaves alone.
 
-mod seekwise;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise::seekwise;
+use crate::seekwise::seekwise;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";

@@ -2,11 +2,9 @@
 //! Waits for the command that it runs, and for nothing else.
 #![cfg(unix)]
 
-mod seekwise;
-
 use std::fs;
 
-use seekwise::seekwise;
+use crate::seekwise::seekwise;
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7";

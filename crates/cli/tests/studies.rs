@@ -1,13 +1,11 @@
 //! Studies: the same bytes on one core or two, after a kill, after a torn line, and when the report is made again.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use seekwise::{command, names, seekwise};
+use crate::seekwise::{command, names, seekwise};
 
 /// Two cells, two runs of one virtual second, one comparison.
 const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\nruntime = '1 s'\n\

@@ -1,12 +1,10 @@
 //! Recorded traces as jobs: in every place and command, in each loop, mapped, with their certificate; what is refused, and what is said
 //! of other people's.
 
-mod seekwise;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise::{Said, command, names, said, seekwise, wild};
+use crate::seekwise::{Said, command, names, said, seekwise, wild};
 use serde_json::Value;
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
@@ -290,7 +288,7 @@ fn what_is_long_and_comes_once_is_kept_in_a_file_and_played() {
     let mut child = run.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let written = std::thread::spawn(move || input.write_all(&b"[job]\n# words\n".repeat(1 << 20)));
-    let said = seekwise::said(child.wait_with_output().unwrap());
+    let said = crate::seekwise::said(child.wait_with_output().unwrap());
     written.join().unwrap().unwrap();
     assert!(said.code == 2 && said.err.contains("it is too long for a job, a scene or a stack"), "{}", said.err);
 }

@@ -1,12 +1,10 @@
 //! Results say what made them: drives, stacks, jobs, variables that change or go after the runs, records that are not
 //! those of the plan, folders that are carried elsewhere.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 
-use seekwise::{Said, command, names, said, seekwise};
+use crate::seekwise::{Said, command, names, said, seekwise};
 
 const STUDY: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'jobs/a.fio'\n\
     [stack]\nstack = 'stack.toml'\n\

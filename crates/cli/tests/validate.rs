@@ -1,11 +1,9 @@
 //! `seekwise validate` on small traces of our own: keys, forms, ways of replay, exit codes, errors with their place.
 
-mod seekwise;
-
 use std::fs;
 use std::path::Path;
 
-use seekwise::{Said, names, seekwise};
+use crate::seekwise::{Said, names, seekwise};
 use serde_json::Value;
 
 const DRIVE: &str = "atlas-10k-v-300";

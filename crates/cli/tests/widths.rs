@@ -4,14 +4,12 @@
 //! A word is broken where a narrow screen shows one that a wide one does not, or where one is missing though nothing is
 //! said to be left out.
 
-mod seekwise;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use seekwise::{Said, command, said, seekwise};
+use crate::seekwise::{Said, command, said, seekwise};
 use textwrap::core::display_width;
 
 const WIDTHS: [usize; 2] = [60, 80];

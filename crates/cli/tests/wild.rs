@@ -3,8 +3,6 @@
 //!
 //! The files are not part of the project; without them the test says that it is skipped.
 
-mod seekwise;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -12,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use seekwise::{Said, command, said, wild};
+use crate::seekwise::{Said, command, said, wild};
 
 const DRIVE: &str = "barracuda-7200.7-ncq";
 

@@ -1,0 +1,49 @@
+//! All tests of the program, in one program of their own: each would be linked by itself, of the same size.
+
+mod seekwise;
+
+mod bad_input;
+mod claims;
+mod commands;
+mod compare;
+mod crash;
+mod endings;
+mod finding;
+mod fio_rates;
+mod fit;
+mod flush_audit;
+mod help;
+mod hostile;
+mod hostile_clients;
+mod import;
+mod iolog;
+mod limits;
+mod paced;
+mod page;
+mod places;
+mod power_cut;
+mod readme;
+mod real;
+mod reviews;
+mod robust;
+mod scenes;
+mod schema;
+mod serve;
+mod studies;
+mod traces;
+mod trust;
+mod validate;
+mod widths;
+mod wild;
+
+/// A file beside this one that is not named above would never run.
+#[test]
+fn every_file_here_is_part_of_the_tests() {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for entry in std::fs::read_dir(here).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let name = name.trim_end_matches(".rs");
+        let named = include_str!("program.rs").lines().any(|line| line == format!("mod {name};"));
+        assert!(named || name == "program", "`mod {name};` is missing in program.rs");
+    }
+}
