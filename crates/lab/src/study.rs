@@ -14,7 +14,7 @@ use crate::certificate::certificate;
 use crate::cut;
 use crate::made::StudyProvenance;
 use crate::plan::{self, PreparedCell};
-use crate::run::{CutRecord, MeasuredRun, RunRecord, measure};
+use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure};
 
 /// The result of a run.
 pub type CellRunResult = Result<RunRecord, RunError>;
@@ -250,7 +250,8 @@ fn one(
 pub fn record(prepared: &PreparedCell, measured: &MeasuredRun, seed: u64) -> RunRecord {
     let PreparedCell { target, job, hash, .. } = prepared;
     let record = measured.record(&target.name(), job.name(), seed, warnings(prepared));
-    RunRecord { cell_hash: hash.clone(), trace: certificate(prepared, measured), ..record }
+    let issuer = IssuerFigures { trace: certificate(prepared, measured), ..record.issuer };
+    RunRecord { cell_hash: hash.clone(), issuer, ..record }
 }
 
 fn warnings(prepared: &PreparedCell) -> Vec<String> {
