@@ -45,7 +45,11 @@ impl FioStream {
     /// True if all requests of the job are issued.
     #[inline]
     fn counted_out(&self) -> bool {
-        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
+        self.requests() >= self.limits.requests
+    }
+
+    fn requests(&self) -> u64 {
+        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back
     }
 
     /// Notes that bytes were read back.
@@ -57,10 +61,10 @@ impl FioStream {
         }
     }
 
-    /// True if the bytes of a pass are issued.
+    /// True if the bytes of a pass are issued, or its requests: there fio counts syncs that it has not seen ended.
     #[inline]
     pub(super) fn pass_over(&self) -> bool {
-        self.pass_bytes >= self.limits.pass
+        self.pass_bytes >= self.limits.pass || self.requests() + self.syncing >= self.limits.requests
     }
 
     /// Everything is issued. If passes are left, fio begins one more, in which only its end happens.
