@@ -50,15 +50,17 @@ fn fio_version() -> Option<String> {
 }
 
 /// Where files live in memory, for the engine that needs them; else where temporary files do.
-fn scratch(number: u64) -> PathBuf {
+fn scratch() -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let memory = Path::new("/dev/shm");
     let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     root.join(format!("seekwise-streams-{}-{number}", std::process::id()))
 }
 
 /// What fio issues, by thread, or why it does not run: what it says, without names and numbers.
-fn theirs(number: u64, job: &Drawn) -> Result<Vec<Vec<Entry>>, String> {
-    let folder = scratch(number);
+fn theirs(job: &Drawn) -> Result<Vec<Vec<Entry>>, String> {
+    let folder = scratch();
     std::fs::create_dir_all(&folder).expect("a temporary folder");
     std::fs::write(folder.join("job.fio"), &job.text).expect("the job is written");
     for (file, bytes) in job.files.iter().enumerate().filter(|_| job.there) {
@@ -99,8 +101,12 @@ fn run_fio(folder: &Path) -> Option<Output> {
 
 /// The telling line of what fio says.
 fn reason(said: &str) -> String {
-    let telling = |line: &&str| ["Assertion", "err=", "error", "fio:"].iter().any(|word| line.contains(word));
-    let line = said.lines().find(telling).or(said.lines().next()).unwrap_or("nothing");
+    let having = |word: &&str| said.lines().find(|line| line.contains(word));
+    let line = ["Assertion", "not allowed", "func=", "error", "fio:"]
+        .iter()
+        .find_map(having)
+        .or(said.lines().next())
+        .unwrap_or("nothing");
     let numberless = line.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty());
     numberless.collect::<Vec<_>>().join("#")
 }
@@ -199,8 +205,8 @@ enum Outcome {
     Refused(String),
 }
 
-fn compare(number: u64, job: &Drawn) -> Outcome {
-    let fio = match theirs(number, job) {
+fn compare(job: &Drawn) -> Outcome {
+    let fio = match theirs(job) {
         Ok(fio) => fio,
         Err(said) => return Outcome::NotFios(said),
     };
@@ -251,7 +257,7 @@ fn outcomes(draw: fn(u64) -> Drawn, jobs: Range<u64>) -> Vec<(u64, Outcome)> {
             if jobs.end - jobs.start == 1 {
                 println!("{}", job.text);
             }
-            done.push((seed, compare(seed, &job)));
+            done.push((seed, compare(&job)));
         }
     };
     let mut all: Vec<(u64, Outcome)> = std::thread::scope(|scope| {

@@ -181,6 +181,11 @@ impl ThinkState {
         self.look = true;
     }
 
+    /// Notes that the next block only reads back what was written: fio does not count it as issued.
+    pub(crate) fn reads_back(&mut self) {
+        self.issued = self.issued.saturating_sub(1);
+    }
+
     /// Notes that a block was offered, and put off: fio checks its count after that too.
     pub(crate) fn offered(&mut self) {
         self.look = true;

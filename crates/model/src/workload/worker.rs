@@ -521,9 +521,6 @@ impl WorkerState {
             return WorkerPoll::Wait;
         }
         self.see_all(spaces);
-        if let Some(reaping) = &mut self.reaping {
-            reaping.end_pass();
-        }
         if let Some(flush) = self.flush_at_end(now) {
             return WorkerPoll::Issue(flush);
         }
@@ -575,6 +572,9 @@ impl WorkerState {
             written.clear();
         }
         self.closing = None;
+        if let Some(reaping) = &mut self.reaping {
+            reaping.end_pass();
+        }
         let more = match &mut self.stream {
             Stream::Fio(fio) if again => {
                 fio.saw(false);

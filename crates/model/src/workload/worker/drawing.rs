@@ -5,7 +5,7 @@
 //! Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
 
 use super::{Stream, WorkerPoll, WorkerRequest, WorkerState};
-use crate::block::{Flags, SECTOR};
+use crate::block::{Flags, Op, SECTOR};
 use crate::time::Instant;
 use crate::workload::arrival::gate;
 use crate::workload::fio::{Around, FioRequest, FioStep, FioSync, READ};
@@ -34,6 +34,9 @@ impl WorkerState {
             let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
             fio.read_back(draw.bytes);
             let issue = self.request(draw, now);
+            if let Some(thinking) = &mut self.thinking {
+                thinking.reads_back();
+            }
             return self.put(issue, now, spaces);
         }
         let mut intended = now;
@@ -98,14 +101,22 @@ impl WorkerState {
 
     fn put_off(&mut self, what: PutOff, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
         self.put_off = Some(what);
-        if let (PutOff::Request(_), Some(thinking)) = (what, &mut self.thinking) {
-            thinking.offered();
+        if let PutOff::Request(issue) = what {
+            if let Some(thinking) = &mut self.thinking {
+                thinking.offered();
+            }
+            if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
+                written.put_off(issue.lba, issue.sectors);
+            }
         }
         if self.reap(spaces) { self.run(now, spaces) } else { WorkerPoll::Wait }
     }
 
     /// What was put off; `None`: it is done, and nothing came of it.
     fn put_again(&mut self, what: PutOff, now: Instant, spaces: &mut Spaces) -> Option<WorkerPoll> {
+        if let Some(written) = &mut self.written {
+            written.offered_again();
+        }
         match what {
             PutOff::Sync(sync) => self.sync(sync, now, spaces),
             PutOff::Request(issue) => {
