@@ -502,12 +502,18 @@ impl Check<'_> {
             _ if self.synchronous() => EngineKind::OneAtATime,
             // fio's null engine is one of either kind.
             "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
-            "libaio" | "windowsaio" => EngineKind::SyncsHold,
+            "null" => EngineKind::OneGroupAtATime,
+            "libaio" | "windowsaio" | "solarisaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
         let [least, most, low, batch] = settings.batches;
         // What is not given, or more than there may be, is the depth.
-        let batch = if batch == 0 { settings.iodepth } else { batch.min(settings.iodepth) };
+        let batch = match settings.engine {
+            // Its requests are handed over as they come.
+            "windowsaio" => 1,
+            _ if batch == 0 => settings.iodepth,
+            _ => batch.min(settings.iodepth),
+        };
         IoEngine { kind, least, most: most.max(least), low, batch }
     }
 
