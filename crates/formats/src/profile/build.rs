@@ -138,6 +138,9 @@ fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
             _ => ReadAheadHold::Never,
         },
         discards: figures.flag("cache.read_ahead.discard"),
+        multiplied: figures.flag("cache.read_ahead.multiplied"),
+        ceiling: figures.may_count("cache.read_ahead.ceiling_sectors"),
+        longest_read: figures.may_count("cache.read_ahead.longest_read_sectors"),
     }
 }
 

@@ -98,6 +98,9 @@ pub const NO_CACHE: CacheSpec = CacheSpec {
         free_blocks: false,
         hold: ReadAheadHold::Never,
         discards: false,
+        multiplied: false,
+        ceiling: None,
+        longest_read: None,
     },
     write_back: false,
     dirty_segments: 0,
@@ -338,6 +341,17 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
     }
 }
 
+/// Words of the caching page, from numbers of their own: what else is drawn stays as it was without them.
+fn random_page(rng: &Rng) -> ReadAhead {
+    let mut own = Seed(rng.clone().below(u64::MAX)).stream("caching page");
+    ReadAhead {
+        multiplied: own.percent(20),
+        ceiling: pick(&mut own, &[None, None, Some(24), Some(512)]),
+        longest_read: pick(&mut own, &[None, None, Some(16)]),
+        ..ReadAhead::NONE
+    }
+}
+
 fn random_cache(rng: &mut Rng) -> CacheSpec {
     let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
@@ -360,6 +374,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
                 &[ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream],
             ),
             discards: rng.percent(30),
+            ..random_page(rng)
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
