@@ -193,7 +193,7 @@ fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a Catalo
 }
 
 /// The study that carries a claim, by name and in full, and the claim.
-fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
+pub(crate) fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
     for &(name, text) in BUILT_IN {
         let study = parse(name, text)?;
         let claim = study.claim.iter().find(|claim| claim.id.eq_ignore_ascii_case(id)).cloned();
