@@ -8,6 +8,7 @@ mod commands;
 mod compare;
 mod crash;
 mod endings;
+mod explain;
 mod finding;
 mod fio_rates;
 mod fit;

@@ -216,7 +216,12 @@ fn the_readme_and_the_score_say_what_the_committed_data_say() {
             continue;
         }
         for (line, (old, new)) in page.lines().zip(renewed.lines()).enumerate() {
-            assert_eq!(old, new, "{path}:{}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::", line + 1);
+            assert_eq!(
+                old,
+                new,
+                "{path}:{}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::",
+                line + 1
+            );
         }
         assert!(page == renewed, "{path}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::");
     }

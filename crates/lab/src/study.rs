@@ -81,7 +81,8 @@ fn operations_named(file: &str, study: &Study, prepared: &[PreparedCell]) -> Res
     let mut known: Vec<String> = prepared.iter().filter(|cell| cell.job.scene().is_some()).flat_map(programs).collect();
     known.sort_unstable();
     known.dedup();
-    let expressions = study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.show));
+    let expressions =
+        study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.decided_if).chain(&claim.show));
     for name in expressions.flat_map(|expression| expression.body.named()) {
         let Some(program) = name.strip_prefix("operations.").and_then(program_of) else { continue };
         if !known.iter().any(|other| other == program) {
