@@ -479,13 +479,15 @@ impl<'a> Drive<'a> {
 
     fn discipline(&self, prefix: &str) -> Discipline {
         let key = |name: &str| format!("{prefix}.{name}");
-        discipline(
+        let plain = discipline(
             self.word(&key("policy")),
             self.whole(&key("window")),
             self.whole(&key("nearest")),
             self.whole(&key("ageing")),
             self.may_number(&key("max_wait_ms")).unwrap_or(0.0),
-        )
+        );
+        let (patience, round) = (self.whole(&key("patience")) as u32, self.whole(&key("round_percent")) as u32);
+        Discipline { patience, round, ..plain }
     }
 
     fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
@@ -532,6 +534,8 @@ pub(crate) fn discipline(policy: &str, window: u64, nearest: u64, ageing: u64, m
         window: window as u32,
         nearest: nearest as u32,
         ageing: ageing as u32,
+        patience: 0,
+        round: 0,
         max_wait: (max_wait_ms > 0.0).then(|| span(max_wait_ms)),
     }
 }

@@ -337,6 +337,8 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
         window: pick(rng, &[0, 0, 0, 1, 3, 8]),
         nearest: pick(rng, &[0, 0, 0, 1, 3]),
         ageing: pick(rng, &[0, 0, 5, 50, 1000]),
+        patience: pick(rng, &[0, 0, 1, 2]),
+        round: pick(rng, &[0, 0, 1, 50, 100]),
         max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
     }
 }
