@@ -388,7 +388,7 @@ impl Check<'_> {
             zoned: self.zoned(),
             sizes_alike: settings.verify[0],
             done_for_good: !settings.verify[1] && settings.loops == 1 && !time_based,
-            verify: writes && self.verify(time_based),
+            verify: writes && settings.verify == [true; 2],
             backlog: settings.backlog(),
             engine: self.engine(),
             priority: self.priority(),
@@ -603,15 +603,6 @@ impl Check<'_> {
         if settings.verify[0] {
             self.refuse("verify", "what zones hold is not verified in this version");
         }
-    }
-
-    fn verify(&mut self, time_based: bool) -> bool {
-        let wanted = self.settings.verify == [true; 2];
-        if wanted && time_based && self.settings.direction != Direction::Mixed && self.settings.backlog[0] == 0 {
-            self.warn("verify", "nothing is read back, as in fio: the writing takes all of the runtime");
-            return false;
-        }
-        wanted
     }
 }
 

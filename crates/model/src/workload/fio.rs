@@ -267,6 +267,11 @@ impl FioStream {
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
+    /// Notes that a sync, or what is read back, is issued: it takes with it that the next place is not marked.
+    pub(crate) fn mark_again(&mut self) {
+        self.unmarked = false;
+    }
+
     /// Notes that fio saw the completion of a request, or of a sync.
     #[inline]
     pub(crate) fn saw(&mut self, sync: bool) {
@@ -380,6 +385,7 @@ impl FioStream {
             // A sync takes the file's turn.
             if let Some(sync) = self.due() {
                 self.syncing += 1;
+                self.mark_again();
                 return FioStep::Sync(sync);
             }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());

@@ -532,7 +532,7 @@ impl WorkerState {
 
     /// The flush of the next file at the end of a pass. There is none if a sync came last.
     fn flush_at_end(&mut self, now: Instant) -> Option<WorkerRequest> {
-        let Stream::Fio(fio) = &self.stream else { return None };
+        let Stream::Fio(fio) = &mut self.stream else { return None };
         let left = match self.closing {
             Some(left) => left,
             None if self.flush_at_end && !fio.synced() => self.files,
@@ -542,6 +542,7 @@ impl WorkerState {
         if left == 0 {
             return None;
         }
+        fio.mark_again();
         if let Some(reaping) = self.reaping.as_mut().filter(|_| !self.calls) {
             reaping.hand_over();
         }

@@ -59,6 +59,7 @@ impl FioStream {
     pub(crate) fn read_back(&mut self, bytes: u64) {
         self.moved += bytes;
         self.read_back += 1;
+        self.mark_again();
         if self.pattern.backlog.is_some() {
             self.pass_bytes += bytes;
         }
