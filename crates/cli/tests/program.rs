@@ -1,5 +1,6 @@
 //! All tests of the program, in one program of their own: each would be linked by itself, of the same size.
 
+mod score;
 mod seekwise;
 
 mod bad_input;

@@ -68,6 +68,8 @@ pub struct Explanation {
     pub tries: usize,
     /// Settings that change the answer, the nearest first.
     pub found: Vec<FoundLever>,
+    /// The same in words: "holds if …, against …", or that no setting does it.
+    pub sentences: Vec<String>,
 }
 
 /// A setting that changes the answer.
@@ -135,6 +137,7 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
         journal.done();
     }
     let Carrier { name, study, claim, as_is, distance, .. } = carrier;
+    let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
     Ok(Explanation {
         id,
         finding: claim.finding,
@@ -144,7 +147,8 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
         distance,
         settings: all.len(),
         tries: explaining.tries,
-        found: found.into_iter().map(|(_, found)| found).collect(),
+        sentences: sentences(&found, as_is == Some(true)),
+        found,
     })
 }
 
@@ -380,17 +384,14 @@ impl FoundLever {
     }
 }
 
-impl Explanation {
-    /// The last word on a claim.
-    pub fn sentences(&self) -> Vec<String> {
-        let holds = self.holds == Some(true);
-        match (self.found.is_empty(), holds) {
-            (true, true) => vec!["holds whatever single inferred setting moves within its range".to_owned()],
-            (true, false) => {
-                vec!["no setting that the model has: none of the inferred ones makes it hold alone".to_owned()]
-            }
-            _ => self.found.iter().map(|found| found.sentence(holds)).collect(),
+/// The last word on a claim.
+fn sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
+    match (found.is_empty(), holds) {
+        (true, true) => vec!["holds whatever single inferred setting moves within its range".to_owned()],
+        (true, false) => {
+            vec!["holds at no setting that the model has: none of the inferred ones does it alone".to_owned()]
         }
+        _ => found.iter().map(|found| found.sentence(holds)).collect(),
     }
 }
 

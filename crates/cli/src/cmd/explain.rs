@@ -62,7 +62,7 @@ fn text(explained: &Explanation) -> String {
         text.push_str(&format!("\n{}\n", table(&explained.found).draw(width)));
     }
     let mut say = |line: &str| text.push_str(&format!("\n{}", screen::wrapped(line, width).trim_end()));
-    for sentence in explained.sentences() {
+    for sentence in &explained.sentences {
         say(&format!("{id} {sentence}."));
     }
     say(&format!("{settings} inferred settings were tried, at {tries} values. No profile is changed."));
