@@ -332,13 +332,15 @@ fn into_holes(bad: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
 /// Any discipline.
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
     let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
+    // From a stream of its own, which leaves the draws that follow as they are.
+    let turns = &mut Seed(rng.clone().below(1 << 32)).stream("turns");
     Discipline {
         policy: pick(rng, &policies),
         window: pick(rng, &[0, 0, 0, 1, 3, 8]),
         nearest: pick(rng, &[0, 0, 0, 1, 3]),
         ageing: pick(rng, &[0, 0, 5, 50, 1000]),
-        patience: pick(rng, &[0, 0, 1, 2]),
-        round: pick(rng, &[0, 0, 1, 50, 100]),
+        patience: pick(turns, &[0, 0, 1, 2]),
+        round: pick(turns, &[0, 0, 1, 50, 100]),
         max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
     }
 }
