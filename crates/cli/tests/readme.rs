@@ -112,15 +112,15 @@ fn claims() -> String {
     row(count(&|row| row.reproduced == Some(true)), "reproduced");
     row(
         count(&|row| row.reproduced == Some(true) && row.ablated == Some(true)),
-        "of these: and fail, as they must, with their mechanism switched off",
+        "of these: fail with their mechanism switched off, as they must",
     );
     row(
         count(&|row| row.reproduced == Some(true) && row.planted == Some(true)),
-        "of these: no difference, where a planted one is seen",
+        "of these: no difference, although a planted one is detected",
     );
     row(
         count(&|row| row.reproduced == Some(true) && row.class == "I"),
-        "of these: figures that the model was given, or that test the tool; no evidence",
+        "of these: inputs of the model, or tests of the tool; no evidence",
     );
     let also: Vec<&str> = claim
         .iter()
@@ -128,11 +128,11 @@ fn claims() -> String {
         .map(|row| row.id.as_str())
         .collect();
     if !also.is_empty() {
-        row(also.len(), &format!("of these: come out without their mechanism too ({})", also.join(", ")));
+        row(also.len(), &format!("of these: hold without their mechanism, too ({})", also.join(", ")));
     }
     row(no, "not reproduced");
-    row(count(&|row| row.reproduced.is_none()), "without an answer: figures are shown, nothing is to hold");
-    row(listed - claim.len(), "not tried: no study carries them yet");
+    row(count(&|row| row.reproduced.is_none()), "without a condition: only the figures are shown");
+    row(listed - claim.len(), "not tried: no study has them yet");
     text += "\n| not reproduced | why |\n|---|---|\n";
     let page = text_of_claims();
     for row in claim.iter().filter(|row| row.reproduced == Some(false)) {
@@ -216,7 +216,12 @@ fn the_readme_and_the_score_say_what_the_committed_data_say() {
             continue;
         }
         for (line, (old, new)) in page.lines().zip(renewed.lines()).enumerate() {
-            assert_eq!(old, new, "{path}:{}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::", line + 1);
+            assert_eq!(
+                old,
+                new,
+                "{path}:{}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::",
+                line + 1
+            );
         }
         assert!(page == renewed, "{path}: SEEKWISE_UPDATE=1 cargo test -p seekwise-cli --test program readme::");
     }

@@ -61,7 +61,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::may("cache.read_ahead.free_blocks", "", Flag, "off", "also keep the blocks that pass under the head before the first requested one").also(&["zero latency read"]),
     ProfileKey::may("cache.read_ahead.hold", "", Word(&["never", "track", "segment", "stream"]), "never", "how long read-ahead of a stream continues while a command waits"),
     ProfileKey::may("cache.read_ahead.discard", "", Flag, "off", "a segment that was read to its end is reused first"),
-    ProfileKey::must("firmware.depth", "", Whole(1, 256), "commands that the drive can queue").also(&["queue depth", "ncq depth", "tags"]),
+    ProfileKey::must("firmware.depth", "", Whole(1, 256), "commands that the drive can queue").also(&["queue depth", "ncq depth", "ncq", "native command queuing", "tags"]),
     ProfileKey::must("firmware.dispatch_ms", "ms", MS, "time from the end of an access to the choice of the next command"),
     ProfileKey::must("firmware.zero_latency", "", Flag, "a read starts with whichever requested sector reaches the head first").also(&["access on arrival"]),
     ProfileKey::may("firmware.priority", "", Flag, "off", "commands marked with priority are served first").also(&["ncq priority"]),
