@@ -60,7 +60,7 @@ pub struct Cli {
     /// Print JSON to standard output.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Refuse to start if more memory than this may be needed (such as 2g) [default: a quarter of the machine's].
+    /// Refuse to start if the command may need more memory than this (such as 2g) [default: a quarter of the machine's].
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub max_memory: Option<u64>,
 }
@@ -75,9 +75,9 @@ Examples:
   seekwise drives exos-x18 --check
   seekwise drives --check
 
-With --check, everyday work (streams, cached writes, random reads, parts of a sector) is run in the simulator and compared
-with arithmetic from the drive's own figures; on all drives where none is named. What the rows mean stands in
-docs/everyday.md. The picture of --svg and --png has the curves of seeks and rates. Exit code 1: a row is off, or is not though the profile says that it is.")]
+--check simulates everyday work (streams, cached writes, random reads, parts of a sector) and compares the results with
+arithmetic from the drive's own figures; without a name, it checks all drives. docs/everyday.md explains the rows. --svg and
+--png draw the curves of seeks and rates. Exit code 1: a row is off, or the profile says that a row is off and it is not.")]
     Drives(DrivesArgs),
     /// List the built-in studies; with a name, show what it asks, varies and claims.
     #[command(after_help = "Examples:\n  seekwise studies\n  seekwise studies ncq-alone")]
@@ -102,7 +102,7 @@ Examples:
   seekwise keys drive.cache.segments
 
 A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, real, scene, profile, study, review)
-lists its keys. A full key shows its value in each drive or ready-made layer, with kind and source. Any other words search for
+lists its keys. A full key shows its value in each drive or preset, with kind and source. Any other words search for
 related keys.")]
     Keys(KeysArgs),
     /// Write an annotated, ready-to-run file: a stack, a study, a scene or a drive.
@@ -130,15 +130,16 @@ Examples:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
   seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric flush
   seekwise compare web-server --on barracuda-7200.7-ncq --vary job.depth=1..32
+  seekwise compare web-server --on exos-x18 --vary drive=exos-x18,wd140edfz
   seekwise compare job.fio --on file:/mnt/test --vary real.direct=true,false --dry-run
   seekwise compare job.fio --on device:/dev/sdb --against exos-x18
 
-Metrics: iops (the default), bytes_per_s or MB/s, mean, p50, p90, p99, p99.9, p99.99, max (of the response time), of reads
-and writes together; of some of them read.p99, write.mean, flush.p99 (flush alone is its mean), job:NAME.p99 (a section of
-a fio file, a worker of Iometer); of the run cpu, ios_per_cpu_second. What they mean stands in docs/statistics.md.
+Metrics of reads and writes together: iops (the default), bytes_per_s or MB/s, and the response time's mean, p50, p90, p99,
+p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p99 (flush alone is the mean), job:NAME.p99
+(a section of a fio file, a worker of Iometer). Metrics of the run: cpu, ios_per_cpu_second. docs/statistics.md defines them.
 
-Values: A,B,C are each held against the first; 1..32 is 1, 2, 4 … 32, and 1..9:2 is 1, 3 … 9. All comparisons are corrected
-together (Holm). The picture of --svg and --png has the sides with their intervals.
+Values: of A,B,C each is compared with the first; 1..32 means 1, 2, 4 … 32, and 1..9:2 means 1, 3 … 9. All comparisons are
+corrected together (Holm). --svg and --png draw the sides with their intervals.
 
 Exit code 1: a comparison is refused, because the sides differ in more than what is varied, or do different work.")]
     Compare(CompareArgs),
@@ -184,7 +185,7 @@ Example:
 
 A trace is a CSV with the columns lba, sectors, op, measured_response_ms and think_ms or arrival_ms, or DiskSim's own
 validation form. The demerit is the root mean square distance between the two distributions of response times
-(Ruemmler and Wilkes). The picture of --svg and --png has both distributions.")]
+(Ruemmler and Wilkes). --svg and --png draw both distributions.")]
     Validate(ValidateArgs),
     /// Fit the inferred parameters of a drive to measurements, with confidence intervals.
     #[command(after_help = "\
@@ -214,12 +215,12 @@ Example:
 
   seekwise power-cut database-beside-copy --on barracuda-7200.7 --set volume.data.barrier=off
 
-Of a scene it also says what a mount would find: files and operations promised to stay (a flush of theirs returned) and lost;
-acknowledged only and lost; deleted or renamed and in neither place; with older contents; in part.
+For a scene, it also reports what a mount would find: files and operations that were flushed, or only acknowledged, and are
+lost; files that were deleted or renamed and are in neither place; files with older contents; operations in part.
 
-Exit code 1: the stack broke its promise, losing writes that were flushed, marked FUA, or acknowledged with the write
-cache off, or a scene's files or operations that were promised; with --shutdown, any that were acknowledged. What the
-figures mean stands in docs/power-cut.md. The picture of --svg and --png is data at risk over time.")]
+Exit code 1: the stack broke its promise. It lost writes that were flushed, marked FUA, or acknowledged with the write cache
+off, or a scene's promised files or operations; with --shutdown, any acknowledged write. docs/power-cut.md defines the figures.
+--svg and --png draw data at risk over time.")]
     PowerCut(PowerCutArgs),
     /// Serve a modelled stack as a network block device, in real time.
     #[command(after_help = "\
@@ -252,14 +253,14 @@ figures.
 
 Exit code 1: something was lost after a promise, or is corrupt.")]
     Crash(CrashArgs),
-    /// Order or ask a disk that is served: its status, a setting, its power, its link.
+    /// Control a served disk: show its status, change a setting, cut its power, reset its link.
     #[command(after_help = "\
 Examples:
   seekwise disk status --control /tmp/disk.control
   seekwise disk set driver.flush=drop --control /tmp/disk.control
   seekwise disk power cut --control /tmp/disk.control
 
-`seekwise serve` names the socket for orders, and the command of its --run finds it in SEEKWISE_CONTROL.")]
+`seekwise serve` prints the path of the control socket; the command of --run finds it in SEEKWISE_CONTROL.")]
     Disk(Disk),
     /// As `disk power` and `disk reset-link` were called.
     #[command(hide = true)]
@@ -282,7 +283,7 @@ Examples:
   seekwise report out
   seekwise report out --png answer.png
 
-The picture of --svg and --png is the answer of a study: the ratios of its leading comparison, cell by cell, with their intervals.")]
+--svg and --png draw a study's answer: the ratios of its headline comparison, cell by cell, with their intervals.")]
     Report(ReportArgs),
     /// Measure simulated requests per second on fixed workloads.
     #[command(after_help = "Example:\n  seekwise bench --json")]
@@ -496,7 +497,7 @@ pub struct CompareArgs {
     /// What it runs on.
     #[command(flatten)]
     pub on: TargetArgs,
-    /// The key that differs and its values, two or more; the first is the base.
+    /// The key that differs and its values, two or more; the first is the base. `drive=A,B` compares drives.
     #[arg(long, value_name = "KEY=A,B", value_parser = key_value, required_unless_present = "against")]
     pub vary: Option<(String, String)>,
     /// Compare a real file or device with the prediction for this modelled drive or stack.

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
 use crate::output::say;
 use crate::screen::talk;
 use seekwise_formats::diagnostic::Diagnostic;
@@ -79,14 +81,40 @@ pub fn code(outcome: CommandResult) -> ExitCode {
 
 /// The exit code where the arguments are no command: help and versions are printed, too.
 pub fn of_arguments(error: &clap::Error) -> ExitCode {
-    if error.kind() == clap::error::ErrorKind::InvalidUtf8 {
+    if error.kind() == ErrorKind::InvalidUtf8 {
         let wrong = std::env::args_os().find(|word| word.to_str().is_none()).unwrap_or_default();
         return code(Err(CommandError::new(format!("{}: not valid UTF-8", wrong.display()))));
     }
-    match error.print() {
+    let printed = error.print();
+    for tip in tips(error) {
+        say(talk(&format!("tip: {tip}")));
+    }
+    match printed {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
             code(Err(CommandError::new(format!("standard output: {why}"))))
         }
         _ => ExitCode::from(error.exit_code() as u8),
     }
+}
+
+/// Where missing arguments are to be had, for those who do not know yet.
+const TIPS: [(&str, &str); 6] = [
+    ("--on ", "--on takes a drive that `seekwise drives` lists, or a file of your own (`seekwise init stack`)"),
+    ("<JOB>", "JOB may be a pattern that `seekwise patterns` lists, or a fio job file"),
+    ("--vary ", "--vary takes a key that `seekwise keys` lists; drive=A,B compares two drives"),
+    ("--workload ", "--recipe NAME has both; `seekwise crash --recipes` lists the recipes"),
+    ("--control ", "`seekwise serve` prints the path for --control"),
+    ("<STUDY>", "`seekwise studies` lists the built-in studies; `seekwise init study` writes one"),
+];
+
+/// Tips for the arguments that are missing.
+fn tips(error: &clap::Error) -> Vec<&'static str> {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(all)) if error.kind() == ErrorKind::MissingRequiredArgument => all.as_slice(),
+        _ => &[],
+    };
+    TIPS.iter()
+        .filter(|(argument, _)| missing.iter().any(|one| one.starts_with(argument)))
+        .map(|(_, tip)| *tip)
+        .collect()
 }

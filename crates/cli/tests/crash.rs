@@ -93,7 +93,7 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
     };
     let (code, out, err) = run("ext4", &["--speed", "20"]);
     assert_eq!(code, 0, "{out}\n{err}");
-    assert!(!kept.exists() && out.contains("The disk kept its word at each cut"), "{out}");
+    assert!(!kept.exists() && out.contains("The disk kept its promises"), "{out}");
     let (code, out, err) = run("ext4:barrier=0", &SLOWLY);
     assert_eq!(code, 1, "{out}\n{err}");
     assert!(out.contains("acknowledged at") && out.contains("not flushed"), "{out}");

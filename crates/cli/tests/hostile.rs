@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 type End = (i32, &'static str);
 
 /// Nothing went wrong.
-const KEPT: End = (0, "The disk kept its word");
+const KEPT: End = (0, "The disk kept its promises");
 
 /// Work that is done: something is written, flushed and promised.
 const WORK: &str = "echo x > $SEEKWISE_MOUNT/x; sync; echo done";

@@ -295,9 +295,12 @@ fn of_a_scene_it_says_what_a_mount_would_find() {
     let example = &bare["operations"]["promised_lost"]["example"];
     assert!(example["name"].as_str().unwrap().starts_with("database "), "{example}");
     assert!(number(example, "/at_s") <= number(&bare, "/elapsed_s"));
-    assert_eq!(number(&bare, "/promised_lost/writes"), 0.0, "the drive kept its word");
+    assert_eq!(number(&bare, "/promised_lost/writes"), 0.0, "the drive kept its promises");
     let text = seekwise(folder.path(), &[&on[..], &["--set", "volume.data.barrier=off"]].concat()).out;
-    assert!(text.contains("operations promised to stay: lost") && text.contains("the drive kept its word"), "{text}");
+    assert!(
+        text.contains("operations promised to stay: lost") && text.contains("the drive kept its promises"),
+        "{text}"
+    );
     // A job without files has none of this.
     fs::write(folder.path().join("w.fio"), JOB).unwrap();
     assert_eq!(cut(folder.path(), "w.fio", &["--cuts", "5", "--json"]).json()["files"], Value::Null);

@@ -70,14 +70,14 @@ fn drawn_block(program: &ProgramVersion, claims: &[Row], drawn: &[Vec<Row>]) -> 
     };
     let (flip, stay): (Vec<&Row>, Vec<&Row>) = answered.into_iter().partition(|row| !other(row).is_empty());
     let mut text = format!(
-        "{} findings have an answer and were tried by {program} in {} draws. {} come out alike in every draw, {} do not.\n",
+        "{} findings have a condition; {program} tried them in {} draws. {} have the same result in every draw, {} do not.\n",
         flip.len() + stay.len(),
         drawn.len(),
         stay.len(),
         flip.len()
     );
     if !flip.is_empty() {
-        text += "\n| finding | class | as it stands | otherwise in | by draw |\n|---|---|---|---|---|\n";
+        text += "\n| finding | class | unvaried | other result in | draws |\n|---|---|---|---|---|\n";
     }
     for row in &flip {
         let numbers = other(row);
@@ -134,8 +134,8 @@ fn figures_block() -> String {
         }
     }
     let mut text = format!(
-        "{} numbers are inferred in what the studies with claims run on, and drawn. Words, switches and lists that are inferred \
-         stay as they are; there are {} such keys:\n\n",
+        "The studies with claims use {} inferred numbers, and all are varied. Inferred words, switches and lists stay as they \
+         are; there are {} such keys:\n\n",
         drawn.len(),
         others.len()
     );
@@ -154,7 +154,7 @@ fn figures_block() -> String {
         write!(text, "\nFigures of drives, hosts and programs without a source, a range or a reason:{}", list(&bare));
     let _ = write!(
         text,
-        "\nNumbers that a study with claims sets itself, of which no comment of its file speaks (by the number or by a word of \
+        "\nNumbers that a study with claims sets itself and that no comment of its file mentions (by the number or by a word of \
          its key):{}",
         list(&unsaid)
     );
@@ -172,7 +172,7 @@ fn bare_figures() -> Vec<String> {
         let drive = catalogue::load(name).expect("a built-in drive");
         all.extend(bare(name, &drive.figures().cloned().collect::<Vec<_>>()));
     }
-    for host in hosts().expect("the ready-made layers") {
+    for host in hosts().expect("the presets") {
         all.extend(bare(&host.name, &host.figures));
     }
     all.extend(programs().iter().flat_map(|program| bare(&program.name, &program.figures)));
@@ -233,7 +233,7 @@ fn flips_are_counted_by_draw() {
     let draw = |q2, q3| vec![row("Q1", yes), row("Q2", q2), row("Q3", q3), row("Q4", yes)];
     let drawn = [draw(yes, no), draw(no, no), draw(None, no)];
     let text = drawn_block(&ProgramVersion::this(), &claims, &drawn);
-    assert!(text.contains("2 come out alike in every draw, 1 do not"), "{text}");
+    assert!(text.contains("2 have the same result in every draw, 1 do not"), "{text}");
     assert!(text.contains("| Q2: f | M | reproduced | 2 of 3 | 2, 3 |"), "{text}");
     assert!(text.contains("Reproduced in every draw: Q1.\n\nNot reproduced in any draw: Q3.\n"), "{text}");
 }

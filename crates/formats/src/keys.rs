@@ -217,7 +217,7 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Key
         otherwise: match (key.required, name) {
             (false, _) => key.otherwise,
             (true, "drive") => "the profile's",
-            (true, _) => "the name's",
+            (true, _) => "the preset's",
         },
         meaning: key.meaning,
         also: key.also.to_vec(),

@@ -82,7 +82,7 @@ pub struct StackFile {
 struct Asked {
     /// The name of the layer in the stack.
     layer: String,
-    /// The name of a ready-made layer or a drive, or `none`.
+    /// The name of a preset or a drive, or `none`.
     name: String,
     line: usize,
     figures: Vec<Figure>,
@@ -435,9 +435,16 @@ impl StackFile {
             .map(|key| {
                 Diagnostic::at(&self.file, asked.line, "missing key")
                     .key(format!("{}.{}", asked.layer, key.path))
-                    .expected(format!("{}, or the name of a ready-made {}", key.accepts, kind.name))
+                    .expected(format!("{}, or the name of a preset", key.accepts))
             })
             .collect();
+        if missing.len() > 1 && asked.name.is_empty() {
+            let presets: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
+            let absent: Vec<&str> = missing.iter().filter_map(|one| one.key.as_deref()).collect();
+            let wrong = Diagnostic::at(&self.file, asked.line, "missing key").key(&asked.layer);
+            let all = format!("a preset ({}), or all of {}", presets.join(", "), absent.join(", "));
+            return Err(vec![wrong.expected(all)]);
+        }
         if !missing.is_empty() {
             return Err(missing);
         }

@@ -205,7 +205,7 @@ impl Evidence {
         let AuditMedians { read_ms, flush_ms, scattered_flush_ms, .. } = self.figures;
         if self.forced.holds() && flush_ms < WAITS_MS {
             let why = format!(
-                "Forced writes end whole revolutions apart ({}), a write and its flush at any time",
+                "Forced writes end whole revolutions apart ({}); a write with its flush ends at any angle",
                 self.forced
             );
             let mut why = vec![why, self.quick()];
@@ -219,9 +219,9 @@ impl Evidence {
             return self.answers_early();
         }
         let why = format!(
-            "It reads like a disk that turns ({read_ms:.1} ms), and a flush waits for something ({flush_ms:.1} ms after one \
-             block, {scattered_flush_ms:.1} ms after 32), but the ends fit no revolution ({}): other work on the disk, several \
-             disks behind one name, or writes that go elsewhere first",
+            "Reads take as long as on a rotating disk ({read_ms:.1} ms), and a flush waits for something ({flush_ms:.1} ms after \
+             one block, {scattered_flush_ms:.1} ms after 32), but the times fit no revolution ({}). Possible causes: other work on \
+             the disk, several disks behind one name, or writes that go elsewhere first",
             self.flushes
         );
         (AuditVerdict::CannotTell, Certainty::Open, vec![why])
@@ -240,17 +240,19 @@ impl Evidence {
     fn beside(&self, lattice: &Lattice, why: &mut Vec<String>) {
         let Signs { reads_apart, reads_held, places_held, places_alike } = self.signs;
         let said = match self.signs.reads_turn() {
-            true => "Reads of any place end at any angle",
-            false => "Reads of any place do not show that it turns",
+            true => "Random reads end at any angle",
+            false => "Random reads show no rotation",
         };
-        why.push(format!("{said}: nine in ten lie within {reads_apart:.1} revolutions, and whole ones fit them to {reads_held:.2} of 1"));
+        why.push(format!("{said}: 90 % lie within {reads_apart:.1} revolutions of one another, and whole revolutions fit {reads_held:.2} (1 is perfect)"));
         let said = match self.signs.places_differ() {
-            true => "Each place has an angle of its own",
-            false => "Other places do not show angles of their own",
+            true => "Each place has its own angle",
+            false => "Other places do not show their own angles",
         };
-        why.push(format!("{said}: kept to {places_held:.2} of 1, all at one angle to {places_alike:.2} of 1"));
+        why.push(format!(
+            "{said}: own angles fit {places_held:.2}, one angle for all fits {places_alike:.2} (1 is perfect)"
+        ));
         if lattice.may_be_a_tick() && !self.signs.places_differ() {
-            why.push("A timer has that period too: a simulated or throttled disk could be it".to_owned());
+            why.push("A timer may have this period too: the disk may be simulated or throttled".to_owned());
         }
     }
 
@@ -261,25 +263,25 @@ impl Evidence {
         let (turn, sold) = (lattice.period_ms, lattice.sold().is_some());
         let but = if scattered_ms < turn {
             format!(
-                "But {SCATTERED} blocks all over are written and flushed in {scattered_ms:.2} ms, less than one revolution ({turn:.2} ms): no \
-                 spindle has them on its medium by then"
+                "But {SCATTERED} scattered blocks are written and flushed in {scattered_ms:.2} ms, less than one revolution ({turn:.2} ms): no \
+                 rotating disk can do that"
             )
         } else if self.figures.read_ms > turn / 4.0 && self.signs.reads_held >= lattice::HOLDS {
             // An answer without any wait takes no revolution, which is a whole number of them, too.
             format!(
-                "But reads of any place end at the same angle ({:.2} of 1): that is a clock's tick, not a spindle",
+                "But random reads all end at the same angle (fit {:.2}; 1 is perfect): that is a timer, not a spindle",
                 self.signs.reads_held
             )
         } else if lattice.may_be_a_tick() && !self.signs.places_differ() && !(self.signs.reads_turn() && sold) {
             format!(
-                "But a timer has that period too, and other places show no angles of their own (kept to {:.2} of 1, all at one \
-                 angle to {:.2} of 1)",
+                "But a timer may have this period too, and other places do not show their own angles (own angles fit {:.2}, one \
+                 angle for all fits {:.2})",
                 self.signs.places_held, self.signs.places_alike
             )
         } else {
             return None;
         };
-        let keeps = format!("Something waits for a period ({lattice})");
+        let keeps = format!("Writes wait for something periodic ({lattice})");
         Some((AuditVerdict::CannotTell, Certainty::Open, vec![keeps, but]))
     }
 
@@ -287,8 +289,8 @@ impl Evidence {
         if let Some(found) = self.contradicted(&self.writes) {
             return found;
         }
-        let mut why = vec![format!("Writes end whole revolutions apart before any flush ({})", self.writes)];
-        why.push(format!("A flush behind one takes {:.2} ms: there is nothing left to do", self.figures.flush_ms));
+        let mut why = vec![format!("Writes end whole revolutions apart even without a flush ({})", self.writes)];
+        why.push(format!("A flush after one takes {:.2} ms: nothing is left to write", self.figures.flush_ms));
         self.beside(&self.writes, &mut why);
         (AuditVerdict::CacheOff, self.sure(&self.writes), why)
     }
@@ -299,14 +301,14 @@ impl Evidence {
             return found;
         }
         let mut why = vec![format!(
-            "A write is answered after {write_ms:.2} ms at any angle; with its flush it ends whole revolutions apart ({})",
+            "A write is acknowledged after {write_ms:.2} ms, at any angle; writes with their flush end whole revolutions apart ({})",
             self.flushes
         )];
-        why.push(format!("The flush of {SCATTERED} blocks all over takes {scattered_flush_ms:.1} ms"));
+        why.push(format!("A flush of {SCATTERED} scattered blocks takes {scattered_flush_ms:.1} ms"));
         self.beside(&self.flushes, &mut why);
         let certainty = self.sure(&self.flushes);
         if self.forces != Some(false) && !self.forced.holds() && forced_ms < WAITS_MS {
-            why.push(format!("Forced writes are answered after {forced_ms:.2} ms at any angle ({})", self.forced));
+            why.push(format!("Forced writes are acknowledged after {forced_ms:.2} ms, at any angle ({})", self.forced));
             return (AuditVerdict::FuaIgnored, certainty, why);
         }
         (AuditVerdict::Honest, certainty, why)
@@ -316,38 +318,38 @@ impl Evidence {
     fn still(&self) -> Found {
         let AuditMedians { read_ms, flush_ms, .. } = self.figures;
         let mut why = vec![format!(
-            "Blocks of any place are read in {read_ms:.2} ms, less than a spindle lets wait: nothing turns, or memory answers"
+            "Random reads take {read_ms:.2} ms, too little for a rotating disk: nothing rotates, or a cache answers"
         )];
         why.push(format!(
-            "A flush behind a write takes {flush_ms:.2} ms, and its end keeps to no revolution ({})",
+            "A flush after a write takes {flush_ms:.2} ms, and its end fits no revolution ({})",
             self.flushes
         ));
-        why.push("What flash or a virtual disk keeps through a loss of power cannot be seen in its timing".to_owned());
+        why.push("Timing cannot show what flash or a virtual disk keeps when the power fails".to_owned());
         (AuditVerdict::ProtectedOrFlash, Certainty::Likely, why)
     }
 
     /// The verdict if it rotates and a flush does not wait.
     fn answers_early(&self) -> Found {
         let AuditMedians { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
-        let mut why = vec![format!("It reads like a disk that turns ({read_ms:.1} ms)"), self.quick()];
+        let mut why = vec![format!("Reads take as long as on a rotating disk ({read_ms:.1} ms)"), self.quick()];
         let (command, cached) = (empty_flush_ms - path_ms, read_again_ms.min(write_ms) - path_ms);
         if cached > 0.0 && command < REACHES * cached {
             why.push(format!(
-                "A flush takes {:.3} ms beside the way there, a block in or out of the disk's buffer {cached:.3} ms: flushes do \
-                 not reach the disk. Whatever drops them vouches for its cache",
+                "Besides the round trip, a flush takes {:.3} ms, and a block to or from the disk's buffer {cached:.3} ms: flushes do \
+                 not reach the disk. The layer that drops them trusts the disk's cache",
                 command.max(0.0)
             ));
             return (AuditVerdict::FlushIgnored, Certainty::Likely, why);
         }
         if self.forces == Some(true) && forced_ms < WAITS_MS {
             why.push(format!(
-                "Forced writes are answered as early ({forced_ms:.2} ms): a disk that is safe from a loss of power needs no \
-                 medium for either, one that lies would have to lie twice"
+                "Forced writes are acknowledged as early ({forced_ms:.2} ms): a power-protected cache explains both, while a disk \
+                 that lies would have to lie twice"
             ));
             return (AuditVerdict::ProtectedOrFlash, Certainty::Likely, why);
         }
         why.push(
-            "Either its cache is safe from a loss of power or the disk ignores flushes: both take the same time. Its data sheet \
+            "Either the disk's cache is power-protected, or the disk ignores flushes: both take the same time. Its datasheet \
              says which"
                 .to_owned(),
         );
@@ -357,8 +359,8 @@ impl Evidence {
     fn quick(&self) -> String {
         let AuditMedians { flush_ms, scattered_flush_ms, .. } = self.figures;
         format!(
-            "A flush is answered before the medium can have the blocks: {flush_ms:.2} ms after one, {scattered_flush_ms:.2} ms after 32 \
-             all over"
+            "A flush is acknowledged before the blocks can be on the medium: {flush_ms:.2} ms after one block, {scattered_flush_ms:.2} ms \
+             after 32 scattered ones"
         )
     }
 }

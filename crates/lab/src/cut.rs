@@ -193,7 +193,7 @@ pub struct StripeLosses {
 /// The stack of `target`, or why its power cannot be cut.
 pub fn modelled(target: &Target) -> Result<&Stack, String> {
     let place = target.place();
-    target.stack().ok_or_else(|| format!("power cuts are of modelled stacks: nothing is known of what `{place}` keeps"))
+    target.stack().ok_or_else(|| format!("power cuts need a modelled stack: what `{place}` would keep is unknown"))
 }
 
 /// The drives that cuts of `work` hit, or why these are not judged.

@@ -10,13 +10,13 @@ pub const PLACES: &[PlaceKind] = &[
     PlaceKind {
         name: null::NullPlace::NAME,
         form: "null",
-        about: "answers each request at once, in real time: what Seekwise costs itself",
+        about: "answers each request at once, in real time, to measure the overhead of Seekwise itself",
         of: PlaceSource::Nothing(null::NullPlace::place),
     },
     PlaceKind {
         name: LivePlace::NAME,
         form: "live:NAME|STACK",
-        about: "the modelled disk in real time, served to Seekwise itself",
+        about: "a modelled disk in real time, served to Seekwise itself",
         of: PlaceSource::Stack(LivePlace::of),
     },
     PlaceKind {

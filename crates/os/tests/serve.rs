@@ -186,7 +186,7 @@ fn an_array_without_a_drive_has_all_its_data_until_one_too_many_is_lost() {
             assert_eq!((client.read(0, 65_536), client.read(65_536, 65_536)), (Ok(1), Ok(2)), "{case}");
             let status = server.order("status");
             assert!(
-                status.contains("; 0 bytes above the medium, 0 of them acknowledged; without drives"),
+                status.contains("; 0 bytes not yet on the medium, 0 of them acknowledged; without drives"),
                 "{case}: {status}"
             );
             assert!(server.order("cut").contains("replace the drive and wait"), "{case}");

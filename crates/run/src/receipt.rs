@@ -215,27 +215,24 @@ impl Receipt {
         let share = late as f64 / outside.count().max(1) as f64;
         let busy = (self.busy() > BUSY).then(|| {
             format!(
-                "the disk's thread worked for {:.0} % of the time, so the model had to wait for it",
+                "the disk's thread was busy for {:.0} % of the time, so the model had to wait for it",
                 100.0 * self.busy()
             )
         });
         let slow = (share > SHARE).then(|| {
             format!(
-                "{:.1} % of the answers left over 200 us of the disk's time late though the machine did not stand still",
+                "outside stalls, {:.1} % of the answers left more than 200 us late (in the disk's time)",
                 100.0 * share
             )
         });
         let stood = (self.late_share() > SHARE).then(|| {
             format!(
-                "{:.1} % of the answers left over 200 us of the disk's time late, most of them where it stood still",
+                "{:.1} % of the answers left more than 200 us late (in the disk's time), most of them during stalls of the machine",
                 100.0 * self.late_share()
             )
         });
         let far = self.path.map(|path| self.speed.of(path.p50)).filter(|&path| path > PATH).map(|path| {
-            format!(
-                "the way there and back takes {:.1} ms of the disk's time, at this speed",
-                path.nanos() as f64 / 1e6
-            )
+            format!("at this speed the round trip takes {:.1} ms of the disk's time", path.nanos() as f64 / 1e6)
         });
         let lost = self.losses().iter().find_map(DoorCost::words);
         busy.or(far).or(lost).or(slow).or(stood)
@@ -344,7 +341,7 @@ impl DoorCost {
         let told = |share: f64, which: &str, modelled: Span, added: Span| {
             let (share, modelled, added) = (100.0 * share, micros(modelled), micros(added));
             format!(
-                "{share:.0} % of a client's {which} {way}, is none of the model's ({modelled} us and {added} us beside it)"
+                "{share:.0} % of a client's {which} {way} is not the model's ({modelled} us in the model, {added} us outside)"
             )
         };
         if self.share() > LOST {
@@ -364,11 +361,11 @@ impl DoorCost {
             LatencyWitness::Client => ", by the run's own clock",
         };
         let slow = self.slow.map_or(String::new(), |(modelled, added)| {
-            format!("; in the slowest hundredth {} us and {} us", micros(modelled), micros(added))
+            format!("; p99: {} us and {} us", micros(modelled), micros(added))
         });
         format!(
-            "Meanwhile a read or write took {} us by the model in the mean, and {} us beside it on the way through the \
-             {way}{by}: {:.1} % of what a client waits for{slow}.",
+            "A read or write took {} us on average in the model, plus {} us for the round trip over the {way}{by}: {:.1} % of \
+             what a client waits for{slow}.",
             micros(self.modelled),
             micros(self.added),
             100.0 * self.share()
@@ -445,11 +442,11 @@ mod tests {
             (receipt.lateness.latest(), receipt.stalls.longest),
             (Span::from_millis(5), Span::from_micros(3900))
         );
-        assert!(receipt.bottleneck().unwrap().contains("where it stood still"));
+        assert!(receipt.bottleneck().unwrap().contains("during stalls of the machine"));
         receipt.answered(at(400_000), at(400_300));
-        assert!(receipt.bottleneck().unwrap().contains("did not stand still"));
+        assert!(receipt.bottleneck().unwrap().contains("outside stalls"));
         receipt.worked = Span::from_millis(950);
-        assert!(receipt.bottleneck().unwrap().contains("worked for 95 %"));
+        assert!(receipt.bottleneck().unwrap().contains("busy for 95 %"));
     }
 
     #[test]
@@ -469,7 +466,7 @@ mod tests {
         let why = receipt(100, [30, 30]).bottleneck().unwrap();
         assert_eq!(
             why,
-            "23 % of a client's mean response over its connection, is none of the model's (100 us and 30 us beside it)"
+            "23 % of a client's mean response over its connection is not the model's (100 us in the model, 30 us outside)"
         );
         let why = receipt(8000, [60, 3000]).bottleneck().unwrap();
         assert!(why.contains("of a client's 99th percentile over its connection"), "{why}");
@@ -508,9 +505,7 @@ mod tests {
         assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
         let [loss] = receipt.losses()[..] else { panic!() };
         assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
-        assert!(
-            loss.sentence().contains("and 250 us beside it on the way through the connection, by the run's own clock")
-        );
+        assert!(loss.sentence().contains("plus 250 us for the round trip over the connection, by the run's own clock"));
         receipt.ways.client = Some(DoorEnds { far: counted(1030), near: counted(1000) });
         assert_eq!(receipt.bottleneck(), None);
     }
@@ -527,6 +522,6 @@ mod tests {
         assert_eq!(at_speed(1.0).bottleneck(), None);
         assert!(at_speed(10.0).bottleneck().unwrap().contains("100.0 % of the answers"));
         let why = at_speed(100.0).bottleneck().unwrap();
-        assert_eq!(why, "the way there and back takes 6.5 ms of the disk's time, at this speed");
+        assert_eq!(why, "at this speed the round trip takes 6.5 ms of the disk's time");
     }
 }

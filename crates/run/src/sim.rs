@@ -74,7 +74,7 @@ fn apply(device: &mut impl Device, change: &SettingChange, now: Instant) -> Resu
 }
 
 /// What is said of a key that nobody below knows, or that stands still while there is work.
-pub const UNCHANGEABLE: &str = "no layer of the stack can change it";
+pub const UNCHANGEABLE: &str = "no layer of the stack can change it while it runs";
 /// What is said of a value that its key does not take.
 pub const UNFIT: &str = "the value does not fit";
 

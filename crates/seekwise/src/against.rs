@@ -102,7 +102,8 @@ fn sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
     let found = prepare(&measured, &inputs)?;
     if !found.target.is_measured() {
         return Err(Error::new(format!(
-            "--against {drive}: {} is not measured; expected --on file:PATH, device:PATH or another real-time target",
+            "--against {drive}: {0} is not measured; expected --on file:PATH, device:PATH or another real-time target; to compare two \
+             modelled drives: --vary drive={0},{drive}",
             setup.target
         )));
     }

@@ -110,8 +110,8 @@ impl Bounds {
             let what = if runs == 1 { "1 run will".to_owned() } else { format!("{runs} runs will") };
             log::log!(
                 how,
-                "{what} take about {} here, as their first requests do; a shorter runtime or fewer runs bound it, and \
-                 it can be stopped at any time",
+                "{what} take about {} here, judging by their first requests; a shorter runtime or fewer runs take less, and \
+                 Ctrl-C stops at any time",
                 wall(seconds)
             );
         }
@@ -119,7 +119,7 @@ impl Bounds {
     }
 }
 
-/// Wall seconds that a plan takes on one core, as the first requests of some of its cells do.
+/// Wall seconds that a plan takes on one core, judging by the first requests of some of its cells.
 pub fn forecast(plan: &RunPlan<'_>) -> Result<f64, Error> {
     let step = plan.cells.len().div_ceil(PROBED);
     let (mut took, clock) = (Vec::new(), Clock::start());

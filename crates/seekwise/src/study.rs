@@ -213,7 +213,9 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
         None => {
             let near = seekwise_formats::spelling::nearest(name, known().map(|(name, _)| *name));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Err(Error::new(format!("{name}: no study file and no built-in study with that name{hint}")))
+            Err(Error::new(format!(
+                "{name}: no study file, and no built-in study with that name (see `seekwise studies`){hint}"
+            )))
         }
     }
 }

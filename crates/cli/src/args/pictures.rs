@@ -8,10 +8,10 @@ use clap::Args;
 #[derive(Args, Debug, Default)]
 #[group(id = "pictures", multiple = true)]
 pub struct PictureArgs {
-    /// Also draw the answer: a picture as SVG.
+    /// Also draw the answer, as SVG.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Also draw the answer: a picture as PNG, for documents that take no SVG.
+    /// Also draw the answer, as PNG.
     #[arg(long, value_name = "FILE")]
     pub png: Option<PathBuf>,
 }

@@ -13,12 +13,12 @@ Examples:
   seekwise flush-audit nbd:unix:/tmp/disk --destroy unix:/tmp/disk
   seekwise flush-audit barracuda-7200.7 --set drive.faults.early_flush=on
 
-In a folder it works on a file of its own, which has no name and is gone at the end, however that comes. A device or an export
-is overwritten, and must be named by --destroy. A modelled drive or stack is asked in virtual time: so one sees what the
-verdicts look like. It takes some ten seconds and judges nothing but timing; docs/flush-audit.md says how. The picture of --svg and --png
-is the evidence.
+In a folder, the audit uses a nameless file of its own, which disappears at the end, even after a crash. A device or an export
+is overwritten, so --destroy must name it. On a modelled drive or stack the audit runs in virtual time and shows what each
+verdict looks like. It takes about twelve seconds and judges by timing alone (docs/flush-audit.md). --svg and --png draw the
+evidence.
 
-Exit code 1: flushes or forced writes are answered before the medium has the data, or that cannot be told.";
+Exit code 1: flushes or forced writes are acknowledged before the medium has the data, or the audit cannot tell.";
 
 /// Arguments of `flush-audit`.
 #[derive(Args, Debug)]

@@ -25,7 +25,7 @@ pub struct ServeArgs {
     /// Allow connections from other machines.
     #[arg(long)]
     pub expose: bool,
-    /// Where orders come (`seekwise disk`): a socket; without it, that of --nbd unix:PATH, or the folder of --fuse, and `.control`.
+    /// The control socket, for `seekwise disk` [default: the path of --nbd unix:PATH, or of the folder of --fuse, with `.control` appended].
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Keep the contents of the platters in this file, as large as the disk [default: in memory].
@@ -55,7 +55,7 @@ pub struct ServeArgs {
     /// Cut the power when the Nth write arrives.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub cut_at_write: Option<u64>,
-    /// The most clients to serve at once; further ones are rejected.
+    /// The most clients to serve at once.
     #[arg(long, value_name = "N", default_value_t = attendance::CLIENTS, value_parser = clients)]
     pub max_clients: usize,
     /// Exit with code 1 if the machine did not keep up.
@@ -86,30 +86,30 @@ pub(super) fn speed(text: &str) -> Result<f64, String> {
 /// Arguments of `disk`.
 #[derive(Args, Debug)]
 pub struct Disk {
-    /// What it is told or asked.
+    /// The order.
     #[command(subcommand)]
     pub order: Order,
 }
 
-/// What a disk that is served is told or asked.
+/// The orders to a served disk.
 #[derive(Debug, Subcommand)]
 pub enum Order {
-    /// Say what it did so far, and with --json how well the clock kept up.
+    /// Show what the disk has done so far; with --json, also how well the clock kept up.
     #[command(after_help = "Example:\n  seekwise disk status --control /tmp/disk.control --json")]
     Status(ServedDiskArgs),
-    /// Change a setting of its stack.
+    /// Change a setting of the disk's stack.
     #[command(after_help = "\
 Examples:
   seekwise disk set driver.flush=drop --control /tmp/disk.control
   seekwise disk set array.lose=1 --control /tmp/disk.control")]
     Set(SetArgs),
-    /// Cut its power, switch it off in order, or switch it on.
+    /// Cut the disk's power, switch it off in order, or switch it on.
     #[command(after_help = "\
 Examples:
   seekwise disk power cut --control /tmp/disk.control
   seekwise disk power on --control /tmp/disk.control")]
     Power(PowerArgs),
-    /// Reset its link: what is under way is aborted, what is cached stays, and so does the power.
+    /// Reset the disk's link: requests in flight are aborted; cached data and power stay.
     #[command(after_help = "Example:\n  seekwise disk reset-link --control /tmp/disk.control")]
     ResetLink(ServedDiskArgs),
 }
@@ -117,7 +117,7 @@ Examples:
 /// A served disk.
 #[derive(Args, Debug)]
 pub struct ServedDiskArgs {
-    /// Its socket for orders, which `seekwise serve` names.
+    /// The disk's control socket, which `seekwise serve` prints.
     #[arg(long, value_name = "PATH")]
     pub control: PathBuf,
 }

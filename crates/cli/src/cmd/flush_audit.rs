@@ -273,15 +273,15 @@ fn text(on: &str, said: &AuditJudgement, points: &[(f64, f64)]) -> String {
     };
     let mut text = format!("{}{sure}: {on}\n", capital(said.verdict.words()));
     if let Some(found) = &said.revolution {
-        let sold = found.sold().map_or(String::new(), |speed| format!("; sold as {speed:.0}"));
-        text += &format!("It turns {:.0} times a minute, {:.3} ms a turn{sold}.\n", found.rpm, found.period_ms);
+        let sold = found.sold().map_or(String::new(), |speed| format!("; nominal {speed:.0} rpm"));
+        text += &format!("Speed: {:.0} rpm, {:.3} ms per revolution{sold}.\n", found.rpm, found.period_ms);
     }
     let why: String = said.why.iter().map(|why| format!("- {why}.\n")).collect();
     let width = screen::width();
     let head = screen::wrapped(&format!("{text}\n{why}"), width);
     let picture = picture(points);
     let drawn = plot::terminal(&picture, width.min(COLUMNS), ROWS);
-    let caption = screen::wrapped(&format!("{} (a spindle makes steps of it)", picture.caption()), width);
+    let caption = screen::wrapped(&format!("{} (a spindle makes steps)", picture.caption()), width);
     format!("{head}\n\n{}\n\n{caption}\n{drawn}", figures(said, width).trim_end())
 }
 
@@ -290,20 +290,20 @@ fn figures(said: &AuditJudgement, width: usize) -> String {
     let mut table = tables::table(["median of", "ms"]);
     tables::figures_from(&mut table, 1);
     for (what, ms) in [
-        ("a read of any place", of.read_ms),
-        ("a read of the same place again", of.read_again_ms),
+        ("a random read", of.read_ms),
+        ("a second read of the same block", of.read_again_ms),
         ("an empty flush", of.empty_flush_ms),
-        ("an overwrite of a block", of.write_ms),
-        ("the flush behind it", of.flush_ms),
+        ("an overwrite of one block", of.write_ms),
+        ("the flush after it", of.flush_ms),
         ("a forced overwrite", of.forced_ms),
-        ("a write of 32 all over", of.scattered_write_ms),
-        ("the flush behind them", of.scattered_flush_ms),
-        ("the slowest of 4 reads beside a flush", of.read_beside_flush_ms),
+        ("each of 32 scattered writes", of.scattered_write_ms),
+        ("the flush after them", of.scattered_flush_ms),
+        ("the slowest of 4 reads during a flush", of.read_beside_flush_ms),
     ] {
         table.add_row([what.to_owned(), format!("{ms:.3}")]);
     }
     if of.path_ms > 0.0 {
-        table.add_row(["the way there and back (in all of them)".to_owned(), format!("{:.3}", of.path_ms)]);
+        table.add_row(["the round trip (included in all of them)".to_owned(), format!("{:.3}", of.path_ms)]);
     }
     table.draw(width)
 }

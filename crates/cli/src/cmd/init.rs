@@ -1,4 +1,4 @@
-//! `seekwise init`: annotated files that run as they are. A stack is made of the ready-made layers and their keys, a drive
+//! `seekwise init`: annotated files that run as they are. A stack is made of presets and their keys, a drive
 //! of a built-in one, a study is an example of `docs`.
 
 use std::path::Path;
@@ -93,10 +93,10 @@ fn scene(file: &str) -> String {
 /// A stack with two layers above its drive, and the others behind `#`.
 fn stack(file: &str) -> Result<String, CommandError> {
     let mut text = format!(
-        "# A stack: a drive and what stands between it and the program. It runs as it is:\n#\n\
+        "# A stack: a drive and the layers between it and the program. It runs as it is:\n#\n\
          #   seekwise run random-read --on {file}\n#\n\
-         # Lines with a single # can be enabled one by one. `seekwise keys driver` lists all keys of a layer,\n\
-         # `seekwise keys array.level` shows the value in each ready-made one.\n"
+         # To set a key, remove the single # in front of it. `seekwise keys driver` lists all keys of a layer,\n\
+         # `seekwise keys array.level` shows the value in each preset.\n"
     );
     let all = sections();
     let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");

@@ -1,4 +1,4 @@
-//! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or ready-made layer has.
+//! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or preset has.
 
 use seekwise_formats::figure::Figure;
 use seekwise_formats::keys::{KeyEntry, KeySection, sections, unknown};
@@ -71,7 +71,7 @@ fn find(all: Vec<KeySection>, asked: &str) -> Vec<KeySection> {
     all.into_iter().filter_map(kept).collect()
 }
 
-/// What has a figure of this key: ready-made layers, or built-in drives.
+/// What has a figure of this key: presets, or built-in drives.
 fn having(key: &str) -> Result<Vec<(String, Figure)>, CommandError> {
     let Some((layer, path)) = key.split_once('.') else { return Ok(Vec::new()) };
     let mut having = Vec::new();

@@ -187,21 +187,22 @@ fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
     }
     if report.partial.cuts > 0 {
         words.push(format!(
-            "Cut in two: at {} cuts a write was on the medium in part only (a torn page of a database).",
-            report.partial.cuts
+            "Cut in two: {} {} left a write only partly on the medium (a database's torn page).",
+            report.partial.cuts,
+            plural(report.partial.cuts, "cut", "cuts")
         ));
     }
     if let Some(stripes) = &report.stripes {
         words.push(match stripes.cuts {
-            0 => "Write hole: every cut left all rows in line with their parity.".to_owned(),
+            0 => "Write hole: after every cut all rows agreed with their parity.".to_owned(),
             cuts if loses_rows(stack) => format!(
-                "Write hole: {cuts} cuts left rows that do not agree with their parity, {:.1} on average, {} at most. What \
-                 they held on a lost drive is gone, written long ago or not.",
+                "Write hole: {cuts} cuts left rows that disagree with their parity, {:.1} on average, {} at most. Their \
+                 blocks on the lost drive are gone, however old.",
                 stripes.inconsistent_mean, stripes.inconsistent_max
             ),
             cuts => format!(
-                "Write hole: {cuts} cuts left rows that do not agree with their parity, {:.1} on average, {} at most. \
-                 Until parity is computed anew, the loss of a drive would corrupt up to {:.1} KiB, written long ago or not.",
+                "Write hole: {cuts} cuts left rows that disagree with their parity, {:.1} on average, {} at most. \
+                 Until a resync, the loss of a drive would corrupt up to {:.1} KiB of them, however old.",
                 stripes.inconsistent_mean,
                 stripes.inconsistent_max,
                 stripes.bytes_max as f64 / 1024.0
@@ -216,9 +217,9 @@ fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
 fn shutdown(report: &CutReport) -> String {
     let CutReport { cuts, acknowledged_lost: lost, .. } = report;
     match lost.writes {
-        0 => "Switched off in order: nothing acknowledged was lost.".to_owned(),
+        0 => "Orderly power-off: nothing acknowledged was lost.".to_owned(),
         _ => format!(
-            "The power went before the drive had written: {} of {cuts} power-offs lost acknowledged writes, {:.1} on average.{}",
+            "The power went off before the drive had written its data: {} of {cuts} power-offs lost acknowledged writes, {:.1} on average.{}",
             lost.cuts_with_loss,
             lost.writes_mean,
             by(report)
@@ -232,30 +233,30 @@ fn files(report: &CutReport) -> Option<String> {
     let cuts = report.cuts;
     let (file, operation) = (&files.promised_lost, &operations.promised_lost);
     let broken = match (file.count, operation.count) {
-        (0, 0) => "Files: nothing that was promised to stay was lost".to_owned(),
+        (0, 0) => "Files: nothing promised was lost".to_owned(),
         (0, _) => {
-            format!("Operations: {} of {cuts} cuts lost some that had been promised to stay", operation.cuts_with_loss)
+            format!("Operations: {} of {cuts} cuts lost promised ones", operation.cuts_with_loss)
         }
         _ => format!(
-            "Files: {} of {cuts} cuts lost some that had been promised to stay, {} lost such operations",
+            "Files: {} of {cuts} cuts lost promised files, {} lost promised operations",
             file.cuts_with_loss, operation.cuts_with_loss
         ),
     };
     let neither = match &files.in_neither_place {
         LossCount { count: 0, .. } => String::new(),
-        count => format!(" At {} cuts files were in neither place.", count.cuts_with_loss),
+        count => format!(" {} cuts left files in neither place.", count.cuts_with_loss),
     };
     let why = match (file.count + operation.count > 0, report.promised_lost.writes) {
         (true, 0) => {
-            "; the drive kept its word: whoever flushes for the program did not ask it (Windows 98; ext4 with `barrier` \
-             off; a flush that a layer below the program answers)"
+            "; the drive kept its promises: no flush reached it (Windows 98; ext4 with `barrier` off; a layer that answers \
+             flushes itself)"
         }
         _ => "",
     };
     let allowed = match &files.unpromised_lost {
         LossCount { count: 0, .. } => String::new(),
         count => format!(
-            " At {} cuts files were lost that nobody had promised: in the system's memory or the drive's buffer.",
+            " {} cuts lost files that were never promised: they were in the system's memory or the drive's buffer.",
             count.cuts_with_loss
         ),
     };
@@ -286,7 +287,7 @@ fn by(report: &CutReport) -> String {
     }
 }
 
-/// Whether the stack kept its word, and what it never promised.
+/// Whether the stack kept its promises, and what it never promised.
 fn verdict(report: &CutReport) -> String {
     let CutReport { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if broken.writes > 0 {
@@ -295,12 +296,12 @@ fn verdict(report: &CutReport) -> String {
             (_, true) => "marked FUA",
             _ => "acknowledged with the write cache off",
         };
-        let held = format!("writes were lost that had been {kind}, up to {} at one", broken.writes_max);
-        return format!("{} promise: at {} of {cuts} cuts {held}.{}", broke(report), broken.cuts_with_loss, by(report));
+        let held = format!("lost writes that had been {kind}, up to {} at once", broken.writes_max);
+        return format!("{} promise: {} of {cuts} cuts {held}.{}", broke(report), broken.cuts_with_loss, by(report));
     }
     match (lost.writes > 0, volatile_cache) {
         (false, _) if report.saves_buffer => {
-            "The drive keeps its buffer through a cut: nothing acknowledged was lost.".to_owned()
+            "The drive's buffer survives a cut: nothing acknowledged was lost.".to_owned()
         }
         (false, false) => "The write cache is off: nothing acknowledged was lost.".to_owned(),
         (false, true) => "Nothing acknowledged was lost.".to_owned(),
@@ -321,10 +322,13 @@ fn verdict(report: &CutReport) -> String {
 fn head(report: &CutReport) -> String {
     let torn = &report.torn;
     match report.cut_sector {
-        "finished" => "The sector under the head was finished, as the profile says: none was torn.".to_owned(),
-        "old" => "The sector under the head kept its old content, as the profile says: none was torn.".to_owned(),
+        "finished" => {
+            "The drive finishes the sector under its head, as its profile says: no sector was torn.".to_owned()
+        }
+        "old" => "The sector under the head keeps its old contents, as the drive's profile says: no sector was torn."
+            .to_owned(),
         _ => format!(
-            "Torn: {} cuts left a sector unreadable, as the profile says; {} of them held acknowledged data before, \
+            "Torn: {} cuts left a sector unreadable, as the drive's profile says; {} of these sectors had held acknowledged data, \
              {} promised data.",
             torn.cuts, torn.cuts_acknowledged, torn.cuts_promised
         ),

@@ -296,7 +296,7 @@ fn text(receipt: &Receipt) -> String {
     let mut table = tables::table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
     tables::figures_from(&mut table, 1);
     let (outside, late) = receipt.outside_stalls();
-    for (what, lateness, late) in [("all", &receipt.lateness, receipt.late), ("outside of stalls", &outside, late)] {
+    for (what, lateness, late) in [("all", &receipt.lateness, receipt.late), ("outside stalls", &outside, late)] {
         let max = if what == "all" { Some(lateness.latest()) } else { lateness.quantile(1.0) };
         let quantiles = [0.5, 0.99, 0.999].map(|share| micros(lateness.quantile(share)));
         let row = [what.to_owned(), lateness.count().to_string()].into_iter().chain(quantiles);
@@ -305,13 +305,15 @@ fn text(receipt: &Receipt) -> String {
     let cut = match cuts {
         0 => String::new(),
         n => format!(
-            " The power failed {n} times; {} acknowledged bytes were not on the medium then.",
+            " The power failed {n} {}; at the last failure {} acknowledged bytes were not on the medium.",
+            if *n == 1 { "time" } else { "times" },
             receipt.at_risk_bytes
         ),
     };
     format!(
-        "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow late \
-         answers left beside the model's instants, by the clock (quantiles up to an eighth above; over 200 us: of the disk's time):\n{table}\n\n{}",
+        "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow \
+         late answers left, compared with the model (in real time; percentiles are up to an eighth too high; \"over 200 us\" counts the \
+         disk's time):\n{table}\n\n{}",
         machine(receipt)
     )
 }
@@ -321,13 +323,13 @@ fn machine(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
         Some(path) => format!(
-            "The way there and back took {} us by itself (p99 {}), measured before and taken off nothing.{}\n",
+            "The round trip alone took {} us (p99 {}), measured at the start; no figure has it subtracted.{}\n",
             micros(Some(path.p50)),
             micros(Some(path.p99)),
             match receipt.speed.0 {
                 1.0 => String::new(),
                 speed => format!(
-                    " The disk's time runs {speed} times as fast: there it is {} us.",
+                    " The disk's time runs {speed} times as fast, so in the disk's time it is {} us.",
                     micros(Some(receipt.speed.of(path.p50)))
                 ),
             }
@@ -335,12 +337,12 @@ fn machine(receipt: &Receipt) -> String {
         None => String::new(),
     };
     text.push_str(&format!(
-        "The machine stood still {} times, {} us in all, at most {}. The disk's thread worked for {:.1} % of the time{}.\n",
+        "The machine stalled {} times, for {} us in total and {} at most. The disk's thread was busy for {:.1} % of the time{}.\n",
         stalls.count,
         micros(Some(stalls.total)),
         micros(Some(stalls.longest)),
         100.0 * receipt.busy(),
-        if receipt.precedence { "" } else { ", without precedence (SCHED_FIFO was not permitted)" }
+        if receipt.precedence { "" } else { ", without real-time priority (SCHED_FIFO was not permitted)" }
     ));
     for loss in receipt.losses() {
         text.push_str(&format!("{}\n", loss.sentence()));
@@ -351,7 +353,7 @@ fn machine(receipt: &Receipt) -> String {
     }
     if receipt.refused_for_memory > 0 {
         text.push_str(&format!(
-            "{} writes were refused (ENOSPC), because the contents of the disk had reached the limit of --max-memory.\n",
+            "{} writes were refused (ENOSPC): the contents of the disk had reached --max-memory.\n",
             receipt.refused_for_memory
         ));
     }

@@ -1,5 +1,5 @@
-//! The words that an error may suggest: the keys of the layers, the values that they take, and the names of ready-made
-//! layers. Each reader passes in the vocabulary of its file or setting.
+//! The words that an error may suggest: the keys of the layers, the values that they take, and the names of
+//! presets. Each reader passes in the vocabulary of its file or setting.
 
 use super::key::{KeyDomain, ProfileKey};
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
@@ -12,7 +12,7 @@ pub(crate) struct Vocabulary {
     pub figures: Vec<(String, &'static ProfileKey)>,
     /// Keys that are not figures.
     pub plain: Vec<&'static str>,
-    /// Ready-made layers: the layer's key and their names.
+    /// Presets: the layer's key and their names.
     pub ready: Vec<(&'static str, String)>,
 }
 

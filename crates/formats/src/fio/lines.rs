@@ -91,8 +91,15 @@ pub(super) fn sections(file: &str, text: &str, context: &FioContext, errors: &mu
         } else if !astray {
             astray = true;
             let key = line.split('=').next().unwrap_or(line).trim();
-            let wrong = Diagnostic::at(file, number, "an option before any section").key(key);
-            errors.push(wrong.expected("a header such as [global] or [job] first"));
+            errors.push(match line.contains('=') {
+                true => Diagnostic::at(file, number, "an option before any section")
+                    .key(key)
+                    .expected("a header such as [global] or [job] first"),
+                false => Diagnostic::at(file, number, "not recognised as a job or a trace").key(key).expected(
+                    "a fio job, which begins with a header such as [job], an Iometer .icf, a scene, or a trace in a known \
+                     format (docs/traces.md)",
+                ),
+            });
         }
     }
     sections

@@ -23,6 +23,7 @@ fn a_key_is_found_in_whichever_layer_it_is() {
         ("nr_requests", "driver.capacity"),
         ("chunk_kib", "array.chunk_kib"),
         ("runtime", "job.runtime"),
+        ("ncq", "drive.firmware.depth"),
         ("drves.depth", "driver.depth"),
     ] {
         assert_eq!(said(key), format!("; did you mean `{nearest}`?"), "{key}");
@@ -34,7 +35,7 @@ fn a_value_in_a_key_s_place_is_shown_its_key() {
     for (key, nearest) in [
         ("mq-deadline", "driver=linux-mq-deadline"),
         ("bfq", "driver=linux-bfq"),
-        ("ncq", "drive.link.queuing=ncq"),
+        ("tcq", "drive.link.queuing=tcq"),
         ("raid10", "array=raid-10"),
         ("ahci", "controller=ahci"),
         ("UDMA5", "controller.mode=udma-5"),

@@ -64,7 +64,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::may("cache.read_ahead.ceiling_sectors", "sectors", Whole(0, 1 << 24), "no limit", "maximum read-ahead whatever `max_sectors` comes to (maximum prefetch ceiling)"),
     ProfileKey::may("cache.read_ahead.longest_read_sectors", "sectors", Whole(0, 1 << 24), "no limit", "a longer read is not read ahead of (disable prefetch transfer length)"),
     ProfileKey::may("cache.read_ahead.discard", "", Flag, "off", "a segment that was read to its end is reused first"),
-    ProfileKey::must("firmware.depth", "", Whole(1, 256), "commands that the drive can queue").also(&["queue depth", "ncq depth", "tags"]),
+    ProfileKey::must("firmware.depth", "", Whole(1, 256), "commands that the drive can queue").also(&["queue depth", "ncq depth", "ncq", "native command queuing", "tags"]),
     ProfileKey::must("firmware.dispatch_ms", "ms", MS, "time from the end of an access to the choice of the next command"),
     ProfileKey::must("firmware.zero_latency", "", Flag, "a read starts with whichever requested sector reaches the head first").also(&["access on arrival"]),
     ProfileKey::may("firmware.priority", "", Flag, "off", "commands marked with priority are served first").also(&["ncq priority"]),

@@ -1,4 +1,4 @@
-//! The ready-made layers above a drive, read from `hosts.toml`, which has the form of a drive's figures.
+//! Presets of the layers above a drive, read from `hosts.toml`, which has the form of a drive's figures.
 
 use super::kinds::KINDS;
 use crate::diagnostic::Diagnostic;
@@ -6,7 +6,7 @@ use crate::figure::{Figure, FigureReader, NO_WORDS};
 
 const HOSTS: &str = include_str!("hosts.toml");
 
-/// A ready-made layer.
+/// A preset: a layer with all its figures.
 #[derive(Clone, Debug)]
 pub struct HostPreset {
     /// The kind of layer.
@@ -15,7 +15,7 @@ pub struct HostPreset {
     pub figures: Vec<Figure>,
 }
 
-/// All ready-made layers.
+/// All presets.
 pub fn hosts() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
     let mut reader = FigureReader::new("hosts.toml", HOSTS, &NO_WORDS);
     let mut table = reader.table();

@@ -59,7 +59,7 @@ pub const JOB: &[Plain] = &[
 /// The words that errors about a stack or its settings may suggest.
 pub(crate) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     let of = |layer: &'static str| keys_of(layer).iter().map(move |key| (format!("{layer}.{}", key.path), key));
-    let hosts = hosts().expect("the ready-made layers are part of the program and load");
+    let hosts = hosts().expect("the presets are part of the program and load");
     Vocabulary {
         figures: layers().flat_map(of).collect(),
         plain: layers().chain(["order"]).chain(JOB.iter().chain(&TRACE).map(|plain| plain.0)).collect(),

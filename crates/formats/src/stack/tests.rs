@@ -92,7 +92,7 @@ fn errors_name_key_and_nearest() {
     assert_eq!(
         error_of("drive = \"barracuda\"\n[controller]\ndepth = 1\nrate_mb_s = 5\n"),
         "s.toml:2: `controller.command_ms`: missing key; \
-         expected a number from 0 to 10000, or the name of a ready-made controller\n"
+         expected a number from 0 to 10000, or the name of a preset\n"
     );
     let mut stack = StackFile::named_drive("barracuda");
     assert_eq!(

@@ -75,10 +75,10 @@ impl fmt::Display for Lattice {
         match self.holds() {
             true => write!(
                 f,
-                "{period_ms:.3} ms within {error_ms:.3}, {rpm:.0} a minute, fits {number} of them to {held:.2} of 1; by chance once in 10^{:.0}",
+                "period {period_ms:.3} ± {error_ms:.3} ms, {rpm:.0} rpm; {number} intervals fit it {held:.2} (1 is perfect); chance: 1 in 10^{:.0}",
                 -self.chance()
             ),
-            false => write!(f, "the best period fits {number} of them to {held:.2} of 1"),
+            false => write!(f, "the best period fits {number} intervals {held:.2} (1 is perfect)"),
         }
     }
 }

@@ -78,15 +78,15 @@ impl Arrivals {
     /// In words: what was asked, what was reached, and the backlog.
     pub fn words(&self) -> String {
         let rate = match (self.asked_iops, self.asked_bytes_per_s) {
-            (Some(asked), _) => format!("rate asked {asked:.0} requests/s, reached {:.1}", self.reached_iops),
+            (Some(asked), _) => format!("requested rate {asked:.0} requests/s, reached {:.1}", self.reached_iops),
             (None, Some(asked)) => {
-                format!("rate asked {:.3} MB/s, reached {:.3}", asked / 1e6, self.reached_bytes_per_s / 1e6)
+                format!("requested rate {:.3} MB/s, reached {:.3}", asked / 1e6, self.reached_bytes_per_s / 1e6)
             }
-            (None, None) => format!("{:.1} requests/s came at instants of their own", self.reached_iops),
+            (None, None) => format!("{:.1} requests/s arrived at their own times", self.reached_iops),
         };
         let Backlog { mean, max } = self.backlog_ms;
         match max > 0.0 {
-            true => format!("{rate}; {} of backlog at most, {} in the mean", length(max), length(mean)),
+            true => format!("{rate}; backlog {} at most, {} on average", length(max), length(mean)),
             false => format!("{rate}; no backlog"),
         }
     }

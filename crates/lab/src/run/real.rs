@@ -250,21 +250,22 @@ impl RealObservation {
         let (saturated, threads) = (usage.saturated(), usage.threads.len());
         if saturated > 0 {
             doubts.push(format!(
-                "the generator was the bottleneck: {saturated} of {threads} threads that issued were always busy; the rate \
+                "the generator was the bottleneck: {saturated} of {threads} issuing threads were always busy, so the rate \
                  is the processor's, not the device's"
             ));
         }
         if let Some(steady) = self.pace.steady.filter(|steady| !steady.holds()) {
             doubts.push(format!(
-                "no steady state: over the second half of the requests rates lie {:.0} % apart and lead {:+.0} % from first \
-                 to last",
+                "no steady state: in the second half of the requests the rate varies by {:.0} %, with a trend of {:+.0} %",
                 100.0 * steady.range,
                 100.0 * steady.trend
             ));
         }
         if let Some(drift) = self.pace.drift.filter(|drift| !(1.0 - TREND..=1.0 + TREND).contains(drift)) {
             let percent = 100.0 * (drift - 1.0);
-            doubts.push(format!("drift: the last quarter of the requests had a rate {percent:+.0} % from the first's"));
+            doubts.push(format!(
+                "drift: the rate of the last quarter of the requests differs by {percent:+.0} % from the first's"
+            ));
         }
         let words =
             [("read", "came from memory, or from another machine"), ("wrote", "was still in memory, or went to one")];

@@ -140,14 +140,12 @@ impl LiveDisk {
         let power = if self.powered { "on" } else { "off" };
         let gone = match self.content.gone() {
             gone if gone.is_empty() => String::new(),
-            gone => format!(
-                "; without drives {gone:?} (one that was replaced counts again when it is rebuilt and a flush is over)"
-            ),
+            gone => format!("; without drives {gone:?} (a replaced drive counts again after its rebuild and a flush)"),
         };
         let kept = self.content.kept().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
         format!(
             "power {power} at {} s: {reads} reads, {writes} writes, {flushes} flushes, {failures} failed; {} \
-             bytes above the medium, {} of them acknowledged{gone}{kept}",
+             bytes not yet on the medium, {} of them acknowledged{gone}{kept}",
             seconds(now),
             self.content.bytes().at_risk(),
             self.content.bytes().acknowledged_at_risk()

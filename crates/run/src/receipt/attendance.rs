@@ -62,26 +62,26 @@ impl Attendance {
     pub fn words(&self) -> Option<String> {
         let limit = self.limit;
         let told = [
-            (self.turned_away, format!("for {limit} were there already (--max-clients)")),
+            (self.turned_away, format!("because {limit} were connected already (--max-clients)")),
+            (self.gave_way, format!("that had sent no request, to make room for newer ones (--max-clients {limit})")),
+            (self.expired, "that had not finished the handshake in time".to_owned()),
+            (self.hung_up, "that held memory others waited for and moved almost nothing".to_owned()),
             (
-                self.gave_way,
-                format!("had asked for nothing and gave way to newer ones ({limit} at once, --max-clients)"),
+                self.orders_turned_away,
+                "on the control socket: an order too long, or too many idle connections".to_owned(),
             ),
-            (self.expired, "had not agreed upon an export in time".to_owned()),
-            (self.hung_up, "moved next to nothing while others waited for the room that they had".to_owned()),
-            (self.orders_turned_away, "sent orders: a line without end, or too many that were silent".to_owned()),
         ];
         let told: Vec<String> =
             told.iter().filter(|it| it.0 > 0).map(|(count, why)| format!("{count} {why}")).collect();
         let short = match self.without_descriptor {
             0 => String::new(),
-            times => format!(" The system had no descriptor for a new one {times} times."),
+            times => format!(" {times} times the system had no file descriptor for a new connection."),
         };
         if told.is_empty() && short.is_empty() {
             return None;
         }
         let away = if told.is_empty() { "none".to_owned() } else { told.join("; ") };
-        Some(format!("{} connections came; sent away: {away}.{short}", self.came))
+        Some(format!("{} connections; rejected or closed: {away}.{short}", self.came))
     }
 }
 
@@ -95,8 +95,10 @@ mod tests {
         assert_eq!(book.words(), None);
         (book.expired, book.hung_up) = (3, 1);
         let said = book.words().unwrap();
-        assert!(said.starts_with("7 connections came; sent away: 3 had not agreed upon an export in time; 1 moved"));
+        assert!(said.starts_with(
+            "7 connections; rejected or closed: 3 that had not finished the handshake in time; 1 that held"
+        ));
         book.without_descriptor = 2;
-        assert!(book.words().unwrap().ends_with("new one 2 times."));
+        assert!(book.words().unwrap().ends_with("2 times the system had no file descriptor for a new connection."));
     }
 }

@@ -71,7 +71,7 @@ pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String
     let mut text = format!("{}\n\n{}\n\n", wrapped(&head, width), table(report));
     let tried = outcome.tried.len();
     text.push_str(&wrapped(
-        &format!("Of {tried} media {} were different and checked. {}", outcome.checked, disk(args, report)),
+        &format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk(args, report)),
         width,
     ));
     for (verdict, (state, _)) in &outcome.first {
@@ -87,7 +87,7 @@ pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String
         let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
         if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, shrunk, known) {
             let words =
-                format!("What these writes were there for is not known on {}: only ext4 is read here.", system.name());
+                format!("Only ext4 is analysed, so what these writes were for on {} is unknown.", system.name());
             text.push_str(&format!("\n\n{}", wrapped(&words, width)));
         }
     }
@@ -110,17 +110,17 @@ fn cached(report: &Report, width: usize) -> String {
             text.push_str(&format!("\n  {line}"));
         }
         if lacking.len() > NAMED {
-            text.push_str(&format!("\n  and {} files more", lacking.len() - NAMED));
+            text.push_str(&format!("\n  and {} more files", lacking.len() - NAMED));
         }
     };
-    let head = "Written, never flushed: when the workload ended, this was in the system's page cache and had not been given to the disk. No cut \
-                could find it there. Is an fsync missing?";
+    let head = "Written, never flushed: when the workload ended, these data were only in the system's page cache, so no cut could find them on \
+                the disk. Is an fsync missing?";
     part(head.to_owned(), report.unflushed.as_deref().unwrap_or_default());
     if let Some((tried, _)) = &report.shrunk {
         let at = seconds(tried.case.at);
         let head = format!(
-            "Of what the files held at the end, the disk had not been given this by {at:.6} s. What was written before that instant lay in \
-             the page cache alone; what was written after it could not be there."
+            "Of the files' final contents, these had not reached the disk by {at:.6} s: they were only in the page cache, or were written \
+             later."
         );
         part(head, &report.later);
     }
@@ -129,7 +129,7 @@ fn cached(report: &Report, width: usize) -> String {
         n => format!(
             "{text}\n\n{}",
             wrapped(
-                &format!("{n} files were not looked at for that: there are too many, or they are too large."),
+                &format!("{n} files were not examined for this: there are too many, or they are too large."),
                 width
             )
         ),
@@ -144,7 +144,7 @@ fn ranges(of: &UnflushedPages) -> String {
     let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
     let mut each = each.collect::<Vec<_>>().join(", ");
     if ranges.len() > RANGES {
-        each.push_str(&format!(", and {} ranges more", ranges.len() - RANGES));
+        each.push_str(&format!(", and {} more ranges", ranges.len() - RANGES));
     }
     let what = match &ranges[..] {
         [] => "its name; it is empty".to_owned(),
@@ -163,7 +163,7 @@ fn unflushed_json(all: &[UnflushedPages]) -> Vec<Value> {
 fn table(report: &Report) -> tables::Table {
     let ((at_cuts, cuts_torn), (in_orders, orders_torn)) = (counts(cuts(report)), counts(orders(report)));
     let with_orders = orders(report).next().is_some();
-    let mut table = tables::table(["left", "cuts", "other orders"]);
+    let mut table = tables::table(["outcome", "cuts", "other orders"]);
     tables::figures_from(&mut table, 1);
     let of = |counts: &BTreeMap<CrashVerdict, u64>, verdict| counts.get(&verdict).copied().unwrap_or(0);
     let second = |count: u64| if with_orders { count.to_string() } else { String::new() };
@@ -171,7 +171,7 @@ fn table(report: &Report) -> tables::Table {
         table.add_row([verdict.words().to_owned(), of(&at_cuts, verdict).to_string(), second(of(&in_orders, verdict))]);
     }
     if cuts_torn + orders_torn > 0 {
-        table.add_row(["bad through an unreadable sector".to_owned(), cuts_torn.to_string(), second(orders_torn)]);
+        table.add_row(["bad because of an unreadable sector".to_owned(), cuts_torn.to_string(), second(orders_torn)]);
     }
     table
 }
@@ -181,23 +181,23 @@ fn slower(speed: f64) -> f64 {
     format!("{:.2e}", speed / 10.0).parse().expect("a number that was just written")
 }
 
-/// Whether the disk kept its own word.
+/// Whether the disk kept its own promises.
 fn disk(args: &args::CrashArgs, report: &Report) -> String {
     match report.outcome.disk_broke {
-        0 => "The disk kept its word at each cut: no write was lost that it had promised.".to_owned(),
+        0 => "The disk kept its promises: no cut lost a write that it had promised.".to_owned(),
         n => {
             let blamed = &report.outcome.broken_by;
             let by = match blamed.is_empty() {
                 true => String::new(),
-                false => format!(" That was {}: {}.", blame::levels(blamed), blame::settings(blamed)),
+                false => format!(" The cause is {}: {}.", blame::levels(blamed), blame::settings(blamed)),
             };
-            let broke = format!("The disk broke its word: at {n} cuts writes were lost that it had promised.{by}");
+            let broke = format!("The disk broke its promises: {n} cuts lost writes that it had promised.{by}");
             match report.outcome.tried.iter().any(CrashTrial::is_bad) {
                 true => broke,
                 // See docs/crash.md, Time.
                 false => format!(
-                    "{broke} The workload had passed none of it on by then, or its check does not look there: with \
-                     --speed {} what it prints is known ten times as early in the disk's time.",
+                    "{broke} The workload had not yet printed a promise for these writes, or its check does not look at them. With \
+                     --speed {} its promises are known ten times earlier in the disk's time.",
                     slower(args.speed)
                 ),
             }
@@ -222,27 +222,24 @@ fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usi
     let (MinimalSet { left, trials, complete }, of, finding) = match shrunk {
         ShrinkResult::To { lost, of, finding } => (lost, of, finding),
         ShrinkResult::NotAgain(finding) => {
-            let words = format!("The same medium was checked again and is {}", finding.verdict.words());
-            return wrapped(
-                &format!("{words} then ({}): the check does not always say the same.", said(finding)),
-                width,
-            );
+            let words = format!("The same medium was checked again and was {}", finding.verdict.words());
+            return wrapped(&format!("{words} this time ({}): the check is not deterministic.", said(finding)), width);
         }
         ShrinkResult::NotLost { of, finding } => {
             let all = match of {
-                0 => "all that the disk had been given is on the medium".to_owned(),
-                n => format!("with the {n} lost writes on the medium the check says the same ({})", said(finding)),
+                0 => "everything that the disk had received is on the medium".to_owned(),
+                n => format!("with the {n} lost writes restored, the check gives the same result ({})", said(finding)),
             };
-            let who = "What was promised had not been given to the disk by then, or the check is wrong";
-            return wrapped(&format!("That is not due to lost writes: {all}. {who}."), width);
+            let who = "The promised data had not reached the disk by then, or the check is wrong";
+            return wrapped(&format!("Lost writes are not the cause: {all}. {who}."), width);
         }
     };
     let enough = match (*complete, left.len()) {
         (true, 1) => "1 is enough".to_owned(),
-        (true, n) => format!("{n} are enough, none of which can be left out"),
-        (false, n) => format!("{n} are enough, as far as it was tried"),
+        (true, n) => format!("{n} are enough, and none of them can be left out"),
+        (false, n) => format!("{n} are enough, as far as tried"),
     };
-    let head = format!("Of the {of} writes that were lost there, {enough} ({trials} trials): {}.", said(finding));
+    let head = format!("Of the {of} writes lost there, {enough} ({trials} trials): {}.", said(finding));
     let mut text = wrapped(&head, width);
     for lost in left.iter().take(NAMED) {
         let line = wrapped(&line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
@@ -271,7 +268,7 @@ fn line(report: &Report, tried: &CrashTrial, lost: &LostWrite) -> String {
     };
     let place = report.places.iter().find(|place| place.0 == write.stamp).map(|place| format!("; {}", place.1));
     format!(
-        "write {} to sector {}, {part}, taken at {:.6} s, {promised}{}",
+        "write {} to sector {}, {part}, accepted at {:.6} s, {promised}{}",
         write.stamp,
         write.run.0,
         seconds(write.taken),

@@ -115,8 +115,7 @@ pub fn text(
 fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
     let due = record.all.since_due_ms.map_or(String::new(), |due| {
         format!(
-            " From when requests were due until they were done: mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}. The times above are \
-             from their issue.",
+            " Time from due to done: mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}. The table counts from the time of issue.",
             due.mean, due.p50, due.p99, due.max
         )
     });
@@ -131,8 +130,8 @@ fn on_a_real_file(real: &RealRecord) -> String {
     let [given, back, both] = [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
     format!(
-        "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us; latency mean {} us, p99 {} us. Threads \
-         that issued had {:.1} % of all \
+        "As fio counts: submission mean {} us, p99 {} us; completion mean {} us, p99 {} us; latency mean {} us, p99 {} us. The \
+         issuing threads used {:.1} % of all \
          processors ({:.1} % in the program, {:.1} % in the kernel), the whole system {:.1} %.",
         micros(given.mean),
         micros(given.p99),
@@ -150,27 +149,27 @@ fn on_a_real_file(real: &RealRecord) -> String {
 /// How a recorded session ended here.
 fn beside_recording(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
     let RecordedEnds { requests, same } = ends;
-    let said = format!("{same} of {requests} requests were over at the recorded nanosecond");
+    let said = format!("{same} of {requests} requests completed at the recorded nanosecond");
     match first {
         None => format!("{said}."),
         Some((stamp, then, now)) => format!(
-            "{said}; the first that was not is request {stamp}: {} ns then, {} ns now. It was recorded on {made_on}.",
+            "{said}; the first that did not is request {stamp}: {} ns then, {} ns now. It was recorded on {made_on}.",
             then.nanos(),
             now.nanos()
         ),
     }
 }
 
-/// How late answers left, and what the way to the disk costs.
+/// How late answers left, and what the round trip costs.
 fn kept_up(receipt: &Receipt) -> String {
     let micros = |span: Option<Span>| span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3));
     let late = |share| micros(receipt.lateness.quantile(share));
     let path = receipt.path.map_or(String::new(), |path| {
-        format!(" The way there and back took {} us by itself, which is in all times.", micros(Some(path.p50)))
+        format!(" The round trip alone took {} us, which all times include.", micros(Some(path.p50)))
     });
     format!(
-        "The disk's answers left p50 {} us, p99 {} us, at most {} us after the model's instants; {} of {} more than 200 us. The \
-         machine stood still {} times.{path}",
+        "The disk's answers left p50 {} us, p99 {} us, at most {} us later than in the model; {} of {} more than 200 us. The \
+         machine stalled {} times.{path}",
         late(0.5),
         late(0.99),
         micros(Some(receipt.lateness.latest())),

@@ -8,7 +8,7 @@ use crate::screen::wrapped;
 pub fn certificate(certificate: &Certificate, width: usize) -> String {
     let Certificate { taken, .. } = certificate;
     let mut said = vec![holds(certificate)];
-    said.push(format!("Taken: {}.", taken.join("; ")));
+    said.push(format!("Read as: {}.", taken.join("; ")));
     said.push(played(certificate));
     said.extend(left(certificate));
     said.extend(mapped(certificate));
@@ -20,10 +20,10 @@ fn holds(it: &Certificate) -> String {
     let rate = it.recorded_per_s.map_or("at one instant".to_owned(), |rate| format!("{rate:.1} a second"));
     let others = match (it.flushes, it.trims) {
         (0, 0) => String::new(),
-        (flushes, trims) => format!(", {flushes} flushes and {trims} trims beside them"),
+        (flushes, trims) => format!("; also {flushes} flushes and {trims} trims"),
     };
     format!(
-        "{} requests as {} in {:.3} s, {rate}; {:.1} % of reads and writes are reads, {:.1} MB in sizes of {} bytes (median) to {}{others}.",
+        "{} requests, format {}, in {:.3} s, {rate}; {:.1} % reads; {:.1} MB, median size {} bytes, largest {}{others}.",
         it.requests,
         it.format,
         it.span_s,
@@ -41,16 +41,16 @@ fn played(it: &Certificate) -> String {
     };
     let TimingErrors { p50, p99, max } = it.issue_error_ms;
     let what = match &*it.mode {
-        "open" => "issued after it was due",
-        _ => "issued beside its recorded instant",
+        "open" => "after they were due",
+        _ => "from their recorded times",
     };
     let held = match it.held {
         0 => String::new(),
-        held => format!(" {held} were due while the device had no room, and their wait is in their response."),
+        held => format!(" {held} were due while the device was full; their response includes that wait."),
     };
     format!(
-        "Played in {} {} loop{speed}: {} requests, {:.3} s of the trace in {:.3} s. A request was {what} by {p50:.3} ms (median), \
-         {p99:.3} ms (p99), {max:.3} ms at most.{held}",
+        "Played in {} {} loop{speed}: {} requests, {:.3} s of the trace in {:.3} s. Requests were issued {p50:.3} ms (median), \
+         {p99:.3} ms (p99), at most {max:.3} ms {what}.{held}",
         if it.mode == "open" { "an" } else { "a" },
         it.mode,
         it.issued,
@@ -62,10 +62,10 @@ fn played(it: &Certificate) -> String {
 /// What was put right or left out.
 fn left(it: &Certificate) -> Option<String> {
     let counts = [
-        (it.reordered, "were not in order and were put there"),
-        (it.rounded, "did not lie on sectors: whole sectors around them were taken"),
-        (it.elsewhere, "are of other devices and were left out"),
-        (it.passed_over, "lines or records are no requests and were passed over"),
+        (it.reordered, "were out of order and were sorted"),
+        (it.rounded, "were not aligned to sectors and were extended to whole ones"),
+        (it.elsewhere, "belong to other devices and were left out"),
+        (it.passed_over, "lines or records are not requests and were skipped"),
     ];
     let said: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(n, what)| format!("{n} {what}")).collect();
@@ -77,7 +77,7 @@ fn mapped(it: &Certificate) -> Option<String> {
     (map != "refuse").then(|| {
         let gb = *extent as f64 / 1e9;
         format!(
-            "Of its {gb:.1} GB {moved} requests went elsewhere ({map}); {clipped} of these were pushed to end before the target does."
+            "The trace covers {gb:.1} GB: {moved} requests were moved ({map}), {clipped} of them to fit before the target's end."
         )
     })
 }
