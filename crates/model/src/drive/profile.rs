@@ -121,6 +121,9 @@ pub struct AdaptiveDivision {
     pub most: u32,
     /// The share of the segments, in percent, that may hold unwritten data.
     pub dirty_percent: u32,
+    /// Written runs take from the store of memory as much as they are long (`CacheSpec::dirty_runs` of them at most), and
+    /// leave the rest to the segments that are read; else all segments are equally long and change together.
+    pub own_lengths: bool,
 }
 
 /// Reserved stretches of the medium, into which small writes go one after another before they go home.
@@ -392,8 +395,9 @@ impl Profile {
             ),
             (
                 "cache.dirty_runs",
-                "from 1 to 4096, with segments that are not adaptive",
-                cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs) && cache.adaptive.is_none()),
+                "from 1 to 4096; with adaptive segments just if they have lengths of their own",
+                cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs))
+                    && cache.adaptive.is_none_or(|it| it.own_lengths == cache.dirty_runs.is_some()),
             ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (

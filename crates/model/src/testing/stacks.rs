@@ -360,6 +360,9 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
     let max = pick(rng, &[0, 8, 40, 256, 1024]);
+    let adapts = segments == 4 && segment_sectors >= 32;
+    // From numbers of its own, as the page's words.
+    let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").percent(40);
     CacheSpec {
         segments,
         segment_sectors,
@@ -382,17 +385,22 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
-        dirty_runs: if segments > 4 { pick(rng, &[None, Some(1), Some(5), Some(40)]) } else { None },
+        dirty_runs: if segments > 4 {
+            pick(rng, &[None, Some(1), Some(5), Some(40)])
+        } else {
+            own_lengths.then_some(5)
+        },
         fills_while_draining: rng.percent(50),
         destage_idle: some_span(rng, 50_000_000),
         flash_sectors: 0,
         media_cache: None,
         destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
         wraps: rng.percent(50),
-        adaptive: (segments == 4 && segment_sectors >= 32).then_some(AdaptiveDivision {
+        adaptive: adapts.then_some(AdaptiveDivision {
             sectors: 4 * segment_sectors,
             most: 8,
             dirty_percent: 60,
+            own_lengths,
         }),
     }
 }
