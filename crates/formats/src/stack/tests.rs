@@ -50,9 +50,16 @@ fn names_and_overrides_make_a_stack() {
     let mut stack = StackFile::parse("s.toml", text).unwrap();
     stack.set("drive.cache.write_back", "false").unwrap();
     stack.set("driver.queue.window", "4").unwrap();
+    stack.set("driver.queue.round_percent", "100").unwrap();
+    stack.set("drive.firmware.queue.patience", "2").unwrap();
+    stack.set("drive.firmware.destage.round_percent", "50").unwrap();
     let built = stack.build(&drives).unwrap();
     let driver = built.stack.drivers().next().copied().unwrap();
     assert_eq!((order(&built).policy, order(&built).window), (Policy::CLook, 4));
+    assert_eq!((order(&built).round, order(&built).patience), (100, 0));
+    let firmware = built.stack.profile.firmware;
+    assert_eq!((firmware.queue.round, firmware.queue.patience), (0, 2));
+    assert_eq!((firmware.destage.round, firmware.destage.patience), (50, 0));
     assert_eq!(driver.max_transfer, 256);
     let controller = controller(&built).unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));

@@ -374,6 +374,26 @@ fn everyone_is_served_within_two_rounds_and_a_canary_is_not() {
     }
 }
 
+/// Up to its capacity a queue works in the memory that it began with, whatever its rules.
+#[test]
+fn rounds_and_patience_take_no_memory_on_the_way() {
+    let discipline = Discipline { patience: 2, round: 50, ..Discipline::plain(Policy::Sptf) };
+    let mut queue: Queue<Item> = Queue::new(discipline, 32);
+    let sizes = |queue: &Queue<Item>| (queue.held.capacity(), queue.free.capacity(), queue.before.capacity());
+    let begun = sizes(&queue);
+    let mut rng = Seed(1).stream("memory");
+    for number in 0..1_000 {
+        queue.push(at(number), 0, (number as u32, 0, rng.below(100)));
+        if queue.len() == 32 {
+            (0..=rng.below(31)).for_each(|_| {
+                let choice = queue.choose(at(number), 0, &Slope { slope: 0, head: 0 }).expect("some wait");
+                queue.take(choice);
+            });
+        }
+    }
+    assert_eq!(sizes(&queue), begun);
+}
+
 #[test]
 fn ties_go_to_the_oldest() {
     for policy in POLICIES {
