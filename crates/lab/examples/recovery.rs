@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured::{self, MeasuredTrace};
-use seekwise_lab::fit::bench::share_better;
+use seekwise_lab::fit::bench::{FitListener, share_better};
 use seekwise_lab::fit::data::{DataSplit, FitData, FitTrace};
 use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
@@ -19,6 +19,7 @@ use seekwise_lab::validate::play;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Timing;
+use seekwise_run::cutoff::RunCutoff;
 
 /// Standard deviation of the noise, ns.
 const NOISE: f64 = 50_000.0;
@@ -84,13 +85,16 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let truth = moved(&parameters, &mut chance);
     let real = parameter::apply(drive, &parameters, &truth).expect("a drive within its ranges");
     let profile = real.profile().expect("a drive that can be built");
-    let times = play("trace", trace, &profile, Timing::Think, Seed(1), &mut |_| ()).expect("a trace on the drive");
+    let times = play("trace", trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
+        .expect("a trace on the drive");
     let noisy = |time: &Span| Span::from_nanos((time.nanos() as f64 + NOISE * normal(&mut chance)).max(1.0) as u64);
     let measured = times.simulated.iter().map(noisy).collect();
     let noisy = MeasuredTrace { measured, ..trace.clone() };
     let traced = FitTrace::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
     let data = [FitData::Traced(Box::new(traced))];
-    let found = fit(drive, parameters, &data, SearchEffort { generations }, BTreeMap::new(), &|_, _, _| ());
+    let listener = FitListener::hearing(&|_, _, _| ());
+    let found = fit(drive, parameters, &data, SearchEffort { generations }, BTreeMap::new(), listener)
+        .expect("nobody cancels it");
     let least =
         data[0].losses(&real, DataSplit::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
     println!(

@@ -18,6 +18,7 @@ use seekwise_model::workload::{
     BlockSizes, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace, Pattern,
     RandomRepeat, Region, Syncs, Worker,
 };
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
@@ -90,14 +91,16 @@ impl BenchWorkload {
     pub fn run(&self) -> Result<BenchResult, RunError> {
         match &self.load {
             Load::Job { most, target, job } => {
-                let measured = measure_first(*most, target, job, SEED, |_| {})?;
+                let measured = measure_first(RunCutoff::after(*most), target, job, SEED, |_| {})?;
                 Ok(BenchResult { requests: measured.figures.issued, stream_hash: measured.figures.stream_hash })
             }
             Load::Trace { stack, rows, requests } => {
                 let mut recorder = RunRecorder::new(&[0]);
                 for pass in 0..requests.div_ceil(ROWS) {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
-                    replay(stack, rows, Timing::Think, Seed(SEED + pass), &mut |record| recorder.take(record))?;
+                    replay(stack, rows, Timing::Think, RunCutoff::NEVER, Seed(SEED + pass), &mut |record| {
+                        recorder.take(record)
+                    })?;
                 }
                 let requests = recorder.finish(&[]).all().tally.ios();
                 Ok(BenchResult { requests, stream_hash: hash(rows) })

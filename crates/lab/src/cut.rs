@@ -31,6 +31,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::witness::Witness;
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::sim::{self, RunEnding};
@@ -234,6 +235,19 @@ pub fn judge(
     when: &CutTime,
     progress: &ProgressFn<'_>,
 ) -> Result<CutReport, RunError> {
+    judge_until(RunCutoff::NEVER, stack, work, seed, when, progress)
+}
+
+/// As [`judge`]; each run goes to `cutoff` at most.
+pub fn judge_until(
+    cutoff: RunCutoff<'_>,
+    stack: &Stack,
+    work: &Work,
+    seed: u64,
+    when: &CutTime,
+    progress: &ProgressFn<'_>,
+) -> Result<CutReport, RunError> {
+    let run = CutRun { stack, work, cutoff };
     let terms = DriveTerms::of(stack);
     let plan = judged(stack, work).map_err(RunError::Unfit)?;
     let new = |cuts, pause| CutJudge::new(terms, plan.clone(), cuts, pause, Summed::default());
@@ -243,22 +257,22 @@ pub fn judge(
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
             let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
-            let before = sim::run(stack, work.source(Seed(seed)), u64::MAX, Seed(seed), tell)?.figures;
+            let before = sim::run(stack, work.source(Seed(seed)), cutoff, Seed(seed), tell)?.figures;
             let judge = new(instants(Seed(seed), *n, before.end), None);
-            vec![watch(stack, work, Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?]
+            vec![run.watch(Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?]
         }
         CutTime::At(at) => {
-            vec![watch(stack, work, Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?]
+            vec![run.watch(Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?]
         }
         CutTime::After { cuts, pause } => {
             let ending = (linger, SceneEnd::GoesOn(*pause));
-            several(stack, work, Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
+            run.several(Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
         }
         CutTime::Off(cuts) => {
             // An orderly power-off promises all acknowledged writes.
             let terms = terms.promising_all();
             let new = || CutJudge::new(terms, plan.clone(), Vec::new(), None, Summed::default());
-            several(stack, work, Seed(seed), *cuts, (RunEnding::PowerOff, SceneEnd::Unmounts), &new, progress)?
+            run.several(Seed(seed), *cuts, (RunEnding::PowerOff, SceneEnd::Unmounts), &new, progress)?
         }
     };
     let report = report(terms, &plan, runs);
@@ -267,25 +281,6 @@ pub fn judge(
 
 /// When a run ended, and what its judge found.
 type Judged = (Instant, CutJudgement<Summed>);
-
-/// Several runs, each with a seed and a judge of its own.
-fn several(
-    stack: &Stack,
-    work: &Work,
-    seed: Seed,
-    cuts: u32,
-    ending: (RunEnding, SceneEnd),
-    new: &(dyn Fn() -> CutJudge<Summed> + Sync),
-    progress: &ProgressFn<'_>,
-) -> Result<Vec<Judged>, RunError> {
-    let done = AtomicU64::new(0);
-    let run = |index: u32| {
-        let found = watch(stack, work, seed.run(u64::from(index)), ending, new(), &|_| ());
-        progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
-        found
-    };
-    (0..cuts).into_par_iter().map(run).collect()
-}
 
 /// Counts one more; calls `tell` every `STEP`.
 fn count(seen: &mut u64, tell: impl Fn(u64)) {
@@ -304,29 +299,57 @@ fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
     instants
 }
 
-/// A single run.
-fn watch(
-    stack: &Stack,
-    work: &Work,
-    seed: Seed,
-    ending: (RunEnding, SceneEnd),
-    judge: CutJudge<Summed>,
-    tell: &dyn Fn(u64),
-) -> Result<Judged, RunError> {
-    let ((ending, closing), notes) = (ending, FileNotes::default());
-    let judge = match work.scene() {
-        Some(scene) => judge.watching(FileJudge::new(scene), notes.clone()),
-        None => judge,
-    };
-    let mut telling = Telling { judge, seen: 0, tell };
-    let (outcome, off) = sim::witness(stack, work.telling(seed, notes, closing), seed, ending, &mut telling)?;
-    let found = match ending {
-        RunEnding::Linger => telling.judge.finish(outcome.figures.end),
-        RunEnding::PowerOff => telling.judge.finish_off(off),
-    };
-    match &found.files {
-        Some(Err(many)) => Err(RunError::Unfit(many.clone())),
-        _ => Ok((outcome.figures.end, found)),
+/// What runs, and when it ends early.
+struct CutRun<'a> {
+    stack: &'a Stack,
+    work: &'a Work,
+    cutoff: RunCutoff<'a>,
+}
+
+impl CutRun<'_> {
+    /// Several runs, each with a seed and a judge of its own.
+    fn several(
+        &self,
+        seed: Seed,
+        cuts: u32,
+        ending: (RunEnding, SceneEnd),
+        new: &(dyn Fn() -> CutJudge<Summed> + Sync),
+        progress: &ProgressFn<'_>,
+    ) -> Result<Vec<Judged>, RunError> {
+        let done = AtomicU64::new(0);
+        let run = |index: u32| {
+            let found = self.watch(seed.run(u64::from(index)), ending, new(), &|_| ());
+            progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
+            found
+        };
+        (0..cuts).into_par_iter().map(run).collect()
+    }
+
+    /// A single run.
+    fn watch(
+        &self,
+        seed: Seed,
+        ending: (RunEnding, SceneEnd),
+        judge: CutJudge<Summed>,
+        tell: &dyn Fn(u64),
+    ) -> Result<Judged, RunError> {
+        let CutRun { stack, work, cutoff } = *self;
+        let ((ending, closing), notes) = (ending, FileNotes::default());
+        let judge = match work.scene() {
+            Some(scene) => judge.watching(FileJudge::new(scene), notes.clone()),
+            None => judge,
+        };
+        let mut telling = Telling { judge, seen: 0, tell };
+        let (outcome, off) =
+            sim::witness(stack, work.telling(seed, notes, closing), cutoff, seed, ending, &mut telling)?;
+        let found = match ending {
+            RunEnding::Linger => telling.judge.finish(outcome.figures.end),
+            RunEnding::PowerOff => telling.judge.finish_off(off),
+        };
+        match &found.files {
+            Some(Err(many)) => Err(RunError::Unfit(many.clone())),
+            _ => Ok((outcome.figures.end, found)),
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{BlockSizes, FioPattern, Pattern, Worker};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
@@ -149,7 +150,7 @@ pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f
         return Ok(extent(work).0.unwrap_or(0.0));
     }
     let began = seconds();
-    let figures = target.run(work, PROBE, Seed(seed), &mut |_| ())?.figures;
+    let figures = target.run(work, RunCutoff::after(PROBE), Seed(seed), &mut |_| ())?.figures;
     let took = seconds() - began;
     if figures.issued < PROBE {
         return Ok(took);

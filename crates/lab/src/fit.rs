@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 
 use seekwise_formats::profile::DriveFile;
 
-use bench::{FitBench, PointListener, Question, share_better};
+use bench::{FitBench, FitListener, Question, share_better};
 use data::FitData;
 use interval::{IntervalQuery, Intervals};
 use judge::{RejectionReason, SURE};
@@ -63,16 +63,17 @@ pub struct FitResult {
     pub held: Option<(f64, f64)>,
 }
 
-/// Fits `drive` to `data`. `known` has the answers of an interrupted fit; `heard` is called for each point.
+/// Fits `drive` to `data`. `known` has the answers of an interrupted fit; `listener` hears of each point, and may end it: then there
+/// is no result.
 pub fn fit(
     drive: &DriveFile,
     parameters: Vec<Parameter>,
     data: &[FitData],
     effort: SearchEffort,
     known: BTreeMap<String, Vec<f64>>,
-    heard: &PointListener<'_>,
-) -> FitResult {
-    let bench = FitBench::new(drive, &parameters, data, known, heard);
+    listener: FitListener<'_>,
+) -> Option<FitResult> {
+    let bench = FitBench::new(drive, &parameters, data, known, listener);
     let origin = parameter::origin(&parameters);
     let (found, free) = searched(&bench, &origin, effort);
     let mut point = found.clone();
@@ -89,8 +90,9 @@ pub fn fit(
     let both = |question| (bench.ask(question, &origin)[0], bench.ask(question, &point)[0]);
     let seen = both(Question::Seen);
     let held = bench.holds_back().then(|| both(Question::Held));
+    let whole = !bench.was_cancelled();
     drop(bench);
-    FitResult { parameters, point, left, intervals, seen, held }
+    whole.then_some(FitResult { parameters, point, left, intervals, seen, held })
 }
 
 /// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, because

@@ -17,6 +17,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Tell, Window};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome};
 use seekwise_run::place::Target;
 use seekwise_run::receipt::Receipt;
@@ -583,23 +584,23 @@ impl SettingPeriod {
 
 /// Runs `work` on `target`; `watch` sees each counted record after the statistics have.
 pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Record)) -> Result<MeasuredRun, RunError> {
-    measure_first(u64::MAX, target, work, seed, watch)
+    measure_first(RunCutoff::NEVER, target, work, seed, watch)
 }
 
-/// As [`measure`], ended after `most` requests.
+/// As [`measure`], to `cutoff` at most.
 pub fn measure_first(
-    most: u64,
+    cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
     seed: u64,
     watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    measure_telling(most, target, work, seed, None, watch)
+    measure_telling(cutoff, target, work, seed, None, watch)
 }
 
 /// As [`measure_first`]; `tell` is told of each request of a job's workers as it is issued.
 pub fn measure_telling(
-    most: u64,
+    cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
     seed: u64,
@@ -610,7 +611,7 @@ pub fn measure_telling(
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
     let mut stretches = SettingPeriod::between(target, &groups, &due);
     let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
-    let RunOutcome { source, mut figures } = target.run_telling(work, most, Seed(seed), tell, &mut |record| {
+    let RunOutcome { source, mut figures } = target.run_telling(work, cutoff, Seed(seed), tell, &mut |record| {
         recorder.take(record);
         if let Some(look) = &mut look {
             look.take(record);

@@ -5,6 +5,8 @@
 
 pub mod plot;
 
+use std::fmt;
+
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_model::block::{Op, Status};
@@ -14,6 +16,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 use seekwise_run::sim;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -134,27 +137,61 @@ pub fn fits(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Result<(), 
     Err(fault.expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
 }
 
-/// Plays `rows`; a record's stamp, less 1, is the index of its row.
+/// Plays `rows`, to `cutoff` at most; a record's stamp, less 1, is the index of its row.
 pub fn replay(
     stack: &Stack,
     rows: &[ReplayRow],
     timing: Timing,
+    cutoff: RunCutoff<'_>,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
-    sim::run(stack, |_| Ok(Replay::new(rows, timing)), u64::MAX, seed, recorder).map(drop)
+    sim::run(stack, |_| Ok(Replay::new(rows, timing)), cutoff, seed, recorder).map(drop)
 }
 
-/// Plays `trace` on the drive; `recorder` sees each request as it completes. A request that the drive refuses is an
+/// Why a measured trace was not played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplayError {
+    /// It does not fit the drive.
+    Unfit(Diagnostic),
+    /// Its run did not end.
+    Run(RunError),
+}
+
+impl fmt::Display for ReplayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReplayError::Unfit(fault) => fault.fmt(f),
+            ReplayError::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReplayError {}
+
+impl From<Diagnostic> for ReplayError {
+    fn from(fault: Diagnostic) -> ReplayError {
+        ReplayError::Unfit(fault)
+    }
+}
+
+impl From<RunError> for ReplayError {
+    fn from(error: RunError) -> ReplayError {
+        ReplayError::Run(error)
+    }
+}
+
+/// Plays `trace` on the drive, to `cutoff` at most; `recorder` sees each request as it completes. A request that the drive refuses is an
 /// error that names its line in `file`.
 pub fn play(
     file: &str,
     trace: &MeasuredTrace,
     profile: &Profile,
     timing: Timing,
+    cutoff: RunCutoff<'_>,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
-) -> Result<ResponseSamples, Diagnostic> {
+) -> Result<ResponseSamples, ReplayError> {
     fits(file, trace, profile)?;
     let mut simulated = vec![Span::ZERO; trace.rows.len()];
     let mut refused: Option<(usize, Status)> = None;
@@ -166,11 +203,10 @@ pub fn play(
         }
         recorder(record);
     };
-    replay(&Stack::bare(profile.clone()), &trace.rows, timing, seed, &mut record)
-        .map_err(|error| Diagnostic::at(file, 0, error.to_string()))?;
+    replay(&Stack::bare(profile.clone()), &trace.rows, timing, cutoff, seed, &mut record)?;
     if let Some((row, status)) = refused {
         let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);
-        return Err(Diagnostic::at(file, trace.lines[row], message));
+        return Err(Diagnostic::at(file, trace.lines[row], message).into());
     }
     let read = trace.rows.iter().map(|row| row.op == Op::Read).collect();
     Ok(ResponseSamples { read, measured: trace.measured.clone(), simulated })
@@ -198,8 +234,10 @@ mod tests {
     fn each_row_is_counted_once_and_by_its_kind() {
         let trace = trace::parse("t.csv", TRACE).unwrap();
         let mut seen = Vec::new();
-        let samples =
-            play("t.csv", &trace, &profile(), Timing::Think, Seed(1), &mut |record| seen.push(*record)).unwrap();
+        let samples = play("t.csv", &trace, &profile(), Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
+            seen.push(*record)
+        })
+        .unwrap();
         let found = samples.errors();
         assert_eq!((found.all.n, found.reads.n, found.writes.n), (3, 2, 1));
         assert!((found.all.mean_measured_ms - 10.0 / 3.0).abs() < 1e-9);
@@ -212,7 +250,8 @@ mod tests {
     #[test]
     fn a_request_past_the_end_is_named_by_its_line() {
         let trace = trace::parse("t.csv", &TRACE.replace("90000", "600000000")).unwrap();
-        let error = play("t.csv", &trace, &profile(), Timing::Think, Seed(1), &mut |_| ()).unwrap_err();
+        let error =
+            play("t.csv", &trace, &profile(), Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "t.csv:3: `lba`: request 2 ends at block 600000008, past the end of the drive; expected an end at or below \

@@ -22,6 +22,7 @@ use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::testing;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Pattern};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::sim;
 use seekwise_run::work::Work;
 
@@ -135,7 +136,7 @@ impl Seen {
 fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
     let (terms, faults) = (DriveTerms::of(stack), stack.profile.faults);
     let work = Work::from(job.clone());
-    let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
+    let Ok(run) = sim::run(stack, work.source(Seed(case)), RunCutoff::NEVER, Seed(case), &mut |_| ()) else { return };
     // Some of them after the end, while an idle drive destages, or a new one is filled.
     let filled = stack.changes.iter().any(|change| change.key == "array.replace");
     let last = run.figures.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };

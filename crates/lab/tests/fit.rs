@@ -9,7 +9,7 @@ use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_lab::catalogue;
-use seekwise_lab::fit::bench::FitBench;
+use seekwise_lab::fit::bench::{FitBench, FitListener};
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::interval::Intervals;
 use seekwise_lab::fit::judge::{self, RejectionReason};
@@ -21,6 +21,7 @@ use seekwise_model::block::Op;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{ReplayRow, Timing};
+use seekwise_run::cutoff::RunCutoff;
 
 const DRIVE: &str = "barracuda-7200.7";
 
@@ -44,7 +45,7 @@ fn measured(truth: &DriveFile, n: usize) -> MeasuredTrace {
     let rows = rows(profile.geometry.sectors() - 64, n);
     let lines = (1..=n).collect();
     let mut trace = MeasuredTrace { measured: vec![Span::ZERO; n], rows, lines, warnings: Vec::new() };
-    let times = play("t", &trace, &profile, Timing::Think, Seed(1), &mut |_| ()).unwrap().simulated;
+    let times = play("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap().simulated;
     let mut chance = Seed(8).stream("noise");
     trace.measured = times.iter().map(|time| *time + Span::from_nanos(chance.below(100_000))).collect();
     trace
@@ -64,7 +65,8 @@ fn fitted(
             asked.lock().unwrap().insert(name.to_owned(), answer.to_vec());
         }
     };
-    let found = fit(&drive, parameter::of(&drive, &only), &data, SearchEffort { generations: 12 }, known, &heard);
+    let (effort, listener) = (SearchEffort { generations: 12 }, FitListener::hearing(&heard));
+    let found = fit(&drive, parameter::of(&drive, &only), &data, effort, known, listener).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
 }
@@ -103,7 +105,7 @@ fn a_number_that_could_be_anything_goes_back() {
     let origin = parameter::origin(&parameters);
     let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
     let (miss, rate) = (place(&keys[0]), place(&keys[1]));
-    let bench = FitBench::new(&drive, &parameters, &data, BTreeMap::new(), &|_, _, _| ());
+    let bench = FitBench::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_, _, _| ()));
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
     (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();

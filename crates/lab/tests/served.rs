@@ -22,6 +22,7 @@ use seekwise_os::bytes::Bytes;
 use seekwise_os::live::content::DiskContent;
 #[cfg(unix)]
 use seekwise_os::live::{CutPlan, LiveDisk};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::sim;
 use seekwise_run::work::Work;
 #[cfg(unix)]
@@ -126,7 +127,7 @@ fn read(content: &DiskContent, sector: u64) -> Option<u64> {
 /// Cuts the power of the same run a few times, and compares what is read then with what the drives received.
 fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: &mut Seen) {
     let work = Work::from(job.clone());
-    let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
+    let Ok(run) = sim::run(stack, work.source(Seed(case)), RunCutoff::NEVER, Seed(case), &mut |_| ()) else { return };
     for _ in 0..8 {
         let at = Instant::from_nanos(rng.below(run.figures.end.nanos() + 50_000_000));
         let mut disk = AtWork::new(stack, judged);

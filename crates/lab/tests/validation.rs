@@ -20,6 +20,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{ReplayRow, Timing};
+use seekwise_run::cutoff::RunCutoff;
 use serde::{Deserialize, Serialize};
 
 /// Traced drives and the demerits of DiskSim 4.0 on them, in ms: all, reads, writes (measured by running it as shipped;
@@ -102,7 +103,8 @@ fn samples(traces: &Path, name: &str, profile: &Profile) -> ResponseSamples {
     let path = traces.join(format!("{name}.csv"));
     let text = fs::read_to_string(&path).expect("a trace");
     let trace = trace::parse(name, &text).expect("a trace that can be read");
-    validate::play(name, &trace, profile, Timing::Think, Seed(1), &mut |_| ()).expect("every request is taken")
+    validate::play(name, &trace, profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
+        .expect("every request is taken")
 }
 
 fn columns(found: &Validation) -> Columns {
@@ -321,7 +323,7 @@ fn guard(profile: &Profile, timing: Timing) -> Guard {
     let mut times = vec![Span::ZERO; rows.len()];
     let mut record =
         |record: &seekwise_model::record::Record| times[record.request.stamp as usize - 1] = record.since_due();
-    replay(&Stack::bare(profile.clone()), &rows, timing, Seed(1), &mut record).expect("runs");
+    replay(&Stack::bare(profile.clone()), &rows, timing, RunCutoff::NEVER, Seed(1), &mut record).expect("runs");
     let mix = |hash: u64, time: &Span| (hash ^ time.nanos()).wrapping_mul(0x0100_0000_01b3);
     let hash = times.iter().fold(0xcbf2_9ce4_8422_2325, mix);
     let sum_ns = times.iter().map(|time| time.nanos()).sum();

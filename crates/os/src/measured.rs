@@ -8,6 +8,7 @@ use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Tell;
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::handle::RealHandle;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, join, part};
 use seekwise_run::place::Place;
@@ -37,17 +38,17 @@ impl<P: RealTime> Place for Measured<P> {
     fn run(
         &self,
         work: &Work,
-        most: u64,
+        cutoff: RunCutoff<'_>,
         seed: Seed,
         tell: Option<&Tell>,
         mut recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
-        let place = &self.0;
+        let (place, cutoff) = (&self.0, cutoff.at_each());
         stood(place, || match work {
-            Work::Job(job) if place.is_threaded() && most == u64::MAX => {
-                threads::run(&Doing { place, job, seed, tell }, &mut recorder)
+            Work::Job(job) if place.is_threaded() && cutoff.most == u64::MAX => {
+                threads::run(&Doing { place, job, seed, tell, cutoff }, &mut recorder)
             }
-            _ => alone(place, work.logged(seed, tell.cloned()), most, seed, &mut recorder),
+            _ => alone(place, work.logged(seed, tell.cloned()), cutoff, seed, &mut recorder),
         })
     }
     fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
@@ -87,11 +88,11 @@ fn stood<S>(
 pub(crate) fn alone<S: Source>(
     place: &dyn RealTime,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
-    most: u64,
+    cutoff: RunCutoff<'_>,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
-    let engine = join(place.open(seed)?, source, most)?;
+    let engine = join(place.open(seed)?, source, cutoff)?;
     let accounts = place.is_threaded().then(|| (SystemCounters::now(), of_this_thread()));
     let clock = Clock::start();
     let engine = crank(engine, &clock, recorder)?;

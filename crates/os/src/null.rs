@@ -175,6 +175,7 @@ mod tests {
     use crate::measured::alone;
     use seekwise_model::record::Record;
     use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
+    use seekwise_run::cutoff::RunCutoff;
     use seekwise_run::work::Work;
 
     fn rows(count: u64) -> Vec<ReplayRow> {
@@ -190,7 +191,8 @@ mod tests {
             let rows = rows(1_000);
             let mut records: Vec<Record> = Vec::new();
             let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
-            let outcome = alone(&NullPlace, replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
+            let outcome =
+                alone(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |record| records.push(*record)).unwrap();
             assert_eq!((outcome.figures.issued, outcome.figures.failures, records.len()), (1_000, 0, 1_000));
             let cost = outcome.figures.cost.expect("a place in real time costs something");
             assert!(cost.wall >= outcome.figures.end.since(Instant::ZERO));
@@ -208,10 +210,10 @@ mod tests {
         let rows =
             [ReplayRow { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
-        let outcome = alone(&NullPlace, replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
+        let outcome = alone(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.figures.failures, 1);
         let nobody = Work::from(seekwise_model::workload::Job::default());
-        let refused = NullPlace::place().run(&nobody, u64::MAX, Seed(1), None, &mut |_| ());
+        let refused = NullPlace::place().run(&nobody, RunCutoff::NEVER, Seed(1), None, &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }
 }

@@ -100,11 +100,11 @@ pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
 }
 
 /// Turns the crank by the clock until the source is over.
-pub(crate) fn crank<S: Source>(
-    mut engine: Engine<RunSource<S>, Box<dyn TimedDevice>>,
+pub(crate) fn crank<'a, S: Source>(
+    mut engine: Engine<RunSource<'a, S>, Box<dyn TimedDevice>>,
     clock: &Clock,
     recorder: &mut impl FnMut(&Record),
-) -> Result<Engine<RunSource<S>, Box<dyn TimedDevice>>, RunError> {
+) -> Result<Engine<RunSource<'a, S>, Box<dyn TimedDevice>>, RunError> {
     loop {
         let stepped = engine.step(clock.now(), recorder);
         let is_over = stepped.is_ok() && engine.is_over();

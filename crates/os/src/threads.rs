@@ -15,6 +15,7 @@ use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Tell, Workload};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, join, part};
 use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
@@ -43,6 +44,8 @@ pub(crate) struct Doing<'a> {
     pub(crate) seed: Seed,
     /// Who is told of each request.
     pub(crate) tell: Option<&'a Tell>,
+    /// When it is to end early.
+    pub(crate) cutoff: RunCutoff<'a>,
 }
 
 /// Runs a job.
@@ -130,12 +133,12 @@ fn one(
     ready: impl FnOnce(),
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Ended, RunError> {
-    let Doing { place, job, seed, tell } = *doing;
+    let Doing { place, job, seed, tell, cutoff } = *doing;
     let device = place.open_for(worker, seed);
     ready();
     // Job and place are checked as wholes: what holds of all holds of one.
     let source = |limits: &Limits| Ok(Workload::alone(job, worker, limits, seed)?.telling(tell.cloned()));
-    let engine = join(device?, source, u64::MAX)?;
+    let engine = join(device?, source, cutoff)?;
     let (from, began) = (of_this_thread(), clock.now());
     let engine = crank(engine, clock, recorder)?;
     let thread = of_this_thread().since(&from, clock.now().since(began));
@@ -158,6 +161,7 @@ fn together(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcom
         usage.threads.extend(one.usage.into_iter().flat_map(|usage| usage.threads));
         figures.end = figures.end.max(one.end);
         figures.failures += one.failures;
+        figures.cancelled |= one.cancelled;
         figures.issued += one.issued;
         figures.stream_hash = match only {
             true => one.stream_hash,

@@ -6,6 +6,7 @@
 //! | [`testbed`] | what a measurement stood on, as data |
 //! | [`usage`] | what a run took of the machine, as data |
 //! | [`outcome`] | what a run leaves beside its records, and why there was none |
+//! | [`cutoff`] | when a run ends before its source does: after so many requests, or cancelled |
 //! | [`work`] | what a run does: a job, a scene, a recorded session, a trace |
 //! | [`sim`] | a modelled stack in virtual time |
 //! | [`handle`] | how a worker opens a real file |
@@ -15,6 +16,7 @@
 //! Places in real time are in the crate above that knows an operating system; they implement [`place::Place`].
 
 pub mod audit;
+pub mod cutoff;
 pub mod handle;
 pub mod outcome;
 pub mod place;

@@ -10,6 +10,7 @@ use seekwise_model::record::DriveLog;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::WorkloadError;
 
+use crate::cutoff::{CancellableSource, RunCutoff};
 use crate::receipt::Receipt;
 use crate::testbed::TestBench;
 use crate::usage::Usage;
@@ -48,6 +49,15 @@ pub struct RunFigures {
     pub troubles: Vec<String>,
     /// What a measurement stood on, of a real file or device.
     pub bench: Option<TestBench>,
+    /// It ended because it was cancelled.
+    pub cancelled: bool,
+}
+
+impl<S> RunOutcome<S> {
+    /// Itself, or that it was cancelled: then its figures are those of a part.
+    pub fn whole(self) -> Result<RunOutcome<S>, RunError> {
+        if self.figures.cancelled { Err(RunError::Cancelled) } else { Ok(self) }
+    }
 }
 
 /// What a run took of the machine that ran it.
@@ -66,6 +76,8 @@ pub enum RunError {
     Unfit(String),
     /// A model stopped short; a bug of ours.
     Stuck(EngineError),
+    /// Whoever waited for it no longer wanted it.
+    Cancelled,
 }
 
 impl fmt::Display for RunError {
@@ -73,6 +85,7 @@ impl fmt::Display for RunError {
         match self {
             RunError::Unfit(text) => f.write_str(text),
             RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck:?}); please report this job"),
+            RunError::Cancelled => f.write_str("cancelled"),
         }
     }
 }
@@ -92,25 +105,27 @@ impl From<WorkloadError> for RunError {
 }
 
 /// A source as every place runs it.
-pub type RunSource<S> = Fingerprint<ComputeSource<S>>;
+pub type RunSource<'a, S> = Fingerprint<ComputeSource<CancellableSource<'a, S>>>;
 
-/// Joins a source to a device; it ends after `most` requests.
-pub fn join<S: Source, D: Device>(
+/// Joins a source to a device; it ends at `cutoff` at the latest.
+pub fn join<'a, S: Source, D: Device>(
     device: D,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
-    most: u64,
-) -> Result<Engine<RunSource<S>, D>, RunError> {
+    cutoff: RunCutoff<'a>,
+) -> Result<Engine<RunSource<'a, S>, D>, RunError> {
     let limits = device.limits(0);
-    let source = ComputeSource::new(source(&limits)?, &limits);
-    Ok(Engine::new(Fingerprint::new(source, most), device))
+    let source = ComputeSource::new(CancellableSource::new(source(&limits)?, cutoff), &limits);
+    Ok(Engine::new(Fingerprint::new(source, cutoff.most), device))
 }
 
 /// What a run left, and its device.
-pub fn part<S: Source, D: Device>(engine: Engine<RunSource<S>, D>) -> (RunOutcome<S>, D) {
+pub fn part<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOutcome<S>, D) {
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
     let streams = source.streams().to_vec();
-    let figures = RunFigures { end, failures, stream_hash, issued, log, streams, ..RunFigures::default() };
-    (RunOutcome { source: source.into_source().into_source(), figures }, device)
+    let source = source.into_source().into_source();
+    let cancelled = source.was_cancelled();
+    let figures = RunFigures { end, failures, stream_hash, issued, log, streams, cancelled, ..RunFigures::default() };
+    (RunOutcome { source: source.into_source(), figures }, device)
 }

@@ -14,6 +14,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::workload::Tell;
 
+use crate::cutoff::RunCutoff;
 use crate::handle::{RealHandle, RealOptions};
 use crate::outcome::{RunError, RunOutcome};
 use crate::sim;
@@ -69,12 +70,12 @@ pub trait Place: fmt::Debug + Send + Sync {
     fn called(&self) -> String;
     /// What it can do.
     fn limits(&self) -> Limits;
-    /// Runs `work` until it ends, or for `most` requests, handing each counted record to `recorder`. `seed` is that of the
+    /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
     /// stack's chance. `tell` is told of each request of a job's workers as it is issued.
     fn run(
         &self,
         work: &Work,
-        most: u64,
+        cutoff: RunCutoff<'_>,
         seed: Seed,
         tell: Option<&Tell>,
         recorder: &mut dyn FnMut(&Record),
@@ -178,30 +179,30 @@ impl Target {
         }
     }
 
-    /// Runs `work` until it ends, or for `most` requests, handing each counted record to `recorder`. `seed` is that of the
+    /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
     /// stack's chance.
     pub fn run(
         &self,
         work: &Work,
-        most: u64,
+        cutoff: RunCutoff<'_>,
         seed: Seed,
         recorder: &mut impl FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
-        self.run_telling(work, most, seed, None, recorder)
+        self.run_telling(work, cutoff, seed, None, recorder)
     }
 
     /// As [`Target::run`]; `tell` is told of each request of a job's workers as it is issued.
     pub fn run_telling(
         &self,
         work: &Work,
-        most: u64,
+        cutoff: RunCutoff<'_>,
         seed: Seed,
         tell: Option<&Tell>,
         recorder: &mut impl FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
         match self {
-            Target::Sim(stack) => sim::run(stack, work.logged(seed, tell.cloned()), most, seed, recorder),
-            Target::Measured(place) => place.run(work, most, seed, tell, recorder),
+            Target::Sim(stack) => sim::run(stack, work.logged(seed, tell.cloned()), cutoff, seed, recorder),
+            Target::Measured(place) => place.run(work, cutoff, seed, tell, recorder)?.whole(),
         }
     }
 }

@@ -10,24 +10,25 @@ use seekwise_model::stack::{POWER, SettingChange, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::witness::{WatchedDevice, Witness};
 
+use crate::cutoff::RunCutoff;
 use crate::outcome::{RunError, RunOutcome, join, part};
 
 /// The place's name in records.
 pub const NAME: &str = "sim";
 
-/// Runs `source` on `stack` until it ends, or for `most` requests, handing each counted record to `recorder`. The
+/// Runs `source` on `stack` until it ends, or to `cutoff`, handing each counted record to `recorder`. The
 /// platters' phases at time 0 are drawn from `seed`.
 pub fn run<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
-    most: u64,
+    cutoff: RunCutoff<'_>,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed, 0), source, &[], most, recorder),
-        false => run_on(stack.build(seed), source, &stack.changes, most, recorder),
+        true => run_on(stack.drive(seed, 0), source, &[], cutoff, recorder),
+        false => run_on(stack.build(seed), source, &stack.changes, cutoff, recorder),
     }
 }
 
@@ -35,12 +36,12 @@ fn run_on<S: Source>(
     device: impl Device,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     changes: &[SettingChange],
-    most: u64,
+    cutoff: RunCutoff<'_>,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
-    let mut engine = join(device, source, most)?;
+    let mut engine = join(device, source, cutoff)?;
     run_engine(&mut engine, changes, recorder)?;
-    Ok(part(engine).0)
+    part(engine).0.whole()
 }
 
 /// Until the source is over, with what changes on the way.
@@ -106,20 +107,22 @@ pub enum RunEnding {
     PowerOff,
 }
 
-/// Runs `source` on `stack` until it ends, and the device on as `ending` says; `witness` sees every request, completion
+/// Runs `source` on `stack` until it ends or to `cutoff`, and the device on as `ending` says; `witness` sees every request, completion
 /// and landing. Answers when the last thing happened that the ending is about, beside the outcome.
 pub fn witness<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
+    cutoff: RunCutoff<'_>,
     seed: Seed,
     ending: RunEnding,
     witness: &mut impl Witness,
 ) -> Result<(RunOutcome<S>, Instant), RunError> {
     let device = WatchedDevice::new(stack.build(seed), witness);
-    let mut engine = join(device, source, u64::MAX)?;
+    let mut engine = join(device, source, cutoff)?;
     engine.source_mut().watch();
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
     let (outcome, mut device) = part(engine);
+    let outcome = outcome.whole()?;
     let last = match ending {
         RunEnding::Linger => {
             device.linger(outcome.figures.end);

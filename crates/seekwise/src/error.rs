@@ -1,31 +1,47 @@
-//! Why something could not be done: diagnostics, each with file, line, key, what was expected and the nearest known word.
+//! Why something could not be done: diagnostics, each with file, line, key, what was expected and the nearest known word; of a
+//! run that did not end, also why.
 
 use std::fmt;
 
 use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_lab::validate::ReplayError;
 use seekwise_run::outcome::RunError;
 
 /// One or more faults.
+///
+/// ```
+/// use seekwise::{Setup, run};
+///
+/// let error = run::run(&Setup::new("random-raed", "exos-x18"), &()).map(drop).unwrap_err();
+/// assert!(error.diagnostics()[0].message.contains("random-raed"));
+/// assert!(error.run().is_none(), "nothing ran");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     diagnostics: Vec<Diagnostic>,
-    cancelled: bool,
+    run: Option<RunError>,
 }
 
 impl Error {
     /// One fault that concerns no file.
     pub fn new(text: impl ToString) -> Error {
-        Error { diagnostics: vec![Diagnostic::at("", 0, text.to_string())], cancelled: false }
+        Error::from(Diagnostic::at("", 0, text.to_string()))
     }
 
     /// The work was cancelled by its observer; what is complete is kept.
     pub fn cancelled() -> Error {
-        Error { cancelled: true, ..Error::new("cancelled") }
+        RunError::Cancelled.into()
     }
 
     /// Whether the observer cancelled the work.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled
+        self.run == Some(RunError::Cancelled)
+    }
+
+    /// Why a run did not end, if that is what was wrong: a job that does not fit, a model that stopped, or cancelled. It is also
+    /// the [`source`](std::error::Error::source).
+    pub fn run(&self) -> Option<&RunError> {
+        self.run.as_ref()
     }
 
     /// One text for each fault.
@@ -46,11 +62,15 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.run.as_ref().map(|error| error as _)
+    }
+}
 
 impl From<Vec<Diagnostic>> for Error {
     fn from(diagnostics: Vec<Diagnostic>) -> Error {
-        Error { diagnostics, cancelled: false }
+        Error { diagnostics, run: None }
     }
 }
 
@@ -62,6 +82,15 @@ impl From<Diagnostic> for Error {
 
 impl From<RunError> for Error {
     fn from(error: RunError) -> Error {
-        Error::new(error)
+        Error { run: Some(error.clone()), ..Error::new(error) }
+    }
+}
+
+impl From<ReplayError> for Error {
+    fn from(error: ReplayError) -> Error {
+        match error {
+            ReplayError::Unfit(fault) => fault.into(),
+            ReplayError::Run(error) => error.into(),
+        }
     }
 }

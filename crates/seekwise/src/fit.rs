@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
+use seekwise_lab::fit::bench::FitListener;
 use seekwise_lab::fit::data::{DataSplit, FitData};
 use seekwise_lab::fit::report::FitReport;
 use seekwise_lab::fit::search::SearchEffort;
@@ -55,7 +56,8 @@ struct Given {
     hash: String,
 }
 
-/// Fits; the profile is written when it is done.
+/// Fits; the profile is written when it is done. The observer may cancel it from point to point: the points stay in the journal
+/// beside the profile, and [`Fit::resume`] goes on with them.
 pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     for path in std::iter::once(&fit.out).chain(&fit.page) {
         admit(path, fit.force)?;
@@ -173,11 +175,14 @@ fn searched(
             journal.write(name, answer);
         }
     };
-    let fitted = fit::fit(&given.drive, parameters, &given.data, effort, known, &heard);
+    let listener = FitListener { heard: &heard, cancelled: &|| observer.is_cancelled() };
+    let fitted = fit::fit(&given.drive, parameters, &given.data, effort, known, listener);
     let (all, mut search) = tried.into_inner().expect("no holder panics");
     if let Some(&(_, least)) = search.last() {
         search.push((all, least));
     }
+    // What it cost is not lost: the points are kept, and a fit that goes on knows them.
+    let fitted = fitted.ok_or_else(Error::cancelled)?;
     journal.failure().map_or(Ok((fitted, search)), Err)
 }
 

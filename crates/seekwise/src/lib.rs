@@ -2,8 +2,8 @@
 //!
 //! What the program `seekwise` does with jobs, studies and traces is here as typed values, without a terminal: runs, comparisons,
 //! studies, fits, validations, power cuts. Disks that are served, and real software on them, are in `seekwise-os`. Progress comes
-//! through an [`Observer`], which can cancel studies, comparisons and claims between two runs; faults are [`Error`]s made of diagnostics, results are values that
-//! serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
+//! through an [`Observer`], which can cancel work of several runs between two of them, and a run, a fit, a validation or power cuts within; faults are
+//! [`Error`]s made of diagnostics, results are values that serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
 //!
 //! ```
 //! use seekwise::{Setup, run};

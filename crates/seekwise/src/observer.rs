@@ -9,8 +9,9 @@ pub trait Observer: Sync {
     fn at(&self, _done: u64) {}
     /// What is being done now.
     fn doing(&self, _what: &str) {}
-    /// Whether the work is to end. Work of several runs asks after each; what is complete then is kept. A single run, a fit and a
-    /// validation do not ask.
+    /// Whether the work is to end. Work of several runs asks after each; what is complete then is kept. A single run, a
+    /// validation and power cuts ask every 1024 requests in virtual time, and before each in real time; a fit asks before each
+    /// point, and keeps those that it tried. All then end with [`Error::is_cancelled`](crate::Error::is_cancelled).
     fn is_cancelled(&self) -> bool {
         false
     }
@@ -18,3 +19,101 @@ pub trait Observer: Sync {
 
 /// Watches nothing.
 impl Observer for () {}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use crate::fit::{self, Fit};
+    use crate::power_cut::{CutTime, power_cut};
+    use crate::run::{PreparedRun, RunOptions};
+    use crate::validate::{Timing, ValidationOptions, validate};
+    use crate::{Bounds, Observer, Setup};
+
+    /// Cancels at this question.
+    struct CancelAt {
+        question: u64,
+        asked: AtomicU64,
+    }
+
+    impl CancelAt {
+        fn question(question: u64) -> CancelAt {
+            CancelAt { question, asked: AtomicU64::new(0) }
+        }
+    }
+
+    impl Observer for CancelAt {
+        fn is_cancelled(&self) -> bool {
+            1 + self.asked.fetch_add(1, Ordering::Relaxed) >= self.question
+        }
+    }
+
+    #[test]
+    fn a_run_ends_soon_after_it_is_cancelled_and_not_otherwise() {
+        let setup = Setup::new("sequential-read", "exos-x18").with_runtime("600 s");
+        let counted = |observer: &dyn Observer| {
+            let mut count = 0;
+            let ran = PreparedRun::new(&setup).unwrap().run(&RunOptions::default(), observer, &mut |_| count += 1);
+            let error = ran.map(drop).expect_err("it is cancelled");
+            assert!(error.is_cancelled() && error.run().is_some(), "{error}");
+            count
+        };
+        assert_eq!(counted(&CancelAt::question(1)), 0);
+        let count = counted(&CancelAt::question(5));
+        // The source acts at least once for each request, and was asked every 1024 times.
+        assert!((500..=4 << 10).contains(&count), "{count}");
+    }
+
+    #[test]
+    fn power_cuts_are_cancelled_within_a_run() {
+        let setup = Setup::new("random-write", "barracuda-7200.7").with_runtime("600 s");
+        for when in [CutTime::Random(9), CutTime::Off(9)] {
+            let cut = power_cut(&setup, when, &Bounds::new(None), &CancelAt::question(3));
+            assert!(cut.map(drop).unwrap_err().is_cancelled());
+        }
+    }
+
+    /// A measured trace of so many requests, one in flight.
+    fn trace(rows: u64) -> String {
+        let row = |at: u64| format!("R,{},8,{},0\n", at * 7_919 % 400_000_000, 4 + at % 7);
+        format!("op,lba,sectors,measured_response_ms,think_ms\n{}", (0..rows).map(row).collect::<String>())
+    }
+
+    #[test]
+    fn a_validation_is_cancelled_within_its_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        fs::write(&path, trace(20_000)).unwrap();
+        let (drive, timing) = ("atlas-10k-v-300", Timing::Think);
+        let options = ValidationOptions { drive, set: &[], timing, seed: 1, log: None, force: false };
+        let observer = CancelAt::question(3);
+        let error = validate(&path.to_string_lossy(), &options, &observer).map(drop).unwrap_err();
+        assert!(error.is_cancelled(), "{error}");
+        assert_eq!(observer.asked.into_inner(), 3, "the rest was not played");
+        assert_eq!(validate(&path.to_string_lossy(), &options, &()).unwrap().errors.all.n, 20_000);
+    }
+
+    #[test]
+    fn a_cancelled_fit_keeps_its_points_and_writes_no_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        fs::write(&path, trace(400)).unwrap();
+        let asked = Fit {
+            data: vec![path.to_string_lossy().into_owned()],
+            drive: "atlas-10k-v-300".to_owned(),
+            hold: 0.5,
+            only: Vec::new(),
+            out: folder.path().join("fitted.toml"),
+            page: None,
+            generations: 1,
+            resume: false,
+            force: false,
+        };
+        let error = fit::fit(&asked, &CancelAt::question(12)).map(drop).unwrap_err();
+        assert!(error.is_cancelled(), "{error}");
+        let journal = fs::read_to_string(folder.path().join("fitted.toml.journal")).expect("the points are kept");
+        assert!(journal.lines().count() > 5, "{journal}");
+        assert!(!asked.out.exists());
+    }
+}

@@ -4,11 +4,12 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use seekwise_lab::cut::CutTime;
-use seekwise_lab::cut::{CutReport, judge, judged, modelled};
+use seekwise_lab::cut::{CutReport, judge_until, judged, modelled};
 use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::PreparedCell;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
+use seekwise_run::cutoff::RunCutoff;
 use serde_json::Value;
 
 use crate::bounds::{Bounds, RunPlan};
@@ -56,7 +57,9 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     let unit = if runs == 1 { "requests" } else { "runs" };
     observer.begin(None, 0, unit);
     let known = AtomicBool::new(false);
-    let report = judge(stack, &prepared.job, setup.seed, &when, &|done, of| {
+    let cancelled = || observer.is_cancelled();
+    let cutoff = RunCutoff::when(&cancelled);
+    let report = judge_until(cutoff, stack, &prepared.job, setup.seed, &when, &|done, of| {
         if of.is_some() && !known.swap(true, Ordering::Relaxed) {
             observer.begin(of, 0, unit);
         }

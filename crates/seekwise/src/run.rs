@@ -12,6 +12,7 @@ use seekwise_lab::made::StudyProvenance;
 use seekwise_lab::plan::{Cell, PreparedCell};
 use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
 use seekwise_model::record::Record;
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
 use seekwise_run::work::Work;
 
@@ -112,7 +113,9 @@ impl<'a> PreparedRun<'a> {
         let iologs = Iologs::create(&prepared.logs)?;
         let tell = iologs.tell();
         let mut progress = Progress::begin(&prepared, observer);
-        let measured = measure_telling(u64::MAX, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
+        let cancelled = || observer.is_cancelled();
+        let cutoff = RunCutoff::when(&cancelled);
+        let measured = measure_telling(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
             progress.take(record);
             watch(record);
             log.take(record);

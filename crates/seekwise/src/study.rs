@@ -10,7 +10,7 @@ use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
 use seekwise_lab::made::{CellProvenance, StudyProvenance};
-use seekwise_lab::report;
+use seekwise_lab::report::{self, Report};
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use seekwise_lab::study::EarlierRuns;
 use serde_json::json;
@@ -165,15 +165,20 @@ pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) ->
 
 /// What a result folder of a study keeps, and its page made again from that.
 pub fn again_from(folder: &Path) -> Result<StudyResult, Error> {
+    recomposed(folder).map(|(studied, _)| studied)
+}
+
+/// The same, and the report.
+fn recomposed(folder: &Path) -> Result<(StudyResult, Report), Error> {
     let kept = results::kept(folder)?;
     let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::judge(&mut study, &kept.made);
     warn(&kept.made.warnings);
     let records = results::records(folder, &kept)?;
-    let page = write_report(&study, &kept.made, &records, folder)?;
+    let (page, report) = composed(&study, &kept.made, &records, folder)?;
     let studied = StudyResult { study, made: kept.made, records, page };
     something(&studied.evidence())?;
-    Ok(studied)
+    Ok((studied, report))
 }
 
 /// Says warnings, each once.
@@ -260,8 +265,18 @@ pub fn write_report(
     records: &[RunRecord],
     folder: &Path,
 ) -> Result<PathBuf, Error> {
-    let material = ReportMaterial { study, made, records, command: COMMAND };
-    write_page(folder, &report::html(&compose::report(&material)))
+    composed(study, made, records, folder).map(|(page, _)| page)
+}
+
+/// The same, and the report.
+fn composed(
+    study: &Study,
+    made: &StudyProvenance,
+    records: &[RunRecord],
+    folder: &Path,
+) -> Result<(PathBuf, Report), Error> {
+    let report = compose::report(&ReportMaterial { study, made, records, command: COMMAND });
+    Ok((write_page(folder, &report::html(&report))?, report))
 }
 
 /// Writes a page into `folder` and answers its path.

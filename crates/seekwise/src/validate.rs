@@ -8,6 +8,7 @@ use seekwise_lab::catalogue;
 use seekwise_lab::validate::{self, ResponseSamples, Validation};
 use seekwise_model::rng::Seed;
 pub use seekwise_model::workload::replay::Timing;
+use seekwise_run::cutoff::RunCutoff;
 
 use crate::error::Error;
 use crate::logging::RequestLog;
@@ -61,12 +62,20 @@ pub fn validate(
     validate::fits(trace, &rows, &profile)?;
     let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
     observer.begin(Some(rows.rows.len() as u64), 0, "requests");
-    let mut count = 0;
-    let samples = validate::play(trace, &rows, &profile, options.timing, Seed(options.seed), &mut |record| {
-        count += 1;
-        observer.at(count);
-        log.take(record);
-    })?;
+    let (mut count, cancelled) = (0, || observer.is_cancelled());
+    let samples = validate::play(
+        trace,
+        &rows,
+        &profile,
+        options.timing,
+        RunCutoff::when(&cancelled),
+        Seed(options.seed),
+        &mut |record| {
+            count += 1;
+            observer.at(count);
+            log.take(record);
+        },
+    )?;
     log.check()?;
     log.finish()?;
     let errors = samples.errors();

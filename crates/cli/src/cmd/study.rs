@@ -32,10 +32,10 @@ pub fn study(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResu
     if let seekwise::study::PendingStudy::Study(opened) = &opened {
         text::check(&opened.planned.study, columns)?;
     }
+    say(format!("Again: {}", again(out)));
     let line = Line::keeping(out, go_on(out));
     let came = opened.finish(&options, &line)?;
     drop(line);
-    say(format!("Again: {}", again(out)));
     match came {
         Came::Study(studied) => finish(&studied, out, said),
         Came::Review(reviewed) => review::finish(&reviewed, said),

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
+use seekwise_run::cutoff::Cancelled;
 
 use super::data::{DataSplit, FitData, Resamples};
 use super::parameter::{Parameter, apply};
@@ -35,6 +37,22 @@ pub enum Question {
 /// Called for each point that is tried: the question as it is written down, the answer, and whether it was known.
 pub type PointListener<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
 
+/// Who goes with a fit.
+#[derive(Clone, Copy)]
+pub struct FitListener<'a> {
+    /// Called for each point that is tried.
+    pub heard: &'a PointListener<'a>,
+    /// Whether to end before the next point.
+    pub cancelled: Cancelled<'a>,
+}
+
+impl<'a> FitListener<'a> {
+    /// One that hears and never ends it.
+    pub const fn hearing(heard: &'a PointListener<'a>) -> FitListener<'a> {
+        FitListener { heard, cancelled: &|| false }
+    }
+}
+
 /// A drive, what may move of it, and the data.
 pub struct FitBench<'a> {
     /// The initial profile.
@@ -45,7 +63,9 @@ pub struct FitBench<'a> {
     draws: [Vec<Resamples>; 2],
     targets: Vec<SlopeTarget>,
     known: Mutex<BTreeMap<String, Vec<f64>>>,
-    heard: &'a PointListener<'a>,
+    listener: FitListener<'a>,
+    /// No more points are tried.
+    over: AtomicBool,
 }
 
 impl<'a> FitBench<'a> {
@@ -55,21 +75,43 @@ impl<'a> FitBench<'a> {
         parameters: &'a [Parameter],
         data: &'a [FitData],
         known: BTreeMap<String, Vec<f64>>,
-        heard: &'a PointListener<'a>,
+        listener: FitListener<'a>,
     ) -> FitBench<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
         let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
         let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
-        FitBench { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
+        FitBench {
+            drive,
+            parameters,
+            data,
+            draws,
+            targets,
+            known: Mutex::new(known),
+            listener,
+            over: AtomicBool::new(false),
+        }
+    }
+
+    /// True once the fit was cancelled: answers are made up from then on, as those of points of which no drive can be made,
+    /// and the search soon has nowhere to go.
+    pub fn was_cancelled(&self) -> bool {
+        let over = self.over.load(Ordering::Relaxed) || (self.listener.cancelled)();
+        if over {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        over
     }
 
     /// The answer for one point.
     pub fn ask(&self, question: Question, point: &[f64]) -> Vec<f64> {
+        if self.was_cancelled() {
+            return vec![IMPOSSIBLE; answers(question)];
+        }
         let name = name(question, point);
         let known = self.known.lock().expect("no holder panics").get(&name).cloned();
         let was_known = known.is_some();
         let answer = known.unwrap_or_else(|| self.tried(question, point));
-        (self.heard)(&name, &answer, was_known);
+        (self.listener.heard)(&name, &answer, was_known);
         if !was_known {
             self.known.lock().expect("no holder panics").insert(name, answer.clone());
         }
@@ -93,6 +135,9 @@ impl<'a> FitBench<'a> {
 
     /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
     pub fn simulated(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
+        if self.was_cancelled() {
+            return None;
+        }
         let drive = apply(self.drive, self.parameters, point).ok()?;
         let parts: Result<Vec<Vec<SimulatedValue>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
         parts.ok().map(|parts| parts.concat())
@@ -110,11 +155,7 @@ impl<'a> FitBench<'a> {
             Question::Held => (DataSplit::Held, false),
         };
         let draws = &self.draws[part as usize];
-        let answers = match question {
-            Question::Seen => 1,
-            Question::Drawn => 1 + SEEN_DRAWS,
-            Question::Held => 1 + HELD_DRAWS,
-        };
+        let answers = answers(question);
         let Ok(drive) = apply(self.drive, self.parameters, point) else { return vec![IMPOSSIBLE; answers] };
         let mut sums = vec![0.0; answers];
         for (data, draws) in self.data.iter().zip(draws) {
@@ -125,6 +166,15 @@ impl<'a> FitBench<'a> {
             }
         }
         sums
+    }
+}
+
+/// Losses that answer a question.
+fn answers(question: Question) -> usize {
+    match question {
+        Question::Seen => 1,
+        Question::Drawn => 1 + SEEN_DRAWS,
+        Question::Held => 1 + HELD_DRAWS,
     }
 }
 

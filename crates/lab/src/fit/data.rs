@@ -13,6 +13,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Timing;
+use seekwise_run::cutoff::RunCutoff;
 
 use super::loss::{BLOCKS, MeasuredRequests};
 use super::points::{MeasuredPoint, PointWeight, again};
@@ -130,7 +131,7 @@ impl FitTrace {
         rows: usize,
     ) -> Result<(), Vec<Diagnostic>> {
         let stack = Stack::bare(profile.clone());
-        replay(&stack, &self.trace.rows[..rows], self.timing, Seed(seed), recorder)
+        replay(&stack, &self.trace.rows[..rows], self.timing, RunCutoff::NEVER, Seed(seed), recorder)
             .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])
     }
 

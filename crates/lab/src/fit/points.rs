@@ -15,6 +15,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{ReplayRow, Timing};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::work::Work;
 
 use super::data::{DataSplit, counts};
@@ -154,7 +155,7 @@ impl MeasuredPoint {
                 let rows = steps(*distance, *sectors, profile.geometry.sectors());
                 let mut sum = Span::ZERO;
                 let stack = Stack::bare(profile);
-                replay(&stack, &rows, Timing::Think, Seed(1), &mut |record| {
+                replay(&stack, &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
                     // Every other request is the step; its stamp is an even number.
                     if record.request.stamp % 2 == 0 {
                         sum += record.response();
@@ -166,8 +167,8 @@ impl MeasuredPoint {
             PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let measured =
-                    measure_first(MOST, &stack.into(), work, 1, |_| {}).map_err(|error| wrong(error.to_string()))?;
+                let measured = measure_first(RunCutoff::after(MOST), &stack.into(), work, 1, |_| {})
+                    .map_err(|error| wrong(error.to_string()))?;
                 self.figures
                     .iter()
                     .map(|figure| {

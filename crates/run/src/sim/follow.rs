@@ -9,6 +9,7 @@ use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 
 use super::apply;
+use crate::cutoff::RunCutoff;
 use crate::outcome::{RunError, join};
 
 /// How often is asked whether enough is known: often enough that little is run in vain, and seldom beside the requests
@@ -36,7 +37,7 @@ pub fn follow<S: Source>(
     bound: u64,
 ) -> Result<RunTimeline, RunError> {
     let told = MovementLog::default();
-    let mut engine = join(stack.build_told(seed, &told), source, bound)?;
+    let mut engine = join(stack.build_told(seed, &told), source, RunCutoff::after(bound))?;
     let mut records: Vec<Record> = Vec::new();
     let mut changes = stack.changes.iter().peekable();
     let mut at = Instant::ZERO;

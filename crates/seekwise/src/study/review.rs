@@ -10,15 +10,14 @@
 
 use std::path::{Path, PathBuf};
 
+use seekwise_formats::study::Study;
 use seekwise_formats::study::review::{Review, ReviewPart};
-use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::made::parts::ReviewProvenance;
+use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 use seekwise_lab::study::EarlierRuns;
 
-use super::{
-    COMMAND, StudyOptions, StudyResult, again_from, named, run, runs, something, warn, write_page, write_report,
-};
+use super::{COMMAND, StudyOptions, StudyResult, composed, named, recomposed, run, runs, something, warn, write_page};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, StudySession};
@@ -81,7 +80,7 @@ impl PendingReview {
         let PendingReview { review, made, opened } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
         observer.begin(Some(opened.iter().map(|opened| runs(&opened.planned)).sum()), count, "runs");
-        let mut parts = Vec::new();
+        let (mut parts, mut chapters) = (Vec::new(), Vec::new());
         for (part, StudySession { planned, results, done, threads }) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
             warn(&planned.made.warnings);
@@ -89,21 +88,27 @@ impl PendingReview {
                 count += 1;
                 observer.at(count);
             })?;
-            let page = write_report(&planned.study, &planned.made, &records, &options.folder.join(part.folder()))?;
             let PlannedStudy { study, made, .. } = planned;
+            let (page, report) = composed(&study, &made, &records, &options.folder.join(part.folder()))?;
             let studied = StudyResult { study, made, records, page };
             something(&studied.evidence())?;
+            chapters.push(chapter(part, &studied.study, report));
             parts.push(studied);
         }
-        finish(review, &made, parts, options.folder)
+        finish(review, &made, (parts, chapters), options.folder)
     }
 }
 
 /// Makes the pages of a review's folder again from what it keeps.
 pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
-    let parts = review.part.iter().map(|part| again_from(&folder.join(part.folder()))).collect::<Result<_, _>>()?;
-    finish(review, made, parts, folder)
+    let again = |part: &ReviewPart| {
+        let (studied, report) = recomposed(&folder.join(part.folder()))?;
+        let chapter = chapter(part, &studied.study, report);
+        Ok((studied, chapter))
+    };
+    let both = review.part.iter().map(again).collect::<Result<_, Error>>()?;
+    finish(review, made, both, folder)
 }
 
 /// Plans a part, and opens its folder.
@@ -121,20 +126,19 @@ fn open(part: &ReviewPart, from: Option<&Path>, options: &StudyOptions<'_>) -> R
     opening.open(&name, &text, || planned::plan_file(&name, &text))
 }
 
+/// The chapter of a part; the moving pictures of its report go with its own page alone.
+fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
+    let heading = part.title.clone().unwrap_or_else(|| study.title.clone());
+    Chapter { folder: part.folder().to_owned(), heading, why: part.why.clone(), report: report.as_chapter() }
+}
+
 /// Writes the page of all parts.
 fn finish(
     review: Review,
     made: &ReviewProvenance,
-    parts: Vec<StudyResult>,
+    (parts, chapters): (Vec<StudyResult>, Vec<Chapter>),
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
-    let chapter = |(part, studied): (&ReviewPart, &StudyResult)| {
-        let StudyResult { study, made, records, .. } = studied;
-        let report = compose::report(&ReportMaterial { study, made, records, command: COMMAND });
-        let heading = part.title.clone().unwrap_or_else(|| study.title.clone());
-        Chapter { folder: part.folder().to_owned(), heading, why: part.why.clone(), report: report.as_chapter() }
-    };
-    let chapters = review.part.iter().zip(&parts).map(chapter).collect();
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),

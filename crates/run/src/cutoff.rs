@@ -1,0 +1,140 @@
+//! When a run ends before its source does: after so many requests, or because whoever waits for it no longer wants it. It
+//! knows no clock: work is asked whether it is still wanted from request to request, so a run that nobody cancels is the
+//! same as one that nobody could cancel.
+
+use seekwise_model::block::{Accounting, Completion, Source, SourcePoll};
+use seekwise_model::time::Instant;
+
+/// Whether work is to end early. It is asked often and by several threads: it should do no more than look at a flag.
+pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
+
+/// Actions of a source from one question to the next in virtual time: some 10^5 to 10^7 happen in a second.
+const STEP: u32 = 1 << 10;
+
+/// When a run ends early.
+#[derive(Clone, Copy)]
+pub struct RunCutoff<'a> {
+    /// After so many requests.
+    pub most: u64,
+    /// When this says so. What is in flight then is still completed.
+    pub cancelled: Cancelled<'a>,
+    /// Actions of the source from one question to the next.
+    every: u32,
+}
+
+impl RunCutoff<'_> {
+    /// Never.
+    pub const NEVER: RunCutoff<'static> = RunCutoff { most: u64::MAX, cancelled: &|| false, every: STEP };
+
+    /// After `most` requests.
+    pub const fn after(most: u64) -> RunCutoff<'static> {
+        RunCutoff { most, ..RunCutoff::NEVER }
+    }
+
+    /// The same, asked before each action: in real time, where a request takes longer than the question.
+    #[must_use]
+    pub const fn at_each(self) -> Self {
+        RunCutoff { every: 1, ..self }
+    }
+}
+
+impl<'a> RunCutoff<'a> {
+    /// When `cancelled` says so.
+    pub const fn when(cancelled: Cancelled<'a>) -> RunCutoff<'a> {
+        RunCutoff { most: u64::MAX, cancelled, every: STEP }
+    }
+}
+
+/// A source that is over once its run is cancelled.
+pub struct CancellableSource<'a, S> {
+    source: S,
+    cancelled: Cancelled<'a>,
+    every: u32,
+    /// Actions until it is asked again.
+    left: u32,
+    was_cancelled: bool,
+}
+
+impl<'a, S> CancellableSource<'a, S> {
+    /// `source`, unless the run is cancelled.
+    pub fn new(source: S, cutoff: RunCutoff<'a>) -> CancellableSource<'a, S> {
+        let RunCutoff { cancelled, every, .. } = cutoff;
+        CancellableSource { source, cancelled, every, left: 0, was_cancelled: false }
+    }
+
+    /// Whether it ended because its run was cancelled.
+    pub fn was_cancelled(&self) -> bool {
+        self.was_cancelled
+    }
+
+    /// Returns the source.
+    pub fn into_source(self) -> S {
+        self.source
+    }
+}
+
+impl<S: Source> CancellableSource<'_, S> {
+    #[cold]
+    fn ask(&mut self) -> bool {
+        self.was_cancelled |= (self.cancelled)();
+        self.left = if self.was_cancelled { 0 } else { self.every };
+        self.was_cancelled
+    }
+}
+
+impl<S: Source> Source for CancellableSource<'_, S> {
+    #[inline]
+    fn next(&mut self, now: Instant) -> SourcePoll {
+        if self.left == 0 && self.ask() {
+            return SourcePoll::Done;
+        }
+        self.left -= 1;
+        self.source.next(now)
+    }
+
+    #[inline]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
+        self.source.complete(now, completion)
+    }
+
+    fn refused(&mut self, now: Instant) {
+        self.source.refused(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// Asks for nothing, at each instant anew.
+    struct Idle;
+
+    impl Source for Idle {
+        fn next(&mut self, now: Instant) -> SourcePoll {
+            SourcePoll::At(now)
+        }
+        fn complete(&mut self, _: Instant, _: &Completion) -> Accounting {
+            unreachable!("nothing was asked for")
+        }
+    }
+
+    /// Actions of a source whose third question is answered with yes.
+    fn actions(each: bool) -> usize {
+        let asked = AtomicU32::new(0);
+        let third = || asked.fetch_add(1, Ordering::Relaxed) == 2;
+        let cutoff = RunCutoff::when(&third);
+        let mut source = CancellableSource::new(Idle, if each { cutoff.at_each() } else { cutoff });
+        let count = (0..1 << 20).take_while(|_| source.next(Instant::ZERO) != SourcePoll::Done).count();
+        assert!(source.was_cancelled());
+        assert_eq!((source.next(Instant::ZERO), asked.load(Ordering::Relaxed)), (SourcePoll::Done, 3), "it stays over");
+        count
+    }
+
+    #[test]
+    fn a_cancelled_source_is_over_at_the_next_question() {
+        assert_eq!(actions(false), 2 << 10);
+        assert_eq!(actions(true), 2);
+    }
+}
