@@ -29,10 +29,12 @@ export function cameAgain(all: Claim[]): string {
   const run = all.filter(({ reproduced }) => reproduced !== null);
   const held = run.filter(({ reproduced }) => reproduced === true).length;
   const pending = all.filter((claim) => claim.reproduced === null && claim.pending !== null).length;
-  const shown = all.length - run.length - pending;
+  const open = all.filter(({ answer }) => answer === "not decided").length;
+  const shown = all.length - run.length - pending - open;
   const said = [
     run.length > 0 ? `${held} of ${counted(run.length, "finding")} that can hold or fail came out again` : "",
     pending > 0 ? `${counted(pending, "finding")} so far, with another test to come` : "",
+    open > 0 ? `${counted(open, "finding")} not decided` : "",
     shown > 0 ? `of ${counted(shown, "finding")} the figures are shown` : "",
   ];
   return `${sentence(said.filter((words) => words !== "").join("; "))}.`;
@@ -48,7 +50,10 @@ function card(claim: Claim): Child[] {
   const folded = el("details", {}, el("summary", {}, `${counted(lines.length, "line")} of figures`), shown);
   const facts: [string, Child][] = [
     ["counts as reproduced when", unbroken(condition)],
+    ...(claim.reading === null ? [] : [["read as", unbroken(claim.reading)] as [string, Child]]),
+    ...(claim.unchecked === null ? [] : [["not checked", unbroken(claim.unchecked)] as [string, Child]]),
     ["rests on", unbroken(mechanism)],
+    ...(claim.deciding === null ? [] : [["decides", unbroken(claim.deciding)] as [string, Child]]),
     ...(pending === null ? [] : [["holds so far", pending] as [string, Child]]),
     ["figures", lines.length > LINES ? folded : shown],
   ];
@@ -65,9 +70,8 @@ function figure(line: string): HTMLElement {
 }
 
 /** What came of a finding, in words. */
-export function result({ reproduced, pending }: Claim): string {
-  if (reproduced === null) return pending === null ? "shown" : "holds so far";
-  return reproduced ? "reproduced" : "not reproduced";
+export function result({ reproduced, pending, answer }: Claim): string {
+  return reproduced === null && pending !== null ? "holds so far" : answer;
 }
 
 /** The same as a badge. */

@@ -189,8 +189,29 @@ export interface Claim {
   condition: string;
   figure: string;
   reproduced: boolean | null;
+  answer: string;
+  deciding: string | null;
+  reading: string | null;
+  unchecked: string | null;
   mechanism: string;
   pending: string | null;
+}
+
+export interface Share {
+  level: string;
+  ratio: number;
+  low: number;
+  high: number;
+  alike: boolean;
+}
+
+/** Which level of a factor is best for a kind of work: crates/lab/src/finding/best.rs. */
+export interface Best {
+  work: string;
+  factor: string;
+  best: string;
+  levels: Share[];
+  claims: string[];
 }
 
 export interface Provenance {
@@ -218,6 +239,7 @@ export interface Report {
   factors: Factor[];
   cells: Cell[];
   stretches: Stretch[];
+  best: Best[];
   claims: Claim[];
   warnings: string[];
   provenance: Provenance;

@@ -2,6 +2,7 @@
 // in the folder beside this one.
 
 import { bars } from "./bars";
+import { best } from "./best";
 import { anatomy } from "./anatomy";
 import { Choice, type State } from "./choice";
 import { badge, cameAgain, claims, result } from "./claims";
@@ -46,7 +47,7 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
     choices.set(one.folder, choice);
     return chapter(one, index + 1, choice);
   });
-  const sections = [heading(all), contents(all), answers(all), findings(all), ...chapters, method(all)];
+  const sections = [heading(all), contents(all), best(all.chapters), findings(all), answers(all), ...chapters, method(all)];
   return { sections: sections.filter((part) => part !== null), choices: new Choices(choices) };
 }
 
@@ -65,7 +66,9 @@ function contents({ chapters }: Review): HTMLElement {
     el("li", {}, el("a", { href: `#${folder}` }, `${index + 1} ${title}`)),
   );
   const named = (id: string, words: string): HTMLElement => el("li", {}, el("a", { href: `#${id}` }, words));
-  const all = [named("answers", "Answers"), named("findings", "Findings"), ...links, named("method", "Method")];
+  const all = [...(chapters.some(({ report }) => report.best.length > 0) ? [named("best", "Best")] : []),
+    named("findings", "Findings"),
+    named("answers", "Answers"), ...links, named("method", "Method")];
   return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...all));
 }
 
@@ -90,7 +93,14 @@ function findings({ chapters }: Review): HTMLElement | null {
       "li",
       {},
       el("strong", {}, claim.id),
-      el("p", {}, claim.finding, " ", el("a", { class: "small", href: `#${folder}` }, title)),
+      el(
+        "p",
+        {},
+        claim.finding,
+        " ",
+        el("a", { class: "small", href: `#${folder}` }, title),
+        claim.deciding === null ? null : el("span", { class: "soft small deciding" }, claim.deciding),
+      ),
       badge(claim),
     ),
   );

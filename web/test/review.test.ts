@@ -10,6 +10,8 @@ const HOSTILE = '<img src=x onerror="alert(1)">';
 
 const claim = (id: string, reproduced: boolean | null, pending: string | null = null): Claim => ({
   ...{ id, class: "M", finding: HOSTILE, condition: "c", figure: "f", mechanism: "m" },
+  ...{ deciding: "9.3, wanted > 10", reading: null, unchecked: null },
+  answer: reproduced === null ? "shown" : reproduced ? "reproduced" : "not reproduced",
   reproduced,
   pending,
 });
@@ -41,6 +43,17 @@ describe("a review", () => {
     expect(came).toEqual(["holds so far", "✓ reproduced", "shown", "✗ not reproduced"]);
     expect(rows[0]!.querySelector("a")?.getAttribute("href")).toBe("#early");
     expect(page(sample()).querySelector("#findings .lead")?.textContent).toMatch(/^1 of 2 findings .*; 1 finding so far, .*; of 1 finding the figures/);
+  });
+
+  it("says first which level is best for most kinds of work, and how far the others are behind", () => {
+    const all = page(sample());
+    const best = all.querySelector("#best")!;
+    expect(best.querySelector("h2")?.textContent).toBe(`${HOSTILE} is best, or as good, for 2 of 2 kinds of work`);
+    const row = [...best.querySelectorAll("tbody tr:first-child td")].map(({ textContent }) => textContent);
+    expect(row.slice(0, 3)).toEqual(["100 % ± 0.0", "70 % ± 1.0", HOSTILE]);
+    expect(best.querySelectorAll("tbody strong").length).toBe(2);
+    const first = [...all.querySelectorAll("section")].map(({ id }) => id).slice(0, 3);
+    expect(first).toEqual(["best", "findings", "answers"]);
   });
 
   it("gives every place one name, and no link leads nowhere", () => {

@@ -123,6 +123,18 @@ export function report(): Report {
     ],
     cells: sides.flatMap((side) => ["1", "8", "64"].map((depth) => cell([side, depth], 100 + Number(depth)))),
     stretches: [stretch(`${HOSTILE}/8`), stretch("on/8")],
+    best: [
+      {
+        work: HOSTILE,
+        factor: HOSTILE,
+        best: HOSTILE,
+        levels: [
+          { level: HOSTILE, ratio: 1, low: 1, high: 1, alike: true },
+          { level: "8", ratio: 0.7, low: 0.69, high: 0.71, alike: false },
+        ],
+        claims: [HOSTILE],
+      },
+    ],
     claims: [
       {
         id: HOSTILE,
@@ -131,6 +143,10 @@ export function report(): Report {
         condition: HOSTILE,
         figure: HOSTILE,
         reproduced: null,
+        answer: HOSTILE,
+        deciding: HOSTILE,
+        reading: HOSTILE,
+        unchecked: HOSTILE,
         mechanism: HOSTILE,
         pending: null,
       },

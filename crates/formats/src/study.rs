@@ -77,6 +77,9 @@ pub struct Study {
     /// The comparisons.
     #[serde(default)]
     pub compare: Vec<ComparisonSpec>,
+    /// The kinds of work whose best level is asked for.
+    #[serde(default)]
+    pub best: Vec<BestQuestion>,
     /// The claims about the results.
     #[serde(default)]
     pub claim: Vec<Claim>,
@@ -186,6 +189,20 @@ impl ComparisonSpec {
     pub fn metric(&self) -> &Metric {
         self.metric.as_ref().unwrap_or(&IOPS)
     }
+}
+
+/// Which level of a factor is best for a kind of work.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BestQuestion {
+    /// The kind of work, for the reader.
+    pub work: String,
+    /// The figure, the higher the better, at one level of the factor.
+    pub of: Expression,
+    pub factor: String,
+    /// The findings that are about it.
+    #[serde(default)]
+    pub claims: Vec<String>,
 }
 
 /// A finding of a source study, and the condition under which it counts as reproduced.
@@ -400,6 +417,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     faults.extend(level_faults(file, text, study));
     faults.extend(name_faults(file, text, study));
     faults.extend(claim_faults(file, text, study));
+    faults.extend(best_faults(file, text, study));
     faults
 }
 
@@ -459,6 +477,28 @@ fn name_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     })
     .into_iter()
     .collect()
+}
+
+/// Checks the questions for the best level.
+fn best_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
+    let factors: Vec<(String, Vec<String>)> =
+        study.factor.iter().map(|factor| (factor.name.clone(), factor.level_names())).collect();
+    let of = |best: &BestQuestion| {
+        let fault = |line: usize, message: &str| Diagnostic::at(file, line, format!("`{}`: {message}", best.work));
+        if !factors.iter().any(|(name, _)| *name == best.factor) {
+            let near = nearest(&best.factor, factors.iter().map(|(name, _)| name.as_str()));
+            let missing = fault(line_of(text, &best.work), &format!("no factor `{}`", best.factor));
+            return vec![Diagnostic { nearest: near.map(str::to_owned), ..missing }];
+        }
+        let over = [best.factor.clone()];
+        let faults = best.of.faults(&factors, &over, false).into_iter().map(|found| {
+            let at = (best.of.start + found.at).min(text.len());
+            let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+            Diagnostic { expected: found.expected, nearest: found.nearest, ..fault(line, &found.message) }
+        });
+        faults.collect()
+    };
+    study.best.iter().flat_map(of).collect()
 }
 
 /// Checks the claims of a study.

@@ -3,10 +3,12 @@
 
 use std::cmp::Ordering;
 
-use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
-use crate::finding::{Cause, ClaimJudgement, Evidence, Finding, OverallComparison, SecondaryFigure, outcome};
+use crate::finding::{
+    BestLevel, Cause, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure, outcome,
+};
 use crate::made::{ProgramVersion, StudyProvenance, differences};
 use crate::outcome::Outcome;
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
@@ -77,6 +79,7 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
             .filter(|&cell| !evidence.runs(cell).is_empty())
             .map(|cell| row(made, &evidence, cell))
             .collect(),
+        best: evidence.best().into_iter().filter_map(|(question, answer)| best(question, answer)).collect(),
         claims: evidence.claims().iter().map(claim).collect(),
         warnings: made.warnings.clone(),
         provenance: provenance(made),
@@ -404,6 +407,24 @@ fn layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
     (!settings.is_empty()).then(|| ReportLayer { role: role.to_owned(), name, settings })
 }
 
+fn best(question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
+    let BestLevel { best, shares } = answer?;
+    let level = |LevelShare { level, ratio, alike }: &LevelShare| report::ReportShare {
+        level: level.clone(),
+        ratio: ratio.estimate,
+        low: ratio.low,
+        high: ratio.high,
+        alike: *alike,
+    };
+    Some(report::ReportBest {
+        work: question.work.clone(),
+        factor: question.factor.clone(),
+        best: shares[best].level.clone(),
+        levels: shares.iter().map(level).collect(),
+        claims: question.claims.clone(),
+    })
+}
+
 fn claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
     report::ReportClaim {
         id: judged.claim.id.clone(),
@@ -412,6 +433,10 @@ fn claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
         condition: judged.claim.condition.clone(),
         figure: judged.figures().join("\n"),
         reproduced: judged.reproduced(),
+        answer: judged.answer().words().to_owned(),
+        deciding: judged.distance.as_ref().filter(|_| !judged.claim.check.is_empty()).map(ToString::to_string),
+        reading: judged.claim.reading.clone(),
+        unchecked: judged.claim.unchecked.clone(),
         mechanism: judged.claim.mechanism.clone(),
         pending: judged.pending(),
     }

@@ -146,6 +146,11 @@ impl<'a> StudyResults<'a> {
         self.scopes(&all).iter().map(said).collect()
     }
 
+    /// The values of a figure at one level of a factor, run by run; `None` if a cell has no runs.
+    pub fn figure_at(&self, expression: &Expression, factor: &str, level: &str) -> Option<Vec<f64>> {
+        self.runs(&expression.body, &mut vec![(factor.to_owned(), level.to_owned())])
+    }
+
     /// All combinations of levels of some factors.
     fn scopes(&self, axes: &[FactorAxis]) -> Vec<Scope> {
         let mut scopes = vec![Scope::new()];

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `metric` | the value of a metric in a run |
 //! | `cause` | which parts of the response changed |
+//! | `best` | which level of a factor is best for a kind of work |
 //! | `beside` | which figures went the other way |
 //! | `place` | in which cells the effect is |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
 mod beside;
+mod best;
 mod cause;
 mod metric;
 mod place;
@@ -29,6 +31,7 @@ use crate::run::RunRecord;
 use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios, Verdict, judge, mean_interval};
 
 pub use self::beside::SecondaryFigure;
+pub use self::best::{BestLevel, LevelShare};
 pub use self::cause::{Cause, PartChange};
 pub use self::place::{CellRegion, EffectLocation};
 pub use self::vote::{BoundDistance, RangeVote};

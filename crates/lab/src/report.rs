@@ -67,6 +67,8 @@ pub struct Report {
     /// cannot be run again.
     pub stretches: Vec<ReportStretch>,
     /// Findings of the source studies, and whether they were reproduced.
+    /// The best level for each kind of work that the study asks for.
+    pub best: Vec<ReportBest>,
     pub claims: Vec<ReportClaim>,
     /// Warnings that concern the whole report.
     pub warnings: Vec<String>,
@@ -363,12 +365,45 @@ pub struct ReportClaim {
     pub condition: String,
     /// The figures obtained, a line each; those of one expression are indented below it.
     pub figure: String,
-    /// `None` if it was not run.
+    /// `None` if it was not run, is not decided, or is a judgement.
     pub reproduced: Option<bool>,
+    /// What is said of it, in words.
+    pub answer: String,
+    /// What decides: a figure, what was wanted, and how far it is from that.
+    pub deciding: Option<String>,
+    /// How its checks read finding and condition.
+    pub reading: Option<String>,
+    /// What of the finding no check covers.
+    pub unchecked: Option<String>,
     /// The mechanism of the model on which it rests.
     pub mechanism: String,
     /// For a claim whose checks hold: what else must be confirmed, which the study alone does not try.
     pub pending: Option<String>,
+}
+
+/// Which level of a factor is best for a kind of work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReportBest {
+    pub work: String,
+    pub factor: String,
+    /// The best level.
+    pub best: String,
+    /// All levels beside the best one, in the factor's order.
+    pub levels: Vec<ReportShare>,
+    /// The findings that are about it.
+    pub claims: Vec<String>,
+}
+
+/// A level beside the best.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ReportShare {
+    pub level: String,
+    /// Its figure over that of the best level, with the ends of the interval.
+    pub ratio: f64,
+    pub low: f64,
+    pub high: f64,
+    /// It is not surely behind by more than the margin.
+    pub alike: bool,
 }
 
 /// Where the figures come from.

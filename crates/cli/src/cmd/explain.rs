@@ -49,13 +49,7 @@ fn text(explained: &Explanation) -> String {
     let so = format!("As things are, {verdict} ({study}, {each} of each cell).");
     say(&so);
     if let Some(distance) = &explained.distance {
-        let far = match distance.share {
-            Some(share) if share > 0.0 => format!("{:.1} % beyond its bound", 100.0 * share),
-            Some(share) => format!("{:.1} % to spare", -100.0 * share),
-            None => "an order, which has no bound".to_owned(),
-        };
-        let wanted = if distance.wanted.is_empty() { String::new() } else { format!(", wanted {}", distance.wanted) };
-        let said = format!("What decides: {}{wanted}: {} ({far}).", distance.of, distance.value);
+        let said = format!("What decides: {}: {distance}.", distance.of);
         say(&said);
     }
     if !explained.found.is_empty() {

@@ -451,6 +451,15 @@ fn claims() -> Vec<ReportClaim> {
             condition: condition.to_owned(),
             figure: figure.to_owned(),
             reproduced,
+            answer: match reproduced {
+                Some(true) => "reproduced",
+                Some(false) => "not reproduced",
+                None => "shown",
+            }
+            .to_owned(),
+            deciding: None,
+            reading: None,
+            unchecked: None,
             mechanism: mechanism.to_owned(),
             pending: None,
         })

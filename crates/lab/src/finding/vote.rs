@@ -93,6 +93,19 @@ pub struct BoundDistance {
     pub share: Option<f64>,
 }
 
+/// The value, what was wanted, and how far it is from that.
+impl fmt::Display for BoundDistance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wanted = if self.wanted.is_empty() { String::new() } else { format!(", wanted {}", self.wanted) };
+        let far = match self.share {
+            Some(share) if share > 0.0 => format!("{:.1} % beyond its bound", 100.0 * share),
+            Some(share) => format!("{:.1} % to spare", -100.0 * share),
+            None => "an order, which has no bound".to_owned(),
+        };
+        write!(f, "{}{wanted} ({far})", self.value)
+    }
+}
+
 impl BoundDistance {
     /// `None` without checks, or if one has no answer.
     pub(super) fn of(checks: &[EvaluatedCheck]) -> Option<BoundDistance> {
