@@ -18,14 +18,14 @@ use seekwise::Setup;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::trace::FORMATS;
-use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::draw::ProfileDraw;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::time::Span;
 use seekwise_os::places::PLACES;
 
 pub use self::crash::CrashArgs;
 pub use self::fit::FitArgs;
-pub use self::fold::asked;
+pub use self::fold::parse;
 pub use self::former::{FormerPower, FormerServed, FormerSet};
 pub use self::pictures::PictureArgs;
 pub use self::real::FlushAuditArgs;

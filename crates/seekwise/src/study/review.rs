@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_lab::compose::{self, ReportMaterial};
-use seekwise_lab::made::parts::ReviewProvenance;
+use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::review::{self as page, Chapter};
 use seekwise_lab::study::EarlierRuns;
 
 use super::{
-    COMMAND, StudyOptions, StudyResult, again_from, named, run, runs, something, warn, write_page, write_report,
+    COMMAND, StudyOptions, StudyResult, again_from, named, require_requests, run, runs, warn, write_page, write_report,
 };
 use crate::error::Error;
 use crate::observer::Observer;
@@ -92,7 +92,7 @@ impl PendingReview {
             let page = write_report(&planned.study, &planned.made, &records, &options.folder.join(part.folder()))?;
             let PlannedStudy { study, made, .. } = planned;
             let studied = StudyResult { study, made, records, page };
-            something(&studied.evidence())?;
+            require_requests(&studied.evidence())?;
             parts.push(studied);
         }
         finish(review, &made, parts, options.folder)

@@ -36,7 +36,7 @@ pub enum Question {
 pub type PointListener<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
 
 /// A drive, what may move of it, and the data.
-pub struct FitBench<'a> {
+pub struct PointEvaluator<'a> {
     /// The initial profile.
     pub drive: &'a DriveFile,
     /// What may move.
@@ -48,19 +48,19 @@ pub struct FitBench<'a> {
     heard: &'a PointListener<'a>,
 }
 
-impl<'a> FitBench<'a> {
-    /// A bench that knows some answers already.
+impl<'a> PointEvaluator<'a> {
+    /// A evaluator that knows some answers already.
     pub fn new(
         drive: &'a DriveFile,
         parameters: &'a [Parameter],
         data: &'a [FitData],
         known: BTreeMap<String, Vec<f64>>,
         heard: &'a PointListener<'a>,
-    ) -> FitBench<'a> {
+    ) -> PointEvaluator<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
         let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
         let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
-        FitBench { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
+        PointEvaluator { drive, parameters, data, draws, targets, known: Mutex::new(known), heard }
     }
 
     /// The answer for one point.
