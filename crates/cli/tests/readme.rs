@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use seekwise_lab::claims::known;
 use seekwise_lab::digest::sha256;
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 use serde::{Deserialize, Serialize};
 
 /// Claims that run in a second or two: one of mechanics, one of power cuts.
