@@ -7,27 +7,11 @@ import { fixedSelectors, optionSelector } from "./controls";
 import { chip, ink, linesOf, named, nameWidth, partColour } from "./palette";
 import { number, plain, quantity, share } from "./format";
 import { tooltip, valueAxis, type Draw } from "./chart";
-import type { Anatomy, Cell } from "./report";
+import { PARTS, type Part } from "./parts";
+import type { Cell } from "./report";
 import type { Choice, Side } from "./choice";
 
-type Part = keyof Anatomy;
 type Extent = "whole" | "served";
-
-/** The parts in the order in which a request meets them, in plain words. */
-export const PARTS: [Part, string][] = [
-  ["processor", "waiting for and using a processor core of the host"],
-  ["driver", "waiting in the operating system's driver until it may be sent"],
-  ["flush", "waiting behind a flush, or for a barrier before it"],
-  ["controller", "the controller's own work, and waiting for its channel"],
-  ["queue", "waiting in the drive's own queue behind other requests"],
-  ["overhead", "the drive's electronics taking in and starting a command"],
-  ["seek", "moving the arm to the track, or changing heads"],
-  ["settle", "waiting, before a write, until the head stands still enough"],
-  ["rotation", "waiting until the wanted sector comes round"],
-  ["transfer", "the wanted sectors passing under the head"],
-  ["cache", "waiting for space in the drive's cache, or for a read-ahead under way"],
-  ["link", "moving the data over the cable"],
-];
 
 /** Parts in which a request only waits for others. */
 const WAITING: Part[] = ["driver", "flush", "queue"];

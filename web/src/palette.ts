@@ -4,7 +4,7 @@
 
 import type { Side } from "./choice";
 import { el } from "./dom";
-import type { Anatomy } from "./report";
+import type { Part } from "./parts";
 
 const HUES = 7;
 const DASHES = ["solid", [7, 3], [2, 3], [9, 3, 2, 3], [5, 5], [12, 4], [3, 2]] as const;
@@ -78,6 +78,6 @@ export function chip(side: Side): HTMLElement {
   return el("span", { class: `chip side-${side.index % HUES}`, "aria-hidden": "true" }, side.letter);
 }
 
-export function partColour(part: keyof Anatomy): string {
+export function partColour(part: Part): string {
   return `var(--part-${part})`;
 }

@@ -3,6 +3,8 @@
 // Mirrors crates/lab/src/report.rs, which is the source of truth and says what each field means; a Rust test compares
 // the names. A figure that was not a finite number arrives as null.
 
+import type { Part } from "./parts";
+
 export type Figure = number | null;
 
 export interface Interval {
@@ -93,20 +95,8 @@ export interface Response {
   max: Figure;
 }
 
-export interface Anatomy {
-  processor: Figure;
-  driver: Figure;
-  flush: Figure;
-  controller: Figure;
-  queue: Figure;
-  overhead: Figure;
-  seek: Figure;
-  settle: Figure;
-  rotation: Figure;
-  transfer: Figure;
-  cache: Figure;
-  link: Figure;
-}
+/** Milliseconds in each part. */
+export type Anatomy = Record<Part, Figure>;
 
 export interface Processor {
   percent: Figure;
@@ -187,7 +177,7 @@ export interface Stretch {
   heads: number;
   sectors: number;
   platters: Platter[];
-  parts: string[];
+  parts: Part[];
   requests: Requests;
   movements: Movements;
 }

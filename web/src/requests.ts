@@ -1,6 +1,5 @@
 // Request by request: each of a stretch as a point, and what became of the one that is chosen.
 
-import { PARTS } from "./anatomy";
 import { tooltip, valueAxis, type Draw } from "./chart";
 import type { Choice } from "./choice";
 import { optionSelector, press } from "./controls";
@@ -9,6 +8,7 @@ import { el, type Child } from "./dom";
 import { figure, sentence } from "./figure";
 import { count, number, quantity, share } from "./format";
 import { chip, ink, sideColour, sideMark } from "./palette";
+import { PARTS, type Part } from "./parts";
 import { movedFor, movements, requests, writtenOut, type Movement, type Request, type Told } from "./stretch";
 import { show, zoomControls, zoomed } from "./zoom";
 
@@ -136,9 +136,21 @@ function title({ side }: Row, { op, place }: Request, lettered: boolean): string
   return `${lettered ? `${side.letter} · ` : ""}${op} ${count(place + 1)}`;
 }
 
-function whole({ response, parts }: Request): string {
-  const most = [...parts].sort((a, b) => b.ms - a.ms)[0];
-  return quantity(response, "ms") + (most ? `, most of it ${most.name}` : "");
+function whole(request: Request): string {
+  const most = met(request).sort((a, b) => b.ms - a.ms)[0];
+  return quantity(request.response, "ms") + (most ? `, most of it ${most.part}` : "");
+}
+
+/** A part that a request met. */
+interface Met {
+  part: Part;
+  words: string;
+  ms: number;
+}
+
+/** The parts that it met, in their order. */
+function met({ parts }: Request): Met[] {
+  return PARTS.flatMap(([part, words]) => (parts[part] === undefined ? [] : [{ part, words, ms: parts[part] }]));
 }
 
 function key(rows: Row[]): HTMLElement | null {
@@ -179,7 +191,7 @@ function explained(choice: Choice, rows: Row[], jump: Jump | null): HTMLElement 
     ),
     el("p", {}, circumstances(row, request)),
     strip(request),
-    el("ol", { class: "steps" }, ...request.parts.map((part) => el("li", {}, ...partOf(part, own, request)))),
+    el("ol", { class: "steps" }, ...met(request).map((part) => el("li", {}, ...partOf(part, own, request)))),
     ...remarks(row, request, own, later),
   );
 }
@@ -196,25 +208,24 @@ function circumstances({ stretch }: Row, { op, lba, sectors, due, response, work
 }
 
 /** The response as one bar of its parts. */
-function strip({ parts, response }: Request): HTMLElement {
-  const bars = parts.map(({ name, ms }) =>
+function strip(request: Request): HTMLElement {
+  const bars = met(request).map(({ part, ms }) =>
     el("span", {
-      class: `piece part-${name}`,
-      title: `${name} ${quantity(ms, "ms")}`,
-      style: `flex-grow:${ms / response}`,
+      class: `piece part-${part}`,
+      title: `${part} ${quantity(ms, "ms")}`,
+      style: `flex-grow:${ms / request.response}`,
     }),
   );
   return el("div", { class: "pieces", "aria-hidden": "true" }, ...bars);
 }
 
 /** One part: how long, what it is, and where the arm's instants are told, from when to when. */
-function partOf({ name, ms }: Request["parts"][number], own: Movement[], { due }: Request): Child[] {
-  const words = PARTS.find(([part]) => part === name)?.[1] ?? name;
-  const when = own.length === 1 ? instants(name, ms, own[0]!, due) : null;
-  const way = name === "seek" && own.length > 0 ? `; ${own.map(wayOf).join(", then ")}` : "";
+function partOf({ part, words, ms }: Met, own: Movement[], { due }: Request): Child[] {
+  const when = own.length === 1 ? instants(part, ms, own[0]!, due) : null;
+  const way = part === "seek" && own.length > 0 ? `; ${own.map(wayOf).join(", then ")}` : "";
   return [
-    el("span", { class: `swatch part-${name}`, "aria-hidden": "true" }),
-    el("strong", {}, `${name} ${quantity(ms, "ms")}`),
+    el("span", { class: `swatch part-${part}`, "aria-hidden": "true" }),
+    el("strong", {}, `${part} ${quantity(ms, "ms")}`),
     el("span", { class: "soft" }, when === null ? "" : ` (${when})`),
     ` ${words}${way}`,
   ];
@@ -226,19 +237,22 @@ function wayOf({ from, to, head }: Movement): string {
 }
 
 /** From when to when, after it was due; only of parts whose instants the arm tells. */
-function instants(name: string, ms: number, { start, arrived, ready, end }: Movement, due: number): string | null {
-  const ends: Record<string, [number, number]> = {
+function instants(part: Part, ms: number, { start, arrived, ready, end }: Movement, due: number): string | null {
+  const ends: Partial<Record<Part, [number, number]>> = {
     seek: [start, arrived],
     settle: [ready - ms, ready],
     rotation: [ready, ready + ms],
     transfer: [end - ms, end],
   };
-  const found = ends[name];
+  const found = ends[part];
   return found === undefined ? null : `from ${number(found[0] - due)} to ${quantity(found[1] - due, "ms")}`;
 }
 
+/** The parts in which the arm and the platter work. */
+const MECHANICAL: Part[] = ["seek", "rotation", "transfer"];
+
 function remarks({ stretch }: Row, { op, parts }: Request, own: Movement[], later: Movement | undefined): Child[] {
-  const mechanical = parts.some(({ name }) => ["seek", "rotation", "transfer"].includes(name));
+  const mechanical = MECHANICAL.some((part) => parts[part] !== undefined);
   const said: string[] = [];
   if (stretch.platters.length > 1) {
     said.push("Several drives served it; its parts are those of the one that was last.");
@@ -261,7 +275,7 @@ function table(rows: Row[]): Table {
   const of = ({ side, all }: Row): Table["rows"] =>
     all.map((request) => {
       const { place, op, lba, sectors, worker, due, response } = request;
-      const ms = parts.map((name) => request.parts.find((part) => part.name === name)?.ms ?? 0);
+      const ms = parts.map((name) => request.parts[name] ?? 0);
       return [side.name, place + 1, op, lba, sectors, worker + 1, due, response, ...ms];
     });
   return { head: [...head, ...parts.map((name) => `${name}, ms`)], rows: rows.flatMap(of) };

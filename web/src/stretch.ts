@@ -2,6 +2,7 @@
 // Times are milliseconds after the picture's beginning; a turn is a share of a revolution.
 
 import type { Choice, Side } from "./choice";
+import type { Part } from "./parts";
 import type { Report, Stretch } from "./report";
 
 /** A stretch and the side that it is of. */
@@ -20,7 +21,8 @@ export interface Request {
   sectors: number;
   due: number;
   response: number;
-  parts: { name: string; ms: number }[];
+  /** Milliseconds in the parts that it met. */
+  parts: Partial<Record<Part, number>>;
 }
 
 /** One movement of an arm, and when each stretch of it is over. */
@@ -66,7 +68,7 @@ export function requests({ requests: all, parts }: Stretch): Request[] {
       sectors: all.sectors[place]!,
       due: all.due_ns[place]! / 1e6,
       response: own.reduce((sum, ns) => sum + ns, 0) / 1e6,
-      parts: parts.flatMap((name, part) => (own[part]! > 0 ? [{ name, ms: own[part]! / 1e6 }] : [])),
+      parts: Object.fromEntries(parts.flatMap((part, at) => (own[at]! > 0 ? [[part, own[at]! / 1e6]] : []))),
     };
   });
 }

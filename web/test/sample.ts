@@ -1,6 +1,6 @@
 // A report whose names are as hostile as a stranger's, for tests of the page.
 
-import { PARTS } from "../src/anatomy";
+import { PARTS } from "../src/parts";
 import type { Anatomy, Cell, Report, Stretch } from "../src/report";
 
 export const HOSTILE = '<img src=x onerror="alert(1)">&amp;{value}';

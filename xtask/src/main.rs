@@ -16,6 +16,7 @@
 //! | `live` | findings of the source studies by real software on served disks, and their table |
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
+//! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
 //! | `score` | the claims run, and what is committed of them rewritten |
 //! | `dist` | archives of the program, for other machines |
 //! | `fit` | the measured drives fitted anew |
@@ -31,6 +32,7 @@ mod cargo;
 mod cuts;
 mod dist;
 mod excerpt;
+mod explain;
 mod fit;
 mod guest;
 mod links;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["live"] => live::live(),
         ["validation"] => validation::validation(),
         ["score"] => score::score(),
+        ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
             let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
@@ -96,6 +99,9 @@ fn main() -> ExitCode {
             eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
             eprintln!(
                 "cargo xtask score   run all claims, rewrite validation/claims.toml, README and docs/claims.md (not in ci)"
+            );
+            eprintln!(
+                "cargo xtask explain [CLAIM …]   explain claims that do not come out, rewrite docs/claims.md (not in ci)"
             );
             eprintln!(
                 "cargo xtask robust   the claims in 15 draws of what is inferred, rewrite docs/robust.md (not in ci)"

@@ -43,6 +43,7 @@ fn try_score() -> Ended {
         Err(error) => return Ended::Failed(error.to_string()),
     }
     let path = said.to_string_lossy();
-    let test = ["cargo", "test", "-p", "seekwise-cli", "--locked", "--test", "readme", "the_readme_says"];
+    let test =
+        ["cargo", "test", "-p", "seekwise-cli", "--locked", "--test", "program", "readme::the_readme_and_the_score"];
     command(&test, &[("SEEKWISE_UPDATE", "1"), ("SEEKWISE_SCORE", &path)])
 }

@@ -159,6 +159,18 @@ A claim of class M names the one setting that switches its mechanism off; --abla
 the claim must then fail. A claim of class N (no difference) counts only if the same cells detect a planted difference. Exit
 code 1: a claim fails, or holds without its mechanism.")]
     Claims(ClaimsArgs),
+    /// Find which single inferred setting changes the answer of a claim, and what else it changes.
+    #[command(after_help = "\
+Examples:
+  seekwise explain D7
+  seekwise explain C4 --only drive.cache.read_ahead --alone
+  seekwise explain Q4 --out q4.json --resume
+
+Each inferred setting of the claim's cells is tried at a few values of its range; of those that change the answer the nearest
+value is sought. Then the other claims that it makes fail or hold are named, and the published cases of its drive (--alone leaves
+this out). Each cell runs once (--runs), unless a check asks for an interval. No profile is changed. docs/claims.md has the
+ranges.")]
+    Explain(ExplainArgs),
     /// Convert another simulator's description of a drive into a profile.
     #[command(after_help = "\
 Example:
@@ -586,6 +598,35 @@ pub struct ClaimsArgs {
     /// The columns to show.
     #[command(flatten)]
     pub columns: ColumnsArgs,
+}
+
+/// Arguments of `explain`.
+#[derive(Args, Debug)]
+pub struct ExplainArgs {
+    /// The finding, such as D7.
+    #[arg(value_name = "CLAIM")]
+    pub id: String,
+    /// Try only settings whose keys begin like this; may be repeated.
+    #[arg(long, value_name = "KEY", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Leave out what the settings found do to other claims and published cases.
+    #[arg(long)]
+    pub alone: bool,
+    /// Independent runs of each cell [default: 1, or the study's if a check asks for an interval].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub runs: Option<u32>,
+    /// Also write the answer to this file, as JSON; progress is kept beside it.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Overwrite the file, and what is kept of an interrupted run.
+    #[arg(long, requires = "out", conflicts_with = "resume")]
+    pub force: bool,
+    /// Continue an interrupted run.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Number of cores to use; 0 means all. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    pub threads: usize,
 }
 
 /// Arguments of `import`.

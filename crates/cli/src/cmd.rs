@@ -8,6 +8,7 @@ pub mod complete;
 mod crash;
 mod disk;
 mod drives;
+mod explain;
 mod fit;
 mod flush_audit;
 mod import;
@@ -37,7 +38,7 @@ use crate::output::{say, shown, shown_json};
 pub fn dispatch(cli: Cli) -> CommandResult {
     if cli.max_memory.is_some() && !bounded(&cli.command) {
         return Err(CommandError::new(
-            "--max-memory: not supported by this command; expected run, compare, study, claims, power-cut or serve",
+            "--max-memory: not supported by this command; expected run, compare, study, claims, explain, power-cut or serve",
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
@@ -52,6 +53,7 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         CliCommand::Compare(args) => compare::compare(&args, &bounds, cli.json),
         CliCommand::Study(args) => study::study(&args, &bounds, cli.json),
         CliCommand::Claims(args) => claims::claims(&args, &bounds, cli.json),
+        CliCommand::Explain(args) => explain::explain(&args, &bounds, cli.json),
         CliCommand::Import(args) => import::import(&args, cli.json),
         CliCommand::Fit(args) => fit::fit(&args, cli.json),
         CliCommand::Validate(args) => validate::validate(&args, cli.json),
@@ -76,8 +78,8 @@ pub fn dispatch(cli: Cli) -> CommandResult {
 
 /// Whether a command keeps within a bound of memory.
 fn bounded(command: &CliCommand) -> bool {
-    use CliCommand::{Claims, Compare, PowerCut, Run, Serve, Study};
-    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | PowerCut(_) | Serve(_))
+    use CliCommand::{Claims, Compare, Explain, PowerCut, Run, Serve, Study};
+    matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | Explain(_) | PowerCut(_) | Serve(_))
 }
 
 /// Prints warnings, each once, to standard error.

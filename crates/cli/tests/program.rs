@@ -1,5 +1,6 @@
 //! All tests of the program, in one program of their own: each would be linked by itself, of the same size.
 
+mod score;
 mod seekwise;
 
 mod bad_input;
@@ -8,6 +9,7 @@ mod commands;
 mod compare;
 mod crash;
 mod endings;
+mod explain;
 mod finding;
 mod fio_rates;
 mod fit;

@@ -200,11 +200,18 @@ pub struct Claim {
     pub finding: String,
     /// The condition, in words.
     pub condition: String,
+    /// How the checks read finding and condition where these leave room, from the source alone.
+    pub reading: Option<String>,
+    /// The part of the finding that no check covers, and why.
+    pub unchecked: Option<String>,
     /// What causes it in the model.
     pub mechanism: String,
     /// Conditions; all must hold.
     #[serde(default)]
     pub check: Vec<Expression>,
+    /// Conditions without which the checks decide nothing, such as an effect that is larger than chance.
+    #[serde(default)]
+    pub decided_if: Vec<Expression>,
     /// Expressions to report besides the checks.
     #[serde(default)]
     pub show: Vec<Expression>,
@@ -496,7 +503,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
                 fault(format!("claim {}: no cell with {name} = {}", claim.id, plain(value)));
             }
         }
-        let checks = claim.check.iter().map(|check| (true, check));
+        let checks = claim.check.iter().chain(&claim.decided_if).map(|check| (true, check));
         for (condition, expression) in checks.chain(claim.show.iter().map(|show| (false, show))) {
             faults.extend(expression.faults(&factors, &claim.over, condition).into_iter().map(|fault| {
                 let at = (expression.start + fault.at).min(text.len());

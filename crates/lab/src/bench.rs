@@ -91,7 +91,7 @@ impl BenchWorkload {
         match &self.load {
             Load::Job { most, target, job } => {
                 let measured = measure_first(*most, target, job, SEED, |_| {})?;
-                Ok(BenchResult { requests: measured.issued, stream_hash: measured.stream_hash })
+                Ok(BenchResult { requests: measured.figures.issued, stream_hash: measured.figures.stream_hash })
             }
             Load::Trace { stack, rows, requests } => {
                 let mut recorder = RunRecorder::new(&[0]);

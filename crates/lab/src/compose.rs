@@ -322,11 +322,11 @@ fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::
 /// What the programs of a scene did. A program that did nothing in some run is left out.
 fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
     let runs = evidence.runs(cell);
-    let first = runs.first().into_iter().flat_map(|run| run.operations.keys());
+    let first = runs.first().into_iter().flat_map(|run| run.issuer.operations.keys());
     let of_program = |program: &String| {
-        let done: Vec<_> = runs.iter().map(|run| run.operations.get(program)).collect::<Option<_>>()?;
+        let done: Vec<_> = runs.iter().map(|run| run.issuer.operations.get(program)).collect::<Option<_>>()?;
         let count = done.iter().map(|done| done.count).sum();
-        let of = |run: &RunRecord| run.operations.get(program).map_or(0.0, |done| done.per_s);
+        let of = |run: &RunRecord| run.issuer.operations.get(program).map_or(0.0, |done| done.per_s);
         done.iter().all(|done| done.count > 0).then(|| report::ReportOperations {
             program: program.clone(),
             count,
@@ -337,10 +337,10 @@ fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperati
     first.filter_map(of_program).collect()
 }
 
-fn processor(runs: &[&RunRecord]) -> Option<report::ReportProcessor> {
+fn processor(runs: &[&RunRecord]) -> Option<CpuRecord> {
     let cpus: Vec<CpuRecord> = runs.iter().filter_map(|run| run.cpu).collect();
     let mean = |value: fn(&CpuRecord) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
-    (!cpus.is_empty()).then(|| report::ReportProcessor {
+    (!cpus.is_empty()).then(|| CpuRecord {
         percent: mean(|cpu| cpu.percent),
         ios_per_cpu_second: mean(|cpu| cpu.ios_per_cpu_second),
         iops_per_percent: mean(|cpu| cpu.iops_per_percent),

@@ -243,7 +243,7 @@ pub fn judge(
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
             let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
-            let before = sim::run(stack, work.source(Seed(seed)), u64::MAX, Seed(seed), tell)?;
+            let before = sim::run(stack, work.source(Seed(seed)), u64::MAX, Seed(seed), tell)?.figures;
             let judge = new(instants(Seed(seed), *n, before.end), None);
             vec![watch(stack, work, Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?]
         }
@@ -321,12 +321,12 @@ fn watch(
     let mut telling = Telling { judge, seen: 0, tell };
     let (outcome, off) = sim::witness(stack, work.telling(seed, notes, closing), seed, ending, &mut telling)?;
     let found = match ending {
-        RunEnding::Linger => telling.judge.finish(outcome.end),
+        RunEnding::Linger => telling.judge.finish(outcome.figures.end),
         RunEnding::PowerOff => telling.judge.finish_off(off),
     };
     match &found.files {
         Some(Err(many)) => Err(RunError::Unfit(many.clone())),
-        _ => Ok((outcome.end, found)),
+        _ => Ok((outcome.figures.end, found)),
     }
 }
 

@@ -149,14 +149,14 @@ pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f
         return Ok(extent(work).0.unwrap_or(0.0));
     }
     let began = seconds();
-    let outcome = target.run(work, PROBE, Seed(seed), &mut |_| ())?;
+    let figures = target.run(work, PROBE, Seed(seed), &mut |_| ())?.figures;
     let took = seconds() - began;
-    if outcome.issued < PROBE {
+    if figures.issued < PROBE {
         return Ok(took);
     }
     let (virtual_seconds, requests) = extent(work);
-    let by_time = virtual_seconds.map(|all| outcome.end.nanos() as f64 / 1e9 / all);
-    let by_requests = requests.map(|all| outcome.issued as f64 / all as f64);
+    let by_time = virtual_seconds.map(|all| figures.end.nanos() as f64 / 1e9 / all);
+    let by_requests = requests.map(|all| figures.issued as f64 / all as f64);
     // It ends at whichever comes first.
     let done = by_time.into_iter().chain(by_requests).fold(0.0, f64::max);
     Ok(if done > 0.0 { took / done.min(1.0) } else { took })

@@ -35,6 +35,18 @@ pub struct EvaluatedCheck {
     pub wanted: String,
     /// Whether it holds; `None` if a cell has no runs, and for figures that are only shown.
     pub holds: Option<bool>,
+    /// How far the mean is from the nearest bound, as a share of it: positive beyond it, negative with that much to
+    /// spare. `None` where there is no bound other than 0, and for an order.
+    pub distance: Option<f64>,
+}
+
+/// A part as described: what is computed, its value, what was wanted, whether it holds, and how far from its bound.
+struct Described {
+    of: String,
+    value: String,
+    wanted: String,
+    holds: Option<bool>,
+    distance: Option<f64>,
 }
 
 impl EvaluatedCheck {
@@ -101,7 +113,7 @@ pub struct StudyResults<'a> {
 pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
     let mut results = StudyResults::new(study, cells.iter().map(|cell| &cell.levels[..]).collect(), None, &[]);
     results.asked = Some(RefCell::new(BTreeSet::new()));
-    for expression in &claim.check {
+    for expression in claim.check.iter().chain(&claim.decided_if) {
         results.check(expression, &claim.over);
     }
     results.asked.map(|asked| asked.into_inner().into_iter().collect()).unwrap_or_default()
@@ -126,10 +138,10 @@ impl<'a> StudyResults<'a> {
         let all = [&range[..], &expression.each].concat();
         let said = |scope: &Scope| {
             self.notes.borrow_mut().clear();
-            let (of, value, wanted, holds) = self.describe(&expression.body, &mut scope.clone());
+            let Described { of, value, wanted, holds, distance } = self.describe(&expression.body, &mut scope.clone());
             let notes = self.notes.borrow().join("; ");
             let value = if notes.is_empty() { value } else { format!("{value} ({notes})") };
-            EvaluatedCheck { place: named(&scope[..range.len()]), of, at: named(scope), value, wanted, holds }
+            EvaluatedCheck { place: named(&scope[..range.len()]), of, at: named(scope), value, wanted, holds, distance }
         };
         self.scopes(&all).iter().map(said).collect()
     }
@@ -157,51 +169,58 @@ impl<'a> StudyResults<'a> {
         axis.levels.clone().unwrap_or_else(|| all().map_or(Vec::new(), |factor| factor.level_names()))
     }
 
-    /// What is computed, its value, what was wanted, and whether it holds.
-    fn describe(&self, part: &Subexpression, scope: &mut Scope) -> (String, String, String, Option<bool>) {
-        let holds = |value: Option<Value>| match value {
-            Some(Value::Truth(holds)) => Some(holds),
-            _ => None,
-        };
+    /// Describes a part.
+    fn describe(&self, part: &Subexpression, scope: &mut Scope) -> Described {
         match &*part.node {
             ExpressionNode::Within(value, low, high, wanted) => {
                 let ends = [self.value(low, scope), self.value(high, scope)];
                 let value_of = self.value(value, scope);
-                let holds =
-                    ends[0].as_ref().zip(ends[1].as_ref()).zip(value_of.as_ref()).map(|((low, high), value)| {
-                        compare(low, Relation::AtMost, value) && compare(value, Relation::AtMost, high)
-                    });
-                (value.text.clone(), text(value_of.as_ref()), wanted.clone(), holds)
+                let all = ends[0].as_ref().zip(ends[1].as_ref()).zip(value_of.as_ref());
+                let holds = all.map(|((low, high), value)| {
+                    compare(low, Relation::AtMost, value) && compare(value, Relation::AtMost, high)
+                });
+                let distance = all.and_then(|((low, high), value)| {
+                    farther(distance(value, Relation::AtLeast, low), distance(value, Relation::AtMost, high))
+                });
+                let (of, value) = (value.text.clone(), text(value_of.as_ref()));
+                Described { of, value, wanted: wanted.clone(), holds, distance }
             }
             ExpressionNode::Among(value, list, wanted) => {
                 let value_of = self.value(value, scope);
                 let list: Vec<Value> = list.iter().filter_map(|one| self.value(one, scope)).collect();
                 let among = |value: &Value| list.iter().any(|one| compare(value, Relation::Equal, one));
                 let holds = value_of.as_ref().map(among);
-                (value.text.clone(), text(value_of.as_ref()), format!("one of {wanted}"), holds)
+                let (of, value) = (value.text.clone(), text(value_of.as_ref()));
+                Described { of, value, wanted: format!("one of {wanted}"), holds, distance: None }
             }
             ExpressionNode::Compare(first, rest) => self.chain(first, rest, scope, &part.text),
             ExpressionNode::And(a, b) | ExpressionNode::Or(a, b) => {
                 let (left, right) = (self.describe(a, scope), self.describe(b, scope));
                 let both = matches!(&*part.node, ExpressionNode::And(..));
-                let holds = left.3.zip(right.3).map(|(a, b)| if both { a && b } else { a || b });
-                (part.text.clone(), format!("{} and {}", left.1, right.1), String::new(), holds)
+                let holds = left.holds.zip(right.holds).map(|(a, b)| if both { a && b } else { a || b });
+                let value = format!("{} and {}", left.value, right.value);
+                Described { of: part.text.clone(), value, wanted: String::new(), holds, distance: None }
             }
             ExpressionNode::Not(inner) => {
-                let (of, value, wanted, holds) = self.describe(inner, scope);
-                (of, value, format!("not {wanted}"), holds.map(|holds| !holds))
+                let inner = self.describe(inner, scope);
+                let holds = inner.holds.map(|holds| !holds);
+                Described { wanted: format!("not {}", inner.wanted), holds, distance: None, ..inner }
             }
             ExpressionNode::At(inner, cell) if inner.node.is_condition() => {
                 let before = scope.len();
                 scope.extend(cell.iter().cloned());
-                let (of, value, wanted, holds) = self.describe(inner, scope);
+                let described = self.describe(inner, scope);
                 scope.truncate(before);
-                (of, value, wanted, holds)
+                described
             }
             node => {
                 let value = self.value(part, scope);
-                let condition = node.is_condition();
-                (part.text.clone(), text(value.as_ref()), String::new(), if condition { holds(value) } else { None })
+                let holds = match &value {
+                    Some(Value::Truth(holds)) if node.is_condition() => Some(*holds),
+                    _ => None,
+                };
+                let (of, value) = (part.text.clone(), text(value.as_ref()));
+                Described { of, value, wanted: String::new(), holds, distance: None }
             }
         }
     }
@@ -213,24 +232,26 @@ impl<'a> StudyResults<'a> {
         rest: &[(Relation, Subexpression)],
         scope: &mut Scope,
         words: &str,
-    ) -> (String, String, String, Option<bool>) {
+    ) -> Described {
         let parts = std::iter::once(first).chain(rest.iter().map(|(_, part)| part));
         let values: Vec<Option<Value>> = parts.map(|part| self.value(part, scope)).collect();
-        let pairs = values.windows(2).zip(rest);
-        let holds = pairs.map(|(pair, (order, _))| Some(compare(pair[0].as_ref()?, *order, pair[1].as_ref()?)));
+        let pairs = || values.windows(2).zip(rest);
+        let holds = pairs().map(|(pair, (order, _))| Some(compare(pair[0].as_ref()?, *order, pair[1].as_ref()?)));
         let holds = holds.collect::<Option<Vec<bool>>>().map(|holds| holds.into_iter().all(|holds| holds));
+        let distances = pairs().map(|(pair, (order, _))| distance(pair[0].as_ref()?, *order, pair[1].as_ref()?));
+        let distance = distances.reduce(farther).flatten();
         let fixed = |part: &Subexpression| matches!(&*part.node, ExpressionNode::Number(_) | ExpressionNode::Word(_));
         if let [(order, wanted)] = rest
             && fixed(wanted)
         {
             let wanted = format!("{} {}", order.sign(), wanted.text);
-            return (first.text.clone(), text(values[0].as_ref()), wanted, holds);
+            return Described { of: first.text.clone(), value: text(values[0].as_ref()), wanted, holds, distance };
         }
         let mut shown = text(values[0].as_ref());
         for ((order, _), value) in rest.iter().zip(&values[1..]) {
             shown.push_str(&format!(" {} {}", order.sign(), text(value.as_ref())));
         }
-        (words.to_owned(), shown, String::new(), holds)
+        Described { of: words.to_owned(), value: shown, wanted: String::new(), holds, distance }
     }
 
     /// The value of a part; `None` if a cell has no runs, or if the figure has no value there.
@@ -261,7 +282,7 @@ impl<'a> StudyResults<'a> {
             }
             ExpressionNode::Function(function, arguments) => Value::Runs(self.function(*function, arguments, scope)?),
             ExpressionNode::Over(reduction, inner, axes) => self.over(*reduction, inner, axes, scope)?,
-            _ => Value::Truth(self.describe(part, scope).3?),
+            _ => Value::Truth(self.describe(part, scope).holds?),
         })
     }
 
@@ -417,6 +438,27 @@ fn compare(left: &Value, order: Relation, right: &Value) -> bool {
             Relation::Unequal => left != right,
             _ => false,
         },
+    }
+}
+
+/// How far the mean of `value` is from a bound, as a share of it: positive beyond, negative with that much to spare.
+fn distance(value: &Value, order: Relation, bound: &Value) -> Option<f64> {
+    let (value, bound) = (mean(&numbers(value)?), mean(&numbers(bound)?));
+    let above = (value - bound) / bound.abs();
+    let distance = match order {
+        Relation::Below | Relation::AtMost => above,
+        Relation::Above | Relation::AtLeast => -above,
+        Relation::Equal => above.abs(),
+        Relation::Unequal => return None,
+    };
+    Some(distance).filter(|distance| distance.is_finite())
+}
+
+/// The larger of two distances, as far as there are any.
+fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (a, b) => a.or(b),
     }
 }
 

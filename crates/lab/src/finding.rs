@@ -7,18 +7,18 @@
 //! | `cause` | which parts of the response changed |
 //! | `beside` | which figures went the other way |
 //! | `place` | in which cells the effect is |
+//! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
 mod beside;
 mod cause;
 mod metric;
 mod place;
-
-use std::fmt;
+mod vote;
 
 use seekwise_formats::expression::Expression;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use self::place::{Axis, CellOutcome};
 use crate::confound::{self, ComparisonSide};
@@ -31,6 +31,7 @@ use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios
 pub use self::beside::SecondaryFigure;
 pub use self::cause::{Cause, PartChange};
 pub use self::place::{CellRegion, EffectLocation};
+pub use self::vote::{BoundDistance, RangeVote};
 
 /// The records of a study, by cell.
 pub struct Evidence<'a> {
@@ -96,42 +97,15 @@ pub struct ClaimJudgement<'a> {
     pub claim: &'a Claim,
     /// Its checks and the figures that it shows.
     pub checked: Vec<EvaluatedCheck>,
-    /// Whether all checks hold, or do at more than half of the range; `None` without checks, or if a cell is missing.
+    /// Whether all checks hold, or do at more than half of the range; `None` without checks, if a cell is missing, or
+    /// if it is undecided.
     pub holds: Option<bool>,
+    /// There is a vote, but neither side has more than half of the range.
+    pub undecided: bool,
     /// Where in the range they hold, for a claim over a range.
     pub vote: Option<RangeVote>,
-}
-
-/// The places of a range at which all checks of a claim hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct RangeVote {
-    pub holds: Vec<String>,
-    /// Where one does not.
-    pub fails: Vec<String>,
-}
-
-impl RangeVote {
-    /// True for more than half: as many for as against is no majority.
-    pub fn carried(&self) -> bool {
-        self.holds.len() > self.fails.len()
-    }
-
-    /// How many of how many.
-    pub fn count(&self) -> String {
-        format!("{} of {}", self.holds.len(), self.holds.len() + self.fails.len())
-    }
-}
-
-impl fmt::Display for RangeVote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "all checks hold at {} places of the range", self.count())?;
-        for (word, places) in [("holds at", &self.holds), ("fails at", &self.fails)] {
-            if !places.is_empty() {
-                write!(f, "; {word} {}", places.join(" | "))?;
-            }
-        }
-        Ok(())
-    }
+    /// How far it is from its bounds.
+    pub distance: Option<BoundDistance>,
 }
 
 impl ClaimJudgement<'_> {
@@ -147,15 +121,23 @@ impl ClaimJudgement<'_> {
 
     /// Whether it counts as reproduced, as far as the study alone can tell. A finding of no difference counts only if
     /// the same bench detects a planted one, and one that holds with another only if that does; `seekwise claims` tries
-    /// both.
+    /// both. A judgement never counts.
     pub fn reproduced(&self) -> Option<bool> {
         let alone = self.claim.class != ClaimClass::N && self.claim.with.is_none();
-        self.holds.filter(|holds| alone || !holds)
+        self.holds.filter(|holds| self.claim.class != ClaimClass::J && (alone || !holds))
+    }
+
+    /// Its answer, as far as the study alone can tell.
+    pub fn answer(&self) -> ClaimAnswer {
+        ClaimAnswer::of(self.claim, self.reproduced(), self.holds, self.undecided)
     }
 
     /// For a claim whose checks hold: what else must be confirmed, which `seekwise claims` tries.
     pub fn pending(&self) -> Option<String> {
         let id = &self.claim.id;
+        if self.claim.class == ClaimClass::J {
+            return None;
+        }
         match (self.holds, self.reproduced(), &self.claim.with) {
             (Some(true), None, Some(with)) => Some(format!("if {} holds beside it (seekwise claims {id})", with.claim)),
             (Some(true), None, None) => Some(format!("if a planted difference is detected (seekwise claims {id})")),
@@ -384,12 +366,65 @@ impl<'a> Evidence<'a> {
         let all = |expressions: &[Expression]| -> Vec<EvaluatedCheck> {
             expressions.iter().flat_map(|one| results.check(one, &claim.over)).collect()
         };
-        let checks = all(&claim.check);
-        let vote = vote(&checks);
-        let holds = vote.as_ref().map(RangeVote::carried);
+        let (checks, decided) = (all(&claim.check), all(&claim.decided_if));
+        let vote = RangeVote::of(&checks, &decided);
+        let holds = vote.as_ref().and_then(RangeVote::carried);
+        let undecided = vote.is_some() && holds.is_none();
+        let distance = BoundDistance::of(&checks);
+        let decided =
+            decided.into_iter().map(|check| EvaluatedCheck { of: format!("decided if {}", check.of), ..check });
         let shown = all(&claim.show).into_iter().map(|shown| EvaluatedCheck { holds: None, ..shown });
-        let checked = checks.into_iter().chain(shown).collect();
-        ClaimJudgement { claim, checked, holds, vote: vote.filter(|_| !claim.over.is_empty()) }
+        let checked = checks.into_iter().chain(decided).chain(shown).collect();
+        let vote = vote.filter(|_| !claim.over.is_empty());
+        ClaimJudgement { claim, checked, holds, undecided, vote, distance }
+    }
+}
+
+/// What is said of a finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimAnswer {
+    /// All checks hold, and they cover all that it says.
+    Reproduced,
+    /// All checks hold; its `unchecked` names what none of them covers.
+    InPart,
+    NotReproduced,
+    /// Neither side has more than half of the range, or chance decides.
+    NotDecided,
+    /// A judgement that the model shares.
+    Agrees,
+    /// A judgement that it does not share.
+    Disagrees,
+    /// There is nothing to hold or fail.
+    #[default]
+    Shown,
+}
+
+impl ClaimAnswer {
+    /// The answer of a claim that is `reproduced`, whose checks `hold`.
+    pub fn of(claim: &Claim, reproduced: Option<bool>, holds: Option<bool>, undecided: bool) -> ClaimAnswer {
+        match (claim.class, reproduced, holds) {
+            _ if undecided => ClaimAnswer::NotDecided,
+            (ClaimClass::J, _, Some(true)) => ClaimAnswer::Agrees,
+            (ClaimClass::J, _, Some(false)) => ClaimAnswer::Disagrees,
+            (_, Some(true), _) if claim.unchecked.is_some() => ClaimAnswer::InPart,
+            (_, Some(true), _) => ClaimAnswer::Reproduced,
+            (_, Some(false), _) => ClaimAnswer::NotReproduced,
+            _ => ClaimAnswer::Shown,
+        }
+    }
+
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            ClaimAnswer::Reproduced => "reproduced",
+            ClaimAnswer::InPart => "reproduced in part",
+            ClaimAnswer::NotReproduced => "not reproduced",
+            ClaimAnswer::NotDecided => "not decided",
+            ClaimAnswer::Agrees => "judgement: the model agrees",
+            ClaimAnswer::Disagrees => "judgement: the model disagrees",
+            ClaimAnswer::Shown => "shown",
+        }
     }
 }
 
@@ -403,57 +438,5 @@ pub fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outco
         Some(Verdict::Slower) => Outcome::Slower,
         Some(Verdict::NoDifference { .. }) => Outcome::NoDifference,
         Some(Verdict::NotEnoughData { .. }) | None => Outcome::NotEnoughData,
-    }
-}
-
-/// Where in a range all checks hold; without a range there is one place. `None` without checks, or if one has no
-/// answer.
-fn vote(checks: &[EvaluatedCheck]) -> Option<RangeVote> {
-    let mut places: Vec<&str> = Vec::new();
-    for check in checks {
-        if !places.contains(&check.place.as_str()) {
-            places.push(&check.place);
-        }
-    }
-    let holds_at = |place: &str| {
-        let here = checks.iter().filter(|check| check.place == place);
-        here.map(|check| check.holds).try_fold(true, |so_far, holds| Some(so_far && holds?))
-    };
-    let mut vote = RangeVote { holds: Vec::new(), fails: Vec::new() };
-    for place in &places {
-        let side = if holds_at(place)? { &mut vote.holds } else { &mut vote.fails };
-        side.push((*place).to_owned());
-    }
-    Some(vote).filter(|_| !places.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn checked(place: &str, holds: Option<bool>) -> EvaluatedCheck {
-        let (of, at, value, wanted) = Default::default();
-        EvaluatedCheck { place: place.to_owned(), of, at, value, wanted, holds }
-    }
-
-    #[test]
-    fn a_range_votes_by_its_places() {
-        let of = |holds: &[(&str, bool)]| {
-            let checks: Vec<EvaluatedCheck> = holds.iter().map(|&(place, holds)| checked(place, Some(holds))).collect();
-            vote(&checks).unwrap()
-        };
-        // A place counts once, however many checks there are, and only if all of them hold there.
-        let two = of(&[("a", true), ("b", true), ("a", false), ("b", true)]);
-        assert_eq!((two.holds.join(""), two.fails.join("")), ("b".to_owned(), "a".to_owned()));
-        assert!(!two.carried(), "as many for as against decide nothing");
-        assert_eq!(two.to_string(), "all checks hold at 1 of 2 places of the range; holds at b; fails at a");
-        assert!(of(&[("a", true), ("b", false), ("c", true)]).carried());
-        assert!(of(&[("", true)]).carried() && !of(&[("", true), ("", false)]).carried());
-    }
-
-    #[test]
-    fn no_vote_without_an_answer() {
-        assert_eq!(vote(&[]), None);
-        assert_eq!(vote(&[checked("a", Some(true)), checked("b", None)]), None);
     }
 }

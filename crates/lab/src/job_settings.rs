@@ -317,6 +317,7 @@ fn engine(engine: IoEngine, depth: u32, hangs: bool) -> String {
         EngineKind::OneAtATime => "one call after another",
         EngineKind::SyncsHold => "requests queued, syncs called",
         EngineKind::AllQueued => "requests and syncs queued",
+        EngineKind::OneGroupAtATime => "requests and syncs queued, one group after another",
     };
     let low = if low == 0 { "the depth".to_owned() } else { low.to_string() };
     let batch = if batch > 1 { format!(", handed over by {batch}") } else { String::new() };

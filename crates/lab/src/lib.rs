@@ -7,11 +7,13 @@
 //! | [`digest`] | digests that tell apart what made a result |
 //! | [`built_in`] | the built-in jobs and scenes, as texts |
 //! | [`inputs`] | the texts that a plan is read from, kept unchanged |
+//! | [`lever`] | the inferred settings of a claim's cells, and their ranges |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |
 //! | [`job_settings`] | what a job does, as settings |
 //! | [`provenance`] | what made a study's results, as kept beside them |
 //! | [`plot`] | curves, in a terminal and as SVG |
+//! | [`published`] | published figures of drives as cases |
 //! | [`run`] | a run, and the record kept of it |
 //! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
@@ -55,10 +57,12 @@ pub mod forest;
 pub mod inputs;
 pub mod job_settings;
 pub mod jobs;
+pub mod lever;
 pub mod outcome;
 pub mod plan;
 pub mod plot;
 pub mod provenance;
+pub mod published;
 pub mod report;
 mod rewriting;
 pub mod run;

@@ -15,6 +15,7 @@ use seekwise_model::record::Part;
 
 use crate::finding::EffectLocation;
 use crate::outcome::Outcome;
+use crate::run::CpuRecord;
 use crate::stats::response::Response;
 
 mod page;
@@ -215,8 +216,8 @@ pub struct ReportCell {
     pub elapsed_s: ReportInterval,
     /// What the programs of a scene did, in the order of their names; empty for a job.
     pub operations: Vec<ReportOperations>,
-    /// Processor use, if a processor is modelled.
-    pub cpu: Option<ReportProcessor>,
+    /// Processor use, if a processor is modelled: means over its runs.
+    pub cpu: Option<CpuRecord>,
     /// What came at instants of its own: by a rate, or of a trace.
     pub arrivals: Option<ReportArrivals>,
     /// Warnings that concern this cell only.
@@ -256,19 +257,6 @@ pub struct ReportOperations {
     pub per_s: ReportInterval,
     /// Means over the runs.
     pub response_ms: Response,
-}
-
-/// Processor use of a cell: means over its runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct ReportProcessor {
-    /// Per cent of all cores.
-    pub percent: f64,
-    /// Reads and writes per core-second.
-    pub ios_per_cpu_second: f64,
-    /// Reads and writes a second for each per cent.
-    pub iops_per_percent: f64,
-    /// MB/s for each per cent.
-    pub mb_per_s_per_percent: f64,
 }
 
 /// What came at instants of its own in a cell, whatever the device did: means over its runs, and the longest of all.

@@ -4,6 +4,7 @@
 pub mod arrivals;
 pub mod certificate;
 mod check;
+mod issuer;
 mod operations;
 pub mod real;
 mod troubles;
@@ -11,24 +12,23 @@ mod troubles;
 use std::collections::BTreeMap;
 
 use seekwise_model::engine::fingerprint::StreamHash;
-use seekwise_model::files::system::Reads;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
-use seekwise_model::workload::recorded::ReplayComparison;
 use seekwise_model::workload::{Tell, Window};
-use seekwise_run::outcome::{RunCost, RunError};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome};
 use seekwise_run::place::Target;
 use seekwise_run::receipt::Receipt;
 use seekwise_run::sim;
+use seekwise_run::usage::Usage;
+use seekwise_run::work::Work;
 use seekwise_run::work::trace::ReplayResult;
-use seekwise_run::work::{Issuer, Work};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
-use self::certificate::Certificate;
+pub use self::issuer::{IssuerFigures, RecordedEnds};
 pub use self::operations::OperationRecord;
 use self::real::RealRecorder;
 pub use self::real::{RealObservation, RealRecord};
@@ -115,32 +115,12 @@ pub struct RunRecord {
     /// The same by the names of the job's workers, if there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
-    /// Percentage of the bytes read through a page cache that were in memory: no read of the drive fetched them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory_percent: Option<f64>,
-    /// For a recorded session: how many of its requests ended at the recorded nanosecond.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recorded: Option<RecordedEnds>,
-    /// For a trace: what it is, and how it was played.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trace: Option<Certificate>,
-    /// What programs did, by their names: files copied, commits.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub operations: BTreeMap<String, OperationRecord>,
+    /// What is known of its source: of memory, a recording, a trace, programs.
+    #[serde(flatten)]
+    pub issuer: IssuerFigures,
     /// The same between changes of settings during the run, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,
-}
-
-/// How a recorded session ended when it was played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedEnds {
-    /// Requests played.
-    #[serde(deserialize_with = "count")]
-    pub requests: u64,
-    /// Of these, how many ended at the recorded nanosecond.
-    #[serde(deserialize_with = "count")]
-    pub same: u64,
 }
 
 /// The first reads and writes of a worker.
@@ -287,7 +267,7 @@ fn buckets(tally: &RequestTally) -> Vec<(u64, u64)> {
 }
 
 /// Processor use of a run.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CpuRecord {
     /// Per cent of all cores.
     pub percent: f64,
@@ -302,15 +282,24 @@ pub struct CpuRecord {
 }
 
 impl CpuRecord {
-    /// The use in a run on a processor of `cores` cores.
+    /// The use in a run on a modelled processor of `cores` cores.
     fn of(run: &RunTally, cores: u32) -> CpuRecord {
-        let (all, elapsed) = (run.all(), run.elapsed().nanos() as f64);
-        let busy = run.busy() as f64;
+        let all = run.all();
+        CpuRecord::new(run.busy() as f64, run.elapsed(), cores, all.tally.ios(), &all)
+    }
+
+    /// The use that the kernel reported of a run of `issued` requests.
+    fn measured(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
+        CpuRecord::new(usage.processor().nanos() as f64, usage.wall(), usage.system.cores.max(1), issued, &run.all())
+    }
+
+    /// `busy` ns of `cores` cores over a time, for so many requests.
+    fn new(busy: f64, over: Span, cores: u32, requests: u64, all: &TallySummary) -> CpuRecord {
         let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
-        let percent = 100.0 * share(busy, elapsed * f64::from(cores));
+        let percent = 100.0 * share(busy, over.nanos() as f64 * f64::from(cores));
         CpuRecord {
             percent,
-            ios_per_cpu_second: share(all.tally.ios() as f64, busy / 1e9),
+            ios_per_cpu_second: share(requests as f64, busy / 1e9),
             iops_per_percent: share(all.iops(), percent),
             mb_per_s_per_percent: share(all.bytes_per_s() / 1e6, percent),
         }
@@ -512,44 +501,29 @@ fn anatomy(tally: &RequestTally) -> BTreeMap<String, f64> {
 pub struct MeasuredRun {
     /// All counts, by group and kind.
     pub run: RunTally,
-    /// A hash of all requests.
-    pub stream_hash: u64,
-    /// By worker: a hash of its first requests.
-    pub streams: Vec<StreamHash>,
-    /// Requests that failed, counted or not.
-    pub failures: u64,
-    /// Requests issued, counted or not.
-    pub issued: u64,
-    /// What the drives did.
-    pub log: DriveLog,
+    /// What the place left of it; its troubles with what the reader should know of the array, of memory and of the pace.
+    pub figures: RunFigures,
     pub place: &'static str,
-    /// Its cost on this machine, if it is measured.
-    pub cost: Option<RunCost>,
-    /// How well the clock kept up with the model, for a modelled disk in real time.
-    pub receipt: Option<Receipt>,
-    /// The rate of the drive's link in bytes a second, if it is modelled.
+    /// The rate of the drive's link in bytes a second, if it is known.
     pub link: Option<u64>,
-    /// Cores of the processor, if there is one.
-    pub cores: Option<u32>,
+    /// Processor use, if a stack models it or the kernel reported it.
+    pub cpu: Option<CpuRecord>,
     /// Further observations on a real file or device.
     pub real: Option<RealObservation>,
     /// By group of the run: the name of its workers.
     pub names: Vec<String>,
     /// By worker: the time for which it is counted.
     pub windows: Vec<Option<Window>>,
-    /// Percentage of the bytes read through a page cache that were in memory.
-    pub memory_percent: Option<f64>,
-    pub operations: BTreeMap<String, OperationRecord>,
-    /// For a recorded session: its ends compared with the recording.
-    pub compared: Option<ReplayComparison>,
+    /// What is known of its source.
+    pub issuer: IssuerFigures,
+    /// For a recorded session: the first stamp that ended otherwise, with both ends.
+    pub first_off: Option<(u64, Instant, Instant)>,
     /// Open arrivals.
     pub arrivals: Option<Arrivals>,
     /// For a trace: how it was played.
     pub achieved: Option<ReplayResult>,
     /// Counts between changes of settings.
     pub phases: Vec<SettingPeriod>,
-    /// What the reader should know of the array and of errors, in words.
-    pub troubles: Vec<String>,
 }
 
 /// Counts from one change of the settings to the next.
@@ -636,7 +610,7 @@ pub fn measure_telling(
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
     let mut stretches = SettingPeriod::between(target, &groups, &due);
     let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
-    let outcome = target.run_telling(work, most, Seed(seed), tell, &mut |record| {
+    let RunOutcome { source, mut figures } = target.run_telling(work, most, Seed(seed), tell, &mut |record| {
         recorder.take(record);
         if let Some(look) = &mut look {
             look.take(record);
@@ -647,67 +621,41 @@ pub fn measure_telling(
         }
         watch(record);
     })?;
-    if let Some(fault) = outcome.source.fault() {
+    if let Some(fault) = source.fault() {
         return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
     }
-    let windows = outcome.source.windows(outcome.end);
-    let mut troubles = troubles(target, work, outcome.failures, outcome.end);
-    troubles.extend(operations::troubles(&outcome.source, work));
-    troubles.extend(memory_speed(&outcome.source));
-    troubles.extend(outcome.troubles);
-    let held_up = outcome.receipt.as_ref().and_then(Receipt::bottleneck);
-    troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
+    let windows = source.windows(figures.end);
     let run = recorder.finish(&windows);
     let arrivals = Arrivals::of(work, &windows, &run);
+    let real = look.filter(|_| figures.usage.is_some()).map(RealRecorder::finish);
+    let said = troubles(target, work, &figures).into_iter().chain(issuer::troubles(&source, work));
+    figures.troubles.splice(..0, said);
+    let held_up = figures.receipt.as_ref().and_then(Receipt::bottleneck);
+    figures.troubles.extend(held_up.map(|why| format!("the machine was the bottleneck, not the disk: {why}")));
     let behind = arrivals.filter(|arrivals| !arrivals.kept);
-    troubles.extend(behind.map(|arrivals| format!("the pace was not kept: {}", arrivals.words())));
-    let real = look.zip(outcome.usage).map(|(look, usage)| look.finish(usage, outcome.bench, &run, outcome.issued));
+    figures.troubles.extend(behind.map(|arrivals| format!("the pace was not kept: {}", arrivals.words())));
     if let Some(real) = &real {
-        troubles.extend(real.doubts([RequestKind::Read, RequestKind::Write].map(|kind| run.kind(kind).tally.bytes())));
+        let moved = [RequestKind::Read, RequestKind::Write].map(|kind| run.kind(kind).tally.bytes());
+        figures.troubles.extend(real.doubts(&figures, moved));
     }
-    let link = target.stack().map(|stack| stack.profile.link.rate);
-    let link = link.or(real.as_ref().and_then(RealObservation::link));
+    let modelled = target.stack().and_then(Stack::processor).map(|processor| processor.cores);
     Ok(MeasuredRun {
+        link: target.stack().map(|stack| stack.profile.link.rate).or(real::link(&figures)),
+        cpu: match &real {
+            Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::measured(usage, &run, figures.issued)),
+            None => modelled.map(|cores| CpuRecord::of(&run, cores)),
+        },
+        issuer: IssuerFigures::of(&source, work, &windows),
+        first_off: source.compared().and_then(|compared| compared.first),
+        achieved: source.achieved(),
+        names: work.names(),
+        place: target.place(),
+        phases: stretches,
+        figures,
         run,
         arrivals,
         real,
-        stream_hash: outcome.stream_hash,
-        streams: outcome.streams,
-        failures: outcome.failures,
-        issued: outcome.issued,
-        log: outcome.log,
-        place: target.place(),
-        cost: outcome.cost,
-        receipt: outcome.receipt,
-        link,
-        cores: target.stack().and_then(Stack::processor).map(|processor| processor.cores),
-        memory_percent: outcome.source.reads().map(from_memory),
-        compared: outcome.source.compared(),
-        achieved: outcome.source.achieved(),
-        operations: operations::of(&outcome.source, work, &windows),
-        names: work.names(),
-        phases: stretches,
-        troubles,
         windows,
-    })
-}
-
-/// From this percentage on, figures of reads count as those of memory (inferred: half of the bytes).
-const OF_MEMORY: f64 = 50.0;
-
-/// The percentage of the requested bytes that did not come from the device.
-fn from_memory(Reads { asked, fetched }: Reads) -> f64 {
-    100.0 * asked.saturating_sub(fetched) as f64 / asked as f64
-}
-
-/// A warning that memory served a job's reads. A scene decides itself what it reads twice.
-fn memory_speed(issuer: &Issuer) -> Option<String> {
-    let Issuer::Buffered(buffered) = issuer else { return None };
-    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(from_memory)?;
-    (percent >= OF_MEMORY).then(|| {
-        format!(
-            "{percent:.1} % of the bytes read came from the page cache: the rates are those of memory, not of the drive"
-        )
     })
 }
 
@@ -745,9 +693,10 @@ impl MeasuredRun {
     pub fn record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
         let all = self.run.all();
         let mut warnings = warnings;
-        warnings.extend(self.troubles.iter().cloned());
-        if self.failures > 0 {
-            warnings.push(format!("{} of {} requests failed", self.failures, self.issued));
+        let of = &self.figures;
+        warnings.extend(of.troubles.iter().cloned());
+        if of.failures > 0 {
+            warnings.push(format!("{} of {} requests failed", of.failures, of.issued));
         }
         // Whether there are enough requests for a percentile is decided when runs are merged.
         let ceiling = Ceiling { link: self.link.map(|rate| rate as f64), media: None };
@@ -763,32 +712,26 @@ impl MeasuredRun {
             place: self.place.to_owned(),
             job: job.to_owned(),
             seed,
-            stream_hash: format!("{:016x}", self.stream_hash),
-            streams: self.streams.iter().map(StreamRecord::of).collect(),
+            stream_hash: format!("{:016x}", of.stream_hash),
+            streams: of.streams.iter().map(StreamRecord::of).collect(),
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
             read: KindRecord::of(&self.run.kind(RequestKind::Read)),
             write: KindRecord::of(&self.run.kind(RequestKind::Write)),
             flush: KindRecord::of(&self.run.kind(RequestKind::Flush)),
-            cpu: match &self.real {
-                Some(real) => Some(real.cpu),
-                None => self.cores.map(|cores| CpuRecord::of(&self.run, cores)),
-            },
-            real: self.real.as_ref().map(RealObservation::record),
-            cost: self.cost.map(|cost| RequestCost::of(cost, self.issued)),
-            receipt: self.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
-            drive: DriveCounts::of(&self.log),
+            cpu: self.cpu,
+            real: self.real.as_ref().map(|real| real.record(of)),
+            cost: of.cost.map(|cost| RequestCost::of(cost, of.issued)),
+            receipt: of.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
+            drive: DriveCounts::of(&of.log),
             cuts: None,
             shutdowns: None,
             arrivals: self.arrivals,
             anatomy_ms: anatomy(&all.tally),
-            failures: self.failures,
+            failures: of.failures,
             warnings,
             histogram: buckets(&all.tally),
             groups: self.groups(),
-            memory_percent: self.memory_percent,
-            recorded: self.compared.map(|ReplayComparison { requests, same, .. }| RecordedEnds { requests, same }),
-            trace: None,
-            operations: self.operations.clone(),
+            issuer: self.issuer.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
             all: KindRecord::of(&all),
         }

@@ -14,7 +14,7 @@ use crate::certificate::certificate;
 use crate::cut;
 use crate::plan::{self, PreparedCell};
 use crate::provenance::StudyProvenance;
-use crate::run::{CutRecord, MeasuredRun, RunRecord, measure};
+use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure};
 
 /// The result of a run.
 pub type CellRunResult = Result<RunRecord, RunError>;
@@ -81,7 +81,8 @@ fn operations_named(file: &str, study: &Study, prepared: &[PreparedCell]) -> Res
     let mut known: Vec<String> = prepared.iter().filter(|cell| cell.job.scene().is_some()).flat_map(programs).collect();
     known.sort_unstable();
     known.dedup();
-    let expressions = study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.show));
+    let expressions =
+        study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.decided_if).chain(&claim.show));
     for name in expressions.flat_map(|expression| expression.body.named()) {
         let Some(program) = name.strip_prefix("operations.").and_then(program_of) else { continue };
         if !known.iter().any(|other| other == program) {
@@ -250,7 +251,8 @@ fn one(
 pub fn record(prepared: &PreparedCell, measured: &MeasuredRun, seed: u64) -> RunRecord {
     let PreparedCell { target, job, hash, .. } = prepared;
     let record = measured.record(&target.name(), job.name(), seed, warnings(prepared));
-    RunRecord { cell_hash: hash.clone(), trace: certificate(prepared, measured), ..record }
+    let issuer = IssuerFigures { trace: certificate(prepared, measured), ..record.issuer };
+    RunRecord { cell_hash: hash.clone(), issuer, ..record }
 }
 
 fn warnings(prepared: &PreparedCell) -> Vec<String> {

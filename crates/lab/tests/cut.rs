@@ -138,7 +138,7 @@ fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
     let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
     // Some of them after the end, while an idle drive destages, or a new one is filled.
     let filled = stack.changes.iter().any(|change| change.key == "array.replace");
-    let last = run.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
+    let last = run.figures.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
     let report = judge(stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
     for (index, judged) in report.each.iter().enumerate() {

@@ -9,17 +9,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::{self, Cell};
-use seekwise_lab::run::measure;
-use seekwise_lab::stats::RequestKind;
+use seekwise_lab::published::PublishedCase;
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Published {
     drive: Vec<Drive>,
-    case: Vec<Case>,
+    case: Vec<PublishedCase>,
 }
 
 /// A measured drive, and who measured it in what way.
@@ -30,88 +27,14 @@ struct Drive {
     source: String,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Case {
-    /// Built in, or the stem of a profile in `validation/published`.
-    drive: String,
-    what: String,
-    /// Lines of a fio job.
-    job: String,
-    #[serde(default)]
-    set: Vec<String>,
-    /// The figure is a ratio over the same job with these settings instead …
-    over: Option<Vec<String>>,
-    /// … or over this job.
-    over_job: Option<String>,
-    figure: String,
-    measured: f64,
-    /// Percent.
-    within: f64,
-    role: String,
-    why: String,
-    holds: bool,
-    /// Why it does not hold.
-    #[serde(default)]
-    because: String,
-}
-
 fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A minute on the drive after a run-in of five seconds, without the host.
-fn figure(case: &Case, job: &str, set: &[String]) -> f64 {
-    // Without a size the job has the whole drive.
-    let job = if job.contains("size=") { job.to_owned() } else { format!("filename=/dev/sdx\n{job}") };
-    let text = format!("[global]\nioengine=libaio\ndirect=1\nruntime=60\nramp_time=5\ntime_based\n[case]\n{job}\n");
-    let pairs = set.iter().map(|pair| pair.split_once('=').expect("KEY=VALUE"));
-    let mut settings = vec![("job".to_owned(), "case.fio".to_owned()), ("drive".to_owned(), case.drive.clone())];
-    settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
-    let cell = Cell { levels: Vec::new(), settings };
-    let read = |name: &str| match name {
-        "case.fio" => Ok(text.clone()),
-        drive => fs::read_to_string(workspace().join(format!("validation/published/{drive}.toml"))),
-    };
-    let prepared = plan::prepare("published", &cell, &Inputs::today(&read));
-    let prepared = prepared.unwrap_or_else(|errors| panic!("{}: {errors:?}", case.what));
-    let measured = measure(&prepared.target, &prepared.job, 1, |_| {}).expect("runs");
-    let record = measured.record(&case.drive, &case.what, 1, Vec::new());
-    let reads = record.read.ios > 0;
-    let view = if reads { &record.read } else { &record.write };
-    let kind = measured.run.kind(if reads { RequestKind::Read } else { RequestKind::Write });
-    let share = |percent: &str| {
-        let percent = percent.parse::<f64>().expect("a percentile");
-        kind.tally.responses().quantile(percent / 100.0).expect("requests").nanos() as f64 / 1e6
-    };
-    match case.figure.as_str() {
-        "iops" => view.iops,
-        "mib_s" => view.bytes_per_s / 1_048_576.0,
-        "mb_s" => view.bytes_per_s / 1e6,
-        "flush_p50" => {
-            let flushes = measured.run.kind(RequestKind::Flush);
-            flushes.tally.responses().quantile(0.5).expect("flushes").nanos() as f64 / 1e6
-        }
-        percentile => share(percentile.strip_prefix('p').expect("a figure")),
-    }
-}
-
-fn simulated(case: &Case) -> f64 {
-    let ours = figure(case, &case.job, &case.set);
-    match (&case.over, &case.over_job) {
-        (None, None) => ours,
-        (over, job) => ours / figure(case, job.as_ref().unwrap_or(&case.job), over.as_ref().unwrap_or(&case.set)),
-    }
-}
-
-impl Case {
-    fn off(&self, found: f64) -> f64 {
-        100.0 * (found / self.measured - 1.0)
-    }
-
-    fn met(&self, found: f64) -> bool {
-        self.off(found).abs() <= self.within
-    }
+/// What the model says; drives that are not built in are read here.
+fn simulated(case: &PublishedCase) -> f64 {
+    let read = |name: &str| fs::read_to_string(workspace().join(format!("validation/published/{name}.toml")));
+    case.simulated(&[], &read).unwrap_or_else(|fault| panic!("{}: {fault}", case.what))
 }
 
 /// How many of the cases hold, as a sentence.
@@ -129,7 +52,7 @@ fn summary(published: &Published, found: &[f64]) -> String {
 }
 
 /// The page's section on a drive: who measured it, and its cases.
-fn section(drive: &Drive, cases: &[(&Case, f64)]) -> String {
+fn section(drive: &Drive, cases: &[(&PublishedCase, f64)]) -> String {
     let mut text = format!(
         "\n## {}\n\n{}\n\n| what | measured | simulated | off | tolerance | | used |\n|---|---|---|---|---|---|---|\n",
         drive.name, drive.source
@@ -178,7 +101,7 @@ fn page(figures: &str) -> Option<String> {
 }
 
 /// What is wrong with a case before it is run.
-fn told(published: &Published, case: &Case) -> Result<(), &'static str> {
+fn told(published: &Published, case: &PublishedCase) -> Result<(), &'static str> {
     let checks = [
         (!case.why.is_empty(), "give the reason of its tolerance"),
         (case.holds == case.because.is_empty(), "a case that does not hold, and no other, says because of what"),
@@ -192,14 +115,14 @@ fn told(published: &Published, case: &Case) -> Result<(), &'static str> {
 fn published_behaviour_is_what_the_table_and_the_page_say() {
     let text = fs::read_to_string(workspace().join("validation/published.toml")).expect("the cases");
     let published: Published = toml::from_str(&text).expect("cases");
-    let name = |case: &Case| format!("{}, {}", case.drive, case.what);
+    let name = |case: &PublishedCase| format!("{}, {}", case.drive, case.what);
     for case in &published.case {
         told(&published, case).unwrap_or_else(|fault| panic!("{}: {fault}", name(case)));
     }
     let found: Vec<f64> = published.case.par_iter().map(simulated).collect();
     let figures = figures(&published, &found);
     eprintln!("{figures}");
-    let otherwise = |(case, found): &(&Case, &f64)| case.met(**found) != case.holds;
+    let otherwise = |(case, found): &(&PublishedCase, &f64)| case.met(**found) != case.holds;
     let mut wrong: Vec<String> = published
         .case
         .iter()

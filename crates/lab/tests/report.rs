@@ -1,8 +1,9 @@
 //! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the page
-//! agree on its data.
+//! agree on its data. `SEEKWISE_UPDATE=1` writes the page's list of parts from the model's.
 
 use seekwise_lab::report::review::{Chapter, ReviewReport};
 use seekwise_lab::report::{Report, html};
+use seekwise_model::record::Part;
 use serde_json::Value;
 
 #[path = "../examples/sample_report/sample.rs"]
@@ -76,7 +77,8 @@ fn collect_missing(value: &Value, missing: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
-                if !TYPES.contains(&format!("  {name}: ")) {
+                let is_part = Part::ALL.iter().any(|part| part.name() == name);
+                if !is_part && !TYPES.contains(&format!("  {name}: ")) {
                     missing.push(name.clone());
                 }
                 collect_missing(field, missing);
@@ -98,11 +100,45 @@ fn page_types_name_every_field_of_a_review() {
 
 #[test]
 fn anatomy_names_the_parts_of_the_model() {
-    use seekwise_model::record::Part;
     let report = serde_json::to_string(&sample::run().cells[0].anatomy_ms).expect("plain data");
     let offsets: Vec<_> = Part::ALL.iter().map(|part| report.find(&format!("\"{}\":", part.name()))).collect();
     assert!(offsets.iter().all(Option::is_some) && offsets.is_sorted(), "{report}");
     assert_eq!(report.matches(':').count(), Part::COUNT);
+}
+
+/// The page's list of parts.
+fn page_parts() -> String {
+    let rows = Part::ALL.map(|part| format!("  [{:?}, {:?}],\n", part.name(), part.meaning()));
+    format!(
+        "// The parts of a response, in the order in which a request meets them, and what each is. A test of crates/lab writes\n\
+         // this file from `Part` in crates/model/src/parts.rs (SEEKWISE_UPDATE=1) and compares the two.\n\n\
+         export const PARTS = [\n{}] as const;\n\n\
+         export type Part = (typeof PARTS)[number][0];\n",
+        rows.concat()
+    )
+}
+
+#[test]
+fn the_page_lists_the_parts_of_the_model() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/parts.ts");
+    if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+        std::fs::write(path, page_parts()).expect("the page's sources can be written");
+    }
+    let listed = std::fs::read_to_string(path).expect("the page has a list of parts");
+    assert_eq!(listed, page_parts(), "SEEKWISE_UPDATE=1 writes it, then `cargo xtask page`");
+}
+
+#[test]
+fn the_page_has_colours_for_each_part() {
+    let colours = include_str!("../../../web/src/style/colours.css");
+    let themes = colours.matches("--on-side:").count();
+    for part in Part::ALL.map(Part::name) {
+        for colour in [format!("--part-{part}:"), format!("--on-{part}:")] {
+            assert_eq!(colours.matches(&colour).count(), themes, "{colour} in each theme");
+        }
+        let patch = format!(".part-{part} {{\n  --patch: var(--part-{part});");
+        assert!(include_str!("../../../web/src/style/figures.css").contains(&patch), "{patch}");
+    }
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: 
     let work = Work::from(job.clone());
     let Ok(run) = sim::run(stack, work.source(Seed(case)), u64::MAX, Seed(case), &mut |_| ()) else { return };
     for _ in 0..8 {
-        let at = Instant::from_nanos(rng.below(run.end.nanos() + 50_000_000));
+        let at = Instant::from_nanos(rng.below(run.figures.end.nanos() + 50_000_000));
         let mut disk = AtWork::new(stack, judged);
         cut_before(stack, job, case, at, &mut disk);
         let gone = !disk.content.gone().is_empty();

@@ -15,10 +15,25 @@
 //! position and compares the angles of the next few. *Ageing* lowers the cost of a request by a share of its wait, so
 //! that no request passes another that is older by more than the largest cost divided by the share. A *wait limit* puts
 //! a request first that has waited longer, under any policy. Ties go to the oldest.
+//!
+//! Two rules bound a wait by turns instead of by time, so that they are as fair in a short queue as in a long one.
+//! *Rounds*, under any policy: what arrives waits until the round is served, or until a share of it is; with LOOK that is
+//! FSCAN, with SPTF batched SPTF (queue/round.rs). *Patience*, for SPTF: the cost of a request is multiplied by the
+//! share of its patience that is left, as in weighted shortest time first (Seltzer, Chen and Ousterhout, Disk scheduling
+//! revisited, 1990), but counted in turns: `patience` times as many as requests waited when it came, itself among them.
+//!
+//! | limit | later requests served before one of at most n waiting |
+//! |---|---|
+//! | rounds | n - 1 |
+//! | rounds with late entry | 2 (n - 1) |
+//! | patience of p | p n |
+
+mod round;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use self::round::Round;
 use crate::block::PostponementBound;
 use crate::time::{Instant, Span};
 
@@ -48,6 +63,11 @@ pub struct Discipline {
     pub nearest: u32,
     /// SPTF: lower the cost of a request by this many thousandths of its wait.
     pub ageing: u32,
+    /// SPTF: multiply the cost of a request by what is left of its patience, this many times as many turns as requests
+    /// waited when it came; 0 for no limit.
+    pub patience: u32,
+    /// Percent of a round that are served before what came meanwhile joins; 0 for at once, 100 for whole rounds.
+    pub round: u32,
     /// A request that has waited longer goes first.
     pub max_wait: Option<Span>,
 }
@@ -55,7 +75,7 @@ pub struct Discipline {
 impl Discipline {
     /// The policy without limits.
     pub const fn plain(policy: Policy) -> Discipline {
-        Discipline { policy, window: 0, nearest: 0, ageing: 0, max_wait: None }
+        Discipline { policy, window: 0, nearest: 0, ageing: 0, patience: 0, round: 0, max_wait: None }
     }
 
     /// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
@@ -73,11 +93,28 @@ impl Discipline {
             }
             Policy::Sstf | Policy::Sptf => PostponementBound::None,
         };
+        let own = match (own, self.turns(waiting)) {
+            (PostponementBound::None, Some(turns)) => PostponementBound::Passes(turns),
+            (PostponementBound::Passes(most), Some(turns)) => PostponementBound::Passes(most.min(turns)),
+            _ => own,
+        };
         match (own, self.max_wait) {
             (PostponementBound::Passes(0), _) | (_, None) => own,
             (PostponementBound::Wait(span), Some(limit)) => PostponementBound::Wait(span.min(limit)),
             (_, Some(limit)) => PostponementBound::Wait(limit),
         }
+    }
+
+    /// How many later requests go first by rounds or patience, if at most `waiting` wait at once.
+    fn turns(&self, waiting: u64) -> Option<u64> {
+        let rounds = match self.round {
+            0 => None,
+            100.. => Some(waiting.saturating_sub(1)),
+            _ => Some(2 * waiting.saturating_sub(1)),
+        };
+        let weighted = self.policy == Policy::Sptf && self.patience > 0 && self.nearest == 0;
+        let patience = weighted.then(|| u64::from(self.patience) * waiting);
+        rounds.into_iter().chain(patience).min()
     }
 }
 
@@ -127,6 +164,9 @@ pub struct Queue<T> {
     /// Places for requests, by number. The waiting ones form a chain by age; `free` lists the others.
     held: Vec<Waiting<T>>,
     free: Vec<u32>,
+    /// By number, if the discipline knows patience: how many waited when it came.
+    before: Vec<u32>,
+    round: Round,
     /// The ends of the chain.
     oldest: u32,
     youngest: u32,
@@ -180,6 +220,8 @@ impl<T: Copy> Queue<T> {
             discipline,
             held: Vec::with_capacity(capacity),
             free: Vec::with_capacity(capacity),
+            before: Vec::with_capacity(if discipline.patience > 0 { capacity } else { 0 }),
+            round: Round::default(),
             oldest: NONE,
             youngest: NONE,
             places: VecDeque::with_capacity(if sorts { capacity } else { 0 }),
@@ -192,9 +234,11 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Changes the discipline from now on.
+    /// Changes the discipline from now on. What waits is in one round, and has no patience left.
     pub fn set_discipline(&mut self, discipline: Discipline) {
         self.discipline = discipline;
+        self.round = Round::default();
+        self.before.clear();
         self.sorted = sorts(&discipline, self.capacity) && discipline.policy != Policy::Sptf;
         self.sort();
         self.sort_if_many();
@@ -258,6 +302,10 @@ impl<T: Copy> Queue<T> {
             None => self.oldest = number,
         }
         self.youngest = number;
+        if self.discipline.patience > 0 {
+            self.before.resize(self.before.len().max(number as usize + 1), NONE);
+            self.before[number as usize] = self.len() as u32 - 1;
+        }
         if self.sorted {
             self.put(number);
         }
@@ -361,6 +409,11 @@ impl<T: Copy> Queue<T> {
                 self.unlink(number);
             }
         }
+        if self.discipline.round > 0 {
+            let mut round = self.round;
+            round.recount(self.by_age().map(|(_, waiting)| waiting.order));
+            self.round = round;
+        }
         self.sort();
         self.sort_if_many();
     }
@@ -385,7 +438,13 @@ impl<T: Copy> Queue<T> {
 
     /// Removes the chosen request. Nothing may have been added or removed since the choice.
     pub fn take(&mut self, choice: Choice) -> T {
-        let Waiting { position, item, .. } = *self.at(choice.number);
+        let Waiting { order, position, item, .. } = *self.at(choice.number);
+        if self.discipline.round > 0 {
+            if self.round.is_over(self.discipline.round) {
+                self.round.begin(self.next_order, self.len() as u32);
+            }
+            self.round.serve(order);
+        }
         self.unlink(choice.number);
         if self.sorted {
             self.drop_place(choice.number);
@@ -400,6 +459,41 @@ impl<T: Copy> Queue<T> {
     pub fn pass_through(&mut self, position: u64) {
         self.next_order += 1;
         self.serve(position);
+    }
+
+    /// A request that never waited here was served while others wait: a turn of theirs.
+    #[inline]
+    pub fn turn_passed(&mut self) {
+        self.next_order += 1;
+    }
+
+    /// True if what was chosen, or without a choice what arrives, must wait for a round to begin.
+    pub fn awaits_round(&self, choice: Option<&Choice>) -> bool {
+        let runs = !self.round.is_over(self.discipline.round);
+        let within = runs && choice.is_some_and(|choice| self.round.has(self.at(choice.number).order));
+        self.discipline.round > 0 && !within
+    }
+
+    /// True if the oldest has no patience left.
+    pub fn is_out_of_patience(&self) -> bool {
+        self.discipline.patience > 0 && self.oldest != NONE && self.left_of_patience(self.oldest, 1) == 0
+    }
+
+    /// The `cost` of a request times the share of its patience that is left.
+    #[inline]
+    fn left_of_patience(&self, number: u32, cost: u64) -> u64 {
+        if self.discipline.patience == 0 {
+            return cost;
+        }
+        let before = match self.before.get(number as usize) {
+            None | Some(&NONE) => return 0,
+            Some(&before) => u64::from(before),
+        };
+        let all = (before + 1) * u64::from(self.discipline.patience);
+        // Whatever has come and does not wait had its turn.
+        let served = self.next_order - self.len() as u64;
+        let passed = served.saturating_sub(self.at(number).order.saturating_sub(before));
+        cost.saturating_mul(all.saturating_sub(passed)).div_ceil(all)
     }
 
     #[inline]
@@ -428,8 +522,8 @@ impl<T: Copy> Queue<T> {
         bar: u64,
     ) -> Option<Choice> {
         let admit = |waiting: &Waiting<T>| admit(&waiting.item);
-        let (oldest, _) = self.by_age().find(|(_, waiting)| admit(waiting))?;
-        let open = Open { before: self.window_end(admit), admit };
+        let (oldest, first) = self.by_age().find(|(_, waiting)| admit(waiting))?;
+        let open = Open { before: self.window_end(admit).min(self.round_end(first.order)), admit };
         let number = match self.discipline.policy {
             _ if self.overdue(now, self.at(self.oldest)) => self.oldest,
             Policy::Fcfs => oldest,
@@ -456,6 +550,13 @@ impl<T: Copy> Queue<T> {
                 admitted.nth(window - 1).map_or(GONE, |(_, last)| last.order + 1)
             }
         }
+    }
+
+    /// The first order that has to wait for the next round, if the one that runs has the `first` of the admitted.
+    #[inline]
+    fn round_end(&self, first: u64) -> u64 {
+        let runs = self.discipline.round > 0 && !self.round.is_over(self.discipline.round) && self.round.has(first);
+        if runs { self.round.end() } else { GONE }
     }
 
     /// When the oldest request reaches the wait limit; `None` without a limit or without requests.
@@ -528,7 +629,8 @@ impl<T: Copy> Queue<T> {
     /// True if a choice by cost does best to scan all places in storage order.
     #[inline]
     fn are_few(&self) -> bool {
-        self.discipline.nearest == 0 && self.discipline.ageing == 0 && self.held.len() <= 2 * FEW
+        let Discipline { nearest, ageing, patience, .. } = self.discipline;
+        nearest == 0 && ageing == 0 && patience == 0 && self.held.len() <= 2 * FEW
     }
 
     /// The least cost among `open`, the oldest of equals, or of all if none costs less than the bar. With a bar, most
@@ -565,7 +667,7 @@ impl<T: Copy> Queue<T> {
         Choice { number, cost }
     }
 
-    /// The least aged cost among the `nearest` of `open`, or among all, the oldest of equals.
+    /// The least aged or weighted cost among the `nearest` of `open`, or among all, the oldest of equals.
     fn shortest_of_nearest(
         &self,
         now: Instant,
@@ -577,7 +679,8 @@ impl<T: Copy> Queue<T> {
         let mut best = (i64::MAX, u64::MAX, u64::MAX, NONE);
         let mut look_at = |number: u32, waiting: &Waiting<T>| {
             let plain = costs.of(&waiting.item);
-            best = best.min((plain as i64 - self.credit(now, waiting.since), waiting.order, plain, number));
+            let weighted = self.left_of_patience(number, plain) as i64;
+            best = best.min((weighted - self.credit(now, waiting.since), waiting.order, plain, number));
         };
         match self.discipline.nearest as usize {
             0 => self.each(open).for_each(|(number, waiting)| look_at(number, waiting)),
@@ -703,7 +806,7 @@ fn sorts(discipline: &Discipline, capacity: usize) -> bool {
     let by_place = match discipline.policy {
         Policy::Fcfs | Policy::Sstf => false,
         Policy::Look | Policy::CLook => discipline.window == 0,
-        Policy::Sptf => discipline.nearest == 0,
+        Policy::Sptf => discipline.nearest == 0 && discipline.patience == 0,
     };
     by_place && capacity > FEW
 }

@@ -71,6 +71,16 @@ impl<T> Slab<T> {
     }
 }
 
+impl<T> Slab<Option<T>> {
+    /// Takes the item out of a place and frees the place, unless it is empty.
+    #[inline]
+    pub fn take(&mut self, index: u32) -> Option<T> {
+        let item = self.places[index as usize].take()?;
+        self.free(index);
+        Some(item)
+    }
+}
+
 impl<T> Index<u32> for Slab<T> {
     type Output = T;
     #[inline]
@@ -89,6 +99,14 @@ impl<T> IndexMut<u32> for Slab<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_item_is_taken_out_once_and_its_place_is_free_once() {
+        let mut slab = Slab::with_capacity(0);
+        let (first, second) = (slab.put(Some('a')), slab.put(Some('b')));
+        assert_eq!((slab.take(first), slab.take(first), slab.taken()), (Some('a'), None, 1));
+        assert_eq!((slab.put(Some('c')), slab.put(Some('d')), slab[second]), (first, 2, Some('b')));
+    }
 
     #[test]
     fn what_was_freed_last_is_found_in_order_and_taken_first() {

@@ -177,7 +177,7 @@ fn what_has_been_read_to_its_end_is_given_up_first() {
 #[test]
 fn an_adaptive_buffer_keeps_the_contract() {
     let mut small = SmallDrive::default().buffered(3, 85).write_back(2).queued(8, Policy::Sptf);
-    small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75 });
+    small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: false });
     for seed in 0..40 {
         if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
             panic!("seed {seed}: {violation:?}");
@@ -188,7 +188,7 @@ fn an_adaptive_buffer_keeps_the_contract() {
 #[test]
 fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds() {
     let mut small = SmallDrive::default().buffered(3, 341).write_back(2).queued(1, Policy::Sptf);
-    small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75 });
+    small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: false });
     small.cache.destage_idle = Span::from_millis(1);
     let mut drive = small.drive();
     let mut rng = Seed(1).stream("writes");
@@ -259,4 +259,42 @@ fn the_end_of_a_stream_is_written_out_among_others() {
         }
     }
     panic!("the stream's end was never written");
+}
+
+/// Of one store written runs take what they are long: short writes of as many runs as there may be are taken at once,
+/// before any look at the commands, and long ones as far as three quarters of the store go.
+#[test]
+fn written_runs_of_their_own_lengths_share_one_store() {
+    let swift = |sectors: u32| {
+        let mut small = SmallDrive::default().buffered(16, 64).write_back(12).queued(1, Policy::Sptf);
+        small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: true });
+        small.cache.dirty_runs = Some(48);
+        small.cache.destage_idle = Span::from_millis(1000);
+        let mut drive = small.drive();
+        let mut now = Instant::ZERO;
+        (0..64)
+            .take_while(|&number| {
+                submit(&mut drive, now, 0, Op::Write, (number * 37 % 64) * 100, sectors);
+                let completion = next(&mut drive);
+                let took = completion.finished.since(now);
+                now = completion.finished;
+                took < Span::from_micros(200)
+            })
+            .count()
+    };
+    assert_eq!(swift(1), 48, "runs");
+    // 12 segments of 64 are 768 blocks.
+    assert_eq!(swift(32), 24, "blocks");
+}
+
+#[test]
+fn a_buffer_of_own_lengths_keeps_the_contract() {
+    let mut small = SmallDrive::default().buffered(4, 64).write_back(3).queued(8, Policy::Sptf);
+    small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: true });
+    small.cache.dirty_runs = Some(12);
+    for seed in 0..40 {
+        if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
+            panic!("seed {seed}: {violation:?}");
+        }
+    }
 }

@@ -147,6 +147,32 @@ fn what_is_planned_keeps_its_order_and_the_rest_competes_for_its_end() {
     assert_eq!(order_of(5, &FAR_AND_NEAR), [0, 1, 2, 3, 4, 5]);
 }
 
+/// Three wait during a read, one near and two far, by distance alone; when the near one is done and the second far one chosen,
+/// two come that are nearer than the third.
+#[test]
+fn what_comes_during_a_round_waits_for_the_next() {
+    let order = |round: u32| {
+        let mut small = queued(Queuing::Ncq, 16, Policy::Sstf);
+        small.firmware.queue.round = round;
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
+        submit(&mut drive, at(10), &[read(1, 40), read(2, 4_100), read(3, 7_000)]);
+        let mut done = Vec::new();
+        while let Some(now) = drive.poll_timeout() {
+            drive.handle_timeout(now);
+            while let Some(completion) = drive.poll_completion() {
+                done.push(completion.tag);
+                if completion.tag == 2 {
+                    submit(&mut drive, now, &[read(4, 6_500), read(5, 2_000)]);
+                }
+            }
+        }
+        done
+    };
+    assert_eq!(order(0), [0, 2, 3, 4, 5, 1]);
+    assert_eq!(order(100), [0, 2, 3, 1, 5, 4]);
+}
+
 #[test]
 fn one_for_the_head_of_the_queue_passes_what_is_planned() {
     let mut small = queued(Queuing::Scsi, 16, Policy::Sptf);
@@ -576,6 +602,24 @@ fn a_reader_beside_a_stream_starves_without_ageing() {
     // A tenth of its wait outweighs a seek and a revolution, 13 ms, after 130 ms; a little later with what is under
     // way.
     assert!(waited < Span::from_millis(200), "{waited}");
+}
+
+/// The law of the rounds, without any limit of time: a command waits at most for two rounds, each as many accesses as the drive
+/// holds commands.
+#[test]
+fn beside_a_stream_a_reader_is_served_within_two_rounds() {
+    let plain = Discipline::plain(Policy::Sptf);
+    let fair = |queue: Discipline, depth: u32| {
+        let small = prefetching(queue);
+        let two_rounds = Span::from_nanos(longest_access(&small).nanos() * 2 * u64::from(depth + 1));
+        beside_a_stream(&small, depth, Span::from_secs(6)) <= two_rounds
+    };
+    for depth in [8, 12, 16] {
+        assert!(fair(Discipline { round: 100, ..plain }, depth), "{depth}");
+        assert!(fair(Discipline { round: 50, ..plain }, depth), "{depth}");
+        assert!(fair(Discipline { patience: 2, ..plain }, depth), "{depth}");
+        assert!(!fair(plain, depth), "{depth}: the canary starves it");
+    }
 }
 
 /// The longest time of an access to the medium on a small drive: a seek over all cylinders and a revolution on every

@@ -405,3 +405,53 @@ fn the_cache_gathers_parts_of_a_sector() {
     let turns = (gathered.nanos().abs_diff(whole.nanos()) as f64 / REVOLUTION as f64).round();
     assert!(turns <= 1.0, "{whole:?} and {gathered:?}");
 }
+
+/// How far a read is followed by the words of SCSI's caching page: after a pause the blocks up to there are in the buffer,
+/// the next one is not.
+#[test]
+fn a_read_is_followed_as_far_as_the_caching_page_says() {
+    // Of a read of four blocks: the page's words, and the blocks behind it.
+    let pages: [(bool, Option<u32>, Option<u32>, u64); 6] = [
+        (false, None, None, 5),
+        (true, None, None, 20),
+        (true, Some(8), None, 8),
+        (false, Some(8), None, 5),
+        (true, None, Some(3), 0),
+        (true, None, Some(4), 20),
+    ];
+    for (multiplied, ceiling, longest_read, ahead) in pages {
+        let moved = |block: u64| {
+            let mut small = SmallDrive::default().buffered(4, 60);
+            let words = &mut small.cache.read_ahead;
+            (words.max, words.multiplied, words.ceiling, words.longest_read) = (5, multiplied, ceiling, longest_read);
+            let mut drive = small.drive();
+            submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 4));
+            let pause = next(&mut drive).finished + Span::from_millis(21);
+            submit(&mut drive, pause, request(1, Op::Read, block, 1));
+            let parts = next(&mut drive).parts;
+            parts.get(Part::Rotation) + parts.get(Part::Transfer) > Span::ZERO
+        };
+        let words = (multiplied, ceiling, longest_read);
+        assert!((4..4 + ahead).all(|block| !moved(block)), "{words:?}: not as far as {ahead}");
+        assert!(moved(4 + ahead), "{words:?}: farther than {ahead}");
+    }
+}
+
+/// The minimum counts in the read's own lengths as well: so much a waiting command leaves to the read-ahead.
+#[test]
+fn a_minimum_in_lengths_of_the_read_is_not_cut_off() {
+    let waited = |multiplied: bool| {
+        let mut small = SmallDrive::default().buffered(4, 64);
+        let words = &mut small.cache.read_ahead;
+        (words.max, words.min, words.multiplied) = (60, 4, multiplied);
+        let mut drive = small.drive();
+        submit(&mut drive, Instant::ZERO, request(0, Op::Read, 0, 8));
+        let read = next(&mut drive).finished;
+        submit(&mut drive, read, request(1, Op::Read, 6_400, 1));
+        next(&mut drive).parts.get(Part::Queue)
+    };
+    let (sectors, lengths) = (waited(false), waited(true));
+    // 28 blocks more: 4 of 8 each in place of 4.
+    let more = lengths.nanos() - sectors.nanos();
+    assert!(more.abs_diff(28 * SECTOR) < SECTOR, "{sectors:?}, {lengths:?}");
+}

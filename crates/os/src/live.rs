@@ -23,6 +23,7 @@ use std::sync::mpsc::Sender;
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, Limits, Op, Request, SECTOR, Status};
 use seekwise_model::history::{HistoryEvent, WriteData};
+use seekwise_model::slab::Slab;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::recorded::RecordedRequest;
@@ -131,15 +132,13 @@ pub struct LiveDisk {
     /// The model's nanoseconds in one of the clock's.
     speed: f64,
     clients: Clients,
-    jobs: Vec<Option<Job>>,
-    /// Places of `jobs` that are empty.
-    vacant: Vec<u32>,
+    jobs: Slab<Option<Job>>,
     /// Jobs that have pieces to hand down, in order of arrival.
     waiting: VecDeque<u32>,
     /// Answers that go out at the end of this turn.
     replies: Vec<(Caller, Result<Vec<u8>, u32>)>,
-    pieces: Vec<Option<Piece>>,
-    free: Vec<u32>,
+    /// What is below, by its tag.
+    pieces: Slab<Option<Piece>>,
     stamp: u64,
     /// What it may take of memory, and what of that is set aside for writes on their way.
     room: MemoryRoom,
@@ -171,12 +170,10 @@ impl LiveDisk {
             clock: Clock::start(),
             speed,
             clients: Clients::default(),
-            jobs: Vec::new(),
-            vacant: Vec::new(),
+            jobs: Slab::with_capacity(0),
             waiting: VecDeque::new(),
             replies: Vec::new(),
-            pieces: Vec::new(),
-            free: Vec::new(),
+            pieces: Slab::with_capacity(0),
             stamp: 0,
             room: MemoryRoom::default(),
             aside: 0,
@@ -409,12 +406,7 @@ impl LiveDisk {
             aside,
         };
         self.aside += aside;
-        let place = self.vacant.pop().unwrap_or(self.jobs.len() as u32);
-        if place as usize == self.jobs.len() {
-            self.jobs.push(None);
-        }
-        self.jobs[place as usize] = Some(job);
-        self.waiting.push_back(place);
+        self.waiting.push_back(self.jobs.put(Some(job)));
     }
 
     /// Sets aside the memory that a write takes, here and where it will lie; nothing where there is not so much.
@@ -458,7 +450,7 @@ impl LiveDisk {
     /// Hands down what waits, as far as there is room.
     fn hand_down(&mut self, now: Instant) {
         while let Some(&index) = self.waiting.front() {
-            let Some(job) = self.jobs[index as usize].as_mut() else {
+            let Some(job) = self.jobs[index].as_mut() else {
                 self.waiting.pop_front();
                 continue;
             };
@@ -481,11 +473,11 @@ impl LiveDisk {
             };
             let forced = op == Op::Write && head.flags & wire::FUA != 0 && self.limits.fua;
             let flags = if forced { Flags::FUA } else { Flags::NONE };
-            let tag = self.free.pop().unwrap_or(self.pieces.len() as u32);
+            let tag = self.pieces.claim(|| None);
             let (lba, stamp) = (if is_flush { 0 } else { job.next }, self.stamp + 1);
             let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors: sectors as u32, stamp };
             if self.device.submit(now, request).is_err() {
-                self.free.push(tag);
+                self.pieces.free(tag);
                 return;
             }
             self.stamp = stamp;
@@ -506,10 +498,7 @@ impl LiveDisk {
                 // Whoever asked meanwhile goes before the rest of what is longer than any other request.
                 self.waiting.rotate_left(1);
             }
-            if tag as usize == self.pieces.len() {
-                self.pieces.push(None);
-            }
-            self.pieces[tag as usize] = Some(Piece { job: index, request, at: now });
+            self.pieces[tag] = Some(Piece { job: index, request, at: now });
             // What was due at this instant, or is answered at once.
             self.drain();
         }
@@ -545,8 +534,7 @@ impl LiveDisk {
     }
 
     fn complete(&mut self, completion: &Completion) {
-        let piece = self.pieces[completion.tag as usize].take().expect("a completion of something in flight");
-        self.free.push(completion.tag);
+        let piece = self.pieces.take(completion.tag).expect("a completion of something in flight");
         if self.recorder.is_some() {
             let Request { stamp, op, flags, lba, sectors, tag, .. } = piece.request;
             let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
@@ -567,7 +555,7 @@ impl LiveDisk {
         }
         let over = self.content.over(&piece.request, completion, self.stamp);
         self.hold(over);
-        let job = self.jobs[piece.job as usize].as_mut().expect("a piece belongs to a job");
+        let job = self.jobs[piece.job].as_mut().expect("a piece belongs to a job");
         job.below -= 1;
         job.done = job.done.max(completion.finished);
         // A drive that knows no trim leaves the data where they are, which a trim allows.
@@ -588,8 +576,7 @@ impl LiveDisk {
 
     /// A job is over.
     fn answer(&mut self, index: u32) {
-        let Some(job) = self.jobs[index as usize].take() else { return };
-        self.vacant.push(index);
+        let Some(job) = self.jobs.take(index) else { return };
         self.aside -= job.aside;
         if job.next < job.end {
             // It failed before all of it was handed down.
@@ -693,7 +680,7 @@ impl LiveDisk {
     /// What was not handed down ends with an error.
     fn drop_waiting(&mut self) {
         for index in std::mem::take(&mut self.waiting) {
-            if let Some(job) = &mut self.jobs[index as usize] {
+            if let Some(job) = &mut self.jobs[index] {
                 job.status = Status::PowerLost;
                 job.next = job.end;
                 if job.below == 0 {

@@ -9,7 +9,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Tell;
 use seekwise_run::handle::RealHandle;
-use seekwise_run::outcome::{RunCost, RunError, RunOutcome, join, part};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, join, part};
 use seekwise_run::place::Place;
 use seekwise_run::testbed::changed;
 use seekwise_run::usage::Usage;
@@ -76,10 +76,11 @@ fn stood<S>(
     let bench = place.bench();
     let mut outcome = run()?;
     if let Some((before, after)) = bench.as_ref().zip(place.bench()) {
-        outcome.troubles.extend(changed(before, &after));
+        outcome.figures.troubles.extend(changed(before, &after));
     }
     held.map_or(Ok(()), RunGuard::end).map_err(RunError::Unfit)?;
-    Ok(RunOutcome { bench, ..outcome })
+    outcome.figures.bench = bench;
+    Ok(outcome)
 }
 
 /// A run in real time, on the thread that asks for it.
@@ -100,9 +101,9 @@ pub(crate) fn alone<S: Source>(
         threads: vec![of_this_thread().since(&thread, wall)],
         system: SystemCounters::now().since(&system),
     });
-    let (outcome, mut device) = part(engine);
+    let (RunOutcome { source, figures }, mut device) = part(engine);
     let troubles = device.troubles();
     let receipt = device.end()?;
-    let log = receipt.as_ref().map_or(outcome.log, |receipt| receipt.log);
-    Ok(RunOutcome { cost: Some(cost), log, receipt, usage, troubles, ..outcome })
+    let log = receipt.as_ref().map_or(figures.log, |receipt| receipt.log);
+    Ok(RunOutcome { source, figures: RunFigures { cost: Some(cost), log, receipt, usage, troubles, ..figures } })
 }

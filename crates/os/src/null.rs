@@ -191,9 +191,9 @@ mod tests {
             let mut records: Vec<Record> = Vec::new();
             let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
             let outcome = alone(&NullPlace, replay, u64::MAX, Seed(1), &mut |record| records.push(*record)).unwrap();
-            assert_eq!((outcome.issued, outcome.failures, records.len()), (1_000, 0, 1_000));
-            let cost = outcome.cost.expect("a place in real time costs something");
-            assert!(cost.wall >= outcome.end.since(Instant::ZERO));
+            assert_eq!((outcome.figures.issued, outcome.figures.failures, records.len()), (1_000, 0, 1_000));
+            let cost = outcome.figures.cost.expect("a place in real time costs something");
+            assert!(cost.wall >= outcome.figures.end.since(Instant::ZERO));
             for record in &records {
                 assert!(record.response() > Span::ZERO);
                 assert_eq!(record.completion.parts.total(), record.response());
@@ -209,7 +209,7 @@ mod tests {
             [ReplayRow { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
         let outcome = alone(&NullPlace, replay, u64::MAX, Seed(1), &mut |_| ()).unwrap();
-        assert_eq!(outcome.failures, 1);
+        assert_eq!(outcome.figures.failures, 1);
         let nobody = Work::from(seekwise_model::workload::Job::default());
         let refused = NullPlace::place().run(&nobody, u64::MAX, Seed(1), None, &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));

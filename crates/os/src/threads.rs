@@ -11,12 +11,12 @@ use std::thread::{self, ScopedJoinHandle};
 
 use seekwise_model::block::Limits;
 use seekwise_model::engine::fingerprint::StreamHash;
-use seekwise_model::record::{DriveLog, Record};
+use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Tell, Workload};
-use seekwise_run::outcome::{RunCost, RunError, RunOutcome, join, part};
-use seekwise_run::usage::{ThreadUsage, Usage};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, join, part};
+use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
 
 use crate::accounts::{SystemCounters, of_this_thread};
@@ -29,17 +29,11 @@ const BUNDLE: usize = 1024;
 /// Bundles that may wait to be counted, of each worker: when counting falls behind by so much, the worker waits for it.
 const WAITING: usize = 64;
 
-/// What came of one worker.
-struct Ended {
-    source: Workload,
-    end: Instant,
-    failures: u64,
-    stream_hash: u64,
-    issued: u64,
-    stream: Option<StreamHash>,
-    thread: ThreadUsage,
-    troubles: Vec<String>,
-}
+/// What a worker left, its thread's usage included.
+type Ended = RunOutcome<Workload>;
+
+/// The stream of a worker that issued nothing.
+const NOTHING: StreamHash = StreamHash { requests: 0, hash: 0 };
 
 /// What is run.
 #[derive(Clone, Copy)]
@@ -145,44 +139,34 @@ fn one(
     let (from, began) = (of_this_thread(), clock.now());
     let engine = crank(engine, clock, recorder)?;
     let thread = of_this_thread().since(&from, clock.now().since(began));
-    let (outcome, mut device) = part(engine);
+    let (RunOutcome { source, figures }, mut device) = part(engine);
     let troubles = device.troubles();
     device.end()?;
-    Ok(Ended {
-        source: outcome.source,
-        end: outcome.end,
-        failures: outcome.failures,
-        stream_hash: outcome.stream_hash,
-        issued: outcome.issued,
-        stream: outcome.streams.get(usize::from(worker)).copied(),
-        thread,
-        troubles,
-    })
+    // It alone issued: of the others' streams there is nothing.
+    let streams = vec![figures.streams.get(usize::from(worker)).copied().unwrap_or(NOTHING)];
+    let usage = Some(Usage { threads: vec![thread], system: SystemUsage::default() });
+    Ok(RunOutcome { source, figures: RunFigures { streams, usage, troubles, ..figures } })
 }
 
 /// The workers' ends as that of one run. There is no one order of issue: the hash is that of the workers' hashes.
 fn together(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcome<Issuer> {
-    let threads: Vec<ThreadUsage> = ended.iter().map(|ended| ended.thread).collect();
-    let usage = Usage { threads, system: SystemCounters::now().since(system) };
-    let stream_hash = match &ended[..] {
-        [only] => only.stream_hash,
-        all => all
-            .iter()
-            .fold(0, |hash: u64, one| (hash.rotate_left(5) ^ one.stream_hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-    };
-    let nothing = StreamHash { requests: 0, hash: 0 };
-    RunOutcome {
-        end: ended.iter().map(|ended| ended.end).max().unwrap_or(Instant::ZERO),
-        failures: ended.iter().map(|ended| ended.failures).sum(),
-        stream_hash,
-        issued: ended.iter().map(|ended| ended.issued).sum(),
-        log: DriveLog::default(),
-        cost: Some(RunCost { wall, processor: Some(usage.processor()) }),
-        streams: ended.iter().map(|ended| ended.stream.unwrap_or(nothing)).collect(),
-        receipt: None,
-        usage: Some(usage),
-        bench: None,
-        troubles: ended.iter().flat_map(|ended| ended.troubles.iter().cloned()).collect(),
-        source: Issuer::Apart(ended.into_iter().map(|ended| ended.source).collect()),
+    let mut usage = Usage { threads: Vec::new(), system: SystemCounters::now().since(system) };
+    let (mut figures, mut sources) = (RunFigures::default(), Vec::new());
+    let only = ended.len() == 1;
+    for RunOutcome { source, figures: one } in ended {
+        sources.push(source);
+        usage.threads.extend(one.usage.into_iter().flat_map(|usage| usage.threads));
+        figures.end = figures.end.max(one.end);
+        figures.failures += one.failures;
+        figures.issued += one.issued;
+        figures.stream_hash = match only {
+            true => one.stream_hash,
+            false => (figures.stream_hash.rotate_left(5) ^ one.stream_hash).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        };
+        figures.streams.extend(one.streams);
+        figures.troubles.extend(one.troubles);
     }
+    figures.cost = Some(RunCost { wall, processor: Some(usage.processor()) });
+    figures.usage = Some(usage);
+    RunOutcome { source: Issuer::Apart(sources), figures }
 }

@@ -19,6 +19,13 @@ use crate::usage::Usage;
 pub struct RunOutcome<S> {
     /// Who issued.
     pub source: S,
+    /// The rest, which is data.
+    pub figures: RunFigures,
+}
+
+/// The figures of a run that are not counted from its records.
+#[derive(Clone, Debug, Default)]
+pub struct RunFigures {
     /// The place's time when it ended.
     pub end: Instant,
     /// Requests that ended otherwise than done, counted or not.
@@ -104,9 +111,6 @@ pub fn part<S: Source, D: Device>(engine: Engine<RunSource<S>, D>) -> (RunOutcom
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
     let streams = source.streams().to_vec();
-    let source = source.into_source().into_source();
-    let (cost, receipt, usage, troubles, bench) = (None, None, None, Vec::new(), None);
-    let outcome =
-        RunOutcome { source, end, failures, stream_hash, issued, log, cost, streams, receipt, usage, troubles, bench };
-    (outcome, device)
+    let figures = RunFigures { end, failures, stream_hash, issued, log, streams, ..RunFigures::default() };
+    (RunOutcome { source: source.into_source().into_source(), figures }, device)
 }

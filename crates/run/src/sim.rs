@@ -122,10 +122,10 @@ pub fn witness<S: Source>(
     let (outcome, mut device) = part(engine);
     let last = match ending {
         RunEnding::Linger => {
-            device.linger(outcome.end);
-            outcome.end
+            device.linger(outcome.figures.end);
+            outcome.figures.end
         }
-        RunEnding::PowerOff => device.power_off(outcome.end).expect("every device can be switched off"),
+        RunEnding::PowerOff => device.power_off(outcome.figures.end).expect("every device can be switched off"),
     };
     Ok((outcome, last))
 }

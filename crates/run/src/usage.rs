@@ -84,6 +84,11 @@ impl Usage {
         self.threads.iter().fold(Span::ZERO, |sum, thread| sum + thread.processor())
     }
 
+    /// The time of the thread that ran longest, on the clock.
+    pub fn wall(&self) -> Span {
+        self.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO)
+    }
+
     /// Threads that hardly ever waited: what they issued to had to wait for them.
     pub fn saturated(&self) -> usize {
         /// Share of the time from which on a thread is called always busy (inferred: what is left is taken by waits that

@@ -14,7 +14,7 @@ use seekwise_formats::spelling::nearest;
 use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Study, parse, placed};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{CatalogueClaim, changed, checked, known, repeated, settings_below};
-use seekwise_lab::finding::{Evidence, RangeVote};
+use seekwise_lab::finding::{BoundDistance, ClaimAnswer, Evidence, RangeVote};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::run::RunRecord;
@@ -39,8 +39,16 @@ pub struct ClaimVerdict {
     pub condition: String,
     /// Null when no study carries it.
     pub figure: Option<String>,
-    /// Null when it was not run, or when there is nothing to check.
+    /// What is said of it. Only this tells a whole finding from one in part, and no answer from a judgement.
+    pub answer: ClaimAnswer,
+    /// Null when it was not run, when there is nothing to check, when it is not decided, and for a judgement.
     pub reproduced: Option<bool>,
+    /// How its checks read finding and condition.
+    pub reading: Option<String>,
+    /// What of the finding no check covers.
+    pub unchecked: Option<String>,
+    /// How far it is from its bounds.
+    pub distance: Option<BoundDistance>,
     /// Of a claim that goes over a range: where in it all checks hold. More than half decide.
     pub vote: Option<RangeVote>,
     /// Of a claim that holds only together with another: what came of that, and whether one rule stands under both.
@@ -185,7 +193,7 @@ fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a Catalo
 }
 
 /// The study that carries a claim, by name and in full, and the claim.
-fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
+pub(crate) fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
     for &(name, text) in BUILT_IN {
         let study = parse(name, text)?;
         let claim = study.claim.iter().find(|claim| claim.id.eq_ignore_ascii_case(id)).cloned();
@@ -232,6 +240,11 @@ fn beside(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>
         (Some(true), Some(true)) => Some(alike),
         (Some(false), _) | (_, Some(false)) => Some(false),
         _ => None,
+    };
+    verdict.answer = match verdict.reproduced {
+        Some(true) => verdict.answer,
+        Some(false) => ClaimAnswer::NotReproduced,
+        None => ClaimAnswer::NotDecided,
     };
     let own = if alone == Some(true) && alone != verdict.reproduced { "; its own checks hold" } else { "" };
     let said = format!("{} {came}; {} {rule}{own}", with.claim, with.same);
@@ -302,7 +315,10 @@ impl Running<'_> {
             condition: claim.condition.clone(),
             figure: Some(judged.figure()),
             lines: judged.figures(),
-            reproduced: judged.holds,
+            reproduced: judged.holds.filter(|_| claim.class != ClaimClass::J),
+            reading: claim.reading.clone(),
+            unchecked: claim.unchecked.clone(),
+            distance: judged.distance.clone(),
             vote: judged.vote.clone(),
             mechanism: Some(claim.mechanism.clone()),
             study: Some(ran.name.to_owned()),
@@ -330,6 +346,8 @@ impl Running<'_> {
             }
             verdict.repeats = repeats;
         }
+        let undecided = judged.undecided || verdict.planted == Some(false);
+        verdict.answer = ClaimAnswer::of(claim, verdict.reproduced, judged.holds, undecided);
         Ok(verdict)
     }
 

@@ -11,10 +11,10 @@ use seekwise_formats::fio_json::{
 use seekwise_lab::jobs::JobOrigin;
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::run::MeasuredRun;
-use seekwise_lab::run::real::{Latencies, RealObservation};
+use seekwise_lab::run::real::Latencies;
 use seekwise_lab::stats::{Histogram, RequestKind, TallySummary};
 use seekwise_model::workload::Worker;
-use seekwise_run::usage::{DiskUsage, ThreadUsage};
+use seekwise_run::usage::{DiskUsage, ThreadUsage, Usage};
 
 /// The document.
 pub fn write(prepared: &PreparedCell, measured: &MeasuredRun) -> String {
@@ -35,7 +35,7 @@ pub fn write(prepared: &PreparedCell, measured: &MeasuredRun) -> String {
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
         global_options,
         jobs,
-        disk_util: measured.real.as_ref().map_or(Vec::new(), disks),
+        disk_util: measured.figures.usage.as_ref().map_or(Vec::new(), disks),
         ..FioOutput::default()
     })
 }
@@ -48,7 +48,7 @@ fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usi
     let workers = prepared.job.workers();
     let latencies = |kind: RequestKind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
     let direction = |kind| direction(&measured.run.group_kind(group, kind), latencies(kind));
-    let threads = measured.real.as_ref().map_or(&[][..], |real| &real.usage.threads);
+    let threads = measured.figures.usage.as_ref().map_or(&[][..], |usage| &usage.threads);
     let of_group = threads.iter().zip(workers).filter(|(_, worker)| worker.group as usize == group);
     let spent = spent(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
     let all = measured.run.group_all(group);
@@ -102,8 +102,8 @@ fn spent(threads: &[ThreadUsage]) -> JobResult {
 }
 
 /// What the disks below did meanwhile, whoever asked them.
-fn disks(real: &RealObservation) -> Vec<DiskUtil> {
-    let wall = real.usage.threads.iter().map(|thread| thread.wall.nanos()).max().unwrap_or(0) as f64 / 1e6;
+fn disks(usage: &Usage) -> Vec<DiskUtil> {
+    let wall = usage.wall().nanos() as f64 / 1e6;
     let disk = |disk: &DiskUsage| DiskUtil {
         name: disk.name.clone(),
         ios: disk.ios,
@@ -113,7 +113,7 @@ fn disks(real: &RealObservation) -> Vec<DiskUtil> {
         in_queue: disk.queue_ms,
         util: if wall > 0.0 { (100.0 * disk.busy_ms as f64 / wall).min(100.0) } else { 0.0 },
     };
-    real.usage.system.disks.iter().map(disk).collect()
+    usage.system.disks.iter().map(disk).collect()
 }
 
 /// fio options that say what a pattern did, where no fio job file stands behind it.

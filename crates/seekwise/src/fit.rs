@@ -16,7 +16,7 @@ use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
 use crate::error::Error;
-use crate::journal::FitJournal;
+use crate::journal::SearchJournal;
 use crate::observer::Observer;
 use crate::reading::{self, FileKind};
 use crate::study::warn;
@@ -65,7 +65,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     if parameters.is_empty() {
         return Err(nothing(fit));
     }
-    let (journal, known) = FitJournal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
+    let (journal, known) = SearchJournal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
     // From now on points are kept.
     observer.begin(None, 0, "points");
     let (fitted, search) = searched(fit, &given, parameters, &journal, known, observer)?;
@@ -152,7 +152,7 @@ fn searched(
     args: &Fit,
     given: &Given,
     parameters: Vec<parameter::Parameter>,
-    journal: &FitJournal,
+    journal: &SearchJournal,
     known: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<(fit::FitResult, Search), Error> {

@@ -1,8 +1,8 @@
-//! What a fit has tried, line by line beside its result, until the result is there. A fit that was interrupted asks the
-//! same questions in the same order and finds the answers here.
+//! What a fit or an explanation has tried, line by line beside its result, until the result is there. One that was interrupted
+//! asks the same questions in the same order and finds the answers here.
 //!
 //! ```text
-//! first line   the hash of all that the fit is made from
+//! first line   the hash of all that the result is made from
 //! others       QUESTION VALUE … = LOSS …, numbers as short as they can be said and read back the same
 //! ```
 
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::unfinished::hold;
 
 /// An open journal.
-pub struct FitJournal {
+pub struct SearchJournal {
     path: PathBuf,
     lines: Mutex<File>,
     failure: Mutex<Option<Error>>,
@@ -26,9 +26,9 @@ pub struct FitJournal {
 /// Answers by their questions.
 type Known = BTreeMap<String, Vec<f64>>;
 
-impl FitJournal {
+impl SearchJournal {
     /// The journal beside `out`, with what is known already.
-    pub fn open(out: &Path, hash: &str, resume: bool, force: bool) -> Result<(FitJournal, Known), Error> {
+    pub fn open(out: &Path, hash: &str, resume: bool, force: bool) -> Result<(SearchJournal, Known), Error> {
         let mut path = OsString::from(out.as_os_str());
         path.push(".journal");
         let path = PathBuf::from(path);
@@ -36,7 +36,7 @@ impl FitJournal {
         let known = match (fs::read_to_string(&path), resume) {
             (Ok(text), true) => read(&text, hash).map_err(wrong)?,
             (Ok(_), false) if !force => {
-                return Err(wrong("a fit was interrupted; --resume continues it, --force starts over".to_owned()));
+                return Err(wrong("its run was interrupted; --resume continues it, --force starts over".to_owned()));
             }
             (Err(error), true) => return Err(wrong(format!("there is nothing to go on with: {error}"))),
             _ => Known::new(),
@@ -47,7 +47,7 @@ impl FitJournal {
         fs::write(&path, text).map_err(|error| wrong(error.to_string()))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|error| wrong(error.to_string()))?;
         hold().count(known.len() as u64);
-        Ok((FitJournal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
+        Ok((SearchJournal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
     }
 
     /// Writes an answer down.
@@ -71,7 +71,7 @@ impl FitJournal {
     /// The result is there.
     pub fn done(self) {
         let _now = hold();
-        // One that stays is found by the next fit, which says so.
+        // One that stays is found by the next one, which says so.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -36,7 +36,8 @@
 //! | [`power_cut`] | what power cuts would lose |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
 //! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
-//! | [`journal`] | what a fit has tried |
+//! | [`explain`](mod@explain) | which single inferred setting changes the answer of a claim, and what else it changes |
+//! | [`journal`] | what a fit or an explanation has tried |
 //! | [`fit`](mod@fit) | a profile from what was measured |
 //! | `logging` | the log of a run, where this build can write one |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
@@ -48,6 +49,7 @@ pub mod claims;
 pub mod compare;
 pub mod dry_run;
 pub mod error;
+pub mod explain;
 pub mod fio_output;
 pub mod fit;
 mod iolog;

@@ -12,6 +12,7 @@ use seekwise_lab::plan::{Cell, PreparedCell};
 use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
 use seekwise_model::record::Record;
+use seekwise_run::outcome::RunFigures;
 use seekwise_run::work::Work;
 
 use crate::bounds::{Bounds, RunPlan};
@@ -124,7 +125,8 @@ impl<'a> PreparedRun<'a> {
         iologs.finish()?;
         let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
         let record = measured.record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
-        let record = RunRecord { cell_hash: prepared.hash.clone(), trace: certificate(&prepared, &measured), ..record };
+        let mut record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
+        record.issuer.trace = certificate(&prepared, &measured);
         let page = kept.map(|kept| kept.finish(&prepared, &measured)).transpose()?;
         Ok(RunResult { record, prepared, measured, page })
     }
@@ -132,11 +134,11 @@ impl<'a> PreparedRun<'a> {
 
 /// An error where a run has no figures.
 fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
-    let MeasuredRun { issued, failures, .. } = measured;
-    if measured.run.all().tally.ios() > 0 || measured.operations.values().any(|operation| operation.count > 0) {
+    let RunFigures { issued, failures, troubles, .. } = &measured.figures;
+    if measured.run.all().tally.ios() > 0 || measured.issuer.operations.values().any(|operation| operation.count > 0) {
         return Ok(());
     }
-    let trouble: String = measured.troubles.iter().map(|trouble| format!("; {trouble}")).collect();
+    let trouble: String = troubles.iter().map(|trouble| format!("; {trouble}")).collect();
     Err(Error::new(match (*issued, *failures) {
         (0, _) if matches!(job, Work::Scene(_)) => format!(
             "the scene's programs asked the drive for nothing, so there is nothing to say{trouble}; expected files that \

@@ -322,7 +322,7 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
         .iter()
         .map(|c| {
             json!({"id": c.claim.id, "class": c.claim.class.letter(), "condition": c.claim.condition,
-                   "figure": c.figure(), "reproduced": c.reproduced(), "mechanism": c.claim.mechanism})
+                   "figure": c.figure(), "reproduced": c.reproduced(), "answer": c.answer(), "mechanism": c.claim.mechanism})
         })
         .collect();
     let mut summary =

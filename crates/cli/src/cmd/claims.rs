@@ -5,6 +5,7 @@ use std::path::Path;
 use seekwise::Bounds;
 use seekwise::claims::{ClaimVerdict, Claims};
 use seekwise::shell::quoted;
+use seekwise_lab::finding::ClaimAnswer;
 use seekwise_lab::provenance::ProgramVersion;
 
 use super::study::{ClaimStatus, held_line};
@@ -63,6 +64,8 @@ fn text(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, Command
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
         let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
+        said.extend(verdict.reading.iter().map(|reading| format!("Read as: {reading}")));
+        said.extend(verdict.unchecked.iter().map(|part| format!("Not checked: {part}.")));
         said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
         let study = verdict.study.as_deref().unwrap_or_default();
@@ -79,10 +82,10 @@ fn text(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, Command
     Ok(text)
 }
 
-/// How many of all hold, and which do not; which hold without their mechanism.
+/// How many of all but judgements hold, and which do not; which hold without their mechanism.
 fn last_line(verdicts: &[ClaimVerdict]) -> String {
-    let held: Vec<ClaimStatus> =
-        verdicts.iter().map(|verdict| ClaimStatus::of(&verdict.id, verdict.reproduced)).collect();
+    let counted = verdicts.iter().filter(|verdict| verdict.class != "J");
+    let held: Vec<ClaimStatus> = counted.map(|verdict| ClaimStatus::of(&verdict.id, verdict.reproduced)).collect();
     let mut line = held_line(&held).unwrap_or_default();
     let bare = verdicts.iter().filter(|verdict| (verdict.reproduced, verdict.ablated) == (Some(true), Some(false)));
     let bare: Vec<&str> = bare.map(|verdict| verdict.id.as_str()).collect();
@@ -95,17 +98,24 @@ fn last_line(verdicts: &[ClaimVerdict]) -> String {
 /// The verdict in a few words.
 fn word(verdict: &ClaimVerdict) -> String {
     // A vote that was carried says nothing of why a claim failed beside it.
-    let vote = verdict.vote.as_ref().filter(|vote| Some(vote.carried()) == verdict.reproduced);
+    let vote = verdict.vote.as_ref().filter(|vote| vote.carried() == verdict.reproduced);
     let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count()));
     let part = vote.filter(|vote| !vote.holds.is_empty());
     let part = part.map_or(String::new(), |vote| format!(": holds at {}", vote.holds.join(" | ")));
-    match (verdict.reproduced, verdict.ablated) {
-        (Some(true), Some(true)) if verdict.repeats.is_empty() => format!("yes{votes}; fails without its mechanism"),
-        (Some(true), Some(true)) => format!("yes{votes}; fails at the study's other level, which is its switch"),
-        (Some(true), Some(false)) => format!("yes{votes}, but ALSO WITHOUT its mechanism"),
-        (Some(true), None) => format!("yes{votes}"),
-        (Some(false), _) => format!("NO{votes}{part}"),
-        (None, _) => "–".to_owned(),
+    let mechanism = match verdict.ablated {
+        Some(true) if verdict.repeats.is_empty() => "; fails without its mechanism",
+        Some(true) => "; fails at the study's other level, which is its switch",
+        Some(false) => ", but ALSO WITHOUT its mechanism",
+        None => "",
+    };
+    match verdict.answer {
+        ClaimAnswer::Reproduced => format!("yes{votes}{mechanism}"),
+        ClaimAnswer::InPart => format!("in part{votes}{mechanism}"),
+        ClaimAnswer::NotReproduced => format!("NO{votes}{part}"),
+        ClaimAnswer::NotDecided => format!("not decided{votes}{part}"),
+        ClaimAnswer::Agrees => "–, agrees".to_owned(),
+        ClaimAnswer::Disagrees => "–, disagrees".to_owned(),
+        ClaimAnswer::Shown => "–".to_owned(),
     }
 }
 
@@ -118,19 +128,29 @@ mod tests {
     fn the_verdict_in_words() {
         let vote = |holds: &[&str], fails: &[&str]| {
             let list = |places: &[&str]| places.iter().map(|place| (*place).to_owned()).collect();
-            Some(RangeVote { holds: list(holds), fails: list(fails) })
+            Some(RangeVote { holds: list(holds), fails: list(fails), open: Vec::new() })
         };
         let of = |reproduced, ablated, vote, repeats: &[&str]| {
             let repeats = repeats.iter().map(|level| (*level).to_owned()).collect();
-            word(&ClaimVerdict { reproduced, ablated, vote, repeats, ..ClaimVerdict::default() })
+            let answer = match reproduced {
+                Some(true) => ClaimAnswer::Reproduced,
+                Some(false) => ClaimAnswer::NotReproduced,
+                None => ClaimAnswer::Shown,
+            };
+            word(&ClaimVerdict { answer, reproduced, ablated, vote, repeats, ..ClaimVerdict::default() })
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(of(yes, yes, None, &[]), "yes; fails without its mechanism");
         assert_eq!(of(yes, yes, None, &["queue off"]), "yes; fails at the study's other level, which is its switch");
         assert_eq!(of(yes, no, vote(&["a", "b"], &["c"]), &[]), "yes, 2 of 3, but ALSO WITHOUT its mechanism");
-        assert_eq!(of(no, yes, vote(&["a"], &["b"]), &[]), "NO, 1 of 2: holds at a");
+        assert_eq!(of(no, yes, vote(&["a"], &["b", "c"]), &[]), "NO, 1 of 3: holds at a");
         assert_eq!(of(no, yes, vote(&[], &["a", "b"]), &[]), "NO, 0 of 2");
         assert_eq!(of(no, yes, vote(&["a"], &[]), &[]), "NO", "failed for want of the claim beside it");
         assert_eq!(of(None, None, None, &[]), "–");
+        let tie =
+            ClaimVerdict { answer: ClaimAnswer::NotDecided, vote: vote(&["a"], &["b"]), ..ClaimVerdict::default() };
+        assert_eq!(word(&tie), "not decided, 1 of 2: holds at a");
+        let part = ClaimVerdict { answer: ClaimAnswer::InPart, reproduced: yes, ..ClaimVerdict::default() };
+        assert_eq!(word(&part), "in part");
     }
 }

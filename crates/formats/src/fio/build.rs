@@ -388,7 +388,7 @@ impl Check<'_> {
             zoned: self.zoned(),
             sizes_alike: settings.verify[0],
             done_for_good: !settings.verify[1] && settings.loops == 1 && !time_based,
-            verify: writes && self.verify(time_based),
+            verify: writes && settings.verify == [true; 2],
             backlog: settings.backlog(),
             engine: self.engine(),
             priority: self.priority(),
@@ -502,12 +502,18 @@ impl Check<'_> {
             _ if self.synchronous() => EngineKind::OneAtATime,
             // fio's null engine is one of either kind.
             "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
-            "libaio" | "windowsaio" => EngineKind::SyncsHold,
+            "null" => EngineKind::OneGroupAtATime,
+            "libaio" | "windowsaio" | "solarisaio" => EngineKind::SyncsHold,
             _ => EngineKind::AllQueued,
         };
         let [least, most, low, batch] = settings.batches;
         // What is not given, or more than there may be, is the depth.
-        let batch = if batch == 0 { settings.iodepth } else { batch.min(settings.iodepth) };
+        let batch = match settings.engine {
+            // Its requests are handed over as they come.
+            "windowsaio" => 1,
+            _ if batch == 0 => settings.iodepth,
+            _ => batch.min(settings.iodepth),
+        };
         IoEngine { kind, least, most: most.max(least), low, batch }
     }
 
@@ -597,15 +603,6 @@ impl Check<'_> {
         if settings.verify[0] {
             self.refuse("verify", "what zones hold is not verified in this version");
         }
-    }
-
-    fn verify(&mut self, time_based: bool) -> bool {
-        let wanted = self.settings.verify == [true; 2];
-        if wanted && time_based && self.settings.direction != Direction::Mixed && self.settings.backlog[0] == 0 {
-            self.warn("verify", "nothing is read back, as in fio: the writing takes all of the runtime");
-            return false;
-        }
-        wanted
     }
 }
 

@@ -95,8 +95,9 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         sectors: sectors as u32,
         most: limit.min(sectors / 8) as u32,
         dirty_percent: share as u32,
+        own_lengths: figures.word("cache.adaptive_lengths") == "own",
     });
-    let segments = if adaptive.is_some() { FEWEST } else { figures.whole("cache.segments").min(limit) };
+    let (segments, runs) = division(figures, adaptive.as_ref(), limit);
     let dirty = segments * share / 100;
     CacheSpec {
         segments: segments as u32,
@@ -104,7 +105,7 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         read_ahead: read_ahead(figures),
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
-        dirty_runs: figures.may_count("cache.dirty_runs"),
+        dirty_runs: runs,
         fills_while_draining: figures.flag("cache.fills_while_draining"),
         destage_idle: figures.span("cache.destage_idle_ms"),
         media_cache: None,
@@ -112,6 +113,20 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         destage_age: figures.may_span("cache.destage_age_ms"),
         wraps: figures.word("cache.long_writes") == "wrap",
         adaptive,
+    }
+}
+
+/// Segments, and runs of unwritten blocks where these take memory as they come. With lengths of their own, of the most
+/// segments that there can be, the share that may be dirty are runs; the others are for reading.
+fn division(figures: &Drive<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64) -> (u64, Option<u32>) {
+    let given = figures.may_count("cache.dirty_runs");
+    match adaptive {
+        None => (figures.whole("cache.segments").min(limit), given),
+        Some(it) if it.own_lengths => {
+            let runs = (it.most * it.dirty_percent / 100).clamp(1, it.most.saturating_sub(FEWEST as u32).max(1));
+            (u64::from(it.most - runs.min(it.most)), Some(given.unwrap_or(runs)))
+        }
+        Some(_) => (FEWEST, given),
     }
 }
 
@@ -138,6 +153,9 @@ fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
             _ => ReadAheadHold::Never,
         },
         discards: figures.flag("cache.read_ahead.discard"),
+        multiplied: figures.flag("cache.read_ahead.multiplied"),
+        ceiling: figures.may_count("cache.read_ahead.ceiling_sectors"),
+        longest_read: figures.may_count("cache.read_ahead.longest_read_sectors"),
     }
 }
 
@@ -476,13 +494,15 @@ impl<'a> Drive<'a> {
 
     fn discipline(&self, prefix: &str) -> Discipline {
         let key = |name: &str| format!("{prefix}.{name}");
-        discipline(
+        let plain = discipline(
             self.word(&key("policy")),
             self.whole(&key("window")),
             self.whole(&key("nearest")),
             self.whole(&key("ageing")),
             self.may_number(&key("max_wait_ms")).unwrap_or(0.0),
-        )
+        );
+        let (patience, round) = (self.whole(&key("patience")) as u32, self.whole(&key("round_percent")) as u32);
+        Discipline { patience, round, ..plain }
     }
 
     fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
@@ -529,6 +549,8 @@ pub(crate) fn discipline(policy: &str, window: u64, nearest: u64, ageing: u64, m
         window: window as u32,
         nearest: nearest as u32,
         ageing: ageing as u32,
+        patience: 0,
+        round: 0,
         max_wait: (max_wait_ms > 0.0).then(|| span(max_wait_ms)),
     }
 }

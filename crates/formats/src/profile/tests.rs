@@ -243,6 +243,21 @@ fn sets_by_key() {
     );
 }
 
+/// Of 64 segments three quarters may be dirty: 48 runs as long as they are, and 16 segments for reading.
+#[test]
+fn adaptive_segments_of_their_own_lengths_are_runs_and_segments_for_reading() {
+    let mut drive = parse("d.toml", SMALL).unwrap();
+    drive.set("cache.adaptive", "true").unwrap();
+    drive.set("cache.adaptive_lengths", "own").unwrap();
+    drive.set("cache.max_segments", "64").unwrap();
+    drive.set("cache.dirty_percent", "75").unwrap();
+    let cache = drive.profile().unwrap().cache;
+    let sectors = cache.adaptive.unwrap().sectors;
+    assert_eq!((cache.segments, cache.segment_sectors, cache.dirty_runs), (16, sectors / 16, Some(48)));
+    drive.set("cache.adaptive_lengths", "equal").unwrap();
+    assert_eq!(drive.profile().unwrap().cache.dirty_runs, None);
+}
+
 /// A zone's rows, `holes` and `remaps` written out: cylinder order, so that slots can be counted by hand.
 fn laid_out(lists: &str) -> String {
     let at = SMALL.find("[mechanics]").expect("a section");

@@ -3,6 +3,7 @@
 use seekwise_model::host::driver::deadline::DeadlineSpec;
 use seekwise_model::host::driver::fair::FairSpec;
 use seekwise_model::host::driver::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
+use seekwise_model::queue::Discipline;
 use seekwise_model::stack::Layer;
 
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
@@ -25,6 +26,7 @@ static KEYS: &[ProfileKey] = &[
     ProfileKey::must("depth", "", KeyDomain::Whole(1, 65_536), "commands in flight to the device; the device's own depth limits them too").also(&["queue depth", "qd"]),
     ProfileKey::must("queue.policy", "", KeyDomain::Word(&["fcfs", "sstf", "look", "clook", "deadline", "fair"]), "order of waiting requests: by block number, `deadline` as in Linux's mq-deadline, or `fair` as in BFQ").also(&["scheduler", "elevator", "io scheduler"]),
     ProfileKey::may("queue.window", "", KeyDomain::Whole(0, 65_536), "0, all", "by block number: how many of the oldest it chooses among"),
+    ProfileKey::may("queue.round_percent", "%", KeyDomain::Whole(0, 100), "0", "by block number: share of a round that is served before what came meanwhile joins; 100 with `look` is FSCAN").also(&["fscan"]),
     ProfileKey::may("queue.max_wait_ms", "ms", KeyDomain::Number(0.001, 1e6), "no limit", "by block number: a request that has waited longer goes first"),
     ProfileKey::may("queue.read_expire_ms", "ms", KeyDomain::Number(0.0, 1e6), "500", "`deadline`: time until a read is due"),
     ProfileKey::may("queue.write_expire_ms", "ms", KeyDomain::Number(0.0, 1e6), "5000", "`deadline`: time until a write is due"),
@@ -53,6 +55,7 @@ static KEYS: &[ProfileKey] = &[
 
 static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("queue.window", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
+    ("queue.round_percent", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
     ("queue.max_wait_ms", &["queue.policy"], &["fcfs", "sstf", "look", "clook"]),
     ("queue.read_expire_ms", &["queue.policy"], &["deadline"]),
     ("queue.write_expire_ms", &["queue.policy"], &["deadline"]),
@@ -117,7 +120,8 @@ fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
         // A driver does not know positioning times, so SPTF and its limits do not apply.
         policy => {
             let wait = it.may_number("queue.max_wait_ms").unwrap_or(0.0);
-            SchedulerSpec::Order(discipline(policy, it.whole("queue.window"), 0, 0, wait))
+            let round = it.count("queue.round_percent");
+            SchedulerSpec::Order(Discipline { round, ..discipline(policy, it.whole("queue.window"), 0, 0, wait) })
         }
     }
 }

@@ -50,9 +50,16 @@ fn names_and_overrides_make_a_stack() {
     let mut stack = StackFile::parse("s.toml", text).unwrap();
     stack.set("drive.cache.write_back", "false").unwrap();
     stack.set("driver.queue.window", "4").unwrap();
+    stack.set("driver.queue.round_percent", "100").unwrap();
+    stack.set("drive.firmware.queue.patience", "2").unwrap();
+    stack.set("drive.firmware.destage.round_percent", "50").unwrap();
     let built = stack.build(&drives).unwrap();
     let driver = built.stack.drivers().next().copied().unwrap();
     assert_eq!((order(&built).policy, order(&built).window), (Policy::CLook, 4));
+    assert_eq!((order(&built).round, order(&built).patience), (100, 0));
+    let firmware = built.stack.profile.firmware;
+    assert_eq!((firmware.queue.round, firmware.queue.patience), (0, 2));
+    assert_eq!((firmware.destage.round, firmware.destage.patience), (50, 0));
     assert_eq!(driver.max_transfer, 256);
     let controller = controller(&built).unwrap();
     assert_eq!((controller.depth, controller.rate), (1, 90_000_000));
@@ -77,7 +84,7 @@ fn errors_name_key_and_nearest() {
         error_of("drive = \"barracuda\"\ndriver = \"windows-xq\"\n"),
         "s.toml:2: `driver`: unknown driver `windows-xq`; \
          expected none or one of direct, intel-ata, linux-bfq, linux-mq-deadline, linux-none, nforce-sw, via-ide, \
-         windows-2000, windows-98, windows-me, windows-xp; did you mean `windows-xp`?\n"
+         windows-2000, windows-98, windows-me, windows-scsi, windows-xp; did you mean `windows-xp`?\n"
     );
     assert_eq!(
         error_of("[drive]\nname = \"barracuda\"\ncache.segmets = 8\n"),
@@ -312,4 +319,14 @@ fn what_a_driver_leaves_out_is_as_in_linux() {
         let built = StackFile::parse("s.toml", &text).unwrap().build(&drives).unwrap();
         assert_eq!(built.stack.drivers().next().unwrap().scheduler, linux);
     }
+}
+
+/// What SCSI port's defaults come to: a request of 512 KiB is eight commands, 16 of which are below at once.
+#[test]
+fn windows_above_a_scsi_adapter_splits_at_64_kib_and_keeps_16() {
+    let text = "drive = \"barracuda\"\ndriver = \"windows-scsi\"\ncontroller = \"scsi-u320\"\n";
+    let built = StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap();
+    let driver = built.stack.drivers().next().copied().unwrap();
+    assert_eq!((driver.depth, driver.max_transfer * 512), (16, 64 << 10));
+    assert_eq!(standing(text), ["driver", "controller"]);
 }

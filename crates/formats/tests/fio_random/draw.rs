@@ -74,6 +74,21 @@ pub(crate) fn job(seed: u64) -> Drawn {
     drawn
 }
 
+/// The job of this seed among those that try what engines do: batches, depths and pauses of all kinds, ends together.
+pub(crate) fn engines(seed: u64) -> Drawn {
+    let mut chance = Chance(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5eed);
+    let mut drawn =
+        Drawn { text: String::new(), threads: 0, files: Vec::new(), timed: false, there: false, doubled: true };
+    // Some do not end: threads end with their program.
+    drawn.text += "[global]\nthread=1\n";
+    let sections = if chance.one_in(8) { 2 } else { 1 };
+    for number in 0..sections {
+        let mut section = Section { chance: &mut chance, lines: Vec::new(), random: false, zoned: false };
+        section.draw_deep(number, &mut drawn);
+    }
+    drawn
+}
+
 /// One section as it is drawn.
 struct Section<'a> {
     chance: &'a mut Chance,
@@ -127,6 +142,56 @@ impl Section<'_> {
         self.say(format!("write_iolog=log{}", drawn.threads));
         drawn.threads += 1;
         let _ = writeln!(drawn.text, "[j{number}]\n{}", self.lines.join("\n"));
+    }
+
+    /// Several at a time, always.
+    fn draw_deep(&mut self, number: u64, drawn: &mut Drawn) {
+        let engine = if self.chance.one_in(2) { Engine::NullDeep } else { Engine::Aio };
+        let batched = self.batches(engine);
+        let rw = self.direction(engine);
+        let gaps = self.lines.iter().any(|line| line.starts_with("rw=") && line.contains(':')) && !self.random;
+        let writes = !["read", "trim", "randread", "randtrim"].contains(&rw);
+        self.blocks(rw);
+        let files = self.files(rw, engine, gaps, drawn);
+        self.places(rw, files);
+        let (requests, bytes) = (1 + self.chance.below(400), 16 * (1 + self.chance.below(300)) * files);
+        for line in [format!("number_ios={requests}"), format!("io_size={bytes}k"), "loops=2".to_owned()] {
+            if self.chance.one_in(5) {
+                self.say(line);
+            }
+        }
+        if self.chance.below(6) < 5 {
+            self.syncs();
+        }
+        if writes && !self.zoned && !rw.contains("trim") && self.chance.one_in(5) {
+            self.verify();
+        }
+        // Where a wait left something counted, fio's pause does not end.
+        if !batched && self.chance.one_in(4) {
+            let (blocks, kind) = (1 + self.chance.below(40), self.chance.of(&["complete", "issue"]));
+            self.say(format!("thinktime=20\nthinktime_blocks={blocks}\nthinktime_blocks_type={kind}"));
+        }
+        self.say(format!("write_iolog=log{}", drawn.threads));
+        drawn.threads += 1;
+        let _ = writeln!(drawn.text, "[j{number}]\n{}", self.lines.join("\n"));
+    }
+
+    /// An engine with any depth and batches; whether requests are handed over several at a time.
+    fn batches(&mut self, engine: Engine) -> bool {
+        let depth = [2, 3, 4, 8, 16][self.chance.below(5) as usize];
+        let name = if engine == Engine::Aio { "libaio" } else { "null" };
+        self.say(format!("ioengine={name}\niodepth={depth}"));
+        let batch = if self.chance.one_in(2) { 1 + self.chance.below(depth + 1) } else { 1 };
+        if batch > 1 {
+            self.say(format!("iodepth_batch={batch}"));
+        }
+        for (key, one_in) in [("batch_complete_min", 2), ("batch_complete_max", 3), ("low", 3)] {
+            if self.chance.one_in(one_in) {
+                let number = self.chance.below(depth + 1);
+                self.say(format!("iodepth_{key}={number}"));
+            }
+        }
+        batch > 1
     }
 
     fn engine(&mut self, engine: Engine, drawn: &mut Drawn) {

@@ -7,6 +7,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("q-arrays", include_str!("../../../../studies/q-arrays.toml")),
     ("q-matrix", include_str!("../../../../studies/q-matrix.toml")),
     ("q-repeat", include_str!("../../../../studies/q-repeat.toml")),
+    ("q-write-order", include_str!("../../../../studies/q-write-order.toml")),
     ("q-tcq-and-ncq", include_str!("../../../../studies/q-tcq-and-ncq.toml")),
     ("q-file-sets", include_str!("../../../../studies/q-file-sets.toml")),
     ("q-memory", include_str!("../../../../studies/q-memory.toml")),

@@ -32,7 +32,7 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
     };
     let (response, per_s, bytes_per_s) = match &metric.whose {
         MetricScope::Operations(name) => {
-            let done = record.operations.get(name).filter(|done| done.count > 0)?;
+            let done = record.issuer.operations.get(name).filter(|done| done.count > 0)?;
             (done.response_ms?, done.per_s, 0.0)
         }
         whose => {
@@ -72,7 +72,7 @@ fn percentile(figure: Statistic) -> Option<Percentile> {
 /// True if the run has enough requests for the metric, if that is a percentile.
 pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
     let ios = match &metric.whose {
-        MetricScope::Operations(name) => record.operations.get(name).map_or(0, |done| done.count),
+        MetricScope::Operations(name) => record.issuer.operations.get(name).map_or(0, |done| done.count),
         whose => view(whose, record).map_or(0, |view| view.ios),
     };
     percentile(metric.figure).is_none_or(|wanted| quality::supported(ios).any(|one| one == wanted))

@@ -109,6 +109,10 @@ const AHEAD: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "8", "12", "16"];
 /// Thousandths of its wait by which a command gets cheaper.
 const AGEING: &[&str] = &["0", "30", "100", "300", "1000", "3000"];
 
+/// Rounds after which a command has no patience left, and percent of a round after which what came joins.
+const PATIENCE: &[&str] = &["0", "1", "2", "3"];
+const ROUND: &[&str] = &["0", "50", "100"];
+
 /// Rules: the default of a profile without one, and the choices.
 pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("cache.read_ahead.after", ("1", &["1", "2", "3", "4"])),
@@ -125,6 +129,8 @@ pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("firmware.queue.window", ("0", AMONG)),
     ("firmware.queue.nearest", ("0", AMONG)),
     ("firmware.queue.ageing", ("0", AGEING)),
+    ("firmware.queue.patience", ("0", PATIENCE)),
+    ("firmware.queue.round_percent", ("0", ROUND)),
     ("firmware.queue.ahead", ("0", AHEAD)),
     ("firmware.destage.policy", ("fcfs", POLICY)),
     ("firmware.destage.window", ("0", AMONG)),

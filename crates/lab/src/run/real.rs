@@ -4,13 +4,14 @@
 use seekwise_model::block::SECTOR;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::time::{Instant, Span};
+use seekwise_run::outcome::RunFigures;
 use seekwise_run::testbed::TestBench;
 use seekwise_run::usage::Usage;
 use serde::{Deserialize, Serialize};
 
-use super::{CpuRecord, Response};
+use super::Response;
 use crate::stats::histogram::Histogram;
-use crate::stats::summary::{RequestKind, RunTally};
+use crate::stats::summary::RequestKind;
 
 /// The most slots of time; when they are full, each becomes twice as long.
 const SLOTS: usize = 2048;
@@ -88,11 +89,10 @@ impl RealRecorder {
     }
 
     /// The observations on a run.
-    pub fn finish(self, usage: Usage, bench: Option<TestBench>, run: &RunTally, issued: u64) -> RealObservation {
-        let steady = self.pace.steady();
-        let drift = self.pace.drift();
+    pub fn finish(self) -> RealObservation {
+        let pace = PaceRecord { steady: self.pace.steady(), drift: self.pace.drift() };
         let rates = self.rates.map(|rates| rates.quantile(0.5).map(|rate| rate.nanos() as f64));
-        RealObservation { latencies: self.latencies, cpu: cpu(&usage, run, issued), usage, steady, drift, bench, rates }
+        RealObservation { latencies: self.latencies, pace, rates }
     }
 }
 
@@ -170,35 +170,23 @@ impl RateSteadiness {
     }
 }
 
-/// The observations on a run.
-pub struct RealObservation {
-    /// By group and kind.
-    pub latencies: Vec<[Latencies; RequestKind::COUNT]>,
-    /// What the run used of the machine.
-    pub usage: Usage,
-    /// The same as a share.
-    pub cpu: CpuRecord,
-    /// Whether the rate was steady.
+/// How the rate went over a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PaceRecord {
+    /// Over the second half of the run; `None` if there were too few requests.
     pub steady: Option<RateSteadiness>,
     /// The last quarter's rate over the first's.
     pub drift: Option<f64>,
-    /// What the measurement stood on.
-    pub bench: Option<TestBench>,
-    /// The median rates of reads, and of writes, in bytes a second.
-    pub rates: [Option<f64>; 2],
 }
 
-fn cpu(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
-    let wall = usage.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO);
-    let processor = usage.processor().nanos() as f64;
-    let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
-    let percent = 100.0 * share(processor, wall.nanos() as f64 * f64::from(usage.system.cores.max(1)));
-    CpuRecord {
-        percent,
-        ios_per_cpu_second: share(issued as f64, processor / 1e9),
-        iops_per_percent: share(run.all().iops(), percent),
-        mb_per_s_per_percent: share(run.all().bytes_per_s() / 1e6, percent),
-    }
+/// The observations on the records of a run; what it used of the machine and stood on is in its [`RunFigures`].
+pub struct RealObservation {
+    /// By group and kind.
+    pub latencies: Vec<[Latencies; RequestKind::COUNT]>,
+    /// Whether the rate was steady.
+    pub pace: PaceRecord,
+    /// The median rates of reads, and of writes, in bytes a second.
+    pub rates: [Option<f64>; 2],
 }
 
 /// The kept observations.
@@ -218,18 +206,17 @@ pub struct RealRecord {
     pub whole_percent: f64,
     /// Threads that issued and hardly ever waited.
     pub saturated: usize,
-    /// How the rate went over the second half of the run; `None` if there were too few requests.
-    pub steady: Option<RateSteadiness>,
-    /// The last quarter's rate over the first's.
-    pub drift: Option<f64>,
+    /// How the rate went.
+    #[serde(flatten)]
+    pub pace: PaceRecord,
     /// What the measurement stood on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bench: Option<TestBench>,
 }
 
 impl RealObservation {
-    /// What is kept.
-    pub fn record(&self) -> RealRecord {
+    /// What is kept of it, and of the figures of its run.
+    pub fn record(&self, of: &RunFigures) -> RealRecord {
         let over = |of: fn(&Latencies) -> &Histogram| {
             let mut all = Histogram::default();
             for kinds in &self.latencies {
@@ -237,9 +224,10 @@ impl RealObservation {
             }
             Response::of(&all)
         };
-        let threads = &self.usage.threads;
-        let wall = threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO);
-        let whole = wall.nanos() as f64 * f64::from(self.usage.system.cores.max(1));
+        let nothing = Usage::default();
+        let usage = of.usage.as_ref().unwrap_or(&nothing);
+        let threads = &usage.threads;
+        let whole = usage.wall().nanos() as f64 * f64::from(usage.system.cores.max(1));
         let percent = |sum: u64| if whole > 0.0 { 100.0 * sum as f64 / whole } else { 0.0 };
         RealRecord {
             submission_ms: over(|of| &of.submission),
@@ -247,32 +235,33 @@ impl RealObservation {
             latency_ms: over(|of| &of.total),
             user_percent: percent(threads.iter().map(|thread| thread.user.nanos()).sum()),
             system_percent: percent(threads.iter().map(|thread| thread.system.nanos()).sum()),
-            whole_percent: 100.0 * self.usage.system.busy,
-            saturated: self.usage.saturated(),
-            steady: self.steady,
-            drift: self.drift,
-            bench: self.bench.clone(),
+            whole_percent: 100.0 * usage.system.busy,
+            saturated: usage.saturated(),
+            pace: self.pace,
+            bench: of.bench.clone(),
         }
     }
 
-    /// The observations that cast doubt, in words; `moved` are bytes read and written by the job.
-    pub fn doubts(&self, moved: [u64; 2]) -> Vec<String> {
+    /// What casts doubt on a run with these figures, in words; `moved` are bytes read and written by the job.
+    pub fn doubts(&self, of: &RunFigures, moved: [u64; 2]) -> Vec<String> {
         let mut doubts = Vec::new();
-        let (saturated, threads) = (self.usage.saturated(), self.usage.threads.len());
+        let nothing = Usage::default();
+        let usage = of.usage.as_ref().unwrap_or(&nothing);
+        let (saturated, threads) = (usage.saturated(), usage.threads.len());
         if saturated > 0 {
             doubts.push(format!(
                 "the generator was the bottleneck: {saturated} of {threads} issuing threads were always busy, so the rate \
                  is the processor's, not the device's"
             ));
         }
-        if let Some(steady) = self.steady.filter(|steady| !steady.holds()) {
+        if let Some(steady) = self.pace.steady.filter(|steady| !steady.holds()) {
             doubts.push(format!(
                 "no steady state: in the second half of the requests the rate varies by {:.0} %, with a trend of {:+.0} %",
                 100.0 * steady.range,
                 100.0 * steady.trend
             ));
         }
-        if let Some(drift) = self.drift.filter(|drift| !(1.0 - TREND..=1.0 + TREND).contains(drift)) {
+        if let Some(drift) = self.pace.drift.filter(|drift| !(1.0 - TREND..=1.0 + TREND).contains(drift)) {
             let percent = 100.0 * (drift - 1.0);
             doubts.push(format!(
                 "drift: the rate of the last quarter of the requests differs by {percent:+.0} % from the first's"
@@ -281,28 +270,28 @@ impl RealObservation {
         let words =
             [("read", "came from memory, or from another machine"), ("wrote", "was still in memory, or went to one")];
         for (at, (verb, rest)) in words.into_iter().enumerate() {
-            if let Some(share) = self.by_disks(at, moved[at]).filter(|share| *share < OF_DISKS) {
+            if let Some(share) = by_disks(usage, at, moved[at]).filter(|share| *share < OF_DISKS) {
                 doubts.push(format!(
                     "cached: the disks of this machine {verb} {:.0} % of the bytes that the job {verb}; the rest {rest}",
                     100.0 * share
                 ));
             }
         }
-        doubts.extend(self.link().into_iter().flat_map(|link| sooner_than_link(link as f64, self.rates)));
+        doubts.extend(link(of).into_iter().flat_map(|link| sooner_than_link(link as f64, self.rates)));
         doubts
     }
+}
 
-    /// The rate of the disk's link in bytes a second, if the system reports it.
-    pub fn link(&self) -> Option<u64> {
-        self.bench.as_ref()?.device.as_ref()?.link
-    }
+/// The rate of the disk's link in bytes a second, if the system reports it.
+pub(super) fn link(of: &RunFigures) -> Option<u64> {
+    of.bench.as_ref()?.device.as_ref()?.link
+}
 
-    /// The share of the bytes read (0) or written (1) that disks moved meanwhile; `None` without any.
-    fn by_disks(&self, direction: usize, moved: u64) -> Option<f64> {
-        // One disk may stand on another (loop devices, md): only the busiest counts.
-        let disks = self.usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
-        (moved > 0).then(|| disks as f64 / moved as f64)
-    }
+/// The share of the bytes read (0) or written (1) that disks moved meanwhile; `None` without any.
+fn by_disks(usage: &Usage, direction: usize, moved: u64) -> Option<f64> {
+    // One disk may stand on another (loop devices, md): only the busiest counts.
+    let disks = usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
+    (moved > 0).then(|| disks as f64 / moved as f64)
 }
 
 /// A warning if half of the reads, or of the writes, came faster than the link carries them.

@@ -4,13 +4,15 @@ use seekwise_model::stack::{SettingChange, Stack};
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Worker;
 use seekwise_model::workload::recorded::{RecordedRequest, RecordedSession};
+use seekwise_run::outcome::RunFigures;
 use seekwise_run::place::Target;
 use seekwise_run::work::Work;
 use seekwise_run::work::trace::TraceSpec;
 
-/// The troubles of a run that ended at `end`, in words, one line each.
-pub(super) fn troubles(target: &Target, work: &Work, failures: u64, end: Instant) -> Vec<String> {
-    let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, end));
+/// The troubles of a run with these figures, in words, one line each.
+pub(super) fn troubles(target: &Target, work: &Work, figures: &RunFigures) -> Vec<String> {
+    let failures = figures.failures;
+    let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, figures.end));
     let ends = |worker: &Worker| worker.survives != [true; 2];
     if failures > 0 && work.workers().iter().any(ends) {
         troubles

@@ -72,7 +72,11 @@ impl Drive {
         if writing.is_some_and(|due| due < here) {
             return true;
         }
-        self.queue.overdue(here)
-            || self.queue.outweighs(here, self.electronics.has_priority(request), chosen, &self.medium.reach(here))
+        let waits = self.queue.overdue(here)
+            || self.queue.outweighs(here, self.electronics.has_priority(request), chosen, &self.medium.reach(here));
+        if !waits && chosen.is_none() {
+            self.queue.turn_passed();
+        }
+        waits
     }
 }

@@ -121,6 +121,9 @@ pub struct AdaptiveDivision {
     pub most: u32,
     /// The share of the segments, in percent, that may hold unwritten data.
     pub dirty_percent: u32,
+    /// Written runs take from the store of memory as much as they are long (`CacheSpec::dirty_runs` of them at most), and
+    /// leave the rest to the segments that are read; else all segments are equally long and change together.
+    pub own_lengths: bool,
 }
 
 /// Reserved stretches of the medium, into which small writes go one after another before they go home.
@@ -157,6 +160,12 @@ pub struct ReadAhead {
     pub hold: ReadAheadHold,
     /// A segment that has been read to its end is the first to be used anew.
     pub discards: bool,
+    /// `max` and `min` count the read's own lengths, not sectors (MF).
+    pub multiplied: bool,
+    /// Sectors at most, whatever `max` comes to (the maximum prefetch ceiling).
+    pub ceiling: Option<u32>,
+    /// A read of more sectors is not followed (the disable prefetch transfer length).
+    pub longest_read: Option<u32>,
 }
 
 impl ReadAhead {
@@ -170,7 +179,29 @@ impl ReadAhead {
         free_blocks: false,
         hold: ReadAheadHold::Never,
         discards: false,
+        multiplied: false,
+        ceiling: None,
+        longest_read: None,
     };
+
+    /// Sectors that follow a read of so many, at most.
+    #[inline]
+    pub fn most(&self, sectors: u32) -> u64 {
+        match self.longest_read {
+            Some(longest) if sectors > longest => 0,
+            _ => self.times(self.max, sectors).min(self.ceiling.map_or(u64::MAX, u64::from)),
+        }
+    }
+
+    /// Sectors of them that no waiting command cuts off.
+    #[inline]
+    pub fn least(&self, sectors: u32) -> u64 {
+        self.times(self.min, sectors).min(self.most(sectors))
+    }
+
+    fn times(&self, figure: u32, sectors: u32) -> u64 {
+        u64::from(figure) * if self.multiplied { u64::from(sectors) } else { 1 }
+    }
 }
 
 /// Where reading ahead ends.
@@ -364,8 +395,9 @@ impl Profile {
             ),
             (
                 "cache.dirty_runs",
-                "from 1 to 4096, with segments that are not adaptive",
-                cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs) && cache.adaptive.is_none()),
+                "from 1 to 4096; with adaptive segments just if they have lengths of their own",
+                cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs))
+                    && cache.adaptive.is_none_or(|it| it.own_lengths == cache.dirty_runs.is_some()),
             ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (
@@ -414,5 +446,23 @@ impl Profile {
         let apart = self.weak.windows(2).all(|pair| pair[0].end() <= pair[1].lba);
         let whole = self.weak.iter().all(|weak| weak.sectors > 0 && weak.lba < u64::MAX - u64::from(weak.sectors));
         whole && apart && self.weak.last().is_none_or(|last| last.end() <= self.geometry.sectors())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReadAhead;
+
+    /// The fields of mode page 08h by hand.
+    #[test]
+    fn a_read_is_followed_as_far_as_the_page_says() {
+        let page = ReadAhead { max: 40, min: 3, ..ReadAhead::NONE };
+        assert_eq!((page.most(16), page.least(16)), (40, 3));
+        let multiplied = ReadAhead { multiplied: true, ..page };
+        assert_eq!((multiplied.most(16), multiplied.least(16)), (640, 48));
+        let under = ReadAhead { ceiling: Some(30), ..multiplied };
+        assert_eq!((under.most(16), under.least(16)), (30, 30));
+        let short_only = ReadAhead { longest_read: Some(15), ..page };
+        assert_eq!((short_only.most(15), short_only.most(16), short_only.least(16)), (40, 0, 0));
     }
 }

@@ -262,8 +262,8 @@ impl Candidates {
     }
 
     /// One of them goes before a command that costs no positioning, one that arrives or was `chosen` among them: a head of the
-    /// queue, one with priority against one without, one whose wait outweighs what it costs, or any where the command is not
-    /// among those chosen from.
+    /// queue, one with priority against one without, one whose wait outweighs what it costs or has no patience left, or any where
+    /// the command is not among those chosen from.
     pub(super) fn outweighs(
         &self,
         at: Instant,
@@ -277,12 +277,20 @@ impl Candidates {
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
         let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.passed(&choice));
-        let closed = policy == Policy::Fcfs || (window > 0 && older >= window as usize);
+        let waits = rivals.awaits_round(chosen.and_then(|it| it.choice).as_ref());
+        let closed = policy == Policy::Fcfs || waits || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
             ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)
         };
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())
             || rivals.iter().next().is_some_and(|oldest| older > 0 && (closed || heavy(oldest)))
+            || (older > 0 && rivals.is_out_of_patience())
+    }
+
+    /// A command is served that never waited here, while others do: a turn of theirs.
+    pub(super) fn turn_passed(&mut self) {
+        self.preferred.turn_passed();
+        self.plain.turn_passed();
     }
 }

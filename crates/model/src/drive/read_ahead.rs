@@ -17,11 +17,12 @@ impl Drive {
             && !self.queue.is_empty()
     }
 
-    /// Until when a waiting command leaves `stream` alone behind a read that ended before `end`, the `run`-th of its kind.
-    fn holds(&self, stream: &MediaStream, end: u64, run: u32) -> Instant {
+    /// Until when a waiting command leaves `stream` alone behind `request`, the `run`-th of its kind.
+    fn holds(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
+        let end = request.end();
         let until = |block: u64| stream.when(self.medium.platter(), block.min(stream.limit));
-        let least = if ahead.min == 0 { Instant::ZERO } else { until(end + u64::from(ahead.min)) };
+        let least = if ahead.min == 0 { Instant::ZERO } else { until(end + ahead.least(request.sectors)) };
         let held = match ahead.hold {
             _ if run < 2 => Instant::ZERO,
             ReadAheadHold::Never => Instant::ZERO,
@@ -59,7 +60,7 @@ impl Drive {
             return None;
         }
         let mut stream = self.medium.stream(end, arm, following, limit, segment);
-        stream.held = self.holds(&stream, request.end(), run);
+        stream.held = self.holds(&stream, request, run);
         Some(stream)
     }
 
@@ -85,7 +86,7 @@ impl Drive {
         let here = stream.when(platter, request.end()).max(earliest);
         let first = stream.when(platter, request.lba + 1).max(earliest).min(here);
         stream.promised = stream.promised.max(here);
-        stream.held = self.holds(&stream, request.end(), run);
+        stream.held = self.holds(&stream, request, run);
         self.medium.change_stream(stream);
         self.buffer.extend(segment, stream.limit);
         (first, here)
@@ -112,7 +113,7 @@ impl Drive {
             false => length,
         };
         let ring = end - stay + room;
-        let limit = ring.min(end + u64::from(ahead.max)).max(end).min(self.medium.sectors());
+        let limit = ring.min(end + ahead.most(request.sectors)).max(end).min(self.medium.sectors());
         let limit = self.medium.first_weak(end, limit).unwrap_or(limit);
         let geometry = self.medium.geometry();
         let following = || next.copied().unwrap_or_else(|| self.medium.track(end));
@@ -146,7 +147,7 @@ impl Drive {
         let track = u64::from(extent.before) + u64::from(extent.sectors) + u64::from(extent.behind);
         if end.saturating_sub(request.end()) <= track && self.buffer.widen(segment, None) {
             let mut stream = self.medium.stream(now, self.medium.arm(), extent, limit, segment);
-            stream.held = self.holds(&stream, request.end(), run);
+            stream.held = self.holds(&stream, request, run);
             self.buffer.extend(segment, limit);
             self.medium.read_ahead(stream);
         }

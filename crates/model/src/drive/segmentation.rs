@@ -13,6 +13,11 @@
 //!    again and gets none. No segment is shorter than the loose writes are on average.
 //! 4. The division changes when the number asked for is a quarter or more away from what there is.
 //! 5. A loose read is read ahead only while at least one read in `HITS` of the window before was in the buffer.
+//!
+//! Where segments have lengths of their own there is nothing to divide: memory goes to what is written and what is read as
+//! each comes, whichever was used longest ago gives way, and of the policy only the last rule is left. (A table of tags,
+//! each of a run of blocks in as many small pieces of memory as the run is long: US 6,606,682 and 6,996,669, "Cluster-based
+//! cache memory allocation", 2000.)
 
 use super::cache::Division;
 use super::profile::AdaptiveDivision;
@@ -121,7 +126,7 @@ impl Segmentation {
         self.runs.iter_mut().for_each(|run| run.live = false);
         self.ahead = seen.hits * HITS >= seen.reads;
         let wanted = self.segments_for(&seen);
-        if wanted.abs_diff(self.segments) * 4 >= self.segments {
+        if !self.adaptive.own_lengths && wanted.abs_diff(self.segments) * 4 >= self.segments {
             self.wanted = Some(self.division(wanted));
         }
     }
@@ -157,7 +162,8 @@ mod tests {
     use super::*;
     use crate::block::Flags;
 
-    const ADAPTIVE: AdaptiveDivision = AdaptiveDivision { sectors: 14_154, most: 64, dirty_percent: 75 };
+    const ADAPTIVE: AdaptiveDivision =
+        AdaptiveDivision { sectors: 14_154, most: 64, dirty_percent: 75, own_lengths: false };
 
     fn request(op: Op, lba: u64, sectors: u32) -> Request {
         Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp: 0 }
@@ -191,6 +197,18 @@ mod tests {
         let mixed = |i: u64| if i.is_multiple_of(3) { Op::Write } else { Op::Read };
         assert_eq!(settles(2, |i| request(mixed(i), i * 7_919_000 % 100_000_007, 16)), 3 + 61 * 22 / 64);
         assert_eq!(settles(2, |i| request(Op::Read, i * 7_919_000 % 100_000_007, 16)), 3);
+    }
+
+    #[test]
+    fn segments_of_their_own_lengths_are_never_divided() {
+        let own = AdaptiveDivision { own_lengths: true, ..ADAPTIVE };
+        let mut view = Segmentation::new(own, 16);
+        for number in 0..10 * u64::from(WINDOW) {
+            let op = if number % 2 == 0 { Op::Read } else { Op::Write };
+            view.see(&request(op, number * 7_919_000 % 100_000_007, 8), false);
+            assert_eq!(view.wanted(), None);
+        }
+        assert!(!view.see(&request(Op::Read, 5, 8), false), "the rule of reading ahead stays: this window had no hit");
     }
 
     #[test]

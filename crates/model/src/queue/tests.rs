@@ -18,15 +18,24 @@ fn discipline(rng: &mut Rng, policy: Policy) -> Discipline {
         window: [0, 0, 3][rng.below(3) as usize],
         nearest: [0, 0, 2][rng.below(3) as usize],
         ageing: [0, 0, 200][rng.below(3) as usize],
+        patience: [0, 0, 2][rng.below(3) as usize],
+        round: [0, 0, 30, 100][rng.below(4) as usize],
         max_wait: [None, None, Some(Span::from_micros(40))][rng.below(3) as usize],
     }
 }
 
 /// The order of preference found by sorting all candidates, without the queue's scans. The sweep's state (position,
-/// fence, direction) is kept beside it in the same plain form.
+/// fence, direction) is kept beside it in the same plain form, the rounds as lists of numbers.
 struct Plain {
     discipline: Discipline,
     waiting: Vec<(Instant, Item)>,
+    /// Those of the round before that are left; of this one, and how many it had.
+    rest: Vec<u32>,
+    round: Vec<u32>,
+    size: usize,
+    /// How many are served, and by number: how many were when it came, and how many waited.
+    served: u64,
+    came: Vec<(u64, u64)>,
     sweep: u64,
     fence: u32,
     rising: bool,
@@ -34,6 +43,12 @@ struct Plain {
 }
 
 impl Plain {
+    fn new(discipline: Discipline) -> Plain {
+        let (waiting, rest, round, came) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (sweep, fence, rising, next) = (0, 0, true, 0);
+        Plain { discipline, waiting, rest, round, size: 0, served: 0, came, sweep, fence, rising, next }
+    }
+
     fn pick(&self, admit: impl Fn(&Item) -> bool, now: Instant, head: u64, slope: u64) -> Item {
         let (since, oldest) = self.waiting[0];
         if self.discipline.max_wait.is_some_and(|limit| since + limit < now) {
@@ -42,6 +57,10 @@ impl Plain {
         let window = if self.discipline.window == 0 { usize::MAX } else { self.discipline.window as usize };
         let admitted = self.waiting.iter().copied().filter(|(_, item)| admit(item));
         let mut open: Vec<(Instant, Item)> = admitted.take(window).collect();
+        let in_round = |item: &Item| self.rest.contains(&item.0) || self.round.contains(&item.0);
+        if self.discipline.round > 0 && !self.round_is_over() && open.iter().any(|(_, item)| in_round(item)) {
+            open.retain(|(_, item)| in_round(item));
+        }
         let ahead = |item: &Item| item.1 != self.sweep || item.0 < self.fence;
         let up = |item: &Item| item.1 >= self.sweep && ahead(item);
         let down = |item: &Item| item.1 <= self.sweep && ahead(item);
@@ -53,11 +72,8 @@ impl Plain {
                 Policy::Sstf => (0, (here - head as i64).abs()),
                 Policy::Sptf => {
                     let waited = (now.nanos() - since.nanos()) / 1000;
-                    (
-                        0,
-                        (cost + slope * position.abs_diff(head)) as i64
-                            - (waited * u64::from(self.discipline.ageing)) as i64,
-                    )
+                    let cost = self.weighted(number, cost + slope * position.abs_diff(head));
+                    (0, cost as i64 - (waited * u64::from(self.discipline.ageing)) as i64)
                 }
                 Policy::CLook => (if up(item) { 0 } else { 1 }, here),
                 Policy::Look if self.rising && up(item) => (0, here - sweep),
@@ -75,7 +91,34 @@ impl Plain {
         open[0].1
     }
 
+    fn round_is_over(&self) -> bool {
+        let share = 100 * (self.size - self.round.len()) >= self.size * self.discipline.round as usize;
+        self.rest.is_empty() && share
+    }
+
+    fn weighted(&self, number: u32, cost: u64) -> u64 {
+        let (served, waited) = self.came[number as usize];
+        let all = (waited + 1) * u64::from(self.discipline.patience);
+        let left = all.saturating_sub(self.served - served);
+        if all == 0 { cost } else { (cost * left).div_ceil(all) }
+    }
+
+    fn push(&mut self, now: Instant, item: Item) {
+        self.came.push((self.served, self.waiting.len() as u64));
+        self.waiting.push((now, item));
+        self.next += 1;
+    }
+
     fn take(&mut self, item: Item) {
+        if self.round_is_over() {
+            self.rest = core::mem::take(&mut self.round);
+            let others = self.waiting.iter().map(|(_, other)| other.0);
+            self.round = others.filter(|other| !self.rest.contains(other)).collect();
+            self.size = self.round.len();
+        }
+        self.rest.retain(|&other| other != item.0);
+        self.round.retain(|&other| other != item.0);
+        self.served += 1;
         self.waiting.retain(|(_, other)| *other != item);
         if item.1 != self.sweep {
             (self.rising, self.sweep, self.fence) = (item.1 > self.sweep, item.1, self.next);
@@ -107,7 +150,7 @@ fn each_choice_equals_a_plain_recomputation() {
         // Few; or many and few by turns, so that places are kept for a while.
         let (capacity, turns) = [(16, 200), (FEW + 8, 500)][seed as usize / 5 % 2];
         let mut queue: Queue<Item> = Queue::new(discipline, capacity);
-        let mut plain = Plain { discipline, waiting: Vec::new(), sweep: 0, fence: 0, rising: true, next: 0 };
+        let mut plain = Plain::new(discipline);
         let (mut now, mut head) = (0, 0);
         // Costs grow with the distance, or do not.
         let slope = [0, 1000, 300][seed as usize % 3];
@@ -118,8 +161,7 @@ fn each_choice_equals_a_plain_recomputation() {
             if queue.len() < capacity && rng.percent(filling) {
                 let item = (plain.next, rng.below(9), rng.below(30) * 1000);
                 queue.push(at(now), item.1, item);
-                plain.waiting.push((at(now), item));
-                plain.next += 1;
+                plain.push(at(now), item);
                 continue;
             }
             // All, or one of two or three.
@@ -210,6 +252,146 @@ fn nobody_is_put_off_beyond_the_bound() {
         }
     }
     assert!(starved > 0, "without a bound an adversary can starve a request");
+}
+
+/// The order in which items (name, cost) are served: those of `first` wait, and one of `later` comes after each service.
+fn order_of(discipline: Discipline, first: &[(u32, u64)], later: &[(u32, u64)]) -> Vec<u32> {
+    let mut queue: Queue<Item> = Queue::new(discipline, 8);
+    let push = |queue: &mut Queue<Item>, &(name, cost): &(u32, u64)| queue.push(at(0), 0, (name, 0, cost));
+    first.iter().for_each(|item| push(&mut queue, item));
+    let mut later = later.iter();
+    core::iter::from_fn(|| {
+        let choice = queue.choose(at(0), 0, &Slope { slope: 0, head: 0 })?;
+        let served = queue.take(choice).0;
+        later.next().into_iter().for_each(|item| push(&mut queue, item));
+        Some(served)
+    })
+    .collect()
+}
+
+/// Three wait, and cheap ones come: by hand.
+#[test]
+fn a_round_shuts_out_what_comes_late() {
+    let plain = Discipline::plain(Policy::Sptf);
+    let (three, late) = ([(1, 50), (2, 20), (3, 90)], [(4, 10), (5, 10), (6, 10), (7, 60)]);
+    // Whatever comes is cheaper than what is left.
+    assert_eq!(order_of(plain, &three, &late), [2, 4, 5, 6, 1, 7, 3]);
+    // The three by cost; then 4, 5 and 6, which had come by then; then 7.
+    assert_eq!(order_of(Discipline { round: 100, ..plain }, &three, &late), [2, 1, 3, 4, 5, 6, 7]);
+    // One of three is a third: 4 joins when 2 is served. 5 and 6 join when 1 and 3 of the first round are served too.
+    assert_eq!(order_of(Discipline { round: 33, ..plain }, &three, &late), [2, 4, 1, 3, 5, 6, 7]);
+    // Two of three are served before the next round, of 3, 4 and 5.
+    assert_eq!(order_of(Discipline { round: 60, ..plain }, &three, &late), [2, 1, 4, 5, 3, 6, 7]);
+}
+
+/// FSCAN: the sweep goes on over the round alone.
+#[test]
+fn an_elevator_with_rounds_passes_over_what_comes_late() {
+    let order = |round: u32| {
+        let mut queue: Queue<u64> = Queue::new(Discipline { round, ..Discipline::plain(Policy::Look) }, 8);
+        [10, 40].into_iter().for_each(|position| queue.push(at(0), position, position));
+        let mut late = [20, 30].into_iter();
+        core::iter::from_fn(|| {
+            let choice = queue.choose(at(0), 0, &NoCosts)?;
+            let served = queue.take(choice);
+            late.next().into_iter().for_each(|position| queue.push(at(0), position, position));
+            Some(served)
+        })
+        .collect::<Vec<_>>()
+    };
+    assert_eq!(order(0), [10, 20, 30, 40]);
+    assert_eq!(order(100), [10, 40, 30, 20]);
+}
+
+/// Each of three has a patience of a round: 1, 2 and 3 turns.
+#[test]
+fn patience_makes_a_request_cheaper_turn_by_turn() {
+    let patient = |patience| Discipline { patience, ..Discipline::plain(Policy::Sptf) };
+    let (three, late) = ([(1, 90), (2, 60), (3, 30)], [(4, 20), (5, 20), (6, 20)]);
+    assert_eq!(order_of(patient(0), &three, &late), [3, 4, 5, 6, 2, 1]);
+    // After the first turn 1 has none left. After two, 2 has neither. Then 4 has one turn left of three: a third of 20.
+    assert_eq!(order_of(patient(1), &three, &late), [3, 1, 2, 4, 5, 6]);
+    // 90, 60 and 30; then 90 x 1/2 = 45, 60 x 3/4 = 45, 20; then 0.
+    assert_eq!(order_of(patient(2), &three, &late), [3, 4, 1, 2, 5, 6]);
+}
+
+/// What arrives and has it at no cost goes along only with the round: on a drive, a read of what is being read ahead.
+#[test]
+fn only_those_of_the_round_may_ride() {
+    let mut queue: Queue<Item> = Queue::new(Discipline { round: 100, ..Discipline::plain(Policy::Sptf) }, 8);
+    let lowest = |queue: &Queue<Item>, name| queue.lowest_by(|item| (item.0 == name).then_some(0)).expect("it waits");
+    (1..4).for_each(|name| queue.push(at(0), 0, (name, 0, 10)));
+    let first = lowest(&queue, 1);
+    assert!(queue.awaits_round(Some(&first)) && queue.awaits_round(None), "none runs");
+    queue.take(first);
+    queue.push(at(0), 0, (4, 0, 0));
+    assert!(!queue.awaits_round(Some(&lowest(&queue, 3))), "it is of the round");
+    assert!(queue.awaits_round(Some(&lowest(&queue, 4))) && queue.awaits_round(None));
+    queue.retain(|item| item.0 == 4);
+    assert!(queue.awaits_round(None), "the next begins with a choice");
+}
+
+/// How many choices the one that waits longest sees, in an endless load of `depth`, or `None` if it is not served: the law of
+/// the rounds is that it is at most those of two rounds.
+fn turns_of_the_unluckiest(discipline: Discipline, depth: usize) -> Option<u64> {
+    let mut most = 0;
+    for seed in 0..20 {
+        let mut rng = Seed(seed).stream("two rounds");
+        let mut queue: Queue<Item> = Queue::new(discipline, depth);
+        let mut came = alloc::vec![0u64];
+        queue.push(at(0), 0, (0, 0, 1_000));
+        for turn in 0..2_000u64 {
+            while queue.len() < depth {
+                // The victim of the first turn is dear, what comes later as cheap as can be or anything.
+                let cost = [0, rng.below(1_000)][rng.below(2) as usize];
+                queue.push(at(turn), 0, (came.len() as u32, 0, cost));
+                came.push(turn);
+            }
+            let choice = queue.choose(at(turn), 0, &Slope { slope: 0, head: 0 }).expect("some wait");
+            let number = queue.take(choice).0;
+            most = most.max(turn - came[number as usize]);
+        }
+        let waits = queue.iter().map(|(_, item)| 2_000 - came[item.0 as usize]).max();
+        most = most.max(waits.unwrap_or(0));
+    }
+    (most < 1_900).then_some(most)
+}
+
+#[test]
+fn everyone_is_served_within_two_rounds_and_a_canary_is_not() {
+    let plain = Discipline::plain(Policy::Sptf);
+    for depth in [2, 3, 8, 32] {
+        let all = depth as u64;
+        let whole = turns_of_the_unluckiest(Discipline { round: 100, ..plain }, depth);
+        assert!(whole.is_some_and(|turns| turns < 2 * all), "{depth}: {whole:?}");
+        let late = turns_of_the_unluckiest(Discipline { round: 50, ..plain }, depth);
+        assert!(late.is_some_and(|turns| turns < 3 * all), "{depth}: {late:?}, of which two rounds are chosen from");
+        let patient = turns_of_the_unluckiest(Discipline { patience: 2, ..plain }, depth);
+        // Its own two rounds, and then those that are out of patience and older.
+        assert!(patient.is_some_and(|turns| turns < 3 * all), "{depth}: {patient:?}");
+        // The canary: without any of them a request is starved.
+        assert_eq!(turns_of_the_unluckiest(plain, depth), None, "{depth}");
+    }
+}
+
+/// Up to its capacity a queue works in the memory that it began with, whatever its rules.
+#[test]
+fn rounds_and_patience_take_no_memory_on_the_way() {
+    let discipline = Discipline { patience: 2, round: 50, ..Discipline::plain(Policy::Sptf) };
+    let mut queue: Queue<Item> = Queue::new(discipline, 32);
+    let sizes = |queue: &Queue<Item>| (queue.held.capacity(), queue.free.capacity(), queue.before.capacity());
+    let begun = sizes(&queue);
+    let mut rng = Seed(1).stream("memory");
+    for number in 0..1_000 {
+        queue.push(at(number), 0, (number as u32, 0, rng.below(100)));
+        if queue.len() == 32 {
+            (0..=rng.below(31)).for_each(|_| {
+                let choice = queue.choose(at(number), 0, &Slope { slope: 0, head: 0 }).expect("some wait");
+                queue.take(choice);
+            });
+        }
+    }
+    assert_eq!(sizes(&queue), begun);
 }
 
 #[test]

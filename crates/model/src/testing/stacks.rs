@@ -291,12 +291,27 @@ fn into_holes(bad: &[u64], holes: &[(u64, u64)]) -> Vec<(u64, u64)> {
 /// Any discipline.
 pub fn random_discipline(rng: &mut Rng) -> Discipline {
     let policies = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
+    // From a stream of its own, which leaves the draws that follow as they are.
+    let turns = &mut Seed(rng.clone().below(1 << 32)).stream("turns");
     Discipline {
         policy: pick(rng, &policies),
         window: pick(rng, &[0, 0, 0, 1, 3, 8]),
         nearest: pick(rng, &[0, 0, 0, 1, 3]),
         ageing: pick(rng, &[0, 0, 5, 50, 1000]),
+        patience: pick(turns, &[0, 0, 1, 2]),
+        round: pick(turns, &[0, 0, 1, 50, 100]),
         max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
+    }
+}
+
+/// Words of the caching page, from numbers of their own: what else is drawn stays as it was without them.
+fn random_page(rng: &Rng) -> ReadAhead {
+    let mut own = Seed(rng.clone().below(u64::MAX)).stream("caching page");
+    ReadAhead {
+        multiplied: own.percent(20),
+        ceiling: pick(&mut own, &[None, None, Some(24), Some(512)]),
+        longest_read: pick(&mut own, &[None, None, Some(16)]),
+        ..ReadAhead::NONE
     }
 }
 
@@ -304,6 +319,9 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
     let max = pick(rng, &[0, 8, 40, 256, 1024]);
+    let adapts = segments == 4 && segment_sectors >= 32;
+    // From numbers of its own, as the page's words.
+    let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").percent(40);
     CacheSpec {
         segments,
         segment_sectors,
@@ -322,20 +340,26 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
                 &[ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream],
             ),
             discards: rng.percent(30),
+            ..random_page(rng)
         },
         write_back: segments > 0 && rng.percent(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
-        dirty_runs: if segments > 4 { pick(rng, &[None, Some(1), Some(5), Some(40)]) } else { None },
+        dirty_runs: if segments > 4 {
+            pick(rng, &[None, Some(1), Some(5), Some(40)])
+        } else {
+            own_lengths.then_some(5)
+        },
         fills_while_draining: rng.percent(50),
         destage_idle: some_span(rng, 50_000_000),
         flash_sectors: 0,
         media_cache: None,
         destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
         wraps: rng.percent(50),
-        adaptive: (segments == 4 && segment_sectors >= 32).then_some(AdaptiveDivision {
+        adaptive: adapts.then_some(AdaptiveDivision {
             sectors: 4 * segment_sectors,
             most: 8,
             dirty_percent: 60,
+            own_lengths,
         }),
     }
 }

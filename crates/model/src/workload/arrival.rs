@@ -143,7 +143,7 @@ pub(crate) struct ThinkState {
     completed: u64,
     /// The count at the last pause.
     last: u64,
-    /// A request was issued since the count was last checked.
+    /// A request was issued or offered since the count was last checked.
     look: bool,
     pause: Pause,
 }
@@ -181,7 +181,17 @@ impl ThinkState {
         self.look = true;
     }
 
-    /// Notes that a block was completed.
+    /// Notes that the next block only reads back what was written: fio does not count it as issued.
+    pub(crate) fn reads_back(&mut self) {
+        self.issued = self.issued.saturating_sub(1);
+    }
+
+    /// Notes that a block was offered, and put off: fio checks its count after that too.
+    pub(crate) fn offered(&mut self) {
+        self.look = true;
+    }
+
+    /// Notes that fio saw a block completed.
     pub(crate) fn completed(&mut self) {
         self.completed += 1;
     }

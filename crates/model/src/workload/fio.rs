@@ -109,6 +109,8 @@ pub(crate) struct FioStream {
     mapped: bool,
     /// The last completion that fio saw was a sync.
     synced: bool,
+    /// Syncs that fio has not seen ended.
+    syncing: u64,
     /// The next place is not marked in the map.
     unmarked: bool,
     align: [u64; 3],
@@ -175,6 +177,7 @@ impl FioStream {
             random: pattern.random != [0; 3],
             mapped: pattern.random_map && pattern.generator != Generator::Lfsr,
             synced: false,
+            syncing: 0,
             unmarked: false,
             align,
             chance: AddressRng::new(&seeds, long, &pattern.distribution),
@@ -264,10 +267,16 @@ impl FioStream {
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
+    /// Notes that a sync, or what is read back, is issued: it takes with it that the next place is not marked.
+    pub(crate) fn mark_again(&mut self) {
+        self.unmarked = false;
+    }
+
     /// Notes that fio saw the completion of a request, or of a sync.
     #[inline]
     pub(crate) fn saw(&mut self, sync: bool) {
         self.synced = sync;
+        self.syncing = self.syncing.saturating_sub(sync.into());
     }
 
     /// True if the job or the pass ends before another request.
@@ -375,6 +384,8 @@ impl FioStream {
         while let Some(file) = self.pick() {
             // A sync takes the file's turn.
             if let Some(sync) = self.due() {
+                self.syncing += 1;
+                self.mark_again();
                 return FioStep::Sync(sync);
             }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());

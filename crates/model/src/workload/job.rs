@@ -255,7 +255,7 @@ pub struct IoEngine {
     /// Goes on taking back until no more are in flight (`iodepth_low`); 0: the depth.
     pub low: u32,
     /// Requests are handed over so many at a time (`iodepth_batch`). They reach the device at once here; but a sync that is a
-    /// call waits for those that are not handed over yet, and for one to be taken back.
+    /// call waits for those that are not handed over yet, and for one to be taken back. A group is so many.
     pub batch: u32,
 }
 
@@ -276,6 +276,16 @@ pub enum EngineKind {
     SyncsHold,
     /// Syncs are queued like all requests (`io_uring`). A pass ends with its bytes.
     AllQueued,
+    /// Queued as well, but once a group is handed over nothing more is taken before all of it is given back, together
+    /// (`null`). A pass ends with its bytes.
+    OneGroupAtATime,
+}
+
+impl EngineKind {
+    /// Whether a sync is queued as requests are, and no call.
+    pub(crate) fn queues_syncs(self) -> bool {
+        matches!(self, EngineKind::AllQueued | EngineKind::OneGroupAtATime)
+    }
 }
 
 /// The number after the colon of fio's `rw`.

@@ -3,12 +3,16 @@
 //! With several requests in flight fio issues until its depth is in use, waits for some completions and takes a batch
 //! (`iodepth_batch_complete_min`, `_max`), again and again until few enough are left (`iodepth_low`). A completion that
 //! it has not taken still counts in the depth. A sync that is a call blocks the thread; it sees nothing meanwhile. Most
-//! jobs behave the same whether a completion is seen at once or later; jobs with syncs, batches, or a verify backlog do
-//! not. Source: fio 3.33, `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`.
+//! jobs behave the same whether a completion is seen at once or later; jobs with syncs, batches, a verify backlog, or
+//! pauses after completions do not.
+//!
+//! Requests are handed to the device when so many are counted (`iodepth_batch`), and before each wait. A wait leaves the
+//! count as it is: the next requests are handed over the earlier, in the next pass too. Source: fio 3.33, `backend.c`
+//! (`wait_for_completions`), `io_u.c`, `ioengines.c`; what each engine refuses for now: `engines`.
 
 use alloc::collections::VecDeque;
 
-use super::job::{FioPattern, IoEngine};
+use super::job::{EngineKind, FioPattern, IoEngine};
 
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub(crate) struct Reaper {
     issued: bool,
     /// Requests that are not handed over yet.
     queued: u32,
+    /// Requests counted since so many were handed over.
+    counted: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +55,14 @@ struct Wait {
 }
 
 impl Reaper {
-    /// With nothing done yet; `None` if it makes no difference when fio looks.
-    pub(crate) fn new(pattern: &FioPattern, depth: u32) -> Option<Reaper> {
+    /// With nothing done yet; `None` if it makes no difference when fio looks. `pauses`: after a number of completions.
+    pub(crate) fn new(pattern: &FioPattern, depth: u32, pauses: bool) -> Option<Reaper> {
         let engine = pattern.engine;
-        let plain = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() };
+        let plain = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() }
+            && engine.kind != EngineKind::OneGroupAtATime;
         let zoned = pattern.zoned.is_some();
-        let matters = !plain || pattern.syncs.any() || pattern.backlog.is_some() || pattern.flush_at_end || zoned;
+        let syncs = pattern.syncs.any() || pattern.flush_at_end;
+        let matters = !plain || syncs || pattern.backlog.is_some() || zoned || pauses;
         let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
         let engine = IoEngine { most: engine.most.max(engine.least), low, ..engine };
         (depth > 1 && matters).then(|| Reaper {
@@ -64,25 +72,54 @@ impl Reaper {
             wait: None,
             issued: false,
             queued: 0,
+            counted: 0,
         })
     }
 
     /// Notes that a request was issued, to be handed over with others; or a sync, which is a call.
     pub(crate) fn issued(&mut self, call: bool) {
         self.issued = true;
-        self.queued += u32::from(!call);
-        if self.queued >= self.engine.batch {
-            self.queued = 0;
+        if call {
+            return;
+        }
+        (self.queued, self.counted) = (self.queued + 1, self.counted + 1);
+        if self.counted >= self.engine.batch {
+            self.hand_over();
         }
     }
 
-    /// Whether a sync that is a call is put off: requests are handed over first, and some taken back.
-    pub(crate) fn puts_off(&mut self) -> bool {
-        if core::mem::take(&mut self.queued) == 0 {
-            return false;
+    /// Hands over what is queued, and counts anew.
+    pub(crate) fn hand_over(&mut self) {
+        (self.queued, self.counted) = (0, 0);
+    }
+
+    /// Whether the engine takes a request, or a sync, only after what it has: that is handed over, and some of it taken
+    /// back. `in_flight`: requests not done.
+    pub(crate) fn refuses(&mut self, sync: bool, in_flight: u32) -> bool {
+        let held = in_flight + self.unseen();
+        let refused = match self.engine.kind {
+            EngineKind::OneAtATime | EngineKind::AllQueued => false,
+            EngineKind::SyncsHold => sync && self.queued > 0,
+            EngineKind::OneGroupAtATime => held > self.queued,
+        };
+        if refused {
+            self.hand_over();
+            // The refused one takes its place in the depth.
+            self.wait = Some(Wait { full: held + 1 >= self.depth, least: u32::MAX, taking: 0 });
         }
-        self.wait = Some(Wait { full: false, least: u32::MAX, taking: 0 });
-        true
+        refused
+    }
+
+    /// fio waits for all that it has, before it sleeps. `asking`: for its next request.
+    pub(crate) fn quiesce(&mut self, in_flight: u32, asking: bool) {
+        if asking || in_flight + self.unseen() > 0 {
+            self.hand_over();
+        }
+    }
+
+    /// A pass has ended, and nothing is in flight.
+    pub(crate) fn end_pass(&mut self) {
+        self.queued = 0;
     }
 
     /// Notes a completion.
@@ -129,12 +166,15 @@ impl Reaper {
             }
             None => return false,
         };
-        let least = self.engine.least.min(held).max(1);
+        let (least, most) = match self.engine.kind {
+            EngineKind::OneGroupAtATime => (held, held),
+            _ => (self.engine.least.min(held).max(1), self.engine.most),
+        };
         if done < least {
             wait.least = least;
             return false;
         }
-        (wait.least, wait.taking) = (0, done.min(self.engine.most.max(least)));
+        (wait.least, wait.taking) = (0, done.min(most.max(least)));
         true
     }
 }

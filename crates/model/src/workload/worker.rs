@@ -12,15 +12,18 @@
 //! call of it, a flush by `fsync=N` holds back later requests until it is done, but not those already in flight; fio
 //! repeats it before each request until the next write. When fio sees completions: `reaping`.
 //!
-//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`).
+//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`). What
+//! fio draws next, and what its engine puts off: `drawing`.
+
+mod drawing;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::arrival::{Arrival, ThinkAction, ThinkState, gate};
-use super::fio::{Around, FioRequest, FioStep, FioStream, FioSync, READ, WRITE};
+use super::arrival::{Arrival, ThinkAction, ThinkState};
+use super::fio::{Around, FioRequest, FioStep, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
-use super::job::{EngineKind, FioPattern, Pattern, Window, Worker};
+use super::job::{FioPattern, Pattern, Window, Worker};
 use super::reaping::{ReapedEvent, Reaper};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::written::VerifyQueue;
@@ -142,8 +145,8 @@ pub(crate) struct WorkerState {
     flushing: bool,
     /// Nothing is issued before all in flight has ended.
     draining: bool,
-    /// A sync comes next, whatever came since it was drawn.
-    put_off: bool,
+    /// Comes next, whatever came since it was drawn.
+    put_off: Option<drawing::PutOff>,
     /// Another worker's request is in the zone that it needs.
     zone_taken: bool,
     /// Syncs are calls, not requests among others.
@@ -213,13 +216,16 @@ impl WorkerState {
             ramping: worker.ramp > Span::ZERO,
             flushing: false,
             draining: false,
-            put_off: false,
+            put_off: None,
             zone_taken: false,
-            calls: fio.is_none_or(|fio| worker.depth == 1 || fio.engine.kind != EngineKind::AllQueued),
+            calls: fio.is_none_or(|fio| worker.depth == 1 || !fio.engine.kind.queues_syncs()),
             flush_at_end: fio.is_some_and(|fio| fio.flush_at_end),
             files: fio.map_or(0, |fio| fio.files.len() as u32),
             closing: None,
-            reaping: fio.and_then(|fio| Reaper::new(fio, worker.depth)),
+            reaping: fio.and_then(|fio| {
+                let pauses = worker.pace.think.is_some_and(|think| !think.on_issue);
+                Reaper::new(fio, worker.depth, pauses)
+            }),
             through: match fio {
                 Some(fio) if fio.write_through && limits.fua => Through::Fua,
                 Some(fio) if fio.write_through && limits.volatile_cache => Through::Pair,
@@ -264,7 +270,7 @@ impl WorkerState {
         }
         let drawn = match &mut self.stream {
             // It has no zones.
-            Stream::Fio(fio) => fio.next(&mut Around { spaces: &mut Spaces::default(), in_flight: 0 }),
+            Stream::Fio(fio) => fio.next(&mut Around { spaces: &mut Spaces::default(), in_flight: 0, quiesces: false }),
             Stream::Iometer(iometer) => FioStep::Request(iometer.next().draw),
         };
         match drawn {
@@ -365,7 +371,7 @@ impl WorkerState {
         if self.in_flight > 0 {
             return false;
         }
-        self.see_all(spaces);
+        self.quiesce(true, spaces);
         self.draining = false;
         true
     }
@@ -399,12 +405,24 @@ impl WorkerState {
                 fio.ended(read, lba, sectors, spaces);
             }
         }
-        if let (ReapedEvent::Request { read, number, .. }, Some(written)) = (seen, &mut self.written) {
+        let ReapedEvent::Request { read, number, .. } = seen else { return };
+        if let Some(written) = &mut self.written {
             written.saw(read, number);
+        }
+        if let Some(thinking) = &mut self.thinking {
+            thinking.completed();
         }
     }
 
-    /// Sees all completions, because it sleeps.
+    /// Sees all completions, because it sleeps. `asking`: for its next request.
+    fn quiesce(&mut self, asking: bool, spaces: &mut Spaces) {
+        if let Some(reaping) = &mut self.reaping {
+            reaping.quiesce(self.in_flight, asking);
+        }
+        self.see_all(spaces);
+    }
+
+    /// Sees all completions.
     fn see_all(&mut self, spaces: &mut Spaces) {
         while let Some(seen) = self.reaping.as_mut().and_then(Reaper::take) {
             self.see(seen, spaces);
@@ -416,7 +434,7 @@ impl WorkerState {
         if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
             let thought = thinking.ask(now, self.in_flight);
             if !matches!(thought, ThinkAction::Issue) {
-                self.see_all(spaces);
+                self.quiesce(false, spaces);
             }
             match thought {
                 ThinkAction::Issue => {}
@@ -426,7 +444,7 @@ impl WorkerState {
             }
         }
         if now >= self.end {
-            self.pending = None;
+            (self.pending, self.put_off) = (None, None);
             return self.settle(now, false, false, spaces);
         }
         if self.ramping && now >= self.ramp_end {
@@ -476,100 +494,6 @@ impl WorkerState {
         }
     }
 
-    #[inline]
-    fn draw_fio(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
-        let Stream::Fio(fio) = &mut self.stream else {
-            return WorkerPoll::Ended;
-        };
-        if core::mem::take(&mut self.put_off) {
-            return WorkerPoll::Issue(self.flush(now, true));
-        }
-        let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
-        if let Some((lba, sectors)) = backlog.and_then(VerifyQueue::due) {
-            let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
-            fio.read_back(draw.bytes);
-            let issue = self.request(draw, now);
-            return self.issue(issue);
-        }
-        let mut intended = now;
-        if let Some(arrival) = &self.arrival
-            && let Some(direction) = fio.peek()
-        {
-            match gate(arrival, fio, direction, now) {
-                Ok(due) => intended = due.unwrap_or(now),
-                Err(due) => {
-                    self.see_all(spaces);
-                    return self.until(due);
-                }
-            }
-        }
-        loop {
-            let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
-            let in_flight = self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen);
-            let drawn = fio.next(&mut Around { spaces, in_flight });
-            return match drawn {
-                FioStep::Request(draw) => {
-                    if let Some(arrival) = &mut self.arrival {
-                        arrival.issued(draw.direction, draw.bytes);
-                    }
-                    let mut issue = self.request(draw, intended);
-                    issue.flags = issue.flags.with(self.draw_priority(draw.direction));
-                    self.issue(issue)
-                }
-                FioStep::Sync(FioSync::FileRange) => match self.file_range(spaces) {
-                    true => continue,
-                    false => WorkerPoll::Wait,
-                },
-                FioStep::Sync(FioSync::Flush) if self.calls && self.reaping.as_mut().is_some_and(Reaper::puts_off) => {
-                    self.put_off = true;
-                    match self.reap(spaces) {
-                        true => self.draw_fio(now, spaces),
-                        false => WorkerPoll::Wait,
-                    }
-                }
-                FioStep::Sync(FioSync::Flush) => WorkerPoll::Issue(self.flush(now, self.calls)),
-                FioStep::Pass => self.settle(now, true, true, spaces),
-                FioStep::End => self.settle(now, false, true, spaces),
-                FioStep::Drain | FioStep::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
-                    self.see_all(spaces);
-                    continue;
-                }
-                FioStep::Drain | FioStep::Wait => {
-                    // What it has itself does not hold up whoever holds it up.
-                    (self.draining, self.zone_taken) = (true, drawn == FioStep::Wait);
-                    WorkerPoll::Wait
-                }
-            };
-        }
-    }
-
-    /// A sync of a range of the page cache: queued, it is done at once. False: fio waits for more to be done.
-    fn file_range(&mut self, spaces: &mut Spaces) -> bool {
-        match &mut self.reaping {
-            Some(reaping) if !self.calls => {
-                reaping.issued(false);
-                reaping.done(ReapedEvent::Sync);
-                self.reap(spaces)
-            }
-            _ => {
-                self.see(ReapedEvent::Sync, spaces);
-                true
-            }
-        }
-    }
-
-    /// As fio draws it: only in a direction with a share of priority requests.
-    fn draw_priority(&mut self, direction: usize) -> Flags {
-        let Some((percent, random)) = &mut self.priority else {
-            return Flags::NONE;
-        };
-        match percent[direction] {
-            0 => Flags::NONE,
-            share if random.percent() <= share => Flags::PRIORITY,
-            _ => Flags::NONE,
-        }
-    }
-
     fn issue_at(&mut self, issue: WorkerRequest, due: Instant, now: Instant) -> WorkerPoll {
         if now < due {
             self.pending = Some((issue, due));
@@ -608,14 +532,21 @@ impl WorkerState {
 
     /// The flush of the next file at the end of a pass. There is none if a sync came last.
     fn flush_at_end(&mut self, now: Instant) -> Option<WorkerRequest> {
-        let Stream::Fio(fio) = &self.stream else { return None };
+        let Stream::Fio(fio) = &mut self.stream else { return None };
         let left = match self.closing {
             Some(left) => left,
             None if self.flush_at_end && !fio.synced() => self.files,
             None => 0,
         };
         self.closing = Some(left.saturating_sub(1));
-        (left > 0).then(|| self.flush(now, true))
+        if left == 0 {
+            return None;
+        }
+        fio.mark_again();
+        if let Some(reaping) = self.reaping.as_mut().filter(|_| !self.calls) {
+            reaping.hand_over();
+        }
+        Some(self.flush(now, true))
     }
 
     fn verify(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> WorkerPoll {
@@ -626,6 +557,9 @@ impl WorkerState {
             let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
             fio.read_back(draw.bytes);
             self.in_flight += 1;
+            if let Some(reaping) = &mut self.reaping {
+                reaping.issued(false);
+            }
             return WorkerPoll::Issue(self.request(draw, now));
         }
         if self.in_flight > 0 {
@@ -639,6 +573,9 @@ impl WorkerState {
             written.clear();
         }
         self.closing = None;
+        if let Some(reaping) = &mut self.reaping {
+            reaping.end_pass();
+        }
         let more = match &mut self.stream {
             Stream::Fio(fio) if again => {
                 fio.saw(false);
@@ -744,11 +681,8 @@ impl WorkerState {
             }
             _ => {
                 self.in_flight -= 1;
-                match (of.purpose, &mut self.thinking) {
-                    (RequestPurpose::Compute, Some(thinking)) => thinking.computed(now),
-                    (RequestPurpose::Flush, _) => {}
-                    (_, Some(thinking)) => thinking.completed(),
-                    _ => {}
+                if let (RequestPurpose::Compute, Some(thinking)) = (of.purpose, &mut self.thinking) {
+                    thinking.computed(now);
                 }
                 self.answered(of, spaces);
                 return true;

@@ -63,16 +63,18 @@ impl VerifyQueue {
         match &mut self.order {
             Order::Written(list) => list.push_back(piece),
             Order::Placed(tree) => {
-                let end = lba + u64::from(sectors);
-                while let Some((&place, _)) =
-                    tree.range(..end).next_back().filter(|(_, other)| other.lba + u64::from(other.sectors) > lba)
-                {
-                    tree.remove(&place);
-                }
+                clear_for(tree, lba, sectors);
                 tree.insert(lba, piece);
             }
         }
         self.number
+    }
+
+    /// Notes that a write is put off: fio keeps no more what it overlaps, and not yet the write itself.
+    pub(crate) fn put_off(&mut self, lba: u64, sectors: u32) {
+        if let Order::Placed(tree) = &mut self.order {
+            clear_for(tree, lba, sectors);
+        }
     }
 
     /// Notes a completion: a read, or the write of this number.
@@ -91,17 +93,32 @@ impl VerifyQueue {
 
     /// What to read back before the next request, by fio's backlog: first sector and length.
     pub(crate) fn due(&mut self) -> Option<(u64, u32)> {
-        let backlog = self.backlog?;
-        if self.batch == 0 {
-            let waiting = self.len();
-            if waiting == 0 || !waiting.is_multiple_of(backlog.every) || self.read_last {
-                return None;
-            }
-            self.batch = backlog.batch;
+        if !self.reads_back() {
+            return None;
         }
         let piece = self.next(false)?;
         self.batch -= 1;
         Some(piece)
+    }
+
+    /// Notes that what was put off is offered again: fio takes that for one read back, where one is due.
+    pub(crate) fn offered_again(&mut self) {
+        if self.len() > 0 && self.reads_back() {
+            self.batch -= 1;
+        }
+    }
+
+    /// Whether a batch is being read back, or begins.
+    fn reads_back(&mut self) -> bool {
+        let Some(backlog) = self.backlog else { return false };
+        if self.batch == 0 {
+            let waiting = self.len();
+            if waiting == 0 || !waiting.is_multiple_of(backlog.every) || self.read_last {
+                return false;
+            }
+            self.batch = backlog.batch;
+        }
+        true
     }
 
     /// Takes out the first piece to read back; `None` if there is none, or if its write is under way. `all`: no write
@@ -127,6 +144,15 @@ impl VerifyQueue {
     /// True if there is nothing to read back.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Removes the pieces that a write overlaps.
+fn clear_for(tree: &mut BTreeMap<u64, Piece>, lba: u64, sectors: u32) {
+    let end = lba + u64::from(sectors);
+    let overlaps = |piece: &Piece| piece.lba + u64::from(piece.sectors) > lba;
+    while let Some((&place, _)) = tree.range(..end).next_back().filter(|(_, piece)| overlaps(piece)) {
+        tree.remove(&place);
     }
 }
 

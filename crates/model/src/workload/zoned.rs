@@ -134,6 +134,8 @@ pub(crate) struct Ask {
     zone: usize,
     /// Another look for a zone to open, after all in flight has ended.
     again: bool,
+    /// fio has waited for all in flight, if there was anything, since this was last taken.
+    pub(crate) quiesces: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +164,7 @@ pub(crate) enum Answer {
 
 impl Ask {
     pub(crate) fn new(direction: usize, place: u64, bytes: u64, least: u64) -> Ask {
-        Ask { direction, place, bytes, least, step: Step::Begin, zone: 0, again: true }
+        Ask { direction, place, bytes, least, step: Step::Begin, zone: 0, again: true, quiesces: false }
     }
 }
 
@@ -352,6 +354,7 @@ impl Space {
         let waits = self.opened == last - first
             || (self.most_open > 0 && self.opened == self.most_open)
             || (of_worker > 0 && *opened == of_worker);
+        ask.quiesces |= waits;
         (waits && by.in_flight > 0).then_some(Answer::Drain)
     }
 
@@ -397,7 +400,7 @@ impl Space {
         if !others && by.in_flight == 0 && !ask.again {
             return Some(Answer::End);
         }
-        (ask.zone, ask.again) = (zone, others || by.in_flight > 0);
+        (ask.zone, ask.again, ask.quiesces) = (zone, others || by.in_flight > 0, true);
         match () {
             () if by.in_flight > 0 => Some(Answer::Drain),
             () if others => Some(Answer::Wait),
@@ -417,6 +420,7 @@ impl Space {
         }
         ask.step = Step::Empty;
         let empties = self.zones[ask.zone].reset || self.full(ask.zone, ask.least);
+        ask.quiesces |= empties;
         (empties && by.in_flight > 0).then_some(Answer::Drain)
     }
 

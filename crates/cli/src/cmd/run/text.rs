@@ -1,10 +1,11 @@
 //! A run as text: its figures, where the time went, response times as bars.
 
-use seekwise_lab::run::{Arrivals, KindRecord, MeasuredRun, OperationRecord, RealRecord, RequestCost, RunRecord};
+use seekwise_lab::run::{
+    Arrivals, KindRecord, MeasuredRun, OperationRecord, RealRecord, RecordedEnds, RequestCost, RunRecord,
+};
 use seekwise_lab::stats::summary::RequestKind;
 use seekwise_model::record::Part;
-use seekwise_model::time::Span;
-use seekwise_model::workload::recorded::ReplayComparison;
+use seekwise_model::time::{Instant, Span};
 use seekwise_os::null::NullPlace;
 use seekwise_run::receipt::Receipt;
 
@@ -52,13 +53,13 @@ pub fn text(
     made_on: &str,
     wanted: &TextOptions<'_>,
 ) -> Result<String, CommandError> {
-    let width = wanted.width;
+    let (width, of) = (wanted.width, &measured.figures);
     let (mut kinds, mut phases) = (kinds(record), phases(record));
     choose(&mut [&mut kinds, &mut phases], wanted.columns)?;
     let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
     let title = format!("{} on {}, {:.3} s {clock}", record.job, record.target, record.elapsed_s);
     let mut text = format!("{}\n\n{}\n", wrapped(&title, width), kinds.draw(width));
-    if !record.operations.is_empty() {
+    if !record.issuer.operations.is_empty() {
         text.push_str(&format!("\nWhat the programs did:\n{}\n", operations(record).draw(width)));
     }
     if !phases.is_empty() {
@@ -84,16 +85,16 @@ pub fn text(
             text.push_str(&format!("{}\n", wrapped(&format!("Stood on {}.", bench.words()), width)));
         }
     }
-    if let Some(percent) = record.memory_percent {
+    if let Some(percent) = record.issuer.memory_percent {
         text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));
     }
-    if let Some(compared) = measured.compared {
-        text.push_str(&format!("\n{}\n", wrapped(&beside_recording(compared, made_on), width)));
+    if let Some(ends) = record.issuer.recorded {
+        text.push_str(&format!("\n{}\n", wrapped(&beside_recording(ends, measured.first_off, made_on), width)));
     }
-    if let Some(certificate) = &record.trace {
+    if let Some(certificate) = &record.issuer.trace {
         text.push_str(&format!("\n{}", trace::certificate(certificate, width)));
     }
-    if let Some(receipt) = &measured.receipt {
+    if let Some(receipt) = &of.receipt {
         text.push_str(&format!("\n{}\n", wrapped(&kept_up(receipt), width)));
     }
     // Where something is waited for, the clock says nothing of what we cost.
@@ -101,10 +102,10 @@ pub fn text(
         let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
         text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
     }
-    if measured.failures > 0 {
-        text.push_str(&format!("\n{} of {} requests failed.\n", measured.failures, measured.issued));
+    if of.failures > 0 {
+        text.push_str(&format!("\n{} of {} requests failed.\n", of.failures, of.issued));
     }
-    for trouble in &measured.troubles {
+    for trouble in &of.troubles {
         text.push_str(&format!("{}\n", wrapped(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
@@ -146,7 +147,8 @@ fn on_a_real_file(real: &RealRecord) -> String {
 }
 
 /// How a recorded session ended here.
-fn beside_recording(ReplayComparison { requests, same, first }: ReplayComparison, made_on: &str) -> String {
+fn beside_recording(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
+    let RecordedEnds { requests, same } = ends;
     let said = format!("{same} of {requests} requests completed at the recorded nanosecond");
     match first {
         None => format!("{said}."),
@@ -209,7 +211,7 @@ fn operations(record: &RunRecord) -> Table {
     let mut table = wide([""].iter().chain(&OPERATIONS).map(|&heading| heading.to_owned()).collect());
     figures_from(&mut table, 1);
     dispensable(&mut table, &DISPENSABLE);
-    for (name, OperationRecord { count, per_s, response_ms: r }) in &record.operations {
+    for (name, OperationRecord { count, per_s, response_ms: r }) in &record.issuer.operations {
         let times = r.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.max]);
         let times = times.map_or([(); 6].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.3}")));
         table.add_row([name.clone(), count.to_string(), format!("{per_s:.1}")].into_iter().chain(times));

@@ -232,6 +232,6 @@ fn reproduced(judged: &ClaimJudgement<'_>) -> String {
         (Some(true), _) => "yes".to_owned(),
         (Some(false), _) => "NO".to_owned(),
         (None, Some(pending)) => pending,
-        (None, None) => "shown".to_owned(),
+        (None, None) => judged.answer().words().to_owned(),
     }
 }

@@ -41,6 +41,8 @@ pub(super) enum Found {
 pub(crate) struct Around<'a> {
     pub(crate) spaces: &'a mut Spaces,
     pub(crate) in_flight: u32,
+    /// Answered: fio waits for all in flight, if there are any.
+    pub(crate) quiesces: bool,
 }
 
 impl FioStream {
@@ -76,7 +78,9 @@ impl FioStream {
         let reach = Reach { from: ground.base + file.zone, bytes: file.region.bytes, zones: ground.zones };
         let by = Asker { worker: self.worker, in_flight: around.in_flight, random: self.random };
         let space = around.spaces.of(ground.space);
-        match space.adjust(&mut asking.ask, &reach, zoned, by, &mut self.opened) {
+        let answer = space.adjust(&mut asking.ask, &reach, zoned, by, &mut self.opened);
+        around.quiesces |= core::mem::take(&mut asking.ask.quiesces);
+        match answer {
             Answer::End => return Found::Nothing,
             Answer::Go => {}
             Answer::Drain | Answer::Wait if self.asking.replace(asking).is_some() => {

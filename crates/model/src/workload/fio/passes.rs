@@ -22,16 +22,19 @@ impl FioStream {
         let pass = if free { self.size.max(pattern.bytes) } else { self.size };
         // Data read back before the end count as well.
         let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
+        let bytes = pattern.bytes.saturating_mul(loops);
         PassLimits {
             requests: match pattern.requests {
                 Some(limit) if !self.time_based => limit.saturating_mul(loops * pairs),
                 _ => u64::MAX,
             },
-            bytes: if self.time_based { u64::MAX } else { pattern.bytes.saturating_mul(loops) },
+            bytes: if self.time_based { u64::MAX } else { bytes },
             pass: match pattern.engine.kind {
                 EngineKind::OneAtATime => u64::MAX,
                 _ if self.time_based && !pattern.verify => u64::MAX,
-                _ => pass.saturating_mul(pairs),
+                // A pair's trims are allowed the bytes of the whole job.
+                _ if pairs == 2 => pass.saturating_add(bytes),
+                _ => pass,
             },
         }
     }
@@ -45,26 +48,34 @@ impl FioStream {
     /// True if all requests of the job are issued.
     #[inline]
     fn counted_out(&self) -> bool {
-        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back >= self.limits.requests
+        self.requests() >= self.limits.requests
+    }
+
+    fn requests(&self) -> u64 {
+        self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back
     }
 
     /// Notes that bytes were read back.
     pub(crate) fn read_back(&mut self, bytes: u64) {
         self.moved += bytes;
         self.read_back += 1;
+        self.mark_again();
         if self.pattern.backlog.is_some() {
             self.pass_bytes += bytes;
         }
     }
 
-    /// True if the bytes of a pass are issued.
+    /// True if the bytes of a pass are issued, or its requests: there fio counts syncs that it has not seen ended.
     #[inline]
     pub(super) fn pass_over(&self) -> bool {
-        self.pass_bytes >= self.limits.pass
+        self.pass_bytes >= self.limits.pass || self.requests() + self.syncing >= self.limits.requests
     }
 
     /// Everything is issued. If passes are left, fio begins one more, in which only its end happens.
     pub(super) fn end(&mut self) -> FioStep {
+        if self.pattern.direction == Direction::TrimWrite && self.bytes < self.limits.bytes {
+            return self.end_pass();
+        }
         self.passes += 1;
         if self.pattern.flush_at_end && self.passes < self.pattern.loops && self.pass_bytes > 0 {
             return FioStep::Pass;
@@ -87,6 +98,10 @@ impl FioStream {
         let more = !(self.pattern.verify && self.last_pass());
         if more {
             self.restart();
+            if self.pattern.direction == Direction::TrimWrite {
+                // fio doubles the number for its pairs at the beginning of each pass.
+                self.limits.requests = self.limits.requests.saturating_mul(2);
+            }
         }
         more
     }

@@ -1,0 +1,91 @@
+//! `seekwise explain`: which single inferred setting changes the answer of a claim, and what else it changes.
+
+use seekwise::Bounds;
+use seekwise::explain::{Explain, Explanation, FoundLever};
+use seekwise::whole;
+
+use super::{print, print_json};
+use crate::args;
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::progress::Line;
+use crate::screen;
+use crate::tables::{self, Table};
+
+/// Runs the command.
+pub fn explain(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> CommandResult {
+    let &args::ExplainArgs { alone, runs, force, resume, threads, .. } = args;
+    let (id, only, out) = (args.id.clone(), args.only.clone(), args.out.clone());
+    if let Some(out) = &args.out {
+        whole::admit(out, force || resume)?;
+    }
+    let line = Line::new();
+    let asked = Explain { id, runs, only, alone, out, resume, force, threads };
+    let explained = seekwise::explain::explain(&asked, bounds, &line)?;
+    drop(line);
+    if let Some(out) = &args.out {
+        let text = serde_json::to_string_pretty(&explained).expect("its keys are strings") + "\n";
+        let wrong = |error| CommandError::new(format!("{}: {error}", out.display()));
+        whole::write_whole(out, text.as_bytes()).map_err(wrong)?;
+    }
+    match json {
+        true => print_json(&explained)?,
+        false => print(&text(&explained))?,
+    }
+    Ok(CommandAnswer::Done)
+}
+
+fn text(explained: &Explanation) -> String {
+    let width = screen::width();
+    let Explanation { id, finding, study, runs, holds, settings, tries, .. } = explained;
+    let verdict = match holds {
+        Some(true) => "its checks hold",
+        Some(false) => "its checks do not hold",
+        None => "its checks decide nothing",
+    };
+    let each = if *runs == 1 { "one run".to_owned() } else { format!("{runs} runs") };
+    let mut text = String::new();
+    let mut say = |line: &str| text.push_str(&format!("{}\n", screen::wrapped(line, width).trim_end()));
+    say(&format!("{id}: {finding}"));
+    let so = format!("As things are, {verdict} ({study}, {each} of each cell).");
+    say(&so);
+    if let Some(distance) = &explained.distance {
+        let far = match distance.share {
+            Some(share) if share > 0.0 => format!("{:.1} % beyond its bound", 100.0 * share),
+            Some(share) => format!("{:.1} % to spare", -100.0 * share),
+            None => "an order, which has no bound".to_owned(),
+        };
+        let wanted = if distance.wanted.is_empty() { String::new() } else { format!(", wanted {}", distance.wanted) };
+        let said = format!("What decides: {}{wanted}: {} ({far}).", distance.of, distance.value);
+        say(&said);
+    }
+    if !explained.found.is_empty() {
+        text.push_str(&format!("\n{}\n", table(&explained.found).draw(width)));
+    }
+    let mut say = |line: &str| text.push_str(&format!("\n{}", screen::wrapped(line, width).trim_end()));
+    for sentence in &explained.sentences {
+        say(&format!("{id} {sentence}."));
+    }
+    say(&format!("{settings} inferred settings were tried, at {tries} values. No profile is changed."));
+    text
+}
+
+fn table(found: &[FoundLever]) -> Table {
+    let mut table = tables::table(["setting", "of", "is", "range", "changes the answer at", "breaks", "mends"]);
+    for lever in found {
+        let share = lever.share.map_or(String::new(), |share| format!(" ({:.0} % of the range)", 100.0 * share));
+        let mut breaks = lever.breaks.clone();
+        breaks.extend(lever.cases_broken.iter().map(|case| format!("published: {case}")));
+        let tried = format!("of {} claims, {} cases", lever.claims, lever.cases);
+        let none = |list: &[String]| if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+        table.add_row([
+            lever.key.clone(),
+            lever.of.join(", "),
+            lever.value.clone(),
+            lever.range.clone(),
+            format!("{}{share}", lever.to),
+            format!("{} ({tried})", none(&breaks)),
+            none(&lever.mends),
+        ]);
+    }
+    table
+}

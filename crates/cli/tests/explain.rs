@@ -1,0 +1,46 @@
+//! `seekwise explain`: settings that change the answer of a claim, found again by the claim itself; what was begun is gone on
+//! with.
+
+use std::fs;
+
+use crate::seekwise::{names, seekwise};
+
+#[test]
+fn a_setting_that_changes_the_answer_does_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let explain = ["explain", "c3", "--only", "drive.link.rate_mb_s", "--alone", "--json"];
+    let said = seekwise(folder.path(), &explain).json();
+    assert_eq!((said["id"].as_str(), said["settings"].as_u64()), (Some("C3"), Some(1)), "{said}");
+    assert_eq!(said["holds"], false, "a block is read at most 7.4 times as fast from the buffer");
+    let found = &said["found"][0];
+    assert_eq!((found["key"].as_str(), found["value"].as_str()), (Some("drive.link.rate_mb_s"), Some("272")));
+    let to: f64 = found["to"].as_str().unwrap().parse().unwrap();
+    // Ten times the 28.672 MB/s of a block of 112 KiB each revolution are 287; the rest is the command's own time.
+    assert!((290.0..450.0).contains(&to), "{to}");
+    assert_eq!(names(folder.path()), [""; 0], "nothing is kept without --out");
+}
+
+#[test]
+fn an_answer_is_kept_and_an_interrupted_one_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let explain = ["explain", "Q1", "--only", "drive.firmware", "--alone", "--out", "q1.json"];
+    let whole = seekwise(folder.path(), &explain).done();
+    assert!(whole.contains("inferred settings were tried"), "{whole}");
+    let kept = fs::read_to_string(folder.path().join("q1.json")).unwrap();
+    let again = seekwise(folder.path(), &explain);
+    assert!(again.code == 2 && again.err.contains("--force"), "{}", again.err);
+    let resumed = seekwise(folder.path(), &[&explain[..], &["--resume"]].concat());
+    assert!(resumed.err.contains("nothing to go on with"), "{}", resumed.err);
+    seekwise(folder.path(), &[&explain[..], &["--force"]].concat()).done();
+    assert!(fs::read_to_string(folder.path().join("q1.json")).unwrap() == kept, "equal questions have equal answers");
+    assert_eq!(names(folder.path()), ["q1.json"], "no journal stays");
+}
+
+#[test]
+fn what_cannot_be_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = seekwise(folder.path(), &["explain", "Q99"]);
+    assert_eq!((said.code, said.err.trim()), (2, "error: Q99: unknown finding; expected D1 to C28"));
+    let said = seekwise(folder.path(), &["explain", "D13"]);
+    assert!(said.code == 2 && said.err.contains("it has no checks"), "{}", said.err);
+}

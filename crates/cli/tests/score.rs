@@ -1,0 +1,313 @@
+//! What came of the claims, as it is committed: `validation/claims.toml`, which `cargo xtask score` writes from `seekwise claims
+//! --ablate --json` (named by `SEEKWISE_SCORE`), and `validation/levers.toml`, which `cargo xtask explain` writes from `seekwise
+//! explain` (its folder named by `SEEKWISE_LEVERS`); and what docs/claims.md says of both. The test in `readme` compares.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use seekwise_lab::claims::known;
+use seekwise_lab::digest::sha256;
+use seekwise_lab::finding::{BoundDistance, ClaimAnswer};
+use seekwise_lab::provenance::ProgramVersion;
+use serde::{Deserialize, Serialize};
+
+use crate::readme::{text, workspace};
+
+/// Why findings do not come out, as `Cause: …` in docs/claims.md says it, and in the README's words.
+pub const CAUSES: [(&str, &str); 5] = [
+    ("segments", "What many short segments of a buffer cost a drive, and what adaptive ones gain"),
+    ("read-ahead", "How far a drive reads ahead, and when it gives way to a waiting command"),
+    ("order", "Among how many commands and cached writes a drive chooses"),
+    ("system", "What an operating system and its programs send to the drive, and when"),
+    ("unknown", "What a product does inside, where nobody published it"),
+];
+
+/// The studies, by the letter of their findings.
+const STUDIES: [(char, &str); 5] = [
+    ('D', "drivers on a Fireball Plus AS"),
+    ('N', "NCQ and write cache in a notebook"),
+    ('F', "flush and write cache"),
+    ('Q', "command queuing and arrays"),
+    ('C', "cache segments of a Cheetah 15K.4"),
+];
+
+/// A miss by at most this share of the bound is near: inferred figures are drawn that far.
+const NEAR: f64 = 0.1;
+
+/// What came of the claims.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Score {
+    /// The program that ran them.
+    pub program: ProgramVersion,
+    /// Each study with claims, and a hash of what it is made of.
+    pub made_of: BTreeMap<String, String>,
+    /// The claims that were run, in the sources' order.
+    pub claim: Vec<Row>,
+}
+
+/// What came of one claim, in the words of `seekwise claims --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    pub id: String,
+    pub class: String,
+    pub study: Option<String>,
+    pub answer: ClaimAnswer,
+    pub reproduced: Option<bool>,
+    pub ablated: Option<bool>,
+    pub planted: Option<bool>,
+    pub condition: String,
+    pub unchecked: Option<String>,
+    pub distance: Option<BoundDistance>,
+}
+
+/// What `seekwise claims --json` prints, as far as it is kept.
+#[derive(Deserialize)]
+pub struct Claims {
+    pub program: ProgramVersion,
+    pub claims: Vec<Row>,
+}
+
+/// What `seekwise explain` found of claims.
+#[derive(Default, Serialize, Deserialize)]
+struct Levers {
+    /// By claim: what changes its answer, as sentences.
+    changed_by: BTreeMap<String, Vec<String>>,
+}
+
+pub fn score() -> Score {
+    toml::from_str(&text("validation/claims.toml")).expect("the committed score")
+}
+
+/// A hash of a study's text and of the drives and jobs that it names. Classes of levels are words of answers: no claim
+/// can hang on them.
+pub fn made_of(study: &str) -> String {
+    let study: String = text(&format!("studies/{study}.toml"))
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("classes."))
+        .collect();
+    let mut all = study.clone();
+    for folder in ["drives", "studies/jobs"] {
+        for file in crate::seekwise::names(&workspace().join(folder)) {
+            if study.contains(file.trim_end_matches(".toml")) {
+                all += &text(&format!("{folder}/{file}"));
+            }
+        }
+    }
+    sha256(all.as_bytes())[..16].to_owned()
+}
+
+/// Writes the score from what the claims' command printed.
+pub fn rewrite_score(said: &Path) {
+    let Claims { program, mut claims } =
+        serde_json::from_str(&fs::read_to_string(said).expect("what the claims' command printed")).expect("its JSON");
+    claims.retain(|claim| claim.study.is_some());
+    let studies = claims.iter().filter_map(|claim| claim.study.clone());
+    let made_of = studies.map(|study| (study.clone(), made_of(&study))).collect();
+    let head = "# What came of the claims: seekwise claims --ablate. Rewritten by cargo xtask score.\n\n";
+    let text = toml::to_string(&Score { program, made_of, claim: claims }).expect("a table");
+    fs::write(workspace().join("validation/claims.toml"), format!("{head}{text}")).expect("the score is written");
+}
+
+/// Writes what changes the answers of claims, from the answers of `seekwise explain --out FOLDER/ID.json`.
+pub fn rewrite_levers(folder: &Path) {
+    let mut levers = Levers::default();
+    for name in crate::seekwise::names(folder).into_iter().filter(|name| name.ends_with(".json")) {
+        let said = fs::read_to_string(folder.join(&name)).expect("an answer");
+        let said: serde_json::Value = serde_json::from_str(&said).expect("its JSON");
+        let id = said["id"].as_str().expect("the claim").to_owned();
+        let sentences: Vec<String> = serde_json::from_value(said["sentences"].clone()).expect("its sentences");
+        levers.changed_by.insert(id, sentences);
+    }
+    let head = "# What changes the answers of claims: seekwise explain. Rewritten by cargo xtask explain.\n\n";
+    let text = toml::to_string(&levers).expect("a table");
+    fs::write(workspace().join("validation/levers.toml"), format!("{head}{text}")).expect("the levers are written");
+}
+
+/// Reproduced findings by class, of how many; inputs are no evidence.
+pub fn class_counts(claim: &[Row]) -> String {
+    let of = |class: &str| -> (usize, usize) {
+        let all = || claim.iter().filter(|row| row.class == class);
+        (all().filter(|row| row.answer == ClaimAnswer::Reproduced).count(), all().count())
+    };
+    let classes = [("M", "mechanisms"), ("N", "no difference"), ("S", "unpublished work"), ("I", "inputs")];
+    let words = classes.map(|(class, words)| {
+        let (yes, all) = of(class);
+        format!("{words} {yes} of {all}")
+    });
+    words.join(", ")
+}
+
+/// The rows of a cause.
+pub fn rows_by_cause(cause: &str) -> Vec<String> {
+    let page = paragraphs();
+    let score = score();
+    let open = score.claim.into_iter().filter(|row| row.is_open());
+    open.filter(|row| page(&row.id).cause.as_deref() == Some(cause)).map(|row| row.id).collect()
+}
+
+impl Row {
+    /// Whether it does not come out.
+    fn is_open(&self) -> bool {
+        matches!(self.answer, ClaimAnswer::NotReproduced | ClaimAnswer::NotDecided)
+    }
+
+    fn is_near(&self) -> bool {
+        self.distance.as_ref().is_some_and(|distance| distance.is_near_miss(NEAR))
+    }
+
+    fn is_order(&self) -> bool {
+        self.distance.as_ref().is_none_or(|distance| distance.share.is_none())
+    }
+
+    /// Distance to the bound, in words.
+    fn far(&self) -> String {
+        match &self.distance {
+            Some(BoundDistance { share: Some(share), .. }) if *share > 0.0 => format!("{:.1} % beyond", 100.0 * share),
+            Some(BoundDistance { share: Some(share), .. }) => format!("{:.1} % to spare", -100.0 * share),
+            Some(_) if self.is_open() => "another order".to_owned(),
+            _ => "–".to_owned(),
+        }
+    }
+}
+
+/// The findings, counted by class and study; what each got, and what would change it.
+pub fn claims() -> String {
+    let Score { program, claim, .. } = score();
+    let listed = known().len();
+    let mut text = format!(
+        "Five source studies state {listed} findings, each listed with the condition under which it counts before anything\n\
+         was run. {} were tried by {program}:\n\n\
+         | class | findings | reproduced | in part | not decided | not reproduced |\n|---|---|---|---|---|---|\n",
+        claim.len()
+    );
+    let count = |fits: &dyn Fn(&Row) -> bool| claim.iter().filter(|row| fits(row)).count();
+    for (class, words) in [
+        ("M", "M: mechanisms"),
+        ("N", "N: no difference"),
+        ("S", "S: work that was not published"),
+        ("I", "I: inputs of the model and tests of the tool; no evidence"),
+    ] {
+        let of = |answer: ClaimAnswer| count(&|row| row.class == class && row.answer == answer);
+        let all = count(&|row| row.class == class);
+        let [yes, part, open, no] =
+            [ClaimAnswer::Reproduced, ClaimAnswer::InPart, ClaimAnswer::NotDecided, ClaimAnswer::NotReproduced].map(of);
+        let _ = writeln!(text, "| {words} | {all} | {yes} | {part} | {open} | {no} |");
+    }
+    let judgements = count(&|row| row.class == "J");
+    let agrees = count(&|row| row.answer == ClaimAnswer::Agrees);
+    let fail = count(&|row| row.class == "M" && row.reproduced == Some(true) && row.ablated == Some(true));
+    let hold = count(&|row| row.class == "M" && row.reproduced == Some(true));
+    let _ = writeln!(
+        text,
+        "\n{judgements} more are judgements of the authors (J), which never count; the model agrees with {agrees} of those that \
+         can be checked. Of the {hold} mechanisms that come out, in whole or in part, {fail} fail with the mechanism switched \
+         off, as they must."
+    );
+    let also: Vec<&str> = claim
+        .iter()
+        .filter(|row| row.reproduced == Some(true) && row.ablated == Some(false))
+        .map(|row| row.id.as_str())
+        .collect();
+    if !also.is_empty() {
+        let _ = writeln!(text, "\nThese come out without their mechanism too: {}.", also.join(", "));
+    }
+    text += &misses(&claim);
+    let levers: Levers = toml::from_str(&self::text("validation/levers.toml")).expect("the committed levers");
+    for (letter, what) in STUDIES {
+        let rows: Vec<&Row> = claim.iter().filter(|row| row.id.starts_with(letter)).collect();
+        text += &study(letter, what, &rows, &levers);
+    }
+    text
+}
+
+/// What does not come out, near misses apart from wrong shapes.
+fn misses(claim: &[Row]) -> String {
+    let open = || claim.iter().filter(|row| row.answer == ClaimAnswer::NotReproduced);
+    let list = |rows: Vec<&Row>| rows.iter().map(|row| format!("{} ({})", row.id, row.far())).collect::<Vec<_>>();
+    let near = list(open().filter(|row| row.is_near()).collect());
+    let far = list(open().filter(|row| !row.is_near() && !row.is_order()).collect());
+    let order: Vec<&str> = open().filter(|row| row.is_order()).map(|row| row.id.as_str()).collect();
+    let mut text = "\nOf those that are not reproduced:\n\n".to_owned();
+    let within = format!("near misses, by at most {:.0} % of a bound", 100.0 * NEAR);
+    for (what, all) in [
+        (within.as_str(), near.join(", ")),
+        ("misses by more", far.join(", ")),
+        ("another order or sign", order.join(", ")),
+    ] {
+        let _ = writeln!(text, "- {what}: {}", if all.is_empty() { "none" } else { all.as_str() });
+    }
+    text
+}
+
+/// The table of a study.
+fn study(letter: char, what: &str, rows: &[&Row], levers: &Levers) -> String {
+    let page = paragraphs();
+    let mut text = format!(
+        "\n#### Study {letter}: {what}\n\n\
+         | finding | answer | wanted | got, at the place that decides | distance to the bound | why, and what changes it | what would decide |\n\
+         |---|---|---|---|---|---|---|\n"
+    );
+    for row in rows {
+        let said = page(&row.id);
+        let got = row.distance.as_ref().map_or("–".to_owned(), |distance| distance.value.clone());
+        let mut why: Vec<String> = row.unchecked.iter().map(|part| format!("Not checked: {part}.")).collect();
+        if row.is_open() {
+            why.push(said.why.clone().unwrap_or_else(|| panic!("docs/claims.md, {}: no `Not reproduced: `", row.id)));
+            why.extend(levers.changed_by.get(&row.id).into_iter().flatten().map(|lever| format!("It {lever}.")));
+        }
+        let data = if row.is_open() {
+            let known = CAUSES.iter().any(|(cause, _)| said.cause.as_deref() == Some(*cause));
+            assert!(known, "docs/claims.md, {}: no `Cause: …`, or one that is not listed", row.id);
+            said.data.clone().unwrap_or_else(|| panic!("docs/claims.md, {}: no `What would decide: `", row.id))
+        } else {
+            String::new()
+        };
+        let cells = [
+            format!("[{}](#{}) ({})", row.id, said.anchor, row.class),
+            row.answer.words().to_owned(),
+            row.condition.clone(),
+            got,
+            row.far(),
+            why.join(" "),
+            data,
+        ];
+        let _ = writeln!(text, "| {} |", cells.map(|cell| cell.replace('|', "/")).join(" | "));
+    }
+    text
+}
+
+/// What docs/claims.md says of a claim.
+struct Paragraph {
+    /// The anchor of its heading.
+    anchor: String,
+    /// Why it does not come out, in a sentence.
+    why: Option<String>,
+    cause: Option<String>,
+    /// What data would decide.
+    data: Option<String>,
+}
+
+fn paragraphs() -> impl Fn(&str) -> Paragraph {
+    let page = text("docs/claims.md");
+    move |id| {
+        let place = page.find(&format!("\n### {id}: ")).unwrap_or_else(|| panic!("docs/claims.md: no heading of {id}"));
+        let mut lines = page[place + 1..].lines();
+        let heading = lines.next().unwrap_or_default().trim_start_matches("### ");
+        let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-');
+        let anchor = heading.to_lowercase().chars().filter(kept).collect::<String>().replace(' ', "-");
+        let body: Vec<&str> = lines.take_while(|line| !line.starts_with('#')).collect();
+        let body = body.join(" ");
+        let sentence = |mark: &str| {
+            let (_, rest) = body.split_once(mark)?;
+            Some(rest.split(". ").next().unwrap_or_default().trim_end_matches([' ', '.']).to_owned())
+        };
+        let why = sentence("Not reproduced: ").or_else(|| sentence("Not decided: ")).map(|why| {
+            let (first, rest) = why.split_at(why.chars().next().map_or(0, char::len_utf8));
+            format!("{}{rest}.", first.to_uppercase())
+        });
+        Paragraph { anchor, why, cause: sentence("Cause: "), data: sentence("What would decide: ") }
+    }
+}

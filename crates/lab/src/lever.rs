@@ -1,0 +1,197 @@
+//! Levers of a claim: each inferred setting of its cells, the values within its range, and the cells with one of them
+//! changed. Runs and judges nothing.
+//!
+//! The ranges are those of a fit (`fit::ranges`), which say how wrong figures of a kind have been found, and the rules that
+//! it tries. A number that has none there goes from half to twice its value, within what its key accepts.
+
+use std::collections::BTreeSet;
+
+use seekwise_formats::figure::FigureOrigin;
+use seekwise_formats::keys::scaled;
+use seekwise_formats::stack::Setting;
+
+use crate::fit::ranges::{self, ParameterRange};
+use crate::plan::draw::identity;
+use crate::plan::{Cell, PreparedCell};
+
+/// An inferred setting of some cells, and how far it may go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lever {
+    pub key: String,
+    pub value: String,
+    /// The drives or layers that have it, by name.
+    pub of: Vec<String>,
+    /// Key, value and source: cells with the same figure move together.
+    identity: String,
+    range: LeverRange,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum LeverRange {
+    /// Of a drive, with a range of its own.
+    Number(ParameterRange),
+    /// From half to twice.
+    Twice,
+    Choice(&'static [&'static str]),
+}
+
+/// The share of its range by which the first and the second try on each side lie nearer to its end.
+const TRIES: [f64; 2] = [0.5, 1.0];
+
+impl Lever {
+    fn of_setting(setting: &Setting) -> Option<Lever> {
+        let inferred = setting.kind == FigureOrigin::Inferred;
+        let in_drive = setting.key.strip_prefix("drive.");
+        let number: Option<f64> = setting.value.parse().ok();
+        let own = in_drive.zip(number).and_then(|(key, value)| ranges::of(key, value)).map(LeverRange::Number);
+        let rule = in_drive.and_then(ranges::rule).map(|(_, words)| LeverRange::Choice(words));
+        let twice = || scaled(&setting.key, &setting.value, 1.0).map(|_| LeverRange::Twice);
+        Some(Lever {
+            key: setting.key.clone(),
+            value: setting.value.clone(),
+            of: Vec::new(),
+            identity: identity(setting),
+            range: rule.or(own).or_else(twice).filter(|_| inferred)?,
+        })
+    }
+
+    /// Its range, in words.
+    pub fn range(&self) -> String {
+        match &self.range {
+            LeverRange::Number(range) => format!("{} to {}", range.says(range.low), range.says(range.high)),
+            LeverRange::Twice => format!("{} to {}", self.at(0.0), self.at(1.0)),
+            LeverRange::Choice(words) => words.join(", "),
+        }
+    }
+
+    /// Whether it is a number, whose values lie between others.
+    pub fn is_number(&self) -> bool {
+        !matches!(self.range, LeverRange::Choice(_))
+    }
+
+    /// Its own place in its range, from 0 to 1.
+    pub fn place(&self) -> f64 {
+        match (&self.range, self.value.parse::<f64>()) {
+            (LeverRange::Number(range), Ok(value)) => range.place(value),
+            _ => 0.5,
+        }
+    }
+
+    /// The value at a place of its range.
+    pub fn at(&self, place: f64) -> String {
+        match &self.range {
+            LeverRange::Number(range) => range.says(range.value(place)),
+            LeverRange::Twice => {
+                scaled(&self.key, &self.value, 4f64.powf(place - 0.5)).unwrap_or_else(|| self.value.clone())
+            }
+            LeverRange::Choice(_) => self.value.clone(),
+        }
+    }
+
+    /// The values to try: of a number with their places, the nearer ones first.
+    pub fn tries(&self) -> Vec<(Option<f64>, String)> {
+        let tries: Vec<(Option<f64>, String)> = match &self.range {
+            LeverRange::Choice(words) => words.iter().map(|word| (None, (*word).to_owned())).collect(),
+            _ => {
+                let own = self.place();
+                let sides = TRIES.iter().flat_map(|share| [own * (1.0 - share), own + (1.0 - own) * share]);
+                sides.map(|place| (Some(place), self.at(place))).collect()
+            }
+        };
+        let mut seen = BTreeSet::from([self.value.clone()]);
+        tries.into_iter().filter(|(_, value)| seen.insert(value.clone())).collect()
+    }
+
+    /// The cells in which it is, each with it at `value`; other cells unchanged.
+    pub fn moved(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
+        let one = |(cell, prepared): (&Cell, &PreparedCell)| {
+            let here = prepared.settings.iter().filter(|setting| self.is(setting));
+            let mut cell = cell.clone();
+            cell.settings.extend(here.map(|setting| (setting.key.clone(), value.to_owned())));
+            cell
+        };
+        cells.iter().zip(prepared).map(one).collect()
+    }
+
+    /// Whether one of these cells has it.
+    pub fn is_in(&self, prepared: &[PreparedCell]) -> bool {
+        prepared.iter().any(|cell| cell.settings.iter().any(|setting| self.is(setting)))
+    }
+
+    fn is(&self, setting: &Setting) -> bool {
+        setting.kind == FigureOrigin::Inferred && identity(setting) == self.identity
+    }
+}
+
+/// The levers of cells, in the order of their keys.
+pub fn levers(prepared: &[PreparedCell]) -> Vec<Lever> {
+    let mut found: Vec<Lever> = Vec::new();
+    for cell in prepared {
+        for lever in cell.settings.iter().filter_map(Lever::of_setting) {
+            let root = lever.key.split('.').next().unwrap_or_default().to_owned();
+            let name = cell.settings.iter().find(|setting| setting.key == root).map(|setting| setting.value.clone());
+            let known = found.iter().position(|known| known.identity == lever.identity);
+            let known = known.unwrap_or_else(|| {
+                found.push(lever);
+                found.len() - 1
+            });
+            let of = &mut found[known].of;
+            of.extend(name.filter(|name| !of.contains(name)));
+        }
+    }
+    found.sort_by(|a, b| (&a.key, &a.identity).cmp(&(&b.key, &b.identity)));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::plan::prepare;
+
+    fn setting(key: &str, value: &str, kind: FigureOrigin) -> Setting {
+        let (key, value) = (key.to_owned(), value.to_owned());
+        Setting { key, value, unit: String::new(), kind, source: "s".to_owned() }
+    }
+
+    #[test]
+    fn only_what_is_inferred_moves_and_within_its_range() {
+        let of = |key: &str, value: &str| Lever::of_setting(&setting(key, value, FigureOrigin::Inferred));
+        let switch = of("drive.mechanics.head_switch_ms", "2").unwrap();
+        assert_eq!(switch.range(), "0 to 4.5");
+        let values = |lever: &Lever| lever.tries().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        assert_eq!(values(&switch), ["1", "3.25", "0", "4.5"]);
+        assert!((switch.place() - 2.0 / 4.5).abs() < 1e-9 && switch.at(switch.place()) == "2");
+        let hold = of("drive.cache.read_ahead.hold", "segment").unwrap();
+        assert_eq!(values(&hold), ["never", "track", "stream"]);
+        assert!(!hold.is_number());
+        let request = of("driver.request_us", "8").unwrap();
+        assert_eq!((request.range().as_str(), values(&request).len()), ("4 to 16", 4));
+        assert_eq!(of("drive.geometry.zones", "16 zones"), None, "a list does not move");
+        let stated = setting("drive.mechanics.head_switch_ms", "2", FigureOrigin::Datasheet);
+        assert_eq!(Lever::of_setting(&stated), None);
+    }
+
+    #[test]
+    fn cells_with_the_figure_move_and_others_stay() {
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cell = |drive: &str| {
+            let asked = [("drive", drive), ("driver", "windows-xp"), ("job", "random-read")];
+            let settings = asked.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+            Cell { levels: vec![drive.to_owned()], settings }
+        };
+        let cells = [cell("barracuda-7200.7-ncq"), cell("raptor-wd740gd")];
+        let prepared: Vec<PreparedCell> = cells.iter().map(|cell| prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let all = levers(&prepared);
+        let policy = all
+            .iter()
+            .find(|lever| lever.key == "drive.firmware.destage.policy" && lever.of == ["barracuda-7200.7-ncq"])
+            .expect("inferred of this drive");
+        let moved = policy.moved(&cells, &prepared, "fcfs");
+        assert_eq!(moved[1], cells[1]);
+        let again = prepare("s.toml", &moved[0], &inputs).unwrap();
+        let now = again.settings.iter().find(|setting| setting.key == policy.key).unwrap();
+        assert_eq!(now.value, "fcfs");
+        assert!(policy.is_in(&prepared[..1]) && !policy.is_in(&prepared[1..]));
+    }
+}

@@ -1,0 +1,128 @@
+//! Published figures of drives as cases: a job, settings, and what was measured. Lists none of them as right or wrong; the
+//! test `published` does, and docs/published.md.
+
+use std::io;
+
+use serde::Deserialize;
+
+use crate::inputs::Inputs;
+use crate::plan::{self, Cell};
+use crate::run::measure;
+use crate::stats::RequestKind;
+
+/// A published figure, and the job that it is of.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedCase {
+    /// Built in, or the stem of a profile in `validation/published`.
+    pub drive: String,
+    pub what: String,
+    /// Lines of a fio job.
+    pub job: String,
+    #[serde(default)]
+    pub set: Vec<String>,
+    /// The figure is a ratio over the same job with these settings instead …
+    pub over: Option<Vec<String>>,
+    /// … or over this job.
+    pub over_job: Option<String>,
+    pub figure: String,
+    pub measured: f64,
+    /// Percent.
+    pub within: f64,
+    /// Whether a parameter was set to match it.
+    pub role: String,
+    pub why: String,
+    pub holds: bool,
+    /// Why it does not hold.
+    #[serde(default)]
+    pub because: String,
+}
+
+#[derive(Deserialize)]
+struct List {
+    case: Vec<PublishedCase>,
+}
+
+/// All cases of some built-in drives.
+pub fn cases_of(drives: &[String]) -> Vec<PublishedCase> {
+    let list: List =
+        toml::from_str(include_str!("../../../validation/published.toml")).expect("the list is well formed");
+    list.case.into_iter().filter(|case| drives.contains(&case.drive)).collect()
+}
+
+/// Reads the profile of a drive that is not built in.
+type ReadProfile<'a> = &'a (dyn Fn(&str) -> io::Result<String> + Sync);
+
+impl PublishedCase {
+    /// A minute on the drive after a run-in of five seconds, without the host.
+    fn of_job(
+        &self,
+        job: &str,
+        set: &[String],
+        more: &[(String, String)],
+        profile: ReadProfile<'_>,
+    ) -> Result<f64, String> {
+        // Without a size the job has the whole drive.
+        let job = if job.contains("size=") { job.to_owned() } else { format!("filename=/dev/sdx\n{job}") };
+        let text = format!("[global]\nioengine=libaio\ndirect=1\nruntime=60\nramp_time=5\ntime_based\n[case]\n{job}\n");
+        let pairs = set.iter().filter_map(|pair| pair.split_once('='));
+        let mut settings = vec![("job".to_owned(), "case.fio".to_owned()), ("drive".to_owned(), self.drive.clone())];
+        settings.extend(more.iter().cloned());
+        settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        let cell = Cell { levels: Vec::new(), settings };
+        let read = |name: &str| if name == "case.fio" { Ok(text.clone()) } else { profile(name) };
+        let prepared = plan::prepare("published", &cell, &Inputs::today(&read))
+            .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+        let measured = measure(&prepared.target, &prepared.job, 1, |_| {}).map_err(|error| error.to_string())?;
+        let record = measured.record(&self.drive, &self.what, 1, Vec::new());
+        let reads = record.read.ios > 0;
+        let view = if reads { &record.read } else { &record.write };
+        let share = |kind: RequestKind, share: f64| {
+            let time = measured.run.kind(kind).tally.responses().quantile(share);
+            time.map(|time| time.nanos() as f64 / 1e6).ok_or_else(|| "no such request".to_owned())
+        };
+        match self.figure.as_str() {
+            "iops" => Ok(view.iops),
+            "mib_s" => Ok(view.bytes_per_s / 1_048_576.0),
+            "mb_s" => Ok(view.bytes_per_s / 1e6),
+            "flush_p50" => share(RequestKind::Flush, 0.5),
+            percentile => {
+                let percent = percentile.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
+                let percent = percent.ok_or_else(|| format!("no figure `{percentile}`"))?;
+                share(if reads { RequestKind::Read } else { RequestKind::Write }, percent / 100.0)
+            }
+        }
+    }
+
+    /// What the model says, with more settings of the stack.
+    pub fn simulated(&self, more: &[(String, String)], profile: ReadProfile<'_>) -> Result<f64, String> {
+        let ours = self.of_job(&self.job, &self.set, more, profile)?;
+        let (job, set) = match (&self.over, &self.over_job) {
+            (None, None) => return Ok(ours),
+            (over, job) => (job.as_ref().unwrap_or(&self.job), over.as_ref().unwrap_or(&self.set)),
+        };
+        Ok(ours / self.of_job(job, set, more, profile)?)
+    }
+
+    /// How far a figure is from the measured one, in percent.
+    pub fn off(&self, found: f64) -> f64 {
+        100.0 * (found / self.measured - 1.0)
+    }
+
+    /// Whether a figure is within the tolerance.
+    pub fn met(&self, found: f64) -> bool {
+        self.off(found).abs() <= self.within
+    }
+
+    /// Whether it is met with more settings of the stack, for a built-in drive.
+    pub fn is_met(&self, more: &[(String, String)]) -> Result<bool, String> {
+        let absent = |_: &str| Err(io::ErrorKind::NotFound.into());
+        self.simulated(more, &absent).map(|found| self.met(found))
+    }
+
+    /// Whether it sets a key itself.
+    pub fn sets(&self, key: &str) -> bool {
+        let all = self.set.iter().chain(self.over.iter().flatten());
+        all.filter_map(|pair| pair.split_once('=')).any(|(set, _)| set == key)
+    }
+}

@@ -1,0 +1,77 @@
+//! What is known of a run's source when it is over: what came from memory, how a recording or a trace was played, what
+//! programs did. Of the requests themselves it knows nothing.
+
+use std::collections::BTreeMap;
+
+use seekwise_model::files::system::Reads;
+use seekwise_model::workload::Window;
+use seekwise_run::work::{Issuer, Work};
+use serde::{Deserialize, Serialize};
+
+use super::certificate::Certificate;
+use super::count;
+use super::operations::{self, OperationRecord};
+
+/// What is known of the source, as the record keeps it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct IssuerFigures {
+    /// Percentage of the bytes read through a page cache that were in memory: no read of the drive fetched them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_percent: Option<f64>,
+    /// For a recorded session: how many of its requests ended at the recorded nanosecond.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedEnds>,
+    /// For a trace: what it is, and how it was played. Whoever knows its file adds it
+    /// ([`certificate`](crate::certificate::certificate)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Certificate>,
+    /// What programs did, by their names: files copied, commits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub operations: BTreeMap<String, OperationRecord>,
+}
+
+/// How a recorded session ended when it was played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedEnds {
+    /// Requests played.
+    #[serde(deserialize_with = "count")]
+    pub requests: u64,
+    /// Of these, how many ended at the recorded nanosecond.
+    #[serde(deserialize_with = "count")]
+    pub same: u64,
+}
+
+impl IssuerFigures {
+    /// What is known of `source`, which issued `work`; programs are counted over their windows.
+    pub(super) fn of(source: &Issuer, work: &Work, windows: &[Option<Window>]) -> IssuerFigures {
+        let recorded = source.compared().map(|played| RecordedEnds { requests: played.requests, same: played.same });
+        let memory_percent = source.reads().map(from_memory);
+        IssuerFigures { memory_percent, recorded, trace: None, operations: operations::of(source, work, windows) }
+    }
+}
+
+/// What the reader should know of a source that ended, in words.
+pub(super) fn troubles(source: &Issuer, work: &Work) -> Vec<String> {
+    let mut troubles = operations::troubles(source, work);
+    troubles.extend(memory_speed(source));
+    troubles
+}
+
+/// From this percentage on, figures of reads count as those of memory (inferred: half of the bytes).
+const OF_MEMORY: f64 = 50.0;
+
+/// The percentage of the requested bytes that did not come from the device.
+fn from_memory(Reads { asked, fetched }: Reads) -> f64 {
+    100.0 * asked.saturating_sub(fetched) as f64 / asked as f64
+}
+
+/// A warning that memory served a job's reads. A scene decides itself what it reads twice.
+fn memory_speed(issuer: &Issuer) -> Option<String> {
+    let Issuer::Buffered(buffered) = issuer else { return None };
+    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(from_memory)?;
+    (percent >= OF_MEMORY).then(|| {
+        format!(
+            "{percent:.1} % of the bytes read came from the page cache: the rates are those of memory, not of the drive"
+        )
+    })
+}

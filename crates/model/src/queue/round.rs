@@ -1,0 +1,119 @@
+//! Rounds of a queue: what arrives waits until the round that runs is served, or until a share of it is. Which of a round goes
+//! next is the policy's affair.
+//!
+//! A round takes all that wait. By order of arrival it has no gaps, so two orders describe it: its end, and the end of the
+//! round before, of which some may be left. With late entry the next round begins before this one is served, but only when
+//! nothing is left of the one before: so no request sees more than two rounds begin, and waits for at most two.
+//!
+//! Sources: FSCAN freezes the queue of an elevator (Coffman, Klimko and Ryan, Analysis of scanning policies for reducing disk
+//! seek times, 1972); batched shortest access time first, and with late entry "leaky" batches (Jacobson and Wilkes, Disk
+//! scheduling algorithms based on rotational position, 1991). All from memory: neither was read again for this file. That the
+//! round before must be done first is ours: it is what bounds the wait.
+
+/// The round that runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Round {
+    /// The first order behind the round before, and behind this one.
+    before: u64,
+    end: u64,
+    /// How many wait of the round before.
+    rest: u32,
+    /// How many this round had, and how many of them are served.
+    size: u32,
+    served: u32,
+}
+
+impl Round {
+    /// The next begins with the next choice, where `share` percent of a round have to be served.
+    #[inline]
+    pub(super) fn is_over(&self, share: u32) -> bool {
+        self.rest == 0 && u64::from(self.served) * 100 >= u64::from(self.size) * u64::from(share)
+    }
+
+    /// A request of this order is in this round, or in the one before.
+    #[inline]
+    pub(super) fn has(&self, order: u64) -> bool {
+        order < self.end
+    }
+
+    /// The first order that is not.
+    #[inline]
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The next round begins, when `waiting` wait, all of an order below `end`.
+    #[inline]
+    pub(super) fn begin(&mut self, end: u64, waiting: u32) {
+        let rest = self.size - self.served;
+        *self = Round { before: self.end, end, rest, size: waiting - rest, served: 0 };
+    }
+
+    /// The request of this order is served.
+    #[inline]
+    pub(super) fn serve(&mut self, order: u64) {
+        match order {
+            order if order < self.before => self.rest -= 1,
+            order if order < self.end => self.served += 1,
+            _ => {}
+        }
+    }
+
+    /// Only those of these orders wait yet; what was removed counts as served.
+    pub(super) fn recount(&mut self, waiting: impl Iterator<Item = u64>) {
+        let (mut rest, mut left) = (0, 0);
+        for order in waiting {
+            rest += u32::from(order < self.before);
+            left += u32::from((self.before..self.end).contains(&order));
+        }
+        (self.rest, self.served) = (rest, self.size - left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_rounds_follow_one_another() {
+        let mut round = Round::default();
+        assert!(round.is_over(100), "none runs yet");
+        round.begin(3, 3);
+        for order in [2, 0, 1] {
+            assert!(!round.is_over(100));
+            round.serve(order);
+        }
+        assert!(round.is_over(100) && round.has(2) && !round.has(3));
+    }
+
+    #[test]
+    fn with_late_entry_the_round_before_is_done_first() {
+        let mut round = Round::default();
+        round.begin(4, 4);
+        round.serve(3);
+        assert!(!round.is_over(50), "one of four");
+        round.serve(2);
+        assert!(round.is_over(50), "half of four");
+        // Two of the first are left, and three have come.
+        round.begin(7, 5);
+        for order in [4, 5, 6] {
+            round.serve(order);
+            assert!(!round.is_over(50), "0 and 1 are left");
+        }
+        round.serve(0);
+        round.serve(1);
+        assert!(round.is_over(50));
+    }
+
+    #[test]
+    fn what_is_removed_counts_as_served() {
+        let mut round = Round::default();
+        round.begin(4, 4);
+        round.recount([1, 4].into_iter());
+        assert!(!round.is_over(100), "1 waits");
+        round.recount([4].into_iter());
+        assert!(round.is_over(100));
+        round.begin(5, 1);
+        assert!(!round.is_over(100) && round.has(4));
+    }
+}

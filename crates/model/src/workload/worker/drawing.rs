@@ -1,0 +1,164 @@
+//! What a worker of fio issues next: what it reads back, its next request, a sync; and what its engine puts off.
+//!
+//! An engine may refuse a request or a sync for now (`reaping`). fio then waits for completions and offers the same again,
+//! whatever they change. Not here: whether it may issue at all (`worker`), which requests and syncs there are (`fio`).
+//! Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
+
+use super::{Stream, WorkerPoll, WorkerRequest, WorkerState};
+use crate::block::{Flags, Op, SECTOR};
+use crate::time::Instant;
+use crate::workload::arrival::gate;
+use crate::workload::fio::{Around, FioRequest, FioStep, FioSync, READ};
+use crate::workload::reaping::{ReapedEvent, Reaper};
+use crate::workload::written::VerifyQueue;
+use crate::workload::zoned::Spaces;
+
+/// What the engine does not take yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PutOff {
+    Sync(FioSync),
+    Request(WorkerRequest),
+}
+
+impl WorkerState {
+    #[inline]
+    pub(super) fn draw_fio(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
+        if let Some(put_off) = self.put_off.take()
+            && let Some(polled) = self.put_again(put_off, now, spaces)
+        {
+            return polled;
+        }
+        let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
+        let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
+        if let Some((lba, sectors)) = backlog.and_then(VerifyQueue::due) {
+            let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
+            fio.read_back(draw.bytes);
+            let issue = self.request(draw, now);
+            if let Some(thinking) = &mut self.thinking {
+                thinking.reads_back();
+            }
+            return self.put(issue, now, spaces);
+        }
+        let mut intended = now;
+        if let Some(arrival) = &self.arrival
+            && let Some(direction) = fio.peek()
+        {
+            match gate(arrival, fio, direction, now) {
+                Ok(due) => intended = due.unwrap_or(now),
+                Err(due) => {
+                    self.quiesce(true, spaces);
+                    return self.until(due);
+                }
+            }
+        }
+        loop {
+            let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
+            let in_flight = self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen);
+            let mut around = Around { spaces, in_flight, quiesces: false };
+            let drawn = fio.next(&mut around);
+            if around.quiesces && in_flight == 0 {
+                self.quiesce(true, spaces);
+            }
+            return match drawn {
+                FioStep::Request(draw) => {
+                    if let Some(arrival) = &mut self.arrival {
+                        arrival.issued(draw.direction, draw.bytes);
+                    }
+                    let mut issue = self.request(draw, intended);
+                    issue.flags = issue.flags.with(self.draw_priority(draw.direction));
+                    self.put(issue, now, spaces)
+                }
+                FioStep::Sync(sync) if self.refused(true) => self.put_off(PutOff::Sync(sync), now, spaces),
+                FioStep::Sync(sync) => match self.sync(sync, now, spaces) {
+                    Some(polled) => polled,
+                    None => self.draw_fio(now, spaces),
+                },
+                FioStep::Pass => self.settle(now, true, true, spaces),
+                FioStep::End => self.settle(now, false, true, spaces),
+                FioStep::Drain | FioStep::Wait if in_flight > self.in_flight && self.in_flight == 0 => {
+                    self.quiesce(true, spaces);
+                    continue;
+                }
+                FioStep::Drain | FioStep::Wait => {
+                    // What it has itself does not hold up whoever holds it up.
+                    (self.draining, self.zone_taken) = (true, drawn == FioStep::Wait);
+                    WorkerPoll::Wait
+                }
+            };
+        }
+    }
+
+    /// Whether the engine takes a request, or a sync, only after some of what it has is taken back.
+    fn refused(&mut self, sync: bool) -> bool {
+        let in_flight = self.in_flight;
+        self.reaping.as_mut().is_some_and(|reaping| reaping.refuses(sync, in_flight))
+    }
+
+    /// Issues a request, now or once the engine takes it.
+    fn put(&mut self, issue: WorkerRequest, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
+        if self.refused(false) { self.put_off(PutOff::Request(issue), now, spaces) } else { self.issue(issue) }
+    }
+
+    fn put_off(&mut self, what: PutOff, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
+        self.put_off = Some(what);
+        if let PutOff::Request(issue) = what {
+            if let Some(thinking) = &mut self.thinking {
+                thinking.offered();
+            }
+            if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
+                written.put_off(issue.lba, issue.sectors);
+            }
+        }
+        if self.reap(spaces) { self.run(now, spaces) } else { WorkerPoll::Wait }
+    }
+
+    /// What was put off; `None`: it is done, and nothing came of it.
+    fn put_again(&mut self, what: PutOff, now: Instant, spaces: &mut Spaces) -> Option<WorkerPoll> {
+        if let Some(written) = &mut self.written {
+            written.offered_again();
+        }
+        match what {
+            PutOff::Sync(sync) => self.sync(sync, now, spaces),
+            PutOff::Request(issue) => {
+                // fio's time counts from here, but where it is due at an instant.
+                let intended = if self.arrival.is_some() { issue.intended } else { now };
+                Some(self.issue(WorkerRequest { intended, ..issue }))
+            }
+        }
+    }
+
+    /// A sync; `None`: it does not concern the drive, and is done.
+    fn sync(&mut self, sync: FioSync, now: Instant, spaces: &mut Spaces) -> Option<WorkerPoll> {
+        match sync {
+            FioSync::Flush => Some(WorkerPoll::Issue(self.flush(now, self.calls))),
+            FioSync::FileRange => (!self.file_range(spaces)).then_some(WorkerPoll::Wait),
+        }
+    }
+
+    /// A sync of a range of the page cache: queued, it is done at once. False: fio waits for more to be done.
+    fn file_range(&mut self, spaces: &mut Spaces) -> bool {
+        match &mut self.reaping {
+            Some(reaping) if !self.calls => {
+                reaping.issued(false);
+                reaping.done(ReapedEvent::Sync);
+                self.reap(spaces)
+            }
+            _ => {
+                self.see(ReapedEvent::Sync, spaces);
+                true
+            }
+        }
+    }
+
+    /// As fio draws it: only in a direction with a share of priority requests.
+    fn draw_priority(&mut self, direction: usize) -> Flags {
+        let Some((percent, random)) = &mut self.priority else {
+            return Flags::NONE;
+        };
+        match percent[direction] {
+            0 => Flags::NONE,
+            share if random.percent() <= share => Flags::PRIORITY,
+            _ => Flags::NONE,
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Explains the answer of a claim: which single inferred setting, within its range, changes it, how far it must move, and what
+//! else that changes: other claims, and published cases of the same drive. Nothing that is found goes into a profile.
+//!
+//! Each setting is tried at a few values of its range ([`lever`](seekwise_lab::lever)); a number that changes the answer is then
+//! halved towards its own value. Cells run once each, unless a check asks for an interval. Equal questions have equal answers,
+//! whatever the number of cores.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
+use seekwise_formats::study::{Claim, Study, parse};
+use seekwise_lab::catalogue::studies::BUILT_IN;
+use seekwise_lab::claims::{checked, known};
+use seekwise_lab::digest::sha256;
+use seekwise_lab::finding::{BoundDistance, Evidence};
+use seekwise_lab::lever::{Lever, levers};
+use seekwise_lab::plan::{self, Cell};
+use seekwise_lab::provenance::ProgramVersion;
+use seekwise_lab::published::{self, PublishedCase};
+use seekwise_lab::study::{EarlierRuns, execute};
+use serde::Serialize;
+
+use crate::bounds::Bounds;
+use crate::claims::carried;
+use crate::error::Error;
+use crate::journal::SearchJournal;
+use crate::observer::Observer;
+use crate::planned::{self, PlannedStudy};
+use crate::reading;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    /// The finding, such as D7.
+    pub id: String,
+    /// Runs of each cell; by default one, or the study's if a check asks for an interval.
+    pub runs: Option<u32>,
+    /// Only settings whose keys begin with one of these; empty for all.
+    pub only: Vec<String>,
+    /// Do not look at other claims and published cases.
+    pub alone: bool,
+    /// Keep the progress beside this file.
+    pub out: Option<PathBuf>,
+    /// Go on from what is kept.
+    pub resume: bool,
+    /// Replace what is kept.
+    pub force: bool,
+    /// Cores to use; 0 is all.
+    pub threads: usize,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    pub id: String,
+    pub finding: String,
+    pub study: String,
+    /// Runs of each cell.
+    pub runs: u32,
+    /// Whether its checks hold as things are; null when undecided.
+    pub holds: Option<bool>,
+    /// How far it is from its bounds as things are.
+    pub distance: Option<BoundDistance>,
+    /// Inferred settings that were tried.
+    pub settings: usize,
+    /// Values that were tried.
+    pub tries: usize,
+    /// Settings that change the answer, the nearest first.
+    pub found: Vec<FoundLever>,
+    /// The same in words: "holds if …, against …", or that no setting does it.
+    pub sentences: Vec<String>,
+}
+
+/// A setting that changes the answer.
+#[derive(Clone, Debug, Serialize)]
+pub struct FoundLever {
+    pub key: String,
+    /// The drives or layers that have it.
+    pub of: Vec<String>,
+    pub value: String,
+    pub range: String,
+    /// The nearest value found at which the answer changes.
+    pub to: String,
+    /// That much of its range; null for a rule.
+    pub share: Option<f64>,
+    /// Other claims that then fail, and those that then hold.
+    pub breaks: Vec<String>,
+    pub mends: Vec<String>,
+    /// How many others have cells with it.
+    pub claims: usize,
+    /// Published cases of its drives that then fail, and how many there are.
+    pub cases_broken: Vec<String>,
+    pub cases: usize,
+}
+
+/// A claim with its study.
+struct Carrier {
+    name: &'static str,
+    study: Study,
+    claim: Claim,
+    cells: Vec<Cell>,
+    planned: PlannedStudy,
+    earlier: EarlierRuns,
+    as_is: Option<bool>,
+    distance: Option<BoundDistance>,
+}
+
+struct Explaining<'a> {
+    asked: &'a Explain,
+    observer: &'a dyn Observer,
+    journal: Option<SearchJournal>,
+    known: BTreeMap<String, Vec<f64>>,
+    tries: usize,
+}
+
+/// Explains a claim.
+pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Result<Explanation, Error> {
+    let id = known().into_iter().find(|known| known.id.eq_ignore_ascii_case(&asked.id)).map(|known| known.id);
+    let id = id.ok_or_else(|| Error::new(format!("{}: unknown finding; expected D1 to C28", asked.id)))?;
+    let (journal, known) = match &asked.out {
+        Some(out) => {
+            let (journal, known) = SearchJournal::open(out, &hash(asked), asked.resume, asked.force)?;
+            (Some(journal), known)
+        }
+        None => (None, BTreeMap::new()),
+    };
+    let mut explaining = Explaining { asked, observer, journal, known, tries: 0 };
+    let mut carrier = explaining.carrier(&id, bounds)?;
+    let all: Vec<Lever> = levers(&carrier.planned.prepared).into_iter().filter(|lever| asked.wants(lever)).collect();
+    let mut found = explaining.search(&mut carrier, &all)?;
+    if !asked.alone {
+        explaining.against(&carrier, &mut found, bounds)?;
+    }
+    if let Some(journal) = explaining.journal {
+        journal.failure().map_or(Ok(()), Err)?;
+        journal.done();
+    }
+    let Carrier { name, study, claim, as_is, distance, .. } = carrier;
+    let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
+    Ok(Explanation {
+        id,
+        finding: claim.finding,
+        study: name.to_owned(),
+        runs: study.runs,
+        holds: as_is,
+        distance,
+        settings: all.len(),
+        tries: explaining.tries,
+        sentences: sentences(&found, as_is == Some(true)),
+        found,
+    })
+}
+
+/// What the kept answers depend on: the program, and what is asked.
+fn hash(asked: &Explain) -> String {
+    let words = format!("{} {:?}", ProgramVersion::this(), (&asked.id, asked.runs));
+    sha256(words.as_bytes())
+}
+
+impl Explain {
+    fn wants(&self, lever: &Lever) -> bool {
+        self.only.is_empty() || self.only.iter().any(|key| lever.key.starts_with(key.as_str()))
+    }
+}
+
+/// Whether an expression takes an interval, which one run does not have.
+fn takes_interval(part: &Subexpression) -> bool {
+    let own = matches!(&*part.node, ExpressionNode::Function(Function::Low | Function::High | Function::Deviation, _));
+    own || part.node.parts().into_iter().any(takes_interval)
+}
+
+impl Explaining<'_> {
+    /// A claim, its cells, and its answer as things are.
+    fn carrier(&mut self, id: &str, bounds: &Bounds) -> Result<Carrier, Error> {
+        let (name, mut study, claim) =
+            carried(id)?.ok_or_else(|| Error::new(format!("{id}: no study carries it; there is nothing to run")))?;
+        if claim.check.is_empty() {
+            return Err(Error::new(format!("{id}: it has no checks; its figures are shown by `seekwise claims {id}`")));
+        }
+        let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
+        study.runs = self.asked.runs.unwrap_or(if intervals { study.runs } else { 1 });
+        let claim = Claim { show: Vec::new(), ..claim };
+        let cells = checked(&study, &claim);
+        let planned = planned::prepare(name, String::new(), study.clone(), cells.clone(), &reading::inputs())?;
+        bounds.admit(&planned::extent(&planned.study, &planned.prepared, self.asked.threads))?;
+        let earlier = EarlierRuns::default();
+        let mut carrier = Carrier { name, study, claim, cells, planned, earlier, as_is: None, distance: None };
+        let cells = carrier.cells.clone();
+        (carrier.as_is, carrier.distance) = self.judge(&mut carrier, cells, true)?;
+        Ok(carrier)
+    }
+
+    /// Runs cells of a claim and judges it by them. What runs as things are is kept, for cells that a change leaves alone.
+    fn judge(
+        &self,
+        carrier: &mut Carrier,
+        cells: Vec<Cell>,
+        keep: bool,
+    ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
+        let inputs = reading::inputs();
+        let planned = planned::prepare(carrier.name, String::new(), carrier.study.clone(), cells, &inputs)?;
+        let PlannedStudy { study, prepared, made, .. } = &planned;
+        let (mut records, mut failure) = (Vec::new(), None);
+        execute(study, prepared, made, &carrier.earlier, 0, self.asked.threads, |result| {
+            match result {
+                Ok(record) => records.push(record),
+                Err(error) => failure = Some(Error::from(error)),
+            }
+            if self.observer.is_cancelled() {
+                failure.get_or_insert(Error::cancelled());
+            }
+            failure.is_none()
+        });
+        failure.map_or(Ok(()), Err)?;
+        if keep {
+            carrier.earlier.add(study, prepared, &records);
+        }
+        let judged = Evidence::new(study, made, &records).judge_claim(&carrier.claim);
+        Ok((judged.holds, judged.distance.clone()))
+    }
+
+    /// Whether a claim holds with a setting at a value. A value that contradicts another figure has no answer.
+    fn with(&mut self, carrier: &mut Carrier, lever: &Lever, value: &str) -> Result<Option<bool>, Error> {
+        let question = format!("{} {} {} {value}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
+        if let Some(answer) = self.known.get(&question) {
+            return Ok(answer.first().filter(|answer| **answer >= 0.0).map(|answer| *answer > 0.0));
+        }
+        let cells = lever.moved(&carrier.cells, &carrier.planned.prepared, value);
+        let fits = cells.iter().all(|cell| plan::prepare(carrier.name, cell, &reading::inputs()).is_ok());
+        let holds = if fits { self.judge(carrier, cells, false)?.0 } else { None };
+        if let Some(journal) = &self.journal {
+            journal.write(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
+        }
+        Ok(holds)
+    }
+
+    /// The settings that change the answer, each at the nearest value found, the nearest first.
+    fn search(&mut self, carrier: &mut Carrier, all: &[Lever]) -> Result<Vec<(Lever, FoundLever)>, Error> {
+        let wanted = carrier.as_is != Some(true);
+        let tries: usize = all.iter().map(|lever| lever.tries().len()).sum();
+        self.observer.begin(Some(tries as u64), 0, "values");
+        let mut found = Vec::new();
+        for lever in all {
+            self.observer.doing(&format!("{}, {}", carrier.claim.id, lever.key));
+            let mut changes: Option<(Option<f64>, String)> = None;
+            for (place, value) in lever.tries() {
+                self.tries += 1;
+                let nearer = |it: &Option<(Option<f64>, String)>| match (it, place) {
+                    (Some((Some(other), _)), Some(place)) => away(lever, place) < away(lever, *other),
+                    (known, _) => known.is_none(),
+                };
+                if nearer(&changes) && self.with(carrier, lever, &value)? == Some(wanted) {
+                    changes = Some((place, value));
+                }
+                self.observer.at(self.tries as u64);
+            }
+            if let Some((place, value)) = changes {
+                let (place, to) = match place {
+                    Some(place) => self.nearest(carrier, lever, place, wanted)?,
+                    None => (lever.place(), value),
+                };
+                let share = lever.is_number().then(|| away(lever, place));
+                found.push((lever.clone(), FoundLever::new(lever, to, share)));
+            }
+        }
+        found.sort_by(|(_, a), (_, b)| a.share.unwrap_or(1.0).total_cmp(&b.share.unwrap_or(1.0)));
+        Ok(found)
+    }
+
+    /// Halves the way between a number's own place, where the answer is not `wanted`, and one where it is.
+    fn nearest(
+        &mut self,
+        carrier: &mut Carrier,
+        lever: &Lever,
+        place: f64,
+        wanted: bool,
+    ) -> Result<(f64, String), Error> {
+        let (mut not, mut is) = (lever.place(), place);
+        for _ in 0..HALVINGS {
+            let middle = (not + is) / 2.0;
+            let value = lever.at(middle);
+            if value == lever.at(is) || value == lever.at(not) {
+                break;
+            }
+            if self.with(carrier, lever, &value)? == Some(wanted) {
+                is = middle;
+            } else {
+                not = middle;
+            }
+        }
+        Ok((is, lever.at(is)))
+    }
+
+    /// What else each found setting changes.
+    fn against(&mut self, carrier: &Carrier, found: &mut [(Lever, FoundLever)], bounds: &Bounds) -> Result<(), Error> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut others = Vec::new();
+        for &(name, text) in BUILT_IN {
+            let study = parse(name, text)?;
+            let here = study.claim.iter().filter(|claim| !claim.check.is_empty() && claim.id != carrier.claim.id);
+            for claim in here {
+                let cells = checked(&study, claim);
+                let inputs = reading::inputs();
+                let prepared =
+                    cells.iter().map(|cell| plan::prepare(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+                if found.iter().any(|(lever, _)| lever.is_in(&prepared)) {
+                    others.push(claim.id.clone());
+                }
+            }
+        }
+        self.observer.begin(Some(others.len() as u64), 0, "claims");
+        for (place, id) in others.iter().enumerate() {
+            self.observer.doing(&format!("{id} beside {}", carrier.claim.id));
+            let mut other = self.carrier(id, bounds)?;
+            for (lever, found) in found.iter_mut() {
+                if !lever.is_in(&other.planned.prepared) {
+                    continue;
+                }
+                found.claims += 1;
+                let to = found.to.clone();
+                let now = self.with(&mut other, lever, &to)?;
+                match (other.as_is, now) {
+                    (Some(true), now) if now != Some(true) => found.breaks.push(id.clone()),
+                    (before, Some(true)) if before != Some(true) => found.mends.push(id.clone()),
+                    _ => {}
+                }
+            }
+            self.observer.at(place as u64 + 1);
+        }
+        for (lever, found) in found {
+            let cases: Vec<PublishedCase> = published::cases_of(&lever.of);
+            for case in cases.iter().filter(|case| lever.key.starts_with("drive.") && !case.sets(&lever.key)) {
+                found.cases += 1;
+                let held = case.is_met(&[]).map_err(Error::new)?;
+                let now = case.is_met(&[(lever.key.clone(), found.to.clone())]).unwrap_or(false);
+                if held && !now {
+                    found.cases_broken.push(case.what.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How often the way to a number's value is halved.
+const HALVINGS: u32 = 4;
+
+/// How far a place is from the setting's own, as a share of its range.
+fn away(lever: &Lever, place: f64) -> f64 {
+    (place - lever.place()).abs()
+}
+
+impl FoundLever {
+    fn new(lever: &Lever, to: String, share: Option<f64>) -> FoundLever {
+        FoundLever {
+            key: lever.key.clone(),
+            of: lever.of.clone(),
+            value: lever.value.clone(),
+            range: lever.range(),
+            to,
+            share,
+            breaks: Vec::new(),
+            mends: Vec::new(),
+            claims: 0,
+            cases_broken: Vec::new(),
+            cases: 0,
+        }
+    }
+
+    /// "holds if …, against …", for a claim that does not hold; else what breaks it.
+    pub fn sentence(&self, holds: bool) -> String {
+        let verb = if holds { "fails" } else { "holds" };
+        let mut against: Vec<String> = self.breaks.clone();
+        against.extend(self.cases_broken.iter().map(|case| format!("the published case \"{case}\"")));
+        let against = match (against.is_empty(), self.claims + self.cases) {
+            (_, 0) => String::new(),
+            (true, _) => ", against nothing that was tried".to_owned(),
+            (false, _) => format!(", against {}", against.join(", ")),
+        };
+        format!("{verb} if {} is {} instead of {}{against}", self.key, self.to, self.value)
+    }
+}
+
+/// The last word on a claim.
+fn sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
+    match (found.is_empty(), holds) {
+        (true, true) => vec!["holds whatever single inferred setting moves within its range".to_owned()],
+        (true, false) => {
+            vec!["holds at no setting that the model has: none of the inferred ones does it alone".to_owned()]
+        }
+        _ => found.iter().map(|found| found.sentence(holds)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_answer_ends_in_a_sentence() {
+        let found = FoundLever {
+            key: "drive.cache.dirty_runs".to_owned(),
+            of: vec!["fireball-plus-as-30".to_owned()],
+            value: "32".to_owned(),
+            range: "8 to 128".to_owned(),
+            to: "8".to_owned(),
+            share: Some(0.5),
+            breaks: vec!["F2".to_owned()],
+            mends: vec!["D11".to_owned()],
+            claims: 4,
+            cases_broken: vec!["writes".to_owned()],
+            cases: 1,
+        };
+        let said = "holds if drive.cache.dirty_runs is 8 instead of 32, against F2, the published case \"writes\"";
+        assert_eq!(found.sentence(false), said);
+        let free = FoundLever { breaks: Vec::new(), cases_broken: Vec::new(), ..found.clone() };
+        assert!(free.sentence(true).starts_with("fails if") && free.sentence(true).ends_with("nothing that was tried"));
+        let unseen = FoundLever { claims: 0, cases: 0, ..free };
+        assert!(unseen.sentence(false).ends_with("instead of 32"), "nothing was looked at");
+    }
+
+    #[test]
+    fn an_interval_asks_for_more_than_one_run() {
+        let takes = |text: &str| takes_interval(&seekwise_formats::expression::parse(text).unwrap().body);
+        assert!(takes("high(slope(iops over log2(segments))) < 0 for each depth"));
+        assert!(takes("share(low(iops) > 1 over depth) > 0"));
+        assert!(!takes("max(iops over depth) > 1"));
+    }
+}
