@@ -178,16 +178,16 @@ impl Figures {
     }
 }
 
-/// The numbers of `N of M requests were over at the recorded nanosecond.`
+/// The numbers of `N of M requests completed at the recorded nanosecond.`
 fn agreement(line: &str) -> Result<(u64, u64), String> {
     let mut words = line.split(' ');
     let mut number = || words.find_map(|word| word.parse().ok());
-    number().zip(number()).ok_or_else(|| format!("`{line}` does not say how many were over when"))
+    number().zip(number()).ok_or_else(|| format!("`{line}` does not say how many completed when"))
 }
 
 fn queuing(bench: &Bench) -> Result<String, String> {
     let mut text = format!(
-        "fio's random reads of 4 KiB over the whole of `{DRIVE}`, {DEPTH} under way for {SECONDS} s:\n\n\
+        "fio, random reads of 4 KiB over the whole of `{DRIVE}`, {DEPTH} in flight, for {SECONDS} s:\n\n\
          | | live, as fio measures it | its recording in virtual time | a closed loop in virtual time |\n|---|---|---|---|\n"
     );
     let mut rates = Vec::new();
@@ -207,14 +207,14 @@ fn queuing(bench: &Bench) -> Result<String, String> {
         let closed = Figures::of(&bench.ask(&words, &[set, &[&depth]].concat())?, "all")?;
         let ((same, all), again) = (played.same, Figures::of(&played.json, "all")?);
         text.push_str(&format!(
-            "| {name} | {iops:.1}/s, {mean_ms:.2} ms | {:.1}/s, {:.2} ms; {same} of {all} end at the same nanosecond | \
+            "| {name} | {iops:.1}/s, {mean_ms:.2} ms | {:.1}/s, {:.2} ms; {same} of {all} complete at the same nanosecond | \
              {:.1}/s, {:.2} ms |\n",
             again.iops, again.mean_ms, closed.iops, closed.mean_ms
         ));
         rates.push((iops, closed.iops));
     }
     text.push_str(&format!(
-        "\nCommand queuing is worth {:.2} times as much live, {:.2} times in virtual time.\n",
+        "\nCommand queuing gains a factor of {:.2} live, and of {:.2} in virtual time.\n",
         rates[0].0 / rates[1].0,
         rates[0].1 / rates[1].1
     ));
@@ -230,8 +230,8 @@ fn commits(bench: &Bench) -> Result<String, String> {
     let script = format!("PRAGMA synchronous = FULL;\nCREATE TABLE t (i INTEGER PRIMARY KEY, v TEXT);\n{rows}");
     fs::write(bench.folder.join("commits.sql"), script).map_err(|error| error.to_string())?;
     let mut text = format!(
-        "{COMMITS} commits of SQLite (journal_mode DELETE, synchronous FULL), one after another, on ext4 on a loop device on the \
-         file of `{DRIVE}`:\n\n| | commits a second, live | requests of the recording that end at the same nanosecond in virtual time \
+        "SQLite, {COMMITS} commits (journal_mode DELETE, synchronous FULL) one after another, on ext4 on a loop device on the \
+         file of `{DRIVE}`:\n\n| | commits a second, live | recorded requests that complete at the same nanosecond in virtual time \
          | their mean write | their mean flush |\n|---|---|---|---|---|\n"
     );
     let mut rates = Vec::new();
@@ -255,7 +255,7 @@ fn commits(bench: &Bench) -> Result<String, String> {
         rates.push(rate);
     }
     text.push_str(&format!(
-        "\nWithout the flushes commits come {:.1} times as fast as with them, and {:.1} times as fast as without a write cache \
+        "\nWithout flushes, commits are {:.1} times as fast as with flushes, and {:.1} times as fast as without a write cache \
          (F2: ten times and more in bursts that the buffer takes).\n",
         rates[2] / rates[1],
         rates[2] / rates[0]
@@ -266,8 +266,8 @@ fn commits(bench: &Bench) -> Result<String, String> {
 fn cuts(bench: &Bench) -> Result<String, String> {
     let own = format!("{}:acknowledged", crate::root().join("xtask/live/acknowledged.toml").display());
     let mut text = format!(
-        "{CUTS} cuts of one recorded session each (`seekwise crash`): cuts after which something is gone that had been \
-         acknowledged (records on the bare disk, no flush) or committed (SQLite, journal_mode DELETE, synchronous EXTRA):\n\n\
+        "{CUTS} cuts of one recorded session each (`seekwise crash`): how many lost something acknowledged (records on the bare \
+         disk, no flush) or committed (SQLite, journal_mode DELETE, synchronous EXTRA):\n\n\
          | | acknowledged, and lost (N9) | committed, and lost or corrupt (F10) |\n|---|---|---|\n"
     );
     for (name, set) in STATES {
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn what_a_recording_s_play_says_is_read() {
-        assert_eq!(agreement("1246 of 1247 requests were over at the recorded nanosecond."), Ok((1246, 1247)));
+        assert_eq!(agreement("1246 of 1247 requests completed at the recorded nanosecond."), Ok((1246, 1247)));
         assert!(agreement("").is_err());
     }
 

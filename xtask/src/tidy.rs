@@ -8,9 +8,11 @@
 //! | `documented` | documentation of public items; comments that only repeat a name |
 //! | `purity` | what the model may not use, who reads the clock, where unsafe code is |
 //! | `order` | which rooms a room may see, as ARCHITECTURE.md says |
+//! | `named` | files, rooms, types and constants that ARCHITECTURE.md names |
 //! | `papers` | ARCHITECTURE's rooms, CONTRIBUTING's dependencies, links and the site's contents, drives and studies built in |
 
 mod documented;
+mod named;
 mod order;
 mod papers;
 mod purity;
@@ -54,6 +56,7 @@ pub fn tidy() -> Ended {
     documented::check(&files, &mut faults);
     order::check(&files, &mut faults);
     purity::check(&files, &mut faults);
+    named::check(&root, &files, &mut faults);
     papers::check(&root, &files, &mut faults);
     for fault in &faults {
         println!("{fault}");

@@ -79,7 +79,7 @@ impl Disk {
 
     fn checked(&self, request: &SeekwiseRequest) -> Result<Request, SeekwiseStatus> {
         let SeekwiseRequest { tag, op, flags: marks, sectors, lba } = *request;
-        let (Some(op), Some(flags)) = (SeekwiseOp::asked(op), flags(marks)) else {
+        let (Some(op), Some(flags)) = (SeekwiseOp::from_number(op), flags(marks)) else {
             return Err(SeekwiseStatus::BadArgument);
         };
         let fits = match op {

@@ -217,7 +217,7 @@ pub struct SeekwiseLanding {
 
 impl SeekwiseOp {
     /// What a number from C asks for.
-    pub fn asked(number: u32) -> Option<Op> {
+    pub fn from_number(number: u32) -> Option<Op> {
         [Op::Read, Op::Write, Op::WriteZeroes, Op::Flush, Op::Trim].get(number as usize).copied()
     }
 }
@@ -312,8 +312,8 @@ mod tests {
 
     #[test]
     fn numbers_that_stand_for_nothing_are_refused() {
-        assert_eq!(SeekwiseOp::asked(SeekwiseOp::Flush as u32), Some(Op::Flush));
-        assert_eq!(SeekwiseOp::asked(5), None);
+        assert_eq!(SeekwiseOp::from_number(SeekwiseOp::Flush as u32), Some(Op::Flush));
+        assert_eq!(SeekwiseOp::from_number(5), None);
         assert_eq!(flags(SEEKWISE_FUA | SEEKWISE_PRIORITY), Some(Flags::FUA.with(Flags::PRIORITY)));
         assert_eq!((flags(0), flags(16), flags(u32::MAX)), (Some(Flags::NONE), None, None));
     }

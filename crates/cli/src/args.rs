@@ -18,14 +18,14 @@ use seekwise::Setup;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::trace::FORMATS;
-use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::draw::ProfileDraw;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::time::Span;
 use seekwise_os::places::PLACES;
 
 pub use self::crash::CrashArgs;
 pub use self::fit::FitArgs;
-pub use self::fold::asked;
+pub use self::fold::parse;
 pub use self::former::{FormerPower, FormerServed, FormerSet};
 pub use self::pictures::PictureArgs;
 pub use self::real::FlushAuditArgs;
@@ -238,20 +238,7 @@ The command of --run finds the address in SEEKWISE_URI and the control socket in
 more than 1 % of the replies were more than 200 us late; or the command of --run failed.")]
     Serve(ServeArgs),
     /// Run real software on a modelled disk, and check what is left after power cuts at many times.
-    #[command(after_help = "\
-Examples:
-  seekwise crash --recipes
-  seekwise crash --on barracuda-7200.7 --recipe sqlite-wal-full --cuts 2000
-  seekwise crash --on barracuda-7200.7 --set drive.faults.early_flush=on --recipe ext4-barrier
-  seekwise crash --on cheetah-15k.4 --fs ext4:barrier=0 --workload 'cp -r /etc $SEEKWISE_MOUNT && sync && echo copied' \\
-      --check 'test -s $SEEKWISE_PROMISES || exit 0; diff -r /etc $SEEKWISE_MOUNT/etc || exit 11' --cuts 200 --orders 4
-
-The workload runs only once, not once per cut. Its environment has SEEKWISE_URI and, with --fs, SEEKWISE_MOUNT. A check gets
-SEEKWISE_MOUNT (the mounted medium), SEEKWISE_IMAGE (the medium as a file), SEEKWISE_PROMISES (a file with the lines that the
-workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. docs/crash.md explains the
-figures.
-
-Exit code 1: something was lost after a promise, or is corrupt.")]
+    #[command(after_help = crash::CRASH)]
     Crash(CrashArgs),
     /// Control a served disk: show its status, change a setting, cut its power, reset its link.
     #[command(after_help = "\

@@ -16,7 +16,7 @@ fn main() -> std::process::ExitCode {
     cmd::complete::answer();
     interrupt::heed();
     talk::begin();
-    match args::asked() {
+    match args::parse() {
         Ok(cli) => exit::code(cmd::dispatch(cli)),
         Err(error) => exit::of_arguments(&error),
     }

@@ -12,7 +12,7 @@ fn a_modelled_drive_is_judged_and_the_exit_code_says_whether_data_are_safe() {
     let honest = said(&[]);
     assert_eq!(honest.code, 0);
     assert!(honest.out.starts_with("Rotating and honest (certain): exos-x18"), "{}", honest.out);
-    assert!(honest.out.contains("It turns 7200 times a minute, 8.333 ms a turn"), "{}", honest.out);
+    assert!(honest.out.contains("Speed: 7200 rpm, 8.333 ms per revolution"), "{}", honest.out);
     for (set, code, words) in [
         ("drive.cache.write_back=off", 0, "Rotating, write cache off (certain)"),
         ("drive.power.protected=on", 0, "Power-protected or flash (likely)"),

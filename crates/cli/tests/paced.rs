@@ -51,8 +51,8 @@ fn a_rate_that_is_not_kept_is_told_with_its_backlog() {
     assert!((arrivals["asked_iops"].as_f64().unwrap() - 200.0).abs() < 0.5 && arrivals["kept"] == false, "{arrivals}");
     assert_eq!(said["anatomy_ms"]["driver"].as_f64(), Some(0.0), "what waits for its issue is not the driver's");
     let text = run(lines, &[]).done();
-    assert!(text.contains("Rate asked 200 requests/s, reached 13") && text.contains(" s of backlog"), "{text}");
-    assert!(text.contains("From when requests were due"), "{text}");
+    assert!(text.contains("Requested rate 200 requests/s, reached 13") && text.contains("; backlog "), "{text}");
+    assert!(text.contains("Time from due to done"), "{text}");
 }
 
 #[test]

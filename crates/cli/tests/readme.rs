@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seekwise_lab::finding::ClaimAnswer;
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 
 use crate::score::{
     CAUSES, Claims, Score, claims, class_counts, made_of, rewrite_levers, rewrite_score, rows_by_cause, score,

@@ -16,9 +16,9 @@ use seekwise_formats::study::{Study, parse};
 use seekwise_lab::catalogue;
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::draw::{identity, is_drawn};
 use seekwise_lab::plan::{Cell, cells, prepare};
+use seekwise_lab::provenance::ProgramVersion;
 use serde::Deserialize;
 
 /// What `seekwise claims --json` prints, as far as it is read.

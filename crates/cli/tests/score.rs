@@ -10,7 +10,7 @@ use std::path::Path;
 use seekwise_lab::claims::known;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::{BoundDistance, ClaimAnswer};
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 use serde::{Deserialize, Serialize};
 
 use crate::readme::{text, workspace};

@@ -55,10 +55,10 @@ fn an_open_loop_keeps_its_instants_and_says_so() {
     }
     let text = run(folder.path(), &[]).done();
     for said in [
-        "60 requests as msr in 1.180 s",
+        "60 requests, format msr, in 1.180 s",
         "Played in an open loop: 60 requests",
-        "1 were not in order",
-        "Taken: instants in units of 100 ns",
+        "1 were out of order",
+        "Read as: instants in units of 100 ns",
     ] {
         assert!(text.replace("\n    ", " ").contains(said), "{said}: {text}");
     }

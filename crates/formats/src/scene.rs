@@ -229,7 +229,7 @@ impl SceneFile {
         };
         settings.extend(self.partitions.figures.iter().map(|figure| recorded("partitions", figure)));
         let order = self.names(&self.volumes).join(", ");
-        settings.push(Setting::asked("partitions.order".to_owned(), order, "the order in which they stand"));
+        settings.push(Setting::set_by_user("partitions.order".to_owned(), order, "the order in which they stand"));
         let programs = self.programs.iter().map(|part| self.program(part, &mut settings));
         let mut programs = programs.collect::<Result<Vec<ProgramPlan>, Errors>>()?;
         for (plan, part) in programs.iter_mut().zip(&self.programs) {
@@ -360,7 +360,7 @@ impl SceneFile {
                 wrong.expected(if names.is_empty() { "a table [device.NAME]".to_owned() } else { names.join(", ") });
             return Err(vec![wrong.nearest_to(name, names.iter().map(String::as_str))]);
         };
-        settings.push(Setting::asked(key, name.to_owned(), "the scene"));
+        settings.push(Setting::set_by_user(key, name.to_owned(), "the scene"));
         Ok(at as u8 + 1)
     }
 
@@ -424,7 +424,7 @@ impl SceneFile {
             return Err(vec![wrong.expected("a volume of fat32 or ntfs")]);
         }
         let it = Figures::of(PROGRAM, &own);
-        let asked = |key: &str, value: String| Setting::asked(join(&layer, key), value, "the scene");
+        let asked = |key: &str, value: String| Setting::set_by_user(join(&layer, key), value, "the scene");
         settings.push(asked("name", file.name.clone()));
         for (key, volume) in [("on", on), ("to", to)] {
             settings.push(asked(key, self.volumes[usize::from(volume)].name.clone()));

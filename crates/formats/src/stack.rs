@@ -119,7 +119,7 @@ pub struct BuiltStack {
 
 impl Setting {
     /// A setting made by the user.
-    pub fn asked(key: String, value: String, source: &str) -> Setting {
+    pub fn set_by_user(key: String, value: String, source: &str) -> Setting {
         Setting { key, value, unit: String::new(), kind: Origin::Set, source: source.to_owned() }
     }
 }
@@ -131,7 +131,7 @@ impl Asked {
 
     /// The choice of the layer, as a setting of the stack.
     fn named(&self) -> Setting {
-        Setting::asked(self.layer.clone(), self.name.clone(), "named by the stack")
+        Setting::set_by_user(self.layer.clone(), self.name.clone(), "named by the stack")
     }
 
     fn is_there(&self) -> bool {
@@ -309,7 +309,9 @@ impl StackFile {
         let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
         settings.extend(built.map(|figure| recorded("drive", figure)));
         settings.extend(
-            self.order.as_ref().map(|order| Setting::asked("stack.order".to_owned(), order.join(", "), "asked for")),
+            self.order
+                .as_ref()
+                .map(|order| Setting::set_by_user("stack.order".to_owned(), order.join(", "), "asked for")),
         );
         settings.extend(self.changes.iter().map(changed));
         Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
@@ -467,7 +469,7 @@ fn is_layer(word: &str) -> bool {
 /// A change during the run, as a setting of the stack.
 fn changed(change: &SettingChange) -> Setting {
     let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
-    Setting::asked(key, change.value.clone(), "changes during the run")
+    Setting::set_by_user(key, change.value.clone(), "changes during the run")
 }
 
 fn read_layer(reader: &mut FigureReader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Asked {

@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured::{self, MeasuredTrace};
-use seekwise_lab::fit::bench::{FitListener, share_better};
 use seekwise_lab::fit::data::{DataSplit, FitData, FitTrace};
+use seekwise_lab::fit::evaluator::{FitListener, share_better};
 use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::SearchEffort;

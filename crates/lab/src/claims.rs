@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use crate::evaluate::needed;
 use crate::finding::Evidence;
-use crate::made::CellProvenance;
 use crate::plan::{Cell, PreparedCell, cells};
+use crate::provenance::CellProvenance;
 use crate::run::RunRecord;
 
 /// A finding of a source study. The finding and its condition together are judged.

@@ -9,13 +9,13 @@ use seekwise_model::record::Part;
 use crate::finding::{
     BestLevel, Cause, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure, outcome,
 };
-use crate::made::{ProgramVersion, StudyProvenance, differences};
+use crate::job_settings;
 use crate::outcome::Outcome;
+use crate::provenance::{ProgramVersion, StudyProvenance, differences};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
 use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
-use crate::work;
 use seekwise_formats::stack::{self, Setting};
 
 /// The material of a report.
@@ -369,7 +369,7 @@ fn arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
 /// The job and the layers of all cells together: a varied setting shows all its values.
 fn layers(made: &StudyProvenance) -> Vec<ReportLayer> {
     let mut all = made.known();
-    let order: Vec<String> = work::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
+    let order: Vec<String> = job_settings::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
     all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
     let mut roles: Vec<&str> = vec!["job", "stack"];
     for layer in stack::layers() {

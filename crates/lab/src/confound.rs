@@ -21,7 +21,7 @@ use seekwise_formats::dotted::flatten;
 use seekwise_formats::stack::{self, Setting};
 use seekwise_formats::study::{ComparisonSpec, Factor};
 
-use crate::made::{StudyProvenance, differences};
+use crate::provenance::{StudyProvenance, differences};
 
 /// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
 /// layer ([`stack::concern_of`]).

@@ -12,8 +12,8 @@ use seekwise_formats::expression::{
 };
 use seekwise_formats::study::{Claim, Study};
 
-use crate::made::StudyProvenance;
 use crate::plan::Cell;
+use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
 use crate::stats::{deviation, mean_interval};
 

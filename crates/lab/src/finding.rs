@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 use self::place::{Axis, CellOutcome};
 use crate::confound::{self, ComparisonSide};
 use crate::evaluate::{EvaluatedCheck, StudyResults, lines};
-use crate::made::StudyProvenance;
 use crate::outcome::Outcome;
+use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
 use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios, Verdict, judge, mean_interval};
 

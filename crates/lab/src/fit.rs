@@ -11,7 +11,7 @@
 //! | [`data`] | traces and jobs, repeated on another drive |
 //! | [`loss`] | the error of a replayed trace |
 //! | [`points`] | the error of jobs with figures |
-//! | [`bench`](mod@bench) | points tried, each once |
+//! | [`evaluator`](mod@evaluator) | points tried, each once |
 //! | [`search`] | rules and numbers |
 //! | [`slope`] | the effect of each number on each figure |
 //! | [`judge`] | what is put back |
@@ -21,8 +21,8 @@
 //! | [`report`] | the findings |
 //! | [`page`] | the findings as a page |
 
-pub mod bench;
 pub mod data;
+pub mod evaluator;
 pub mod interval;
 pub mod judge;
 pub mod loss;
@@ -40,8 +40,8 @@ use std::collections::BTreeMap;
 
 use seekwise_formats::profile::DriveFile;
 
-use bench::{FitBench, FitListener, Question, share_better};
 use data::FitData;
+use evaluator::{FitListener, PointEvaluator, Question, share_better};
 use interval::{IntervalQuery, Intervals};
 use judge::{RejectionReason, SURE};
 use parameter::Parameter;
@@ -73,50 +73,50 @@ pub fn fit(
     known: BTreeMap<String, Vec<f64>>,
     listener: FitListener<'_>,
 ) -> Option<FitResult> {
-    let bench = FitBench::new(drive, &parameters, data, known, listener);
+    let evaluator = PointEvaluator::new(drive, &parameters, data, known, listener);
     let origin = parameter::origin(&parameters);
-    let (found, free) = searched(&bench, &origin, effort);
+    let (found, free) = searched(&evaluator, &origin, effort);
     let mut point = found.clone();
     let mut left: Vec<Option<RejectionReason>> = vec![None; point.len()];
-    point = judge::thin(&bench, &origin, point, effort, &mut left);
-    point = judge::take_back(&bench, &origin, point, &mut left);
-    point = settled(&bench, &origin, point, effort);
-    let (point, intervals) = spread(&bench, &origin, point, (&found, &free), effort, &mut left);
+    point = judge::thin(&evaluator, &origin, point, effort, &mut left);
+    point = judge::take_back(&evaluator, &origin, point, &mut left);
+    point = settled(&evaluator, &origin, point, effort);
+    let (point, intervals) = spread(&evaluator, &origin, point, (&found, &free), effort, &mut left);
     for (index, left) in
         left.iter_mut().enumerate().filter(|(index, left)| point[*index] == origin[*index] && left.is_none())
     {
         *left = Some(if free[index] { RejectionReason::NotMoved } else { RejectionReason::NotFelt });
     }
-    let both = |question| (bench.ask(question, &origin)[0], bench.ask(question, &point)[0]);
+    let both = |question| (evaluator.ask(question, &origin)[0], evaluator.ask(question, &point)[0]);
     let seen = both(Question::Seen);
-    let held = bench.holds_back().then(|| both(Question::Held));
-    let whole = !bench.was_cancelled();
-    drop(bench);
+    let held = evaluator.holds_back().then(|| both(Question::Held));
+    let whole = !evaluator.was_cancelled();
+    drop(evaluator);
     whole.then_some(FitResult { parameters, point, left, intervals, seen, held })
 }
 
 /// The point where the search ends, and what the data feel there. It begins twice, with rules and with numbers, because
 /// whichever comes first also fits what belongs to the other; it continues from the end that is better on the held-back
 /// data.
-fn searched(bench: &FitBench<'_>, origin: &[f64], effort: SearchEffort) -> (Vec<f64>, Vec<bool>) {
-    let free = search::felt(bench, origin);
-    let numbers = slope::descend(bench, origin.to_vec(), &free, &slope::WIDE);
-    let [one, other] = [origin.to_vec(), numbers].map(|start| walked(bench, start, effort));
-    let judged = if bench.holds_back() { Question::Held } else { Question::Seen };
-    let point = if bench.ask(judged, &other)[0] < bench.ask(judged, &one)[0] { other } else { one };
-    let free = search::felt(bench, &point);
-    let point = search::rules_followed(bench, point, &free, effort);
-    (slope::descend(bench, point, &free, &slope::FINE), free)
+fn searched(evaluator: &PointEvaluator<'_>, origin: &[f64], effort: SearchEffort) -> (Vec<f64>, Vec<bool>) {
+    let free = search::felt(evaluator, origin);
+    let numbers = slope::descend(evaluator, origin.to_vec(), &free, &slope::WIDE);
+    let [one, other] = [origin.to_vec(), numbers].map(|start| walked(evaluator, start, effort));
+    let judged = if evaluator.holds_back() { Question::Held } else { Question::Seen };
+    let point = if evaluator.ask(judged, &other)[0] < evaluator.ask(judged, &one)[0] { other } else { one };
+    let free = search::felt(evaluator, &point);
+    let point = search::rules_followed(evaluator, point, &free, effort);
+    (slope::descend(evaluator, point, &free, &slope::FINE), free)
 }
 
 /// Rules and numbers in turn from `point` on, wide and close.
-fn walked(bench: &FitBench<'_>, mut point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
+fn walked(evaluator: &PointEvaluator<'_>, mut point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
     for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
-        let free = search::felt(bench, &point);
-        point = search::rules(bench, point, &free);
-        let free = search::felt(bench, &point);
-        point = search::numbers(bench, point, &free, spread, generations);
-        point = slope::descend(bench, point, &free, &slope::FINE);
+        let free = search::felt(evaluator, &point);
+        point = search::rules(evaluator, point, &free);
+        let free = search::felt(evaluator, &point);
+        point = search::numbers(evaluator, point, &free, spread, generations);
+        point = slope::descend(evaluator, point, &free, &slope::FINE);
     }
     point
 }
@@ -126,26 +126,26 @@ fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
 }
 
 /// Searches once more what stays, without what was put back, unless the held-back data then get worse.
-fn settled(bench: &FitBench<'_>, origin: &[f64], point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
+fn settled(evaluator: &PointEvaluator<'_>, origin: &[f64], point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
     let moved = moved(origin, &point);
-    let again = search::numbers(bench, point.clone(), &moved, 0.02, effort.generations / 4);
-    let again = slope::descend(bench, again, &moved, &slope::FINE);
-    let worse = bench.holds_back()
-        && share_better(&bench.ask(Question::Held, &point), &bench.ask(Question::Held, &again)) >= SURE;
+    let again = search::numbers(evaluator, point.clone(), &moved, 0.02, effort.generations / 4);
+    let again = slope::descend(evaluator, again, &moved, &slope::FINE);
+    let worse = evaluator.holds_back()
+        && share_better(&evaluator.ask(Question::Held, &point), &evaluator.ask(Question::Held, &again)) >= SURE;
     if worse { point } else { again }
 }
 
 /// The point and its intervals, without what these do not determine. If the held-back data are met no better than by
 /// the original profile, everything goes back. `found` is where the search ended, and what the data feel there.
 fn spread(
-    bench: &FitBench<'_>,
+    evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     (found, free): (&[f64], &[bool]),
     effort: SearchEffort,
     left: &mut [Option<RejectionReason>],
 ) -> (Vec<f64>, Intervals) {
-    if point == origin || judge::better(bench, origin, &point) == Some(false) {
+    if point == origin || judge::better(evaluator, origin, &point) == Some(false) {
         for (index, left) in left.iter_mut().enumerate() {
             if point[index] != origin[index] {
                 *left = Some(RejectionReason::NotBetter);
@@ -154,13 +154,13 @@ fn spread(
         return (origin.to_vec(), Intervals { of: vec![None; origin.len()], pairs: Vec::new() });
     }
     // Its numbers with the rules that stayed.
-    let number = |index: usize| bench.parameters[index].range().is_some();
+    let number = |index: usize| evaluator.parameters[index].range().is_some();
     let beside: Vec<f64> =
         (0..point.len()).map(|index| if number(index) { found[index] } else { point[index] }).collect();
     let moved = moved(origin, &point);
     let asked = IntervalQuery { point: &point, beside: &beside, moved: &moved, free };
-    let intervals = interval::intervals(bench, &asked);
-    let point = judge::told(bench, origin, point, &intervals, effort, left);
-    let intervals = intervals.at(bench.parameters, &point);
+    let intervals = interval::intervals(evaluator, &asked);
+    let point = judge::keep_determined(evaluator, origin, point, &intervals, effort, left);
+    let intervals = intervals.at(evaluator.parameters, &point);
     (point, intervals)
 }

@@ -333,7 +333,7 @@ fn opened(workers: &[FileOpenFlags]) -> Setting {
     if words.iter().all(|word| *word == words[0]) {
         words.truncate(1);
     }
-    Setting::asked("pagecache.opened".to_owned(), words.join("; "), "the job as it was understood")
+    Setting::set_by_user("pagecache.opened".to_owned(), words.join("; "), "the job as it was understood")
 }
 
 fn looks_like_iometer(name: &str, text: &str) -> bool {

@@ -10,8 +10,8 @@
 //! | [`lever`] | the inferred settings of a claim's cells, and their ranges |
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |
-//! | [`work`] | what a job does, as settings |
-//! | [`made`] | what made a study's results, as kept beside them |
+//! | [`job_settings`] | what a job does, as settings |
+//! | [`provenance`] | what made a study's results, as kept beside them |
 //! | [`plot`] | curves, in a terminal and as SVG |
 //! | [`published`] | published figures of drives as cases |
 //! | [`run`] | a run, and the record kept of it |
@@ -55,12 +55,13 @@ pub mod finding;
 pub mod fit;
 pub mod forest;
 pub mod inputs;
+pub mod job_settings;
 pub mod jobs;
 pub mod lever;
-pub mod made;
 pub mod outcome;
 pub mod plan;
 pub mod plot;
+pub mod provenance;
 pub mod published;
 pub mod report;
 mod rewriting;
@@ -70,7 +71,6 @@ pub mod stretch;
 pub mod study;
 pub mod trace;
 pub mod validate;
-pub mod work;
 
 /// In a browser nothing is drawn from the system: every draw here has a seed.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]

@@ -33,7 +33,7 @@ use crate::catalogue;
 use crate::digest::of_settings;
 use crate::inputs::{InputRole, Inputs};
 use crate::jobs::{JobOrigin, JobQuery, LoadedJob, absent};
-use crate::{trace, work};
+use crate::{job_settings, trace};
 
 /// A combination of levels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -159,12 +159,16 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
         place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
     }
     match (&job, &origin) {
-        (Work::Job(job), _) => settings.extend(work::settings(job, sectors)),
-        (Work::Cached(cached), _) => settings.extend(work::settings(&cached.0, sectors).into_iter().chain(system)),
+        (Work::Job(job), _) => settings.extend(job_settings::settings(job, sectors)),
+        (Work::Cached(cached), _) => {
+            settings.extend(job_settings::settings(&cached.0, sectors).into_iter().chain(system))
+        }
         (Work::Trace(spec), JobOrigin::Trace(traced)) => settings.extend(trace::settings(&spec.name, traced, spec.how)),
-        (_, JobOrigin::Scene(own)) => settings.extend(own.iter().cloned().chain(work::of_scene(runtime, sectors))),
+        (_, JobOrigin::Scene(own)) => {
+            settings.extend(own.iter().cloned().chain(job_settings::of_scene(runtime, sectors)))
+        }
         (Work::Session(session), JobOrigin::Session(orders)) => {
-            settings.extend(work::of_session(session, sectors));
+            settings.extend(job_settings::of_session(session, sectors));
             match &mut target {
                 Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
                 Target::Measured(_) if orders.is_empty() => {}

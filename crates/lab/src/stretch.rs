@@ -12,8 +12,8 @@ use seekwise_model::time::Instant;
 use seekwise_run::sim::follow::{RunTimeline, follow};
 
 use crate::inputs::Inputs;
-use crate::made::{ProgramVersion, StudyProvenance};
 use crate::plan::{PreparedCell, prepare};
+use crate::provenance::{ProgramVersion, StudyProvenance};
 use crate::report::{ReportMovements, ReportPlatter, ReportRequests, ReportStretch};
 
 /// Requests of a stretch: some seconds of a single drive, and at about a hundred bytes each a small part of the page.

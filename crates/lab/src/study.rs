@@ -12,8 +12,8 @@ use seekwise_run::outcome::RunError;
 
 use crate::certificate::certificate;
 use crate::cut;
-use crate::made::StudyProvenance;
 use crate::plan::{self, PreparedCell};
+use crate::provenance::StudyProvenance;
 use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure};
 
 /// The result of a run.

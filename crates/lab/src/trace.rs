@@ -302,7 +302,7 @@ pub fn settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Settin
     let end = how.until.map_or("until it ends".to_owned(), |until| format!("{} s", until.nanos() as f64 / 1e9));
     told.push(("job.duration.runtime", end));
     told.into_iter()
-        .map(|(key, value)| Setting::asked(key.to_owned(), value, "the trace as it was understood"))
+        .map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the trace as it was understood"))
         .collect()
 }
 

@@ -9,8 +9,8 @@ use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_lab::catalogue;
-use seekwise_lab::fit::bench::{FitBench, FitListener};
 use seekwise_lab::fit::data::{FitData, FitTrace};
+use seekwise_lab::fit::evaluator::{FitListener, PointEvaluator};
 use seekwise_lab::fit::interval::Intervals;
 use seekwise_lab::fit::judge::{self, RejectionReason};
 use seekwise_lab::fit::search::SearchEffort;
@@ -105,16 +105,17 @@ fn a_number_that_could_be_anything_goes_back() {
     let origin = parameter::origin(&parameters);
     let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
     let (miss, rate) = (place(&keys[0]), place(&keys[1]));
-    let bench = FitBench::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_, _, _| ()));
+    let evaluator =
+        PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_, _, _| ()));
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
     (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
-    let moved = descend(&bench, moved, &free, &FINE);
+    let moved = descend(&evaluator, moved, &free, &FINE);
     let mut told = |of_rate: (f64, f64)| {
         let mut of = vec![None; origin.len()];
         (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
         let intervals = Intervals { of, pairs: Vec::new() };
-        judge::told(&bench, &origin, moved.clone(), &intervals, SearchEffort { generations: 12 }, &mut left)
+        judge::keep_determined(&evaluator, &origin, moved.clone(), &intervals, SearchEffort { generations: 12 }, &mut left)
     };
     let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
     assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");

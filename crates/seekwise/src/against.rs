@@ -18,7 +18,7 @@ use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading;
-use crate::setup::{Setup, once, prepare};
+use crate::setup::{Setup, prepare, reject_repeated_keys};
 use crate::study::warn;
 
 /// Bytes of the largest logical sector that a drive has: both sides have whole ones.
@@ -93,7 +93,7 @@ fn sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
         destroy,
         ..setup.clone()
     };
-    once(&setup.set)?;
+    reject_repeated_keys(&setup.set)?;
     let inputs = reading::inputs();
     let is_real = |key: &str| key.starts_with("real.");
     let is_jobs = |key: &str| key.starts_with("job.");

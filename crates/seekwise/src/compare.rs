@@ -8,7 +8,7 @@ use std::slice::from_ref;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
-use seekwise_lab::made::{StudyProvenance, differences};
+use seekwise_lab::provenance::{StudyProvenance, differences};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
@@ -17,9 +17,9 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession};
-use crate::setup::{Setup, once};
+use crate::setup::{Setup, reject_repeated_keys};
 use crate::shell::quoted;
-use crate::study::{StudyOptions, StudyResult, again, finished, ran, something};
+use crate::study::{StudyOptions, StudyResult, again, finished, require_requests, run_session};
 use crate::unfinished::scratch;
 
 /// What is compared.
@@ -72,8 +72,8 @@ impl Comparison {
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let folder = scratch()?;
         let (planned, records) =
-            ran(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder.path()) })?, observer)?;
-        something(&Evidence::new(&planned.study, &planned.made, &records))?;
+            run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder.path()) })?, observer)?;
+        require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
         self.compared(planned.study, planned.made, records, None)
     }
 
@@ -84,7 +84,7 @@ impl Comparison {
     }
 
     fn open(&self, options: &StudyOptions<'_>) -> Result<StudySession, Error> {
-        once(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
+        reject_repeated_keys(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
         let text = self.study()?;
         let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
         options.opening().open("command line", &text, plan)

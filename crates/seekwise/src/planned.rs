@@ -6,9 +6,9 @@ use std::path::Path;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Study, parse, placed};
 use seekwise_lab::inputs::{Inputs, difference};
-use seekwise_lab::made::{ProgramVersion, StudyProvenance};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
+use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::run::RunRecord;
 use seekwise_os::places::PLACES;
 
@@ -16,6 +16,7 @@ use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::reading;
 use crate::results::{self, ResultFolder, StudyManifest};
+use crate::shell::quoted;
 
 /// A study with its plan.
 pub struct PlannedStudy {
@@ -92,6 +93,15 @@ impl ResultsOptions<'_> {
         }
         if self.resume && results::holds(self.folder) {
             return Err(Error::new("--resume with a result folder continues in that folder; --out must name it too"));
+        }
+        if !self.force && results::holds(self.folder) && !same_place(of, self.folder) {
+            return Err(Error::new(format!(
+                "{}: already holds results; --force overwrites them, another --out keeps them; `seekwise study {} --resume` \
+                 continues {} instead",
+                self.folder.display(),
+                quoted(&of.to_string_lossy()),
+                of.display()
+            )));
         }
         let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
         let hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();

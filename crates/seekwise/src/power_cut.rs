@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use seekwise_lab::cut::CutTime;
 use seekwise_lab::cut::{CutReport, judge_until, judged, modelled};
-use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 use seekwise_run::cutoff::RunCutoff;
@@ -65,7 +65,7 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
         }
         observer.at(done);
     })?;
-    something(&when, &report)?;
+    require_figures(&when, &report)?;
     Ok(PowerCut { prepared, when, report })
 }
 
@@ -91,7 +91,7 @@ impl PowerCut {
 }
 
 /// An error where there was nothing to cut: no write in the whole of the run, or no run at the instant.
-fn something(when: &CutTime, report: &CutReport) -> Result<(), Error> {
+fn require_figures(when: &CutTime, report: &CutReport) -> Result<(), Error> {
     if let CutTime::At(instants) = when {
         let end = report.elapsed_s;
         let seconds = |at: &Instant| at.nanos() as f64 / 1e9;

@@ -14,7 +14,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::block::{Op, Status};
 use seekwise_model::record::{Part, Record};
 

@@ -22,8 +22,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use seekwise_lab::made::StudyProvenance;
-use seekwise_lab::made::parts::ReviewProvenance;
+use seekwise_lab::provenance::StudyProvenance;
+use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;

@@ -8,8 +8,8 @@ use seekwise_lab::certificate::certificate;
 use seekwise_lab::demand::extent;
 use seekwise_lab::inputs::InputTexts;
 use seekwise_lab::jobs::WRITE_IOLOG;
-use seekwise_lab::made::StudyProvenance;
 use seekwise_lab::plan::{Cell, PreparedCell};
+use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
 use seekwise_model::record::Record;
 use seekwise_run::cutoff::RunCutoff;
@@ -123,7 +123,7 @@ impl<'a> PreparedRun<'a> {
         drop(tell);
         log.check()?;
         // A run without a result leaves the log that is there.
-        something(&measured, &prepared.job)?;
+        require_figures(&measured, &prepared.job)?;
         log.finish()?;
         iologs.finish()?;
         let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
@@ -136,7 +136,7 @@ impl<'a> PreparedRun<'a> {
 }
 
 /// An error where a run has no figures.
-fn something(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
+fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
     let RunFigures { issued, failures, troubles, .. } = &measured.figures;
     if measured.run.all().tally.ios() > 0 || measured.issuer.operations.values().any(|operation| operation.count > 0) {
         return Ok(());

@@ -79,7 +79,7 @@ impl Setup {
         reading::one_standard_input(&[&self.job, &self.target])?;
         is_job(&self.job)?;
         let target = target(&self.target)?;
-        once(&self.set)?;
+        reject_repeated_keys(&self.set)?;
         self.free(&target)?;
         let mut settings = vec![("job".to_owned(), self.job.clone())];
         settings.extend(target);
@@ -198,7 +198,7 @@ pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> 
 
 /// The modelled stack that a target names, without a job, and what its reader has to say.
 pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnostic>), Error> {
-    once(set)?;
+    reject_repeated_keys(set)?;
     let mut settings = target(name)?;
     if settings.iter().any(|(key, _)| key == plan::PLACE) {
         return Err(Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file")));
@@ -274,7 +274,7 @@ fn is_job(name: &str) -> Result<(), Error> {
 }
 
 /// An error where a key is set twice: one of the two would count for nothing.
-pub fn once(set: &[(String, String)]) -> Result<(), Error> {
+pub fn reject_repeated_keys(set: &[(String, String)]) -> Result<(), Error> {
     let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
     match set.iter().enumerate().find(twice) {
         Some((_, (key, value))) => Err(Error::new(format!("--set {key}={value}: `{key}` is set twice"))),

@@ -9,7 +9,7 @@ use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
-use seekwise_lab::made::{CellProvenance, StudyProvenance};
+use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
 use seekwise_lab::study::EarlierRuns;
@@ -142,7 +142,7 @@ impl PendingStudy {
 }
 
 /// Runs what is not done of an opened study.
-pub fn ran(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
+pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let StudySession { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let mut count = done.len() as u64;
@@ -156,10 +156,10 @@ pub fn ran(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStud
 
 /// The same, and its page.
 pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
-    let (PlannedStudy { study, made, .. }, records) = ran(opened, observer)?;
+    let (PlannedStudy { study, made, .. }, records) = run_session(opened, observer)?;
     let page = write_report(&study, &made, &records, folder)?;
     let studied = StudyResult { study, made, records, page };
-    something(&studied.evidence())?;
+    require_requests(&studied.evidence())?;
     Ok(studied)
 }
 
@@ -177,7 +177,7 @@ fn recomposed(folder: &Path) -> Result<(StudyResult, Report), Error> {
     let records = results::records(folder, &kept)?;
     let (page, report) = composed(&study, &kept.made, &records, folder)?;
     let studied = StudyResult { study, made: kept.made, records, page };
-    something(&studied.evidence())?;
+    require_requests(&studied.evidence())?;
     Ok((studied, report))
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn refused(evidence: &Evidence<'_>) -> bool {
 }
 
 /// An error where no run of any cell has a counted request; a warning for each cell that has none.
-pub fn something(evidence: &Evidence<'_>) -> Result<(), Error> {
+pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
     let empty = |cell: &usize| {
         let runs = evidence.runs(*cell);
         !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::logging::RequestLog;
 use crate::observer::Observer;
 use crate::reading::{self, FileKind};
-use crate::setup::once;
+use crate::setup::reject_repeated_keys;
 use crate::study::warn;
 
 /// Which trace is played on which drive.
@@ -51,7 +51,7 @@ pub fn validate(
     observer: &dyn Observer,
 ) -> Result<ValidationResult, Error> {
     reading::one_standard_input(&[trace, options.drive])?;
-    once(options.set)?;
+    reject_repeated_keys(options.set)?;
     let text = reading::read(trace)?;
     reading::expect(trace, &text, &[FileKind::Trace])?;
     let rows = measured::parse(trace, &text)?;

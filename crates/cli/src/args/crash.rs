@@ -8,6 +8,22 @@ use seekwise_formats::duration::Duration;
 use super::serve::speed;
 use super::{key_value, name, seed, size, threads};
 
+/// What its help ends with.
+pub const CRASH: &str = "\
+Examples:
+  seekwise crash --recipes
+  seekwise crash --on barracuda-7200.7 --recipe sqlite-wal-full --cuts 2000
+  seekwise crash --on barracuda-7200.7 --set drive.faults.early_flush=on --recipe ext4-barrier
+  seekwise crash --on cheetah-15k.4 --fs ext4:barrier=0 --workload 'cp -r /etc $SEEKWISE_MOUNT && sync && echo copied' \\
+      --check 'test -s $SEEKWISE_PROMISES || exit 0; diff -r /etc $SEEKWISE_MOUNT/etc || exit 11' --cuts 200 --orders 4
+
+The workload runs only once, not once per cut. Its environment has SEEKWISE_URI and, with --fs, SEEKWISE_MOUNT. A check gets
+SEEKWISE_MOUNT (the mounted medium), SEEKWISE_IMAGE (the medium as a file), SEEKWISE_PROMISES (a file with the lines that the
+workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. docs/crash.md explains the
+figures.
+
+Exit code 1: something was lost after a promise, or is corrupt.";
+
 /// Arguments of `crash`.
 #[derive(Args, Debug)]
 pub struct CrashArgs {

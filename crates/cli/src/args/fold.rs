@@ -10,7 +10,7 @@ use super::Cli;
 use crate::screen;
 
 /// What is asked for on the command line.
-pub fn asked() -> Result<Cli, clap::Error> {
+pub fn parse() -> Result<Cli, clap::Error> {
     let mut command = folded(Cli::command(), screen::help_width());
     let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))

@@ -6,7 +6,7 @@ use seekwise::Bounds;
 use seekwise::claims::{ClaimVerdict, Claims};
 use seekwise::shell::quoted;
 use seekwise_lab::finding::ClaimAnswer;
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 
 use super::study::{ClaimStatus, held_line};
 use super::{print, print_json};

@@ -204,7 +204,7 @@ impl Held {
     #[cfg(target_os = "linux")]
     fn of(args: &FlushAuditArgs, path: &Path) -> Result<Held, CommandError> {
         use seekwise_os::real::settings::{DeviceSettings, KEYS, put_back};
-        setup::once(&args.set)?;
+        setup::reject_repeated_keys(&args.set)?;
         let mut settings = DeviceSettings::default();
         for (key, value) in &args.set {
             let Some(below) = key.strip_prefix("real.") else {

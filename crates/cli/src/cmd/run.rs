@@ -7,8 +7,8 @@ mod trace;
 
 use seekwise::run::{PreparedRun, RunOptions};
 use seekwise::{Bounds, fio_output};
-use seekwise_lab::made::ProgramVersion;
 use seekwise_lab::plan::PreparedCell;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::run::{MeasuredRun, Response, RunRecord, SCHEMA};
 use seekwise_model::time::Span;
 use seekwise_run::work::Work;

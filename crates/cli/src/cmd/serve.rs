@@ -103,7 +103,7 @@ impl Served {
     fn of(args: &args::ServeArgs) -> Result<Served, CommandError> {
         if args.target == NullPlace::NAME {
             setup::nothing_set(&args.set)?;
-            let about = "answers at once: what Seekwise costs itself".to_owned();
+            let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
             return Ok(Served { device: Box::new(NullDevice::new()), stack: None, about });
         }
         let (stack, warnings) = setup::stack(&args.target, &args.set)?;

@@ -30,7 +30,7 @@ const DENSEST: (u64, u64) = (1_000_000, 12_000);
 const SEGMENT: f64 = 0.05;
 
 /// The sectors of all zones without holes and media cache, which the drive could offer; `None` without zones.
-pub fn held(drive: &DriveFile) -> Option<u64> {
+pub fn zone_sectors(drive: &DriveFile) -> Option<u64> {
     let heads = drive.number("geometry.heads")? as u64;
     let all = zones(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(sectors(row, heads)?))?;
     let holes = match drive.figure("geometry.holes").map(|figure| &figure.value) {
@@ -91,7 +91,7 @@ fn warning(drive: &DriveFile, figure: &Figure, message: String) -> Diagnostic {
 }
 
 fn capacity(drive: &DriveFile) -> Option<Diagnostic> {
-    let (offered, held) = (drive.number("geometry.sectors")?, held(drive)? as f64);
+    let (offered, held) = (drive.number("geometry.sectors")?, zone_sectors(drive)? as f64);
     doubted(drive, "geometry.zones")?;
     let figure = doubted(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
     let gb = |sectors: f64| sectors * 512.0 / 1e9;
@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(doubts(&drive), [], "{}", file.display());
             // The calculated capacity of the zones is that of the layout.
             let mut full = drive.clone();
-            let held = held(&drive).unwrap();
+            let held = zone_sectors(&drive).unwrap();
             full.set("geometry.sectors", &held.to_string()).unwrap();
             assert!(full.profile().is_ok(), "{}: {held}", file.display());
             full.set("geometry.sectors", &(held + 1).to_string()).unwrap();

@@ -57,7 +57,7 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     let outer = geometry.zone_spans().find(|span| span.0 < span.1);
     // What the zones hold, whatever of it the drive offers; if a drive is known to offer less, what it offers.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();
-    let held = doubts::held(drive).filter(|_| doubts::doubted(drive, "geometry.sectors").is_some());
+    let held = doubts::zone_sectors(drive).filter(|_| doubts::doubted(drive, "geometry.sectors").is_some());
     let capacity = held.unwrap_or(offers) as f64;
     let compared = [
         ("capacity", "geometry.sectors", capacity, doubts::SPARE),

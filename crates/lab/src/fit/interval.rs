@@ -17,7 +17,7 @@
 
 use rayon::prelude::*;
 
-use super::bench::{FitBench, Question, share_better};
+use super::evaluator::{PointEvaluator, Question, share_better};
 use super::judge::SURE;
 use super::parameter::Parameter;
 use super::slope::{FINE, Slopes, better, descend};
@@ -88,24 +88,24 @@ fn least(tried: &[Tried]) -> Tried {
 }
 
 /// The intervals of what moved.
-pub fn intervals(bench: &FitBench<'_>, asked: &IntervalQuery<'_>) -> Intervals {
-    let is_number = |index: usize| bench.parameters[index].range().is_some();
+pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
+    let is_number = |index: usize| evaluator.parameters[index].range().is_some();
     let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
     let first: Vec<Vec<f64>> = [asked.point, asked.beside]
         .into_iter()
-        .flat_map(|point| [point.to_vec(), descend(bench, point.to_vec(), asked.free, &FINE)])
+        .flat_map(|point| [point.to_vec(), descend(evaluator, point.to_vec(), asked.free, &FINE)])
         .collect();
-    let answers = bench.ask_all(Question::Drawn, &first);
+    let answers = evaluator.ask_all(Question::Drawn, &first);
     let mut tried: Vec<Tried> = first.into_iter().zip(answers).collect();
     let sides: Vec<(usize, f64)> = moved.iter().flat_map(|&index| [(index, -1.0), (index, 1.0)]).collect();
     let fit = tried[0].1.clone();
     let mut centre = tried[0].clone();
     for _ in 0..CENTRES {
-        let walk = |&to: &(usize, f64)| outwards(bench, (&centre.0, &fit), asked.free, to);
+        let walk = |&to: &(usize, f64)| outwards(evaluator, (&centre.0, &fit), asked.free, to);
         let found: Vec<Vec<Tried>> = sides.par_iter().map(walk).collect();
         tried.extend(found.into_iter().flatten());
-        let best = descend(bench, least(&tried).0, asked.free, &FINE);
-        let answer = bench.ask(Question::Drawn, &best);
+        let best = descend(evaluator, least(&tried).0, asked.free, &FINE);
+        let answer = evaluator.ask(Question::Drawn, &best);
         tried.push((best, answer));
         let best = least(&tried);
         if best.1[0] >= centre.1[0] * (1.0 - WORTH) {
@@ -113,23 +113,24 @@ pub fn intervals(bench: &FitBench<'_>, asked: &IntervalQuery<'_>) -> Intervals {
         }
         centre = best;
     }
-    let pairs = Slopes::at(bench, &centre.0, asked.free, AHEAD).map_or_else(Vec::new, |slopes| trades(&slopes, &moved));
-    let mut of = ends(bench.parameters, asked.point, &no_worse(&fit, &tried), &moved);
+    let pairs =
+        Slopes::at(evaluator, &centre.0, asked.free, AHEAD).map_or_else(Vec::new, |slopes| trades(&slopes, &moved));
+    let mut of = ends(evaluator.parameters, asked.point, &no_worse(&fit, &tried), &moved);
     for index in (0..of.len()).filter(|&index| asked.moved[index]) {
-        of[index] = of[index].or_else(|| choices(bench, asked, &fit, index));
+        of[index] = of[index].or_else(|| choices(evaluator, asked, &fit, index));
     }
     Intervals { of, pairs }
 }
 
 /// The least and the largest choice of a numeric rule with which, the numbers following, a point is no worse than the
 /// one with the losses `fit`.
-fn choices(bench: &FitBench<'_>, asked: &IntervalQuery<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
-    let numbers = bench.parameters[index].numbers()?;
+fn choices(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
+    let numbers = evaluator.parameters[index].numbers()?;
     let no_worse = |&choice: &usize| {
         let mut other = asked.point.to_vec();
         other[index] = choice as f64;
-        let settled = descend(bench, other, asked.free, &FINE);
-        share_better(fit, &bench.ask(Question::Drawn, &settled)) < SURE
+        let settled = descend(evaluator, other, asked.free, &FINE);
+        share_better(fit, &evaluator.ask(Question::Drawn, &settled)) < SURE
     };
     let all: Vec<usize> = (0..numbers.len()).collect();
     let found: Vec<f64> = all.into_par_iter().filter(no_worse).map(|choice| numbers[choice]).collect();
@@ -140,22 +141,22 @@ fn choices(bench: &FitBench<'_>, asked: &IntervalQuery<'_>, fit: &[f64], index: 
 /// The points tried on the way outwards of one number to one side, while they are no worse than the one with the losses
 /// `fit`.
 fn outwards(
-    bench: &FitBench<'_>,
+    evaluator: &PointEvaluator<'_>,
     (centre, fit): (&[f64], &[f64]),
     free: &[bool],
     (index, side): (usize, f64),
 ) -> Vec<Tried> {
     let mut tried = Vec::new();
     let mut here = centre.to_vec();
-    let Some(mut slopes) = Slopes::at(bench, &here, free, AHEAD) else { return tried };
+    let Some(mut slopes) = Slopes::at(evaluator, &here, free, AHEAD) else { return tried };
     let mut step = FIRST;
     for _ in 0..TRIALS {
-        let beyond = better(bench, slopes.further(bench, &here, (index, side * step)).to_vec());
+        let beyond = better(evaluator, slopes.further(evaluator, &here, (index, side * step)).to_vec());
         if beyond[index] == here[index] {
             break;
         }
-        let Some((settled, there)) = settled(bench, beyond, free, index) else { break };
-        let answer = bench.ask(Question::Drawn, &settled);
+        let Some((settled, there)) = settled(evaluator, beyond, free, index) else { break };
+        let answer = evaluator.ask(Question::Drawn, &settled);
         if share_better(fit, &answer) < SURE {
             (here, slopes, step) = (settled.clone(), there, 2.0 * step);
         } else {
@@ -173,17 +174,22 @@ fn outwards(
 const SETTLES: usize = 3;
 
 /// `point` with the others settled by least squares, and the slopes there.
-fn settled(bench: &FitBench<'_>, mut point: Vec<f64>, free: &[bool], index: usize) -> Option<(Vec<f64>, Slopes)> {
-    let mut slopes = Slopes::at(bench, &point, free, AHEAD)?;
+fn settled(
+    evaluator: &PointEvaluator<'_>,
+    mut point: Vec<f64>,
+    free: &[bool],
+    index: usize,
+) -> Option<(Vec<f64>, Slopes)> {
+    let mut slopes = Slopes::at(evaluator, &point, free, AHEAD)?;
     for _ in 0..SETTLES {
-        let asked = slopes.steps(bench, &point, Some(index));
-        let losses = bench.ask_all(Question::Seen, &asked);
+        let asked = slopes.steps(evaluator, &point, Some(index));
+        let losses = evaluator.ask_all(Question::Seen, &asked);
         let least = (0..asked.len()).min_by(|&a, &b| losses[a][0].total_cmp(&losses[b][0]))?;
-        if losses[least][0] >= bench.loss(&point) {
+        if losses[least][0] >= evaluator.loss(&point) {
             break;
         }
         point.clone_from(&asked[least]);
-        slopes = Slopes::at(bench, &point, free, AHEAD)?;
+        slopes = Slopes::at(evaluator, &point, free, AHEAD)?;
     }
     Some((point, slopes))
 }

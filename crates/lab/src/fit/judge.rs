@@ -8,7 +8,7 @@
 
 use serde::Serialize;
 
-use super::bench::{FitBench, Question, share_better};
+use super::evaluator::{PointEvaluator, Question, share_better};
 use super::interval::Intervals;
 use super::parameter::FigureMark;
 use super::search::{SearchEffort, numbers};
@@ -42,17 +42,17 @@ pub enum RejectionReason {
 
 /// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well.
 pub fn thin(
-    bench: &FitBench<'_>,
+    evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     effort: SearchEffort,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let whole = bench.ask(Question::Drawn, &point);
+    let whole = evaluator.ask(Question::Drawn, &point);
     let mut point = point;
-    for index in numbers_moved(bench, origin, &point) {
-        let other = without(bench, origin, &point, index, effort);
-        if share_better(&whole, &bench.ask(Question::Drawn, &other)) <= SPARED {
+    for index in numbers_moved(evaluator, origin, &point) {
+        let other = without(evaluator, origin, &point, index, effort);
+        if share_better(&whole, &evaluator.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(RejectionReason::NotTold);
             point = other;
         }
@@ -63,8 +63,8 @@ pub fn thin(
 /// Puts back what its interval does not determine: a number that could be anything in half of its range, including its
 /// original value, and that the held-back data do not confirm. A number stays if the whole needs it to meet those
 /// better than the profile did.
-pub fn told(
-    bench: &FitBench<'_>,
+pub fn keep_determined(
+    evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     intervals: &Intervals,
@@ -72,24 +72,25 @@ pub fn told(
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
     let mut questions = vec![(Question::Drawn, SURE)];
-    if bench.holds_back() {
+    if evaluator.holds_back() {
         questions.push((Question::Held, AGREED));
     }
-    let whole: Vec<Vec<f64>> = questions.iter().map(|(question, _)| bench.ask(*question, &point)).collect();
+    let whole: Vec<Vec<f64>> = questions.iter().map(|(question, _)| evaluator.ask(*question, &point)).collect();
     let untold = |index: &usize| {
         let interval = intervals.of[*index];
         interval.is_some_and(|(low, high)| low <= origin[*index] && origin[*index] <= high)
-            && bench.parameters[*index].is_wide(interval)
+            && evaluator.parameters[*index].is_wide(interval)
     };
     let will_do = |other: &Vec<f64>| {
         let mut asked = questions.iter().zip(&whole);
-        let worse = asked.any(|((question, sure), whole)| share_better(whole, &bench.ask(*question, other)) >= *sure);
-        !worse && better(bench, origin, other) != Some(false)
+        let worse =
+            asked.any(|((question, sure), whole)| share_better(whole, &evaluator.ask(*question, other)) >= *sure);
+        !worse && better(evaluator, origin, other) != Some(false)
     };
     let mut point = point;
-    for index in numbers_moved(bench, origin, &point).into_iter().filter(untold) {
+    for index in numbers_moved(evaluator, origin, &point).into_iter().filter(untold) {
         let alone = alone(origin, &point, index);
-        let other = if will_do(&alone) { alone } else { without(bench, origin, &point, index, effort) };
+        let other = if will_do(&alone) { alone } else { without(evaluator, origin, &point, index, effort) };
         if will_do(&other) {
             left[index] = Some(RejectionReason::NotTold);
             point = other;
@@ -107,10 +108,10 @@ fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
 
 /// The numbers that moved, in the order in which they are tested: those that were never stated first, and of those the
 /// ones that moved least. Of numbers that trade, the fewest then carry the change.
-fn numbers_moved(bench: &FitBench<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
-    let range = |index: usize| bench.parameters[index].range();
+fn numbers_moved(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
+    let range = |index: usize| evaluator.parameters[index].range();
     let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
-    let rank = |index: usize| match bench.parameters[index].marked {
+    let rank = |index: usize| match evaluator.parameters[index].marked {
         FigureMark::Absent | FigureMark::Inferred | FigureMark::Provisional => 0,
         FigureMark::Imported | FigureMark::Fitted | FigureMark::Named => 1,
     };
@@ -121,34 +122,40 @@ fn numbers_moved(bench: &FitBench<'_>, origin: &[f64], point: &[f64]) -> Vec<usi
 }
 
 /// `point` with one number at its original value, and the others that moved following.
-fn without(bench: &FitBench<'_>, origin: &[f64], point: &[f64], index: usize, effort: SearchEffort) -> Vec<f64> {
+fn without(
+    evaluator: &PointEvaluator<'_>,
+    origin: &[f64],
+    point: &[f64],
+    index: usize,
+    effort: SearchEffort,
+) -> Vec<f64> {
     let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
     let mut other = alone(origin, point, index);
-    let followed = followed(bench, point, &carried, (index, origin[index]));
+    let followed = followed(evaluator, point, &carried, (index, origin[index]));
     let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
-    let followed = descend(bench, followed, &free, &FINE);
-    if bench.loss(&followed) < bench.loss(&other) {
+    let followed = descend(evaluator, followed, &free, &FINE);
+    if evaluator.loss(&followed) < evaluator.loss(&other) {
         other = followed;
     }
-    numbers(bench, other, &free, 0.02, effort.following())
+    numbers(evaluator, other, &free, 0.02, effort.following())
 }
 
 /// Puts back what does not stay, the least important first. `left` gets the reasons.
 pub fn take_back(
-    bench: &FitBench<'_>,
+    evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let mut point = back(bench, (Question::Drawn, SURE), origin, point, (RejectionReason::NotTold, left));
-    if bench.holds_back() {
-        point = back(bench, (Question::Held, AGREED), origin, point, (RejectionReason::NotBetter, left));
+    let mut point = back(evaluator, (Question::Drawn, SURE), origin, point, (RejectionReason::NotTold, left));
+    if evaluator.holds_back() {
+        point = back(evaluator, (Question::Held, AGREED), origin, point, (RejectionReason::NotBetter, left));
     }
     point
 }
 
 fn back(
-    bench: &FitBench<'_>,
+    evaluator: &PointEvaluator<'_>,
     (question, sure): (Question, f64),
     origin: &[f64],
     mut point: Vec<f64>,
@@ -157,14 +164,14 @@ fn back(
     let mut moved: Vec<usize> = (0..point.len()).filter(|&index| point[index] != origin[index]).collect();
     // The cheapest to put back is tested first: of two equivalent numbers one then stays.
     let asked: Vec<Vec<f64>> = moved.iter().map(|&index| alone(origin, &point, index)).collect();
-    let losses: Vec<f64> = bench.ask_all(Question::Seen, &asked).iter().map(|answer| answer[0]).collect();
+    let losses: Vec<f64> = evaluator.ask_all(Question::Seen, &asked).iter().map(|answer| answer[0]).collect();
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     moved = order.into_iter().map(|place| moved[place]).collect();
-    let mut best = bench.ask(question, &point);
+    let mut best = evaluator.ask(question, &point);
     for index in moved {
         let other = alone(origin, &point, index);
-        let answer = bench.ask(question, &other);
+        let answer = evaluator.ask(question, &other);
         if share_better(&best, &answer) < sure {
             left[index] = Some(why);
             point = other;
@@ -177,8 +184,8 @@ fn back(
 }
 
 /// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
-pub fn better(bench: &FitBench<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
-    bench
+pub fn better(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
+    evaluator
         .holds_back()
-        .then(|| share_better(&bench.ask(Question::Held, point), &bench.ask(Question::Held, origin)) >= SURE)
+        .then(|| share_better(&evaluator.ask(Question::Held, point), &evaluator.ask(Question::Held, origin)) >= SURE)
 }

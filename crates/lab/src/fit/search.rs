@@ -7,7 +7,7 @@
 
 use cmaes::{CMAESOptions, DVector};
 
-use super::bench::{FitBench, Question};
+use super::evaluator::{PointEvaluator, Question};
 use super::parameter::ParameterDomain;
 use super::slope::{FINE, descend};
 
@@ -38,10 +38,10 @@ impl SearchEffort {
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
 /// Which parameters change the loss anywhere within their range.
-pub fn felt(bench: &FitBench<'_>, point: &[f64]) -> Vec<bool> {
+pub fn felt(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     let mut asked = Vec::new();
     let mut of = Vec::new();
-    for (index, parameter) in bench.parameters.iter().enumerate() {
+    for (index, parameter) in evaluator.parameters.iter().enumerate() {
         let values: Vec<f64> = match &parameter.form {
             ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value(*place)).collect(),
             ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
@@ -53,21 +53,21 @@ pub fn felt(bench: &FitBench<'_>, point: &[f64]) -> Vec<bool> {
             of.push(index);
         }
     }
-    let here = bench.loss(point);
-    let mut felt = vec![false; bench.parameters.len()];
-    for (loss, index) in bench.ask_all(Question::Seen, &asked).iter().zip(of) {
+    let here = evaluator.loss(point);
+    let mut felt = vec![false; evaluator.parameters.len()];
+    for (loss, index) in evaluator.ask_all(Question::Seen, &asked).iter().zip(of) {
         felt[index] |= loss[0] != here;
     }
     felt
 }
 
 /// The best rules from `point` on, one change after another.
-pub fn rules(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+pub fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
-    let mut loss = bench.loss(&best);
+    let mut loss = evaluator.loss(&best);
     loop {
         let mut asked: Vec<Vec<f64>> = Vec::new();
-        for (index, parameter) in bench.parameters.iter().enumerate() {
+        for (index, parameter) in evaluator.parameters.iter().enumerate() {
             let ParameterDomain::Choice(words) = &parameter.form else { continue };
             for word in (0..words.len()).map(|word| word as f64).filter(|word| free[index] && *word != best[index]) {
                 let mut other = best.clone();
@@ -75,7 +75,7 @@ pub fn rules(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
                 asked.push(other);
             }
         }
-        let answers = bench.ask_all(Question::Seen, &asked);
+        let answers = evaluator.ask_all(Question::Seen, &asked);
         let least = answers.iter().enumerate().min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
         match least {
             Some((index, answer)) if answer[0] < loss * (1.0 - WORTH) => {
@@ -91,21 +91,26 @@ pub fn rules(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
 const NEARLY: f64 = 0.3;
 
 /// As `rules`, with the numbers following each change: a rule may be better only with the times that go with it.
-pub fn rules_followed(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], effort: SearchEffort) -> Vec<f64> {
+pub fn rules_followed(
+    evaluator: &PointEvaluator<'_>,
+    point: Vec<f64>,
+    free: &[bool],
+    effort: SearchEffort,
+) -> Vec<f64> {
     let mut best = point;
-    for (index, parameter) in bench.parameters.iter().enumerate() {
+    for (index, parameter) in evaluator.parameters.iter().enumerate() {
         let ParameterDomain::Choice(words) = &parameter.form else { continue };
         for word in (0..words.len()).map(|word| word as f64) {
-            let loss = bench.loss(&best);
+            let loss = evaluator.loss(&best);
             let mut other = best.clone();
             other[index] = word;
-            let alone = bench.loss(&other);
+            let alone = evaluator.loss(&other);
             // If it changes nothing, it is not felt here.
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
-            let followed = numbers(bench, descend(bench, other, free, &FINE), free, 0.05, effort.following());
-            if bench.loss(&followed) < loss * (1.0 - WORTH) {
+            let followed = numbers(evaluator, descend(evaluator, other, free, &FINE), free, 0.05, effort.following());
+            if evaluator.loss(&followed) < loss * (1.0 - WORTH) {
                 best = followed;
             }
         }
@@ -114,13 +119,19 @@ pub fn rules_followed(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], effo
 }
 
 /// The best numbers from `point` on, searched within about `spread` of each range.
-pub fn numbers(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], spread: f64, generations: usize) -> Vec<f64> {
+pub fn numbers(
+    evaluator: &PointEvaluator<'_>,
+    point: Vec<f64>,
+    free: &[bool],
+    spread: f64,
+    generations: usize,
+) -> Vec<f64> {
     let moving: Vec<usize> =
-        (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
+        (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
     if moving.is_empty() || generations == 0 {
         return point;
     }
-    let range = |index: usize| bench.parameters[index].range().expect("only numbers move here");
+    let range = |index: usize| evaluator.parameters[index].range().expect("only numbers move here");
     let at = |places: &DVector<f64>| {
         let mut other = point.clone();
         for (place, &index) in places.iter().zip(&moving) {
@@ -131,7 +142,7 @@ pub fn numbers(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], spread: f64
     // Beyond its range a number stays at the end; the excess costs.
     let beyond =
         |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
-    let loss = |places: &DVector<f64>| bench.loss(&at(places)) * (1.0 + beyond(places));
+    let loss = |places: &DVector<f64>| evaluator.loss(&at(places)) * (1.0 + beyond(places));
     let start: Vec<f64> = moving.iter().map(|&index| range(index).place(point[index])).collect();
     let options = CMAESOptions::new(start, spread)
         .population_size(GENERATION.max(4 + (3.0 * (moving.len() as f64).ln()) as usize))
@@ -143,7 +154,7 @@ pub fn numbers(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], spread: f64
     search.run_parallel();
     let found = search.overall_best_individual().map(|best| at(&best.point));
     match found {
-        Some(found) if bench.loss(&found) < bench.loss(&point) => found,
+        Some(found) if evaluator.loss(&found) < evaluator.loss(&point) => found,
         _ => point,
     }
 }

@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use super::bench::{FitBench, Question};
+use super::evaluator::{PointEvaluator, Question};
 use super::ranges::ParameterRange;
 
 /// Steps of a descent, as shares of a range: wide ones first, because jumps show only at a short distance.
@@ -92,23 +92,23 @@ impl Squares {
     }
 }
 
-fn range<'a>(bench: &FitBench<'a>, index: usize) -> &'a ParameterRange {
-    bench.parameters[index].range().expect("only numbers have slopes")
+fn range<'a>(evaluator: &PointEvaluator<'a>, index: usize) -> &'a ParameterRange {
+    evaluator.parameters[index].range().expect("only numbers have slopes")
 }
 
 impl Slopes {
     /// The slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
-    pub fn at(bench: &FitBench<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
+    pub fn at(evaluator: &PointEvaluator<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
         let numbers: Vec<usize> =
-            (0..point.len()).filter(|&index| free[index] && bench.parameters[index].range().is_some()).collect();
-        let here = bench.simulated(point)?;
+            (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
+        let here = evaluator.simulated(point)?;
         let beside = |&index: &usize| -> Beside {
-            let (moved, by) = stepped(range(bench, index), point, index, share);
-            let there = if by == 0.0 { None } else { bench.simulated(&moved) };
+            let (moved, by) = stepped(range(evaluator, index), point, index, share);
+            let there = if by == 0.0 { None } else { evaluator.simulated(&moved) };
             there.map_or_else(|| Beside { there: here.clone(), by: 1.0 }, |there| Beside { there, by })
         };
         let beside: Vec<Beside> = numbers.par_iter().map(beside).collect();
-        let targets = bench.targets();
+        let targets = evaluator.targets();
         let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
         let cuts = nearer(targets, &residuals);
         let clamped = |it: f64, row: usize| it.clamp(-cuts[row], cuts[row]);
@@ -138,13 +138,13 @@ impl Slopes {
     /// follow.
     fn within(
         &self,
-        bench: &FitBench<'_>,
+        evaluator: &PointEvaluator<'_>,
         point: &[f64],
         (squares, residuals, damped): (&Squares, bool, f64),
         mut fixed: Vec<Option<f64>>,
     ) -> Vec<f64> {
         let held = |place: usize, way: f64| {
-            let here = range(bench, self.numbers[place]).place(point[self.numbers[place]]);
+            let here = range(evaluator, self.numbers[place]).place(point[self.numbers[place]]);
             way.clamp(-here, 1.0 - here)
         };
         fixed.iter_mut().enumerate().for_each(|(place, way)| *way = way.map(|way| held(place, way)));
@@ -154,7 +154,7 @@ impl Slopes {
                 .filter(|&place| fixed[place].is_none() && held(place, way[place]) != way[place])
                 .collect();
             if beyond.is_empty() {
-                return moved(bench, point, &self.numbers, &way);
+                return moved(evaluator, point, &self.numbers, &way);
             }
             beyond.into_iter().for_each(|place| fixed[place] = Some(held(place, way[place])));
         }
@@ -168,15 +168,16 @@ impl Slopes {
 
     /// `point` with one number a share of its range further, the others following with the least change, in either
     /// form.
-    pub fn further(&self, bench: &FitBench<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
-        [&self.smooth, &self.cut].map(|squares| self.within(bench, point, (squares, false, 0.0), self.fixed(Some(one))))
+    pub fn further(&self, evaluator: &PointEvaluator<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
+        [&self.smooth, &self.cut]
+            .map(|squares| self.within(evaluator, point, (squares, false, 0.0), self.fixed(Some(one))))
     }
 
     /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
-    pub fn steps(&self, bench: &FitBench<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
+    pub fn steps(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
         let fixed = self.fixed(but.map(|index| (index, 0.0)));
         let step = |squares| {
-            DAMPED.iter().map(|damped| self.within(bench, point, (squares, true, *damped), fixed.clone())).collect()
+            DAMPED.iter().map(|damped| self.within(evaluator, point, (squares, true, *damped), fixed.clone())).collect()
         };
         let both: [Vec<Vec<f64>>; 2] = [&self.smooth, &self.cut].map(step);
         both.concat()
@@ -303,24 +304,24 @@ fn stepped(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (
 }
 
 /// `point` moved by a way in shares of ranges, within them.
-pub fn moved(bench: &FitBench<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
+pub fn moved(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
     let mut other = point.to_vec();
     for (&index, by) in numbers.iter().zip(way) {
-        let range = range(bench, index);
+        let range = range(evaluator, index);
         other[index] = range.value(range.place(point[index]) + by);
     }
     other
 }
 
 /// From `point` down by least squares, over steps of each of the shares while the loss follows.
-pub fn descend(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
+pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
     let mut best = point;
-    let mut loss = bench.loss(&best);
+    let mut loss = evaluator.loss(&best);
     for &share in shares {
         for _ in 0..MOST {
-            let Some(slopes) = Slopes::at(bench, &best, free, share) else { return best };
-            let asked = slopes.steps(bench, &best, None);
-            let answers = bench.ask_all(Question::Seen, &asked);
+            let Some(slopes) = Slopes::at(evaluator, &best, free, share) else { return best };
+            let asked = slopes.steps(evaluator, &best, None);
+            let answers = evaluator.ask_all(Question::Seen, &asked);
             let least = (0..asked.len()).min_by(|&a, &b| answers[a][0].total_cmp(&answers[b][0]));
             let Some(least) = least.filter(|&least| answers[least][0] < loss) else { break };
             let worth = answers[least][0] < loss * (1.0 - WORTH);
@@ -334,20 +335,25 @@ pub fn descend(bench: &FitBench<'_>, point: Vec<f64>, free: &[bool], shares: &[f
 }
 
 /// `point` with the number `index` at `value`, the others following.
-pub fn followed(bench: &FitBench<'_>, point: &[f64], free: &[bool], (index, value): (usize, f64)) -> Vec<f64> {
-    let by = range(bench, index).place(value) - range(bench, index).place(point[index]);
+pub fn followed(
+    evaluator: &PointEvaluator<'_>,
+    point: &[f64],
+    free: &[bool],
+    (index, value): (usize, f64),
+) -> Vec<f64> {
+    let by = range(evaluator, index).place(value) - range(evaluator, index).place(point[index]);
     let alone = |mut point: Vec<f64>| {
         point[index] = value;
         point
     };
-    let slopes = Slopes::at(bench, point, free, FINE[0]);
-    let further = slopes.map_or_else(Vec::new, |slopes| slopes.further(bench, point, (index, by)).to_vec());
-    better(bench, further.into_iter().chain([point.to_vec()]).map(alone).collect())
+    let slopes = Slopes::at(evaluator, point, free, FINE[0]);
+    let further = slopes.map_or_else(Vec::new, |slopes| slopes.further(evaluator, point, (index, by)).to_vec());
+    better(evaluator, further.into_iter().chain([point.to_vec()]).map(alone).collect())
 }
 
 /// The best of several points, of equal ones the first.
-pub fn better(bench: &FitBench<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
-    let losses: Vec<f64> = bench.ask_all(Question::Seen, &points).iter().map(|answer| answer[0]).collect();
+pub fn better(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
+    let losses: Vec<f64> = evaluator.ask_all(Question::Seen, &points).iter().map(|answer| answer[0]).collect();
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")
 }

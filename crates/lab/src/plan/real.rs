@@ -129,7 +129,11 @@ pub fn settings(handles: &[RealHandle]) -> Vec<Setting> {
         if words.iter().all(|word| *word == words[0]) {
             words.truncate(1);
         }
-        Setting::asked(format!("{REAL_KEYS}{key}"), words.join("; "), "the job as it was understood, and `real` keys")
+        Setting::set_by_user(
+            format!("{REAL_KEYS}{key}"),
+            words.join("; "),
+            "the job as it was understood, and `real` keys",
+        )
     };
     vec![
         each("engine", |handle| handle.engine.name()),

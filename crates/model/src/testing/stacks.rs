@@ -73,47 +73,6 @@ pub struct SmallDrive {
     pub phase: u64,
 }
 
-/// No cost of any command.
-pub const NO_OVERHEAD: Overhead = Overhead {
-    read_hit: OverheadAfter::both(Span::ZERO),
-    read_miss: OverheadAfter::both(Span::ZERO),
-    write_hit: OverheadAfter::both(Span::ZERO),
-    write_miss: OverheadAfter::both(Span::ZERO),
-    flush: Span::ZERO,
-    reselect: Span::ZERO,
-    completion: Span::ZERO,
-    write_completion: Span::ZERO,
-};
-
-/// No buffer.
-pub const NO_CACHE: CacheSpec = CacheSpec {
-    segments: 0,
-    segment_sectors: 0,
-    read_ahead: ReadAhead {
-        max: 0,
-        min: 0,
-        after: 1,
-        until: ReadAheadEnd::Segment,
-        over_requested: false,
-        free_blocks: false,
-        hold: ReadAheadHold::Never,
-        discards: false,
-        multiplied: false,
-        ceiling: None,
-        longest_read: None,
-    },
-    write_back: false,
-    dirty_segments: 0,
-    dirty_runs: None,
-    fills_while_draining: false,
-    destage_idle: Span::ZERO,
-    flash_sectors: 0,
-    media_cache: None,
-    destage_age: None,
-    wraps: false,
-    adaptive: None,
-};
-
 impl Default for SmallDrive {
     fn default() -> SmallDrive {
         SmallDrive {
@@ -131,7 +90,7 @@ impl Default for SmallDrive {
             cut_sector: CutSector::Old,
             protected: false,
             faults: Faults::default(),
-            cache: NO_CACHE,
+            cache: CacheSpec::NONE,
             firmware: Firmware {
                 depth: 1,
                 queue: Discipline::plain(Policy::Fcfs),
@@ -142,7 +101,7 @@ impl Default for SmallDrive {
                 priority: false,
                 recovery_limit: None,
             },
-            overhead: NO_OVERHEAD,
+            overhead: Overhead::NONE,
             link: Link {
                 rate: 1_000_000_000,
                 write_rate: 1_000_000_000,

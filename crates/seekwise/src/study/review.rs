@@ -12,12 +12,14 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::Study;
 use seekwise_formats::study::review::{Review, ReviewPart};
-use seekwise_lab::made::parts::ReviewProvenance;
+use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 use seekwise_lab::study::EarlierRuns;
 
-use super::{COMMAND, StudyOptions, StudyResult, composed, named, recomposed, run, runs, something, warn, write_page};
+use super::{
+    COMMAND, StudyOptions, StudyResult, composed, named, recomposed, require_requests, run, runs, warn, write_page,
+};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, StudySession};
@@ -91,7 +93,7 @@ impl PendingReview {
             let PlannedStudy { study, made, .. } = planned;
             let (page, report) = composed(&study, &made, &records, &options.folder.join(part.folder()))?;
             let studied = StudyResult { study, made, records, page };
-            something(&studied.evidence())?;
+            require_requests(&studied.evidence())?;
             chapters.push(chapter(part, &studied.study, report));
             parts.push(studied);
         }

@@ -4,7 +4,7 @@
 use seekwise_formats::metric::Metric;
 use seekwise_lab::compose::{paired, ratio_text};
 use seekwise_lab::finding::{Cause, Finding, PartChange, SecondaryFigure};
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 
 use seekwise::compare::judged;
 

@@ -6,7 +6,7 @@ use seekwise_lab::crash::shrink::MinimalSet;
 use seekwise_lab::crash::trial::{CrashTrial, ShrinkResult};
 use seekwise_lab::crash::verdict::{CrashFinding, CrashVerdict};
 use seekwise_lab::cut::blame;
-use seekwise_lab::made::ProgramVersion;
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::durability::image::LostWrite;
 use seekwise_model::time::Instant;
 use seekwise_os::kernel::pages::UnflushedPages;

@@ -68,7 +68,8 @@ pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
         "job.workers.count" => Some(job.workers.len().to_string()),
         _ => counted(told.iter().map(|told| told.iter().find(|(known, _)| *known == key).map(|(_, value)| value))),
     };
-    let setting = |key: &'static str| Some(Setting::asked(key.to_owned(), value(key)?, "the job as it was understood"));
+    let setting =
+        |key: &'static str| Some(Setting::set_by_user(key.to_owned(), value(key)?, "the job as it was understood"));
     KEYS.into_iter().filter_map(setting).collect()
 }
 
@@ -76,7 +77,7 @@ pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
 pub fn of_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
     let end = runtime.map_or("when its programs are over".to_owned(), seconds);
     let told = [("job.capacity", format!("{capacity} sectors")), ("job.duration.runtime", end)];
-    told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the job as it was understood")).to_vec()
+    told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the job as it was understood")).to_vec()
 }
 
 /// The settings of a recorded session: its requests, identified by a hash of all that is recorded of them.
@@ -87,7 +88,7 @@ pub fn of_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
         ("job.capacity", format!("{capacity} sectors")),
         ("job.pattern.generator", format!("{} recorded requests, sha256 {hash}", session.entries.len())),
     ];
-    told.map(|(key, value)| Setting::asked(key.to_owned(), value, "the session as it was recorded")).to_vec()
+    told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the session as it was recorded")).to_vec()
 }
 
 /// The workers' values in their order, equal neighbours counted; `None` if no worker has one.

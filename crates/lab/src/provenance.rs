@@ -16,6 +16,13 @@ use crate::inputs::InputTexts;
 use crate::plan::{self, Cell, PLACE, PreparedCell};
 use crate::run::RunRecord;
 
+/// What made results, as a file has it.
+fn as_text(provenance: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(provenance).expect("it has no keys but strings");
+    text.push('\n');
+    text
+}
+
 /// What made the results of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,9 +150,7 @@ impl StudyProvenance {
 
     /// As it is written beside the records.
     pub fn text(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("it has no keys but strings");
-        text.push('\n');
-        text
+        as_text(self)
     }
 
     /// SHA-256 of that text.

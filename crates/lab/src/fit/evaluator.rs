@@ -54,7 +54,7 @@ impl<'a> FitListener<'a> {
 }
 
 /// A drive, what may move of it, and the data.
-pub struct FitBench<'a> {
+pub struct PointEvaluator<'a> {
     /// The initial profile.
     pub drive: &'a DriveFile,
     /// What may move.
@@ -68,19 +68,19 @@ pub struct FitBench<'a> {
     over: AtomicBool,
 }
 
-impl<'a> FitBench<'a> {
-    /// A bench that knows some answers already.
+impl<'a> PointEvaluator<'a> {
+    /// An evaluator that knows some answers already.
     pub fn new(
         drive: &'a DriveFile,
         parameters: &'a [Parameter],
         data: &'a [FitData],
         known: BTreeMap<String, Vec<f64>>,
         listener: FitListener<'a>,
-    ) -> FitBench<'a> {
+    ) -> PointEvaluator<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
         let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
         let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
-        FitBench {
+        PointEvaluator {
             drive,
             parameters,
             data,

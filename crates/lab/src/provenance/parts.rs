@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ProgramVersion, StudyProvenance};
+use super::{ProgramVersion, StudyProvenance, as_text};
 use crate::digest::sha256;
 
 /// What made the results of a review.
@@ -43,9 +43,7 @@ impl ReviewProvenance {
 
     /// As it is written beside the parts.
     pub fn text(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).expect("it has no keys but strings");
-        text.push('\n');
-        text
+        as_text(self)
     }
 
     /// SHA-256 of that text.
