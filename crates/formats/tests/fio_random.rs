@@ -32,6 +32,8 @@ use seekwise_model::workload::Workload;
 
 #[path = "fio_random/draw.rs"]
 mod draw;
+#[path = "fio_random/named.rs"]
+mod named;
 
 use draw::Drawn;
 
@@ -62,7 +64,8 @@ fn scratch() -> PathBuf {
 fn theirs(job: &Drawn) -> Result<Vec<Vec<Entry>>, String> {
     let folder = scratch();
     std::fs::create_dir_all(&folder).expect("a temporary folder");
-    std::fs::write(folder.join("job.fio"), &job.text).expect("the job is written");
+    // What does not end can be ended: threads end with their program.
+    std::fs::write(folder.join("job.fio"), format!("[global]\nthread=1\n{}", job.text)).expect("the job is written");
     for (file, bytes) in job.files.iter().enumerate().filter(|_| job.there) {
         let file = std::fs::File::create(folder.join(format!("f{file}"))).expect("a file");
         file.set_len(*bytes).expect("room in memory");
