@@ -310,7 +310,8 @@ fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String
 /// With one request in flight, or if no sync depends on when fio looks, all engines are the same.
 fn engine(engine: IoEngine, depth: u32, hangs: bool) -> String {
     let IoEngine { kind, least, most, low, batch } = engine;
-    if depth == 1 || (!hangs && engine == (IoEngine { kind, batch, ..IoEngine::default() })) {
+    let plain = kind != EngineKind::OneGroupAtATime && engine == (IoEngine { kind, batch, ..IoEngine::default() });
+    if depth == 1 || (!hangs && plain) {
         return "as each completes".to_owned();
     }
     let kind = match kind {

@@ -79,8 +79,6 @@ pub(crate) fn engines(seed: u64) -> Drawn {
     let mut chance = Chance(seed.wrapping_mul(0x2545_f491_4f6c_dd1d) ^ 0x5eed);
     let mut drawn =
         Drawn { text: String::new(), threads: 0, files: Vec::new(), timed: false, there: false, doubled: true };
-    // Some do not end: threads end with their program.
-    drawn.text += "[global]\nthread=1\n";
     let sections = if chance.one_in(8) { 2 } else { 1 };
     for number in 0..sections {
         let mut section = Section { chance: &mut chance, lines: Vec::new(), random: false, zoned: false };

@@ -113,6 +113,8 @@ pub(crate) struct FioStream {
     syncing: u64,
     /// The next place is not marked in the map.
     unmarked: bool,
+    /// The same, of the request that comes with so many in flight: fio's units lie in a stack.
+    put_back: Option<u32>,
     align: [u64; 3],
     sizes: [Sizes; 3],
     chance: AddressRng,
@@ -179,6 +181,7 @@ impl FioStream {
             synced: false,
             syncing: 0,
             unmarked: false,
+            put_back: None,
             align,
             chance: AddressRng::new(&seeds, long, &pattern.distribution),
             randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(StreamPurpose::Randomness))),
@@ -265,11 +268,6 @@ impl FioStream {
     pub(crate) fn other(&self, direction: usize) -> Option<usize> {
         let share = if direction == READ { 100 - self.pattern.mix_read } else { self.pattern.mix_read };
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
-    }
-
-    /// Notes that a sync, or what is read back, is issued: it takes with it that the next place is not marked.
-    pub(crate) fn mark_again(&mut self) {
-        self.unmarked = false;
     }
 
     /// Notes that fio saw the completion of a request, or of a sync.
@@ -381,11 +379,12 @@ impl FioStream {
             }
             return self.next_plain(plain);
         }
+        self.unmarked |= self.put_back.take_if(|level| *level == around.in_flight).is_some();
         while let Some(file) = self.pick() {
             // A sync takes the file's turn.
             if let Some(sync) = self.due() {
                 self.syncing += 1;
-                self.mark_again();
+                self.unmarked = false;
                 return FioStep::Sync(sync);
             }
             let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
@@ -400,6 +399,9 @@ impl FioStream {
                 Found::Held(drawn) => return drawn,
                 Found::Nothing => self.finish(file),
             }
+        }
+        if core::mem::take(&mut self.unmarked) {
+            self.put_back = Some(around.in_flight);
         }
         self.end_pass()
     }

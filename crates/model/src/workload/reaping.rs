@@ -12,7 +12,7 @@
 
 use alloc::collections::VecDeque;
 
-use super::job::{EngineKind, FioPattern, IoEngine};
+use super::job::{EngineKind, FioPattern, IoEngine, RwModifier};
 
 /// A completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,11 @@ impl Reaper {
             && engine.kind != EngineKind::OneGroupAtATime;
         let zoned = pattern.zoned.is_some();
         let syncs = pattern.syncs.any() || pattern.flush_at_end;
-        let matters = !plain || syncs || pattern.backlog.is_some() || zoned || pauses;
+        let partly = pattern.random.iter().any(|share| !matches!(share, 0 | 100));
+        let runs = matches!(pattern.modifier, Some(RwModifier::Run(_) | RwModifier::Same(_)));
+        // Which places a map leaves out depends on how many requests fio has in flight.
+        let gaps = pattern.random_map && (partly || runs);
+        let matters = !plain || syncs || pattern.backlog.is_some() || zoned || pauses || gaps;
         let low = if engine.low == 0 { depth } else { engine.low.min(depth) };
         let engine = IoEngine { most: engine.most.max(engine.least), low, ..engine };
         (depth > 1 && matters).then(|| Reaper {

@@ -376,6 +376,11 @@ impl WorkerState {
         true
     }
 
+    /// Its requests in flight for fio: not done, or not seen.
+    fn held(&self) -> u32 {
+        self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen)
+    }
+
     /// Whether it is asked again when another worker's request has ended.
     pub(crate) fn waits_for_zone(&self) -> bool {
         self.zone_taken
@@ -542,7 +547,7 @@ impl WorkerState {
         if left == 0 {
             return None;
         }
-        fio.mark_again();
+        fio.takes_unit(0);
         if let Some(reaping) = self.reaping.as_mut().filter(|_| !self.calls) {
             reaping.hand_over();
         }
@@ -553,9 +558,10 @@ impl WorkerState {
         self.phase = Phase::Verifying { again };
         let ended = now >= self.end;
         let next = self.written.as_mut().filter(|_| !ended).and_then(|written| written.next(true));
+        let held = self.held();
         if let (Some((lba, sectors)), Stream::Fio(fio)) = (next, &mut self.stream) {
             let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
-            fio.read_back(draw.bytes);
+            fio.read_back(draw.bytes, held);
             self.in_flight += 1;
             if let Some(reaping) = &mut self.reaping {
                 reaping.issued(false);

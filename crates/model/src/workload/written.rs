@@ -33,7 +33,7 @@ pub(crate) struct VerifyQueue {
     backlog: Option<VerifyBacklog>,
     /// How many of this batch are still to be read back.
     batch: u64,
-    /// The last completion seen, of a request, was a read.
+    /// The last completion seen, of a request, was a read; fio takes none for one.
     read_last: bool,
     /// The last number given to a write; 0 is none.
     number: u32,
@@ -45,7 +45,7 @@ impl VerifyQueue {
     /// Without a write. `once`: no block is written twice in a pass.
     pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> VerifyQueue {
         let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
-        VerifyQueue { order, backlog, batch: 0, read_last: false, number: 0, in_flight: BTreeMap::new() }
+        VerifyQueue { order, backlog, batch: 0, read_last: true, number: 0, in_flight: BTreeMap::new() }
     }
 
     fn len(&self) -> u64 {

@@ -55,11 +55,17 @@ impl FioStream {
         self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back
     }
 
-    /// Notes that bytes were read back.
-    pub(crate) fn read_back(&mut self, bytes: u64) {
+    /// Notes that a sync, or what is read back, is issued with so many in flight: it takes with it that its place would
+    /// not be marked.
+    pub(crate) fn takes_unit(&mut self, in_flight: u32) {
+        self.put_back.take_if(|level| *level == in_flight);
+    }
+
+    /// Notes that bytes are read back, with so many requests in flight.
+    pub(crate) fn read_back(&mut self, bytes: u64, in_flight: u32) {
         self.moved += bytes;
         self.read_back += 1;
-        self.mark_again();
+        self.takes_unit(in_flight);
         if self.pattern.backlog.is_some() {
             self.pass_bytes += bytes;
         }

@@ -9,7 +9,7 @@ use crate::block::{Flags, Op, SECTOR};
 use crate::time::Instant;
 use crate::workload::arrival::gate;
 use crate::workload::fio::{Around, FioRequest, FioStep, FioSync, READ};
-use crate::workload::reaping::{ReapedEvent, Reaper};
+use crate::workload::reaping::ReapedEvent;
 use crate::workload::written::VerifyQueue;
 use crate::workload::zoned::Spaces;
 
@@ -28,11 +28,12 @@ impl WorkerState {
         {
             return polled;
         }
+        let held = self.held();
         let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
         let backlog = self.written.as_mut().filter(|_| !fio.ends_now());
         if let Some((lba, sectors)) = backlog.and_then(VerifyQueue::due) {
             let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
-            fio.read_back(draw.bytes);
+            fio.read_back(draw.bytes, held);
             let issue = self.request(draw, now);
             if let Some(thinking) = &mut self.thinking {
                 thinking.reads_back();
@@ -52,8 +53,8 @@ impl WorkerState {
             }
         }
         loop {
+            let in_flight = self.held();
             let Stream::Fio(fio) = &mut self.stream else { return WorkerPoll::Ended };
-            let in_flight = self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen);
             let mut around = Around { spaces, in_flight, quiesces: false };
             let drawn = fio.next(&mut around);
             if around.quiesces && in_flight == 0 {
