@@ -337,14 +337,14 @@ impl DoorCost {
         }
         let way = match (self.door, self.by) {
             (Door::Network, _) => "over its connection",
-            (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it",
+            (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
             (Door::File, _) => "through the file",
         };
         let micros = |span: Span| span.nanos() / 1000;
         let told = |share: f64, which: &str, modelled: Span, added: Span| {
             let (share, modelled, added) = (100.0 * share, micros(modelled), micros(added));
             format!(
-                "{share:.0} % of a client's {which} {way}, is none of the model's ({modelled} us and {added} us beside it)"
+                "{share:.0} % of a client's {which} {way} is none of the model's ({modelled} us and {added} us beside it)"
             )
         };
         if self.share() > LOST {
@@ -469,7 +469,7 @@ mod tests {
         let why = receipt(100, [30, 30]).bottleneck().unwrap();
         assert_eq!(
             why,
-            "23 % of a client's mean response over its connection, is none of the model's (100 us and 30 us beside it)"
+            "23 % of a client's mean response over its connection is none of the model's (100 us and 30 us beside it)"
         );
         let why = receipt(8000, [60, 3000]).bottleneck().unwrap();
         assert!(why.contains("of a client's 99th percentile over its connection"), "{why}");
