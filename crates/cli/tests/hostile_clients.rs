@@ -37,11 +37,11 @@ struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    fn begin(folder: &'a Path, more: &str) -> Server<'a> {
+    /// With these arguments, which begin with what is served.
+    fn begin(folder: &'a Path, arguments: &str) -> Server<'a> {
         let program = env!("CARGO_BIN_EXE_seekwise");
         let script = format!(
-            "ulimit -v {}; ulimit -n {DESCRIPTORS}; exec {program} serve null --nbd unix:d --json --max-memory {MEMORY_MIB}m \
-             --max-clients {CLIENTS} {more}",
+            "ulimit -v {}; ulimit -n {DESCRIPTORS}; exec {program} serve {arguments} --nbd unix:d --json --max-memory {MEMORY_MIB}m",
             (2 * MEMORY_MIB) << 10
         );
         let mut command = Command::new("sh");
@@ -191,7 +191,7 @@ const AFTER: usize = 10;
 fn whoever_comes_others_are_served_and_the_end_is_in_order() {
     let each = std::env::var("SEEKWISE_HOSTILE").ok().and_then(|text| text.parse().ok()).unwrap_or(EACH);
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::begin(folder.path(), "");
+    let server = Server::begin(folder.path(), &format!("null --max-clients {CLIENTS}"));
     assert!(server.serves(1));
     let mut here = Vec::new();
     for number in 0..each {
@@ -229,7 +229,7 @@ fn whoever_comes_others_are_served_and_the_end_is_in_order() {
 #[test]
 fn who_writes_more_than_there_is_memory_for_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::begin(folder.path(), "");
+    let server = Server::begin(folder.path(), "null");
     let mut stream = server.client().unwrap();
     stream.set_write_timeout(None).unwrap();
     let (mut written, mut refused) = (0, 0);
@@ -262,8 +262,8 @@ fn who_writes_more_than_there_is_memory_for_is_told_so() {
 #[test]
 fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    for image in ["", "--image i"] {
-        let server = Server::begin(folder.path(), image);
+    for target in ["null", "null --image i"] {
+        let server = Server::begin(folder.path(), target);
         let mut stream = server.client().unwrap();
         stream.set_read_timeout(None).unwrap();
         for command in [ZERO, TRIM] {
@@ -281,4 +281,49 @@ fn zeroes_and_trims_of_a_whole_disk_cost_nothing() {
     }
     let image = std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(folder.path().join("i")).unwrap());
     assert!(image < 1000, "{image} blocks: a sparse file");
+}
+
+/// A drive without a command for zeroes writes them: 200 GB take what the drive takes for 200 GB, at a thousandfold speed, and nothing else.
+#[test]
+fn zeroes_of_a_modelled_drive_take_its_time_and_no_memory() {
+    /// The drive's rate at its outer edge, in bytes a second (`outer_mb_s` of drives/barracuda-2t-st2000dm006.toml).
+    const FASTEST: f64 = 210e6;
+    const LENGTH: u32 = 4_000_000_000 / 4096 * 4096;
+
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::begin(folder.path(), "barracuda-2t-st2000dm006 --speed 1000");
+    let mut stream = server.client().unwrap();
+    stream.set_read_timeout(None).unwrap();
+    for at in 0..50 {
+        ask(&mut stream, ZERO, at * u64::from(LENGTH), LENGTH);
+        assert_eq!(reply(&mut stream), Some(0));
+    }
+    let mut status = Command::new(env!("CARGO_BIN_EXE_seekwise"));
+    let status = status.args(["disk", "status", "--control", "d.control", "--json"]).current_dir(folder.path());
+    let status: Value = serde_json::from_slice(&status.output().unwrap().stdout).unwrap();
+    let (seconds, least) = (status["disk_seconds"].as_f64().unwrap(), 50.0 * f64::from(LENGTH) / FASTEST);
+    assert!(seconds > least, "{seconds} s for what takes {least} s at least");
+    let (peak, _) = server.takes();
+    assert!(peak < 64 << 10, "{peak} KiB");
+    assert_eq!(server.end()["writes"], 50);
+}
+
+/// Clients that agree upon the export and ask for nothing hold all descriptors, far fewer than `--max-clients`.
+#[test]
+fn silent_clients_give_way_where_descriptors_are_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::begin(folder.path(), "null --max-clients 500");
+    let asks = server.client().unwrap();
+    assert!(server.serves(1));
+    let mut here: Vec<UnixStream> = (0..3 * DESCRIPTORS).filter_map(|_| server.client()).collect();
+    assert!(here.len() > DESCRIPTORS as usize, "{} came", here.len());
+    let (_, descriptors) = server.takes();
+    assert!(descriptors > DESCRIPTORS as usize - 5, "{descriptors}: they are not short");
+    assert!(server.serves(2), "while {} are there", here.len());
+    here.push(asks);
+    drop(here);
+    assert!(server.serves(3));
+    let receipt = server.end();
+    let figure = |name: &str| receipt[name].as_u64().unwrap_or_else(|| panic!("{name}: {receipt}"));
+    assert!(figure("without_descriptor") > DESCRIPTORS && figure("clients_gave_way") > DESCRIPTORS, "{receipt}");
 }

@@ -170,6 +170,12 @@ fn names_draw_nothing_and_are_no_formulas() {
 #[test]
 fn what_takes_more_than_an_hour_is_told() {
     let long = "[j]\nioengine=libaio\niodepth=32\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=3000d\n";
+    // The second stage ends by its requests, so that neither the time nor the requests of the whole job are known.
+    let stages = format!("{long}[k]\nstonewall\nrw=write\nsize=1m\n");
+    [long, &stages].into_iter().for_each(is_told);
+}
+
+fn is_told(long: &str) {
     let folder = folder(&[("j.fio", long)]);
     let args = [&["run", "j.fio"], &ON[..]].concat();
     let mut running = command(folder.path()).args(args).stderr(Stdio::piped()).spawn().unwrap();

@@ -5,6 +5,8 @@
 //! keeps of written places, which grows with the written part of a drive, and the window of a packed trace beyond the
 //! usual 8 MiB. The forecast runs the first requests and extrapolates from their time.
 
+use std::collections::BTreeMap;
+
 use seekwise_model::files::program::FileSet;
 use seekwise_model::files::scene::SceneSpec;
 use seekwise_model::rng::Seed;
@@ -125,12 +127,10 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     if let Some(scene) = work.scene() {
         return (scene.runtime.map(|runtime| runtime.nanos() as f64 / 1e9), None);
     }
-    let mut stages: std::collections::BTreeMap<u32, Option<f64>> = std::collections::BTreeMap::new();
+    let mut stages: BTreeMap<u32, Option<f64>> = BTreeMap::new();
     for worker in work.workers() {
-        let seconds = |span: Span| span.nanos() as f64 / 1e9;
-        let end = worker.runtime.map(|runtime| seconds(worker.start_delay) + seconds(worker.ramp) + seconds(runtime));
         let longest = stages.entry(worker.stage).or_insert(Some(0.0));
-        *longest = longest.and_then(|longest| Some(longest.max(end?)));
+        *longest = longest.and_then(|longest| Some(longest.max(end(worker)?)));
     }
     let requests = |worker: &Worker| match &worker.pattern {
         Pattern::Fio(pattern) if !worker.time_based => {
@@ -141,6 +141,23 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     };
     let requests = work.workers().iter().map(requests).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)));
     (stages.into_values().try_fold(0.0, |sum, stage| Some(sum + stage?)), requests)
+}
+
+/// The latest virtual second at which a worker ends, counted from the beginning of its stage, if that is known.
+fn end(worker: &Worker) -> Option<f64> {
+    let seconds = |span: Span| span.nanos() as f64 / 1e9;
+    worker.runtime.map(|runtime| seconds(worker.start_delay) + seconds(worker.ramp) + seconds(runtime))
+}
+
+/// The fewest virtual seconds of a job: those of workers that work for a given time, stage after stage. What else a stage
+/// does is left out, since its requests determine how long it takes.
+fn least(work: &Work) -> f64 {
+    let mut stages: BTreeMap<u32, f64> = BTreeMap::new();
+    for worker in work.workers().iter().filter(|worker| worker.time_based) {
+        let longest = stages.entry(worker.stage).or_default();
+        *longest = longest.max(end(worker).unwrap_or(0.0));
+    }
+    stages.into_values().sum()
 }
 
 /// Wall seconds of one run: the job's own time if the clock is the wall's; otherwise the first requests are run, and
@@ -158,7 +175,9 @@ pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f
     let (virtual_seconds, requests) = extent(work);
     let by_time = virtual_seconds.map(|all| figures.end.nanos() as f64 / 1e9 / all);
     let by_requests = requests.map(|all| figures.issued as f64 / all as f64);
-    // It ends at whichever comes first.
-    let done = by_time.into_iter().chain(by_requests).fold(0.0, f64::max);
+    // It ends at whichever comes first. Where neither is known, because some stages end by time and others by their
+    // requests, it takes at least as long as the former.
+    let known = by_time.into_iter().chain(by_requests).reduce(f64::max);
+    let done = known.unwrap_or_else(|| figures.end.nanos() as f64 / 1e9 / least(work));
     Ok(if done > 0.0 { took / done.min(1.0) } else { took })
 }

@@ -135,9 +135,10 @@ impl Request {
     pub const NONE: Request =
         Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
-    /// The first sector after the request.
+    /// The first sector after the request. The highest number where there is none so high: such a request is past the end of
+    /// every device, and a sum that wrapped would be on it.
     pub fn end(&self) -> u64 {
-        self.lba + u64::from(self.sectors)
+        self.lba.saturating_add(u64::from(self.sectors))
     }
 }
 

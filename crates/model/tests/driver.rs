@@ -54,6 +54,19 @@ fn tags(done: &[Completion]) -> Vec<u32> {
 }
 
 #[test]
+fn requests_at_the_highest_numbers_are_past_the_end() {
+    for (lba, sectors) in [(u64::MAX - 3, 8), (u64::MAX - 100, 1_000), (u64::MAX - 2_000, 1_000), (u64::MAX, 1)] {
+        for merge in [false, true] {
+            let mut device = driver(DriverSpec { merge, ..PLAIN }, &SmallDrive::default());
+            submit(&mut device, &[request(0, Op::Write, lba, sectors), request(1, Op::Read, lba, sectors)]);
+            let done = answers(&mut device);
+            let outcomes: Vec<Status> = done.iter().map(|completion| completion.status).collect();
+            assert_eq!(outcomes, [Status::OutOfRange; 2], "{sectors} at {lba}");
+        }
+    }
+}
+
+#[test]
 fn neighbours_that_wait_become_one_command() {
     let mut device = driver(DriverSpec { merge: true, ..PLAIN }, &SmallDrive::default());
     // The first is below at once; 2 joins behind 1, 3 before it; 4 overlaps, 5 is a write, 6 wants the medium.

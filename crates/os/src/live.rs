@@ -50,6 +50,8 @@ use seekwise_run::receipt::ways::Door;
 pub enum DiskMessage {
     /// A client has come, and asks from now on.
     Client(Box<Connection>),
+    /// There is no descriptor for one more: a client that has asked for nothing yet is to give way. The answer says whether one did.
+    Crowded(Sender<bool>),
     /// A caller within the program asks.
     Asked(DiskRequest),
     /// A caller within the program asks for an answer and nothing else.
@@ -322,6 +324,7 @@ impl LiveDisk {
     fn heed(&mut self, message: DiskMessage) -> bool {
         match message {
             DiskMessage::Client(connection) => self.clients.add(*connection, self.clock.now()),
+            DiskMessage::Crowded(answer) => drop(answer.send(self.clients.give_way())),
             DiskMessage::Asked(asked) => self.ask(asked),
             DiskMessage::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
             DiskMessage::Order(order, answer) => {

@@ -334,7 +334,7 @@ impl DoorCost {
         }
         let way = match (self.door, self.by) {
             (Door::Network, _) => "over its connection",
-            (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it",
+            (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
             (Door::File, _) => "through the file",
         };
         let micros = |span: Span| span.nanos() / 1000;

@@ -45,6 +45,8 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let Served { device, stack, about } = Served::of(args)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
+    let room = MemoryRoom::within(bounds.memory(), args.max_clients);
+    let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
     let content = content(args, bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::of(&limits, about) };
     let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
@@ -64,8 +66,6 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let disk = LiveDisk::new(device, content, args.speed, plan(args)).along(path);
     let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
-    let room = MemoryRoom::within(bounds.memory(), args.max_clients);
-    let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
     let disk = disk.within(room).admitting(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let _note = note(args, control.as_deref());

@@ -355,6 +355,24 @@ mod tests {
         assert!(made("t.json", FIO_JSON).is_ok());
     }
 
+    #[test]
+    fn results_of_fio_s_nbd_client_are_those_of_a_device() {
+        let local = made("t.json", FIO_JSON).unwrap().0;
+        let there = r#""ioengine": "nbd", "uri": "nbd+unix:///?socket=/tmp/disk", "#;
+        let remote = FIO_JSON.replace(r#""filename": "/dev/sdx", "ioengine": "libaio", "direct": "1","#, there);
+        assert_ne!(remote, FIO_JSON);
+        let (data, warnings) = made("t.json", &remote).unwrap();
+        let points = |data: &[FitData]| {
+            let FitData::Points(points) = &data[0] else { panic!("points") };
+            points.iter().map(|point| format!("{:?} {:?}", point.doing, point.figures)).collect::<Vec<_>>()
+        };
+        assert_eq!(points(&data), points(&local));
+        assert_eq!(
+            warnings[0].to_string(),
+            "t.json: `r` was measured through fio's NBD client: its times include the connection's"
+        );
+    }
+
     /// A result of fio with what a fit reads of it.
     const FIO_JSON: &str = r#"{"fio version": "fio-3.33", "jobs": [{"jobname": "r",
 "job options": {"rw": "randread", "bs": "4k", "iodepth": "4", "filename": "/dev/sdx", "ioengine": "libaio", "direct": "1",

@@ -237,7 +237,7 @@ impl Driver {
 
     /// Sectors of the next command for `lba..end`. It is split between physical sectors if possible.
     fn piece(&self, lba: u64, end: u64) -> u32 {
-        let most = lba + u64::from(self.spec.max_transfer);
+        let most = lba.saturating_add(u64::from(self.spec.max_transfer));
         if end <= most {
             return (end - lba) as u32;
         }

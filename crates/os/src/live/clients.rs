@@ -139,22 +139,27 @@ impl Clients {
     pub fn add(&mut self, mut connection: Connection, now: Instant) {
         let limit = self.book.read().limit;
         let there = self.served.values().filter(|it| !it.connection.ours).count();
-        if there >= limit && !connection.ours {
-            let is_silent = |it: &Connection| !it.ours && it.line.requests() == 0;
-            let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
-            let Some(silent) = silent else {
-                // It may come again when those who do not read are gone.
-                self.crowded = Some(now);
-                return self.book.write(|book| book.turned_away += 1);
-            };
-            self.served.remove(&silent);
-            self.book.write(|book| book.gave_way += 1);
+        if there >= limit && !connection.ours && !self.give_way() {
+            // It may come again when those who do not read are gone.
+            self.crowded = Some(now);
+            return self.book.write(|book| book.turned_away += 1);
         }
         connection.line.sharing(Arc::clone(&self.share));
         self.last += 1;
         self.served.insert(self.last, Served { connection, idle: None });
         let there = self.served.values().filter(|it| !it.connection.ours).count() as u64;
         self.book.write(|book| book.most = book.most.max(there));
+    }
+
+    /// The one that has been there longest without asking for anything gives way. False where all have asked.
+    pub fn give_way(&mut self) -> bool {
+        let is_silent = |it: &Connection| !it.ours && it.line.requests() == 0;
+        let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
+        let gone = silent.and_then(|silent| self.served.remove(&silent)).is_some();
+        if gone {
+            self.book.write(|book| book.gave_way += 1);
+        }
+        gone
     }
 
     /// The client of this number, which is about to be answered; nothing where it is gone.

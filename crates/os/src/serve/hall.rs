@@ -351,15 +351,26 @@ impl PendingClients {
         }
     }
 
-    /// There is no descriptor, or no memory of the system's, for a new connection. The guest who has been here longest goes; without one
-    /// the reserve is given up for a moment, and whoever comes is turned away. True where another may be let in.
+    /// There is no descriptor, or no memory of the system's, for a new connection. The guest who has been here longest goes; without one the
+    /// disk's client that has asked for nothing for longest; without one the reserve is given up for a moment, and whoever comes is turned
+    /// away. True where another may be let in.
     fn runs_short(&mut self, error: &io::Error, is_client: bool) -> bool {
+        if !self.is_at_door(is_client) {
+            // The system says so before it looks: nobody has come.
+            return false;
+        }
         let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
         let descriptors = is(Errno::MFILE) || is(Errno::NFILE);
         self.book.write(|book| book.without_descriptor += 1);
         if !self.guests.is_empty() {
             self.guests.remove(0);
             self.book.write(|book| book.gave_way += 1);
+            return true;
+        }
+        let (answer, said) = channel();
+        let asked = self.inbox.send(DiskMessage::Crowded(answer));
+        // The disk answers within a turn of its own.
+        if asked.is_ok() && said.recv().unwrap_or(false) {
             return true;
         }
         let door = if is_client { &self.clients } else { &self.orders };
@@ -374,6 +385,15 @@ impl PendingClients {
         // To ask again at once would only keep a processor busy.
         self.rests = Some(self.clock.now() + REST);
         false
+    }
+
+    /// Whether somebody waits at this door.
+    fn is_at_door(&self, is_client: bool) -> bool {
+        let door = if is_client { &self.clients } else { &self.orders };
+        door.as_ref().is_some_and(|door| {
+            let mut way = [PollFd::from_borrowed_fd(door.as_fd(), PollFlags::IN)];
+            poll(&mut way, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        })
     }
 
     /// Somebody has come.

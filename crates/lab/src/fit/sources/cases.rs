@@ -180,6 +180,11 @@ fn result(
     let mut options = output.global_options.clone();
     options.extend(job.options.clone());
     options.remove("stonewall");
+    if of_export(&mut options) {
+        let message =
+            format!("`{}` was measured through fio's NBD client: its times include the connection's", job.name);
+        warnings.push(Diagnostic::at(file, 0, message));
+    }
     if !["rw", "readwrite"].iter().any(|key| options.contains_key(*key)) {
         let fault = Diagnostic::at(file, 0, format!("the result of `{}` does not say what the job did", job.name));
         let expected = "`job options` with rw, bs and iodepth, as fio 3 writes them; else the figures as cases in TOML, each \
@@ -203,6 +208,20 @@ fn result(
         point.figures.extend(figures(side, if both { name } else { "" }, depth));
     }
     Ok((!point.figures.is_empty()).then_some(point))
+}
+
+/// Turns a job of fio's NBD client into the same job on a device: like libaio it has up to `iodepth` requests in flight, and
+/// no page cache is between it and the export, which is as large as the drive. False if it is another engine's.
+fn of_export(options: &mut BTreeMap<String, String>) -> bool {
+    if options.get("ioengine").is_none_or(|engine| engine != "nbd") {
+        return false;
+    }
+    options.remove("uri");
+    let mut set = |key: &str, value: &str| options.insert(key.to_owned(), value.to_owned());
+    set("ioengine", "libaio");
+    set("direct", "1");
+    set("filename", "/dev/sdx");
+    true
 }
 
 /// The slowest request, in seconds, if it is a time-out.
