@@ -76,7 +76,7 @@ impl<'a, S> CancellableSource<'a, S> {
 impl<S: Source> CancellableSource<'_, S> {
     #[cold]
     fn ask(&mut self) -> bool {
-        self.was_cancelled |= (self.cancelled)();
+        self.was_cancelled = self.was_cancelled || (self.cancelled)();
         self.left = if self.was_cancelled { 0 } else { self.every };
         self.was_cancelled
     }

@@ -5,8 +5,8 @@
 //! | [`receipt`] | how well a modelled disk in real time kept up: figures and their judgement |
 //! | [`testbed`] | what a measurement stood on, as data |
 //! | [`usage`] | what a run took of the machine, as data |
-//! | [`outcome`] | what a run leaves beside its records, and why there was none |
 //! | [`cutoff`] | when a run ends before its source does: after so many requests, or cancelled |
+//! | [`outcome`] | what a run leaves beside its records, and why there was none |
 //! | [`work`] | what a run does: a job, a scene, a recorded session, a trace |
 //! | [`sim`] | a modelled stack in virtual time |
 //! | [`handle`] | how a worker opens a real file |
