@@ -1,7 +1,9 @@
 //! Tests of the queue: each policy against its law, and against an exhaustive choice, over random queues.
 
 use super::*;
+use crate::block::PostponementBound;
 use crate::rng::{Rng, Seed};
+use crate::time::Span;
 
 const POLICIES: [Policy; 5] = [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf];
 
