@@ -13,7 +13,7 @@ use seekwise_run::outcome::RunError;
 /// use seekwise::{Setup, run};
 ///
 /// let error = run::run(&Setup::new("random-raed", "exos-x18"), &()).map(drop).unwrap_err();
-/// assert!(error.diagnostics()[0].message.contains("random-raed"));
+/// assert_eq!(error.diagnostics()[0].nearest.as_deref(), Some("random-read"));
 /// assert!(error.run().is_none(), "nothing ran");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_run_ends_soon_after_it_is_cancelled_and_not_otherwise() {
-        let setup = Setup::new("sequential-read", "exos-x18").with_runtime("600 s");
+        let setup = Setup::new("random-read", "exos-x18").with_runtime("600 s");
         let counted = |observer: &dyn Observer| {
             let mut count = 0;
             let ran = PreparedRun::new(&setup).unwrap().run(&RunOptions::default(), observer, &mut |_| count += 1);
