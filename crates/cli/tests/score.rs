@@ -166,6 +166,7 @@ impl Row {
     fn far(&self) -> String {
         match &self.distance {
             Some(BoundDistance { share: Some(share), .. }) if *share > 0.0 => format!("{:.1} % beyond", 100.0 * share),
+            Some(BoundDistance { share: Some(_), .. }) if self.is_open() => "its own checks hold".to_owned(),
             Some(BoundDistance { share: Some(share), .. }) => format!("{:.1} % to spare", -100.0 * share),
             Some(_) if self.is_open() => "another order".to_owned(),
             _ => "–".to_owned(),
