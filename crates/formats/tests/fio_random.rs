@@ -68,8 +68,7 @@ fn scratch() -> PathBuf {
 fn theirs(job: &Drawn) -> Result<Vec<Vec<Entry>>, String> {
     let folder = scratch();
     std::fs::create_dir_all(&folder).expect("a temporary folder");
-    // What does not end can be ended: threads end with their program.
-    std::fs::write(folder.join("job.fio"), format!("[global]\nthread=1\n{}", job.text)).expect("the job is written");
+    std::fs::write(folder.join("job.fio"), &job.text).expect("the job is written");
     for (file, bytes) in job.files.iter().enumerate().filter(|_| job.there) {
         let file = std::fs::File::create(folder.join(format!("f{file}"))).expect("a file");
         file.set_len(*bytes).expect("room in memory");
@@ -95,6 +94,8 @@ fn run_fio(folder: &Path) -> Option<Output> {
     let begun = std::time::Instant::now();
     while child.try_wait().expect("fio is waited for").is_none() {
         if begun.elapsed() > PATIENCE {
+            // Its processes first: they outlive it.
+            let _ = Command::new("pkill").args(["-KILL", "-P", &child.id().to_string()]).status();
             child.kill().expect("fio is ended");
             child.wait().expect("fio is waited for");
             return None;
