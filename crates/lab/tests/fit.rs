@@ -115,7 +115,14 @@ fn a_number_that_could_be_anything_goes_back() {
         let mut of = vec![None; origin.len()];
         (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
         let intervals = Intervals { of, pairs: Vec::new() };
-        judge::keep_determined(&evaluator, &origin, moved.clone(), &intervals, SearchEffort { generations: 12 }, &mut left)
+        judge::keep_determined(
+            &evaluator,
+            &origin,
+            moved.clone(),
+            &intervals,
+            SearchEffort { generations: 12 },
+            &mut left,
+        )
     };
     let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
     assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");

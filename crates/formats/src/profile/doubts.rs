@@ -10,6 +10,7 @@
 //! | a full stroke takes some averages | `STROKE` | 1.6 to 2.4 averages on all drives here |
 //! | spindle speed | `SPEED` | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
 //! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
+//! | what weighs positioning times stands beside `sptf` | | no other policy has positioning times to weigh |
 //! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
 
 use super::drive_file::DriveFile;
@@ -77,7 +78,23 @@ fn longest(row: &ZoneRow) -> u64 {
 /// Warnings about implausible figures.
 pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
     let all = [capacity, speed, inward, density, link, stroke, segment];
-    all.into_iter().filter_map(|doubt| doubt(drive)).collect()
+    all.into_iter().filter_map(|doubt| doubt(drive)).chain(without_sptf(drive)).collect()
+}
+
+/// Weights of positioning times beside a policy that has none. Where a run sets the policy alone, it means the drive without
+/// what goes with its own.
+fn without_sptf(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
+    let weights = ["nearest", "ageing", "patience"];
+    let keys = ["firmware.queue", "firmware.destage"].into_iter().flat_map(move |at| weights.map(|name| (at, name)));
+    keys.filter_map(|(at, name)| {
+        let policy = drive.figure(&format!("{at}.policy"))?;
+        let FigureValue::Word(word) = &policy.value else { return None };
+        let figure = drive.figure(&format!("{at}.{name}"))?;
+        let in_force = !matches!(figure.value, FigureValue::Whole(0));
+        let meant = figure.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
+        let message = format!("no effect: the policy is `{word}`");
+        (in_force && meant && word != "sptf").then(|| warning(drive, figure, message).expected("`sptf`"))
+    })
 }
 
 /// The figure, unless it was measured or fitted, or set for a run.
@@ -266,5 +283,22 @@ mod tests {
         set.set("geometry.sectors", "15628053168").unwrap();
         set.set("mechanics.rpm", "720").unwrap();
         assert_eq!(doubts(&set), []);
+    }
+
+    /// A weight without positioning times is doubted, also where a run sets it; a run that sets the policy alone is not.
+    #[test]
+    fn a_weight_that_its_policy_does_not_know_is_doubted() {
+        let said = |settings: &[(&str, &str)]| {
+            let mut drive = parse("mine.toml", &exos()).unwrap();
+            settings.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
+            doubts(&drive).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let patience = ("firmware.queue.patience", "2");
+        assert_eq!(said(&[patience]), [""; 0]);
+        let look = said(&[("firmware.queue.policy", "look"), patience]);
+        assert_eq!(look, ["mine.toml: `firmware.queue.patience`: no effect: the policy is `look`; expected `sptf`"]);
+        assert_eq!(said(&[("firmware.queue.policy", "look")]), [""; 0]);
+        let destage = said(&[("firmware.destage.policy", "clook"), ("firmware.destage.ageing", "5")]);
+        assert!(destage[0].contains("`firmware.destage.ageing`: no effect"), "{destage:?}");
     }
 }
