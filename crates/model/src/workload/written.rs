@@ -103,7 +103,7 @@ impl VerifyQueue {
 
     /// Notes that what was put off is offered again: fio takes that for one read back, where one is due.
     pub(crate) fn offered_again(&mut self) {
-        if self.len() > 0 && self.reads_back() {
+        if !self.is_empty() && self.reads_back() {
             self.batch -= 1;
         }
     }
