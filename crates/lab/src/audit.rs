@@ -378,9 +378,9 @@ pub fn evidence(timings: &AuditTimings) -> Vec<(f64, f64)> {
 /// The picture of the curve, with its axes.
 pub fn picture(points: &[(f64, f64)]) -> Picture<'_> {
     Picture {
-        title: "From the end of one flushed overwrite to the next",
-        x: "percent of the overwrites",
-        y: "ms",
+        title: "From the end of one flushed overwrite to the next: a spindle makes steps of its revolution",
+        x: "share of the overwrites, shortest time first (%)",
+        y: "time from end to end (ms)",
         points,
     }
 }
