@@ -178,5 +178,5 @@ fn what_takes_more_than_an_hour_is_told() {
     running.kill().unwrap();
     running.wait().unwrap();
     let told = told.unwrap();
-    assert!(told.starts_with("warning: 1 run will take about ") && told.contains("stopped at any time"), "{told}");
+    assert!(told.starts_with("warning: 1 run will take about ") && told.contains("stops at any time"), "{told}");
 }
