@@ -185,7 +185,7 @@ fn names_that_there_are_not() {
     refused(
         &[],
         &["study", "ncq-alon"],
-        "error: ncq-alon: no study file and no built-in study with that name (see `seekwise studies`); did you mean `ncq-alone`?",
+        "error: ncq-alon: no study file, and no built-in study with that name (see `seekwise studies`); did you mean `ncq-alone`?",
     );
     refused(&[], &["report", "nowhere"], "error: nowhere: No such file or directory (os error 2)");
     refused(

@@ -184,5 +184,5 @@ fn is_told(long: &str) {
     running.kill().unwrap();
     running.wait().unwrap();
     let told = told.unwrap();
-    assert!(told.starts_with("warning: 1 run will take about ") && told.contains("stopped at any time"), "{told}");
+    assert!(told.starts_with("warning: 1 run will take about ") && told.contains("stops at any time"), "{told}");
 }

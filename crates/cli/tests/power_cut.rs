@@ -114,7 +114,7 @@ fn an_array_keeps_what_was_flushed_and_may_leave_the_write_hole() {
         }
     }
     let text = cut(folder.path(), "f.fio", &["--set", "array=raid-5", "--cuts", "200"]).done();
-    assert!(text.contains("cuts left rows that do not agree with their parity"), "{text}");
+    assert!(text.contains("cuts left rows that disagree with their parity"), "{text}");
     // Where a drive is lost, what a row under way hides is gone, flushed or not: the array breaks the promise.
     let lossy = ["--set", "array=raid-5", "--set", "array.lose=1", "--cuts", "200"];
     fs::write(folder.path().join("again.fio"), format!("{JOB}fsync=16\n").replace("1g", "4m")).unwrap();

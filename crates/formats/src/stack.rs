@@ -440,7 +440,7 @@ impl StackFile {
                     .expected(format!("{}, or the name of a preset", key.accepts))
             })
             .collect();
-        if missing.len() > 1 && asked.name.is_empty() {
+        if missing.len() > 1 && matches!(asked.name.as_str(), "" | "none") {
             let presets: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
             let absent: Vec<&str> = missing.iter().filter_map(|one| one.key.as_deref()).collect();
             let wrong = Diagnostic::at(&self.file, asked.line, "missing key").key(&asked.layer);
