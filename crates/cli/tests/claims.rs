@@ -53,11 +53,20 @@ fn a_null_counts_with_its_planted_difference() {
 #[test]
 fn a_range_votes_and_a_switch_of_its_own_repeats_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let found = claims(folder.path(), &["N3", "--runs", "1", "--ablate"], 0);
+    // Both signs are right, but writes fall to less than the third that the source has.
+    let found = claims(folder.path(), &["N3", "--runs", "1", "--ablate"], 1);
     let vote = &found[0]["vote"];
-    assert_eq!(vote["holds"], serde_json::json!(["split 128", "split 192", "split 256"]), "{vote}");
-    assert_eq!((&vote["fails"], &found[0]["repeats"]), (&serde_json::json!([]), &serde_json::json!([])));
-    assert_eq!((&found[0]["reproduced"], &found[0]["ablated"]), (&true.into(), &true.into()));
+    assert_eq!(vote["fails"], serde_json::json!(["split 128", "split 192", "split 256"]), "{vote}");
+    assert_eq!((&vote["holds"], &found[0]["repeats"]), (&serde_json::json!([]), &serde_json::json!([])));
+    assert_eq!((&found[0]["answer"], &found[0]["ablated"]), (&"not-reproduced".into(), &true.into()));
+    assert!(found[0]["distance"]["share"].as_f64().unwrap() > 0.0 && found[0]["reading"].is_string(), "{}", found[0]);
+}
+
+#[test]
+fn a_judgement_is_shown_and_never_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = claims(folder.path(), &["N8", "--runs", "2"], 0);
+    assert_eq!((&found[0]["answer"], &found[0]["reproduced"]), (&"disagrees".into(), &serde_json::Value::Null));
 }
 
 #[test]
