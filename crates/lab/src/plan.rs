@@ -11,7 +11,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::fio::LogOf;
+use seekwise_formats::fio::{FioOpenFlags, LogOf};
 use seekwise_formats::keys::JOB;
 use seekwise_formats::scene::SceneFile;
 use seekwise_formats::stack::{Setting, StackFile};
@@ -142,22 +142,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
         set_job(file, &mut job, key, value)?;
     }
     warnings.extend(below);
-    if let Target::Measured(place) = &target
-        && place.has_handles()
-    {
-        let ring = || place.ring();
-        let (handles, said) =
-            RealKeys::of(file, cell)?.handles(opened.as_deref(), &ring).map_err(|why| unfit(file, why))?;
-        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
-        warnings.extend(one_at_a_time(file, &mut job, &handles));
-        fit(file, &mut target, &job, &handles)?;
-        settings.extend(real::settings(&handles));
-    }
-    if let Target::Measured(place) = &target
-        && job.writes()
-    {
-        place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
-    }
+    open_real(file, cell, (&mut target, &mut job), opened.as_deref(), (&mut warnings, &mut settings))?;
     match (&job, &origin) {
         (Work::Job(job), _) => settings.extend(job_settings::settings(job, sectors)),
         (Work::Cached(cached), _) => {
@@ -182,6 +167,33 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
     }
     let hash = of_settings(settings.iter());
     Ok(PreparedCell { target, settings, hash, job, origin, warnings, logs })
+}
+
+/// Where the place has files or disks of its own: opens their handles, fits job and target to them, and refuses what may not be
+/// written.
+fn open_real(
+    file: &str,
+    cell: &Cell,
+    (target, job): (&mut Target, &mut Work),
+    opened: Option<&[FioOpenFlags]>,
+    (warnings, settings): (&mut Vec<Diagnostic>, &mut Vec<Setting>),
+) -> Result<(), Vec<Diagnostic>> {
+    let Target::Measured(place) = &*target else { return Ok(()) };
+    let place = place.clone();
+    if place.has_handles() {
+        let ring = || place.ring();
+        let (handles, said) = RealKeys::of(file, cell)?.handles(opened, &ring).map_err(|why| unfit(file, why))?;
+        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
+        warnings.extend(one_at_a_time(file, job, &handles));
+        fit(file, target, job, &handles)?;
+        settings.extend(real::settings(&handles));
+    }
+    if let Target::Measured(place) = &*target
+        && job.writes()
+    {
+        place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
+    }
+    Ok(())
 }
 
 /// Puts the devices of a scene beside a modelled stack.
