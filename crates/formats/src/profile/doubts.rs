@@ -10,7 +10,7 @@
 //! | a full stroke takes some averages | `STROKE` | 1.6 to 2.4 averages on all drives here |
 //! | spindle speed | `SPEED` | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
 //! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
-//! | what weighs positioning times stands beside `sptf` | | no other policy has positioning times to weigh |
+//! | patience stands beside `sptf` | | no other policy has positioning times to weigh |
 //! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
 
 use super::drive_file::DriveFile;
@@ -78,18 +78,16 @@ fn longest(row: &ZoneRow) -> u64 {
 /// Warnings about implausible figures.
 pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
     let all = [capacity, speed, inward, density, link, stroke, segment];
-    all.into_iter().filter_map(|doubt| doubt(drive)).chain(without_sptf(drive)).collect()
+    all.into_iter().filter_map(|doubt| doubt(drive)).chain(patience(drive)).collect()
 }
 
-/// Weights of positioning times beside a policy that has none. Where a run sets the policy alone, it means the drive without
+/// Patience beside a policy that has no positioning times to weigh. Where a run sets the policy alone, it means the drive without
 /// what goes with its own.
-fn without_sptf(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
-    let weights = ["nearest", "ageing", "patience"];
-    let keys = ["firmware.queue", "firmware.destage"].into_iter().flat_map(move |at| weights.map(|name| (at, name)));
-    keys.filter_map(|(at, name)| {
+fn patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
+    ["firmware.queue", "firmware.destage"].into_iter().filter_map(|at| {
         let policy = drive.figure(&format!("{at}.policy"))?;
         let FigureValue::Word(word) = &policy.value else { return None };
-        let figure = drive.figure(&format!("{at}.{name}"))?;
+        let figure = drive.figure(&format!("{at}.patience"))?;
         let in_force = !matches!(figure.value, FigureValue::Whole(0));
         let meant = figure.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
         let message = format!("no effect: the policy is `{word}`");
@@ -285,9 +283,9 @@ mod tests {
         assert_eq!(doubts(&set), []);
     }
 
-    /// A weight without positioning times is doubted, also where a run sets it; a run that sets the policy alone is not.
+    /// Patience without positioning times is doubted, also where a run sets it; a run that sets the policy alone is not.
     #[test]
-    fn a_weight_that_its_policy_does_not_know_is_doubted() {
+    fn patience_that_its_policy_does_not_know_is_doubted() {
         let said = |settings: &[(&str, &str)]| {
             let mut drive = parse("mine.toml", &exos()).unwrap();
             settings.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
@@ -298,7 +296,7 @@ mod tests {
         let look = said(&[("firmware.queue.policy", "look"), patience]);
         assert_eq!(look, ["mine.toml: `firmware.queue.patience`: no effect: the policy is `look`; expected `sptf`"]);
         assert_eq!(said(&[("firmware.queue.policy", "look")]), [""; 0]);
-        let destage = said(&[("firmware.destage.policy", "clook"), ("firmware.destage.ageing", "5")]);
-        assert!(destage[0].contains("`firmware.destage.ageing`: no effect"), "{destage:?}");
+        let destage = said(&[("firmware.destage.policy", "clook"), ("firmware.destage.patience", "5")]);
+        assert!(destage[0].contains("`firmware.destage.patience`: no effect"), "{destage:?}");
     }
 }
