@@ -419,7 +419,16 @@ impl<L: HostLayer> Crank<L> {
             self.answer(now, slot, Status::Aborted);
             return Ok(());
         }
-        below.into_iter().try_for_each(|tag| self.control(now, &Control::Abort(tag)))
+        let mut aborted = false;
+        for tag in below {
+            match self.control(now, &Control::Abort(tag)) {
+                // The abort of another one brought its answer up, which waits to be polled.
+                Err(ControlError::UnknownTag) if aborted => {}
+                done => done?,
+            }
+            aborted = true;
+        }
+        Ok(())
     }
 }
 
