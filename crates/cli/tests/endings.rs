@@ -329,8 +329,10 @@ fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
     let study = stopped(at, &["study", "s.toml", "--out", "my out"], "-INT", || some("my out"));
     assert_eq!((study.code, study.out.as_str()), (130, ""), "{}", study.err);
     let kept = lines(&at.join("my out/results.jsonl"));
-    let words =
-        format!("Interrupted: {kept} of 24 runs are kept in my out. To continue:\nseekwise study 'my out' --resume\n");
+    let again = "Again: seekwise study 'my out' --out 'my out-again'";
+    let words = format!(
+        "{again}\nInterrupted: {kept} of 24 runs are kept in my out. To continue:\nseekwise study 'my out' --resume\n"
+    );
     assert_eq!(study.err, words);
     assert_eq!(names(&at.join("my out")), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"]);
     let again =

@@ -87,7 +87,13 @@ fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
         for (other, place) in [(&null, "null"), (&live, "live"), (&real, "file"), (&calls, "file")] {
             assert_eq!((&other["place"], &other["failures"]), (&Value::from(place), &Value::from(0)), "{name}");
             assert_eq!(other["streams"], sim["streams"], "{name} on {place}");
-            assert_eq!(other["all"]["ios"], sim["all"]["ios"], "{name} on {place}");
+            // A sync in a queue is one of fio's `number_ios`, a sync that is called is none: fio itself makes 144 and 150 writes.
+            match (name.as_str(), std::ptr::eq(other, &raw const calls)) {
+                ("writes.fio", true) => {
+                    assert_eq!((&other["all"]["ios"], &sim["all"]["ios"]), (&150.into(), &144.into()))
+                }
+                _ => assert_eq!(other["all"]["ios"], sim["all"]["ios"], "{name} on {place}"),
+            }
             // With several in flight a sync is repeated until fio sees the next write done: on a real file as often as its
             // time has it. 150 writes and a sync after each 16th are 9 at least.
             match (name.as_str(), place) {

@@ -256,7 +256,7 @@ fn a_recorded_session_played_in_virtual_time_ends_at_the_same_nanosecond() {
     eprintln!("{} sessions", sessions + 1);
     // On another stack it ends otherwise, and that is said.
     let other = seekwise(at, &["run", "session.csv", "--on", "cheetah-15k.4"]).done();
-    assert!(other.contains("the first that was not is request"), "{other}");
+    assert!(other.contains("the first that did not is request"), "{other}");
     assert!(other.contains("recorded on barracuda-7200.7-ncq, seed 1"), "{other}");
     let refused = seekwise(at, &["run", "session.csv", "--on", "null"]);
     assert!(refused.code == 2 && refused.err.contains("a modelled disk in virtual time"), "{}", refused.err);

@@ -172,7 +172,8 @@ mod tests {
         for name in ["`DriveLog`", "`PLACES`", "`model/stack`", "`host/layer.rs`"] {
             assert!(text.contains(name), "{name}");
             files[at].text = text.replacen(name, &name.replacen(['r', 'L', 't'], "x", 1), 1);
-            assert_eq!(told(&files), 1, "{name}");
+            // A room's name may be what the types beside it are looked up in.
+            assert!(told(&files) >= 1, "{name}");
         }
     }
 }
