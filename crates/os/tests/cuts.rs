@@ -157,7 +157,7 @@ fn cuts(name: &str, drive: &SmallDrive, cuts: u64) -> (u64, u64) {
     assert_eq!(server.client().flush(), 0);
     assert_eq!(server.order("off").split(' ').next(), Some("switched"));
     let status = server.order("status");
-    assert!(status.contains("; 0 bytes above"), "nothing is left over: {status}");
+    assert!(status.contains("; 0 bytes not yet on the medium"), "nothing is left over: {status}");
     assert_eq!(server.end().cuts, cuts);
     (failures, lost)
 }

@@ -111,7 +111,7 @@ fn a_switched_off_disk_has_written_everything() {
     assert_eq!(client.write(0, 0, 4, 16_384), 0);
     assert!(server.order("off").starts_with("switched off"));
     let said = server.order("status");
-    assert!(said.contains("power off") && said.contains("; 0 bytes above"), "{said}");
+    assert!(said.contains("power off") && said.contains("; 0 bytes not yet on the medium"), "{said}");
     server.order("on");
     assert_eq!(client.read(0, 16_384), Ok(4));
     server.end();

@@ -164,7 +164,7 @@ fn a_timer_is_no_spindle() {
         (4_000_000, [90_000, 0], 2_300_000, "less than one revolution"),
         (4_000_000, disk, 2_300_000, "less than one revolution"),
         (4_000_000, [4_000_000, 0], 128_000_000, "end at the same angle"),
-        (10_000_000, disk, 320_000_000, "a timer has that period too"),
+        (10_000_000, disk, 320_000_000, "a timer may have this period too"),
     ] {
         let said = said(tick, read, scattered);
         assert_eq!((said.verdict, said.certainty), (AuditVerdict::CannotTell, Certainty::Open), "{said:?}");
