@@ -12,10 +12,10 @@ use seekwise_lab::finding::ClaimAnswer;
 use seekwise_lab::provenance::ProgramVersion;
 
 use crate::score::{
-    CAUSES, Claims, Score, claims, class_counts, made_of, rewrite_levers, rewrite_score, rows_by_cause, score,
+    CAUSES, PrintedClaims, Score, claims, class_counts, made_of, rewrite_levers, rewrite_score, rows_by_cause, score,
 };
 
-/// Claims that run in a second or two: one of mechanics, one of power cuts.
+/// PrintedClaims that run in a second or two: one of mechanics, one of power cuts.
 const QUICK: [&str; 2] = ["Q1", "N9"];
 
 pub fn workspace() -> PathBuf {
@@ -131,7 +131,7 @@ fn the_score_is_that_of_todays_studies() {
 fn claims_run_again_come_out_as_the_score_says() {
     let folder = tempfile::tempdir().unwrap();
     let said = crate::seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
-    let Claims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
+    let PrintedClaims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
     assert_eq!(program, ProgramVersion::this());
     assert_eq!(claims.len(), QUICK.len());
     let score = score();

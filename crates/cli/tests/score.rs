@@ -65,7 +65,7 @@ pub struct Row {
 
 /// What `seekwise claims --json` prints, as far as it is kept.
 #[derive(Deserialize)]
-pub struct Claims {
+pub struct PrintedClaims {
     pub program: ProgramVersion,
     pub claims: Vec<Row>,
 }
@@ -101,7 +101,7 @@ pub fn made_of(study: &str) -> String {
 
 /// Writes the score from what the claims' command printed.
 pub fn rewrite_score(said: &Path) {
-    let Claims { program, mut claims } =
+    let PrintedClaims { program, mut claims } =
         serde_json::from_str(&fs::read_to_string(said).expect("what the claims' command printed")).expect("its JSON");
     claims.retain(|claim| claim.study.is_some());
     let studies = claims.iter().filter_map(|claim| claim.study.clone());

@@ -1,4 +1,4 @@
-//! When a run ends before its source does: after so many requests, or because whoever waits for it no longer wants it. It
+//! When a run ends before its source does: after so many requests, or because the caller cancels it. It
 //! knows no clock: work is asked whether it is still wanted from request to request, so a run that nobody cancels is the
 //! same as one that nobody could cancel.
 

@@ -76,7 +76,7 @@ pub enum RunError {
     Unfit(String),
     /// A model stopped short; a bug of ours.
     Stuck(EngineError),
-    /// Whoever waited for it no longer wanted it.
+    /// The caller cancelled it.
     Cancelled,
 }
 

@@ -21,7 +21,7 @@ pub struct IssuerFigures {
     /// For a recorded session: how many of its requests ended at the recorded nanosecond.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedEnds>,
-    /// For a trace: what it is, and how it was played. Whoever knows its file adds it
+    /// For a trace: what it is, and how it was played. The caller that knows its file adds it
     /// ([`certificate`](crate::certificate::certificate)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Certificate>,

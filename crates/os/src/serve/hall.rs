@@ -352,7 +352,7 @@ impl PendingClients {
     }
 
     /// There is no descriptor, or no memory of the system's, for a new connection. The guest who has been here longest goes; without one the
-    /// disk's client that has asked for nothing for longest; without one the reserve is given up for a moment, and whoever comes is turned
+    /// disk's client that has asked for nothing for longest; without one the reserve is given up for a moment, and a newcomer is turned
     /// away. True where another may be let in.
     fn runs_short(&mut self, error: &io::Error, is_client: bool) -> bool {
         if !self.is_at_door(is_client) {

@@ -81,7 +81,7 @@ impl WorkerState {
                     continue;
                 }
                 FioStep::Drain | FioStep::Wait => {
-                    // What it has itself does not hold up whoever holds it up.
+                    // Until its own requests are done.
                     (self.draining, self.zone_taken) = (true, drawn == FioStep::Wait);
                     WorkerPoll::Wait
                 }
