@@ -15,7 +15,7 @@ use crate::score::{
     CAUSES, PrintedClaims, Score, claims, class_counts, made_of, rewrite_levers, rewrite_score, rows_by_cause, score,
 };
 
-/// PrintedClaims that run in a second or two: one of mechanics, one of power cuts.
+/// Claims that run in a second or two: one of mechanics, one of power cuts.
 const QUICK: [&str; 2] = ["Q1", "N9"];
 
 pub fn workspace() -> PathBuf {
