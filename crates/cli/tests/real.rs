@@ -87,10 +87,13 @@ fn each_worker_draws_on_a_real_file_what_it_draws_in_simulation() {
         for (other, place) in [(&null, "null"), (&live, "live"), (&real, "file"), (&calls, "file")] {
             assert_eq!((&other["place"], &other["failures"]), (&Value::from(place), &Value::from(0)), "{name}");
             assert_eq!(other["streams"], sim["streams"], "{name} on {place}");
-            // A sync in a queue is one of fio's `number_ios`, a sync that is called is none: fio itself makes 144 and 150 writes.
-            match (name.as_str(), std::ptr::eq(other, &raw const calls)) {
-                ("writes.fio", true) => {
-                    assert_eq!((&other["all"]["ios"], &sim["all"]["ios"]), (&150.into(), &144.into()))
+            // A sync in a queue is one of fio's `number_ios`, and it is repeated until the next write is done: the sync after
+            // write 144 takes the place of none to six of the last six writes, on a real file as the time has it. A sync that
+            // is called is none of them. fio itself makes 144 to 150 writes.
+            match (name.as_str(), place, std::ptr::eq(other, &raw const calls)) {
+                ("writes.fio", _, true) => assert_eq!(other["all"]["ios"], 150),
+                ("writes.fio", "file", _) => {
+                    assert!((144..=150).contains(&other["all"]["ios"].as_u64().unwrap()), "{other}");
                 }
                 _ => assert_eq!(other["all"]["ios"], sim["all"]["ios"], "{name} on {place}"),
             }
