@@ -51,7 +51,8 @@ export function answer(rows: Best[]): string {
     for (const { level, alike: same } of levels) if (same) counts.set(level, (counts.get(level) ?? 0) + 1);
   }
   const [[level, count] = ["", 0]] = [...counts].sort(([, a], [, b]) => b - a);
-  return `${level} is best, or as good, for ${String(count)} of ${String(rows.length)} kinds of work`;
+  const factor = rows[0]?.factor ?? "";
+  return `${factor}: ${level} is best, or as good, for ${String(count)} of ${String(rows.length)} kinds of work`;
 }
 
 function cell(share: Share | undefined): HTMLElement {

@@ -27,12 +27,14 @@ export function claims({ claims: all }: Report): HTMLElement | null {
 /** How many came out again, in a sentence. */
 export function cameAgain(all: Claim[]): string {
   const run = all.filter(({ reproduced }) => reproduced !== null);
-  const held = run.filter(({ reproduced }) => reproduced === true).length;
+  const part = run.filter(({ answer }) => answer === "reproduced in part").length;
+  const held = run.filter(({ reproduced }) => reproduced === true).length - part;
   const pending = all.filter((claim) => claim.reproduced === null && claim.pending !== null).length;
   const open = all.filter(({ answer }) => answer === "not decided").length;
   const shown = all.length - run.length - pending - open;
   const said = [
     run.length > 0 ? `${held} of ${counted(run.length, "finding")} that can hold or fail came out again` : "",
+    part > 0 ? `${counted(part, "finding")} in part` : "",
     pending > 0 ? `${counted(pending, "finding")} so far, with another test to come` : "",
     open > 0 ? `${counted(open, "finding")} not decided` : "",
     shown > 0 ? `of ${counted(shown, "finding")} the figures are shown` : "",

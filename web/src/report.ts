@@ -249,6 +249,8 @@ export interface Chapter {
   folder: string;
   heading: string;
   why: string | null;
+  /** Its leading comparison answers the question. */
+  answers: boolean;
   report: Report;
 }
 

@@ -47,7 +47,7 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
     choices.set(one.folder, choice);
     return chapter(one, index + 1, choice);
   });
-  const sections = [heading(all), contents(all), best(all.chapters), findings(all), answers(all), ...chapters, method(all)];
+  const sections = [heading(all), contents(all), best(all.chapters), answers(all), findings(all), compared(all), ...chapters, method(all)];
   return { sections: sections.filter((part) => part !== null), choices: new Choices(choices) };
 }
 
@@ -67,20 +67,34 @@ function contents({ chapters }: Review): HTMLElement {
   );
   const named = (id: string, words: string): HTMLElement => el("li", {}, el("a", { href: `#${id}` }, words));
   const all = [...(chapters.some(({ report }) => report.best.length > 0) ? [named("best", "Best")] : []),
+    ...(chapters.some(answering) ? [named("answers", "Answer")] : []),
     named("findings", "Findings"),
-    named("answers", "Answers"), ...links, named("method", "Method")];
+    named("compared", "Compared"), ...links, named("method", "Method")];
   return el("nav", { class: "contents", "aria-label": "contents" }, el("ul", {}, ...all));
 }
 
-/** What leads each chapter. */
+function answering({ answers: does, report }: Chapter): boolean {
+  return does && report.verdicts.length > 0;
+}
+
+const READ_AS =
+  "Over several cells the ratio is their geometric mean; the grey band is the margin within which sides count as equal.";
+
+/** What leads the chapters that answer the question. */
 function answers({ chapters }: Review): HTMLElement | null {
-  const compared = chapters.filter(({ report }) => report.verdicts.length > 0);
-  if (compared.length === 0) return null;
-  const lead =
-    "The leading comparison of each part. Over several cells the ratio is their geometric mean; the grey band is the " +
-    "margin within which sides count as equal.";
-  const list = leading(compared.map(({ folder, heading: title, report }) => ({ place: folder, words: title, report })));
-  return section("answers", "What was compared", lead, list);
+  const shown = chapters.filter(answering);
+  return shown.length === 0 ? null : section("answers", "The answer in short", READ_AS, leaders(shown));
+}
+
+/** What leads the other chapters. */
+function compared({ chapters }: Review): HTMLElement | null {
+  const shown = chapters.filter((one) => one.report.verdicts.length > 0 && !answering(one));
+  if (shown.length === 0) return null;
+  return section("compared", "What else was compared", `The leading comparison of each part. ${READ_AS}`, leaders(shown));
+}
+
+function leaders(chapters: Chapter[]): HTMLElement {
+  return leading(chapters.map(({ folder, heading: title, report }) => ({ place: folder, words: title, report })));
 }
 
 /** All findings of all chapters, and whether they came out again. */

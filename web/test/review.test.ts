@@ -16,8 +16,8 @@ const claim = (id: string, reproduced: boolean | null, pending: string | null = 
   pending,
 });
 
-function chapter(folder: string, claims: Claim[]): Chapter {
-  return { folder, heading: `About ${folder}`, why: HOSTILE, report: { ...report(), claims } };
+function chapter(folder: string, claims: Claim[], answers = false): Chapter {
+  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, report: { ...report(), claims } };
 }
 
 function sample(): Review {
@@ -53,7 +53,16 @@ describe("a review", () => {
     expect(row.slice(0, 2)).toEqual(["100 % ± 0.0", "70 % ± 1.0"]);
     expect(best.querySelectorAll("tbody strong").length).toBe(2);
     const first = [...all.querySelectorAll("section")].map(({ id }) => id).slice(0, 3);
-    expect(first).toEqual(["best", "findings", "answers"]);
+    expect(first).toEqual(["best", "findings", "compared"]);
+  });
+
+  it("shows what leads the parts that answer the question before the findings, and the others after them", () => {
+    const of = { ...sample(), chapters: [chapter("aside", []), chapter("main", [], true)] };
+    const all = page(of);
+    const first = [...all.querySelectorAll("section")].map(({ id }) => id).slice(0, 3);
+    expect(first).toEqual(["best", "answers", "compared"]);
+    const links = (id: string) => [...all.querySelectorAll(`#${id} .part a`)].map((a) => a.getAttribute("href"));
+    expect([links("answers"), links("compared")]).toEqual([["#main"], ["#aside"]]);
   });
 
   it("gives every place one name, and no link leads nowhere", () => {

@@ -8,6 +8,7 @@
 //! study = "d-modes"      # a built-in study, or a study's file
 //! title = "…"            # of the chapter; default: the study's title
 //! why = "…"              # what this part adds, in a sentence or two
+//! answers = true         # its leading comparison answers the question: it stands at the top
 //! ```
 
 use serde::Deserialize;
@@ -39,6 +40,9 @@ pub struct ReviewPart {
     pub title: Option<String>,
     /// What it adds.
     pub why: Option<String>,
+    /// Its leading comparison answers the question, beside others that do.
+    #[serde(default)]
+    pub answers: bool,
 }
 
 impl ReviewPart {

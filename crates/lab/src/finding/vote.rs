@@ -99,7 +99,7 @@ impl fmt::Display for BoundDistance {
         let wanted = if self.wanted.is_empty() { String::new() } else { format!(", wanted {}", self.wanted) };
         let far = match self.share {
             Some(share) if share > 0.0 => format!("{:.1} % beyond its bound", 100.0 * share),
-            Some(share) => format!("{:.1} % to spare", -100.0 * share),
+            Some(share) => format!("{:.1} % to spare", (-100.0 * share).abs()),
             None => "an order, which has no bound".to_owned(),
         };
         write!(f, "{}{wanted} ({far})", self.value)

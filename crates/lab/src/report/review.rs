@@ -34,6 +34,8 @@ pub struct Chapter {
     pub heading: String,
     /// What it adds.
     pub why: Option<String>,
+    /// Its leading comparison answers the question.
+    pub answers: bool,
     /// Without the moving picture and the spread: those are on its own page.
     pub report: Report,
 }
