@@ -2,12 +2,15 @@
 //! else that changes: other claims, and published cases of the same drive. Nothing that is found goes into a profile.
 //!
 //! Each setting is tried at a few values of its range ([`lever`](seekwise_lab::lever)); a number that changes the answer is then
-//! halved towards its own value. Cells run once each, unless a check asks for an interval. Equal questions have equal answers,
-//! whatever the number of cores.
+//! halved towards its own value. Values are screened by one run of each cell, of a tenth of the time where the study sets it, if
+//! that has the claim's answer as things are; those that change it are confirmed by all the runs of the study, at their length.
+//! So luck of the draw is not taken for a lever, and a value whose effect the screening does not show is missed. Equal
+//! questions have equal answers, whatever the number of cores.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use seekwise_formats::duration::Duration;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
@@ -34,7 +37,7 @@ use crate::reading;
 pub struct Explain {
     /// The finding, such as D7.
     pub id: String,
-    /// Runs of each cell; by default one, or the study's if a check asks for an interval.
+    /// Runs of each cell by which values are confirmed; by default the study's.
     pub runs: Option<u32>,
     /// Only settings whose keys begin with one of these; empty for all.
     pub only: Vec<String>,
@@ -58,6 +61,8 @@ pub struct Explanation {
     pub study: String,
     /// Runs of each cell.
     pub runs: u32,
+    /// The runs by which values were screened, in words; null if each was tried with all runs.
+    pub screened: Option<String>,
     /// Whether its checks hold as things are; null when undecided.
     pub holds: Option<bool>,
     /// How far it is from its bounds as things are.
@@ -97,13 +102,27 @@ pub struct FoundLever {
 /// A claim with its study.
 struct Carrier {
     name: &'static str,
-    study: Study,
     claim: Claim,
+    full: ClaimRuns,
+    /// The same with shorter runs, if they have the same answer as things are.
+    short: Option<ClaimRuns>,
+}
+
+/// The cells of a claim, with runs of some length, and its answer as things are.
+struct ClaimRuns {
+    study: Study,
     cells: Vec<Cell>,
     planned: PlannedStudy,
     earlier: EarlierRuns,
     as_is: Option<bool>,
     distance: Option<BoundDistance>,
+}
+
+impl Carrier {
+    /// Its shorter runs if it has any, or `full`.
+    fn runs(&mut self, full: bool) -> &mut ClaimRuns {
+        self.short.as_mut().filter(|_| !full).unwrap_or(&mut self.full)
+    }
 }
 
 struct Explaining<'a> {
@@ -127,7 +146,7 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
     };
     let mut explaining = Explaining { asked, observer, journal, known, tries: 0 };
     let mut carrier = explaining.carrier(&id, bounds)?;
-    let all: Vec<Lever> = levers(&carrier.planned.prepared).into_iter().filter(|lever| asked.wants(lever)).collect();
+    let all: Vec<Lever> = levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants(lever)).collect();
     let mut found = explaining.search(&mut carrier, &all)?;
     if !asked.alone {
         explaining.against(&carrier, &mut found, bounds)?;
@@ -136,13 +155,14 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
         journal.failure().map_or(Ok(()), Err)?;
         journal.done();
     }
-    let Carrier { name, study, claim, as_is, distance, .. } = carrier;
+    let Carrier { name, claim, full: ClaimRuns { study, as_is, distance, .. }, short } = carrier;
     let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
     Ok(Explanation {
         id,
         finding: claim.finding,
         study: name.to_owned(),
         runs: study.runs,
+        screened: short.map(|short| described(&short.study)),
         holds: as_is,
         distance,
         settings: all.len(),
@@ -178,31 +198,42 @@ impl Explaining<'_> {
         if claim.check.is_empty() {
             return Err(Error::new(format!("{id}: it has no checks; its figures are shown by `seekwise claims {id}`")));
         }
-        let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
-        study.runs = self.asked.runs.unwrap_or(if intervals { study.runs } else { 1 });
+        study.runs = self.asked.runs.unwrap_or(study.runs);
         let claim = Claim { show: Vec::new(), ..claim };
-        let cells = checked(&study, &claim);
+        let full = self.runs(name, study, &claim, Some(bounds))?;
+        let short = match lighter(&full.study, &claim) {
+            Some(study) => Some(self.runs(name, study, &claim, None)?).filter(|short| short.as_is == full.as_is),
+            None => None,
+        };
+        Ok(Carrier { name, claim, full, short })
+    }
+
+    /// The cells of a claim run as things are.
+    fn runs(&self, name: &str, study: Study, claim: &Claim, bounds: Option<&Bounds>) -> Result<ClaimRuns, Error> {
+        let cells = checked(&study, claim);
         let planned = planned::prepare(name, String::new(), study.clone(), cells.clone(), &reading::inputs())?;
-        bounds.admit(&planned::extent(&planned.study, &planned.prepared, self.asked.threads))?;
+        let extent = planned::extent(&planned.study, &planned.prepared, self.asked.threads);
+        bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
         let earlier = EarlierRuns::default();
-        let mut carrier = Carrier { name, study, claim, cells, planned, earlier, as_is: None, distance: None };
-        let cells = carrier.cells.clone();
-        (carrier.as_is, carrier.distance) = self.judge(&mut carrier, cells, true)?;
-        Ok(carrier)
+        let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
+        let cells = runs.cells.clone();
+        (runs.as_is, runs.distance) = self.judge(name, claim, &mut runs, cells, true)?;
+        Ok(runs)
     }
 
     /// Runs cells of a claim and judges it by them. What runs as things are is kept, for cells that a change leaves alone.
     fn judge(
         &self,
-        carrier: &mut Carrier,
+        name: &str,
+        claim: &Claim,
+        runs: &mut ClaimRuns,
         cells: Vec<Cell>,
         keep: bool,
     ) -> Result<(Option<bool>, Option<BoundDistance>), Error> {
-        let inputs = reading::inputs();
-        let planned = planned::prepare(carrier.name, String::new(), carrier.study.clone(), cells, &inputs)?;
+        let planned = planned::prepare(name, String::new(), runs.study.clone(), cells, &reading::inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (mut records, mut failure) = (Vec::new(), None);
-        execute(study, prepared, made, &carrier.earlier, 0, self.asked.threads, |result| {
+        execute(study, prepared, made, &runs.earlier, 0, self.asked.threads, |result| {
             match result {
                 Ok(record) => records.push(record),
                 Err(error) => failure = Some(Error::from(error)),
@@ -214,30 +245,47 @@ impl Explaining<'_> {
         });
         failure.map_or(Ok(()), Err)?;
         if keep {
-            carrier.earlier.add(study, prepared, &records);
+            runs.earlier.add(study, prepared, &records);
         }
-        let judged = Evidence::new(study, made, &records).judge_claim(&carrier.claim);
+        let judged = Evidence::new(study, made, &records).judge_claim(claim);
         Ok((judged.holds, judged.distance.clone()))
     }
 
-    /// Whether a claim holds with a setting at a value. A value that contradicts another figure has no answer.
-    fn with(&mut self, carrier: &mut Carrier, lever: &Lever, value: &str) -> Result<Option<bool>, Error> {
-        let question = format!("{} {} {} {value}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
+    /// Whether a claim holds with a setting at a value, by its full runs or by shorter ones where it has them. A value that
+    /// contradicts another figure has no answer.
+    fn with(&mut self, carrier: &mut Carrier, lever: &Lever, value: &str, full: bool) -> Result<Option<bool>, Error> {
+        let length = if full || carrier.short.is_none() { "full" } else { "short" };
+        let question =
+            format!("{} {} {} {value} {length}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
         if let Some(answer) = self.known.get(&question) {
             return Ok(answer.first().filter(|answer| **answer >= 0.0).map(|answer| *answer > 0.0));
         }
-        let cells = lever.moved(&carrier.cells, &carrier.planned.prepared, value);
-        let fits = cells.iter().all(|cell| plan::prepare(carrier.name, cell, &reading::inputs()).is_ok());
-        let holds = if fits { self.judge(carrier, cells, false)?.0 } else { None };
+        let (name, claim) = (carrier.name, carrier.claim.clone());
+        let runs = carrier.runs(full);
+        let cells = lever.moved(&runs.cells, &runs.planned.prepared, value);
+        let fits = cells.iter().all(|cell| plan::prepare(name, cell, &reading::inputs()).is_ok());
+        let holds = if fits { self.judge(name, &claim, runs, cells, false)?.0 } else { None };
         if let Some(journal) = &self.journal {
             journal.write(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
         }
+        self.known.insert(question, vec![holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
         Ok(holds)
+    }
+
+    /// Whether a claim's answer is `wanted` with a setting at a value: by shorter runs first, if it has them.
+    fn is(
+        &mut self,
+        carrier: &mut Carrier,
+        (lever, value): (&Lever, &str),
+        wanted: Option<bool>,
+    ) -> Result<bool, Error> {
+        let short = carrier.short.is_none() || self.with(carrier, lever, value, false)? == wanted;
+        Ok(short && self.with(carrier, lever, value, true)? == wanted)
     }
 
     /// The settings that change the answer, each at the nearest value found, the nearest first.
     fn search(&mut self, carrier: &mut Carrier, all: &[Lever]) -> Result<Vec<(Lever, FoundLever)>, Error> {
-        let wanted = carrier.as_is != Some(true);
+        let wanted = carrier.full.as_is != Some(true);
         let tries: usize = all.iter().map(|lever| lever.tries().len()).sum();
         self.observer.begin(Some(tries as u64), 0, "values");
         let mut found = Vec::new();
@@ -250,7 +298,7 @@ impl Explaining<'_> {
                     (Some((Some(other), _)), Some(place)) => away(lever, place) < away(lever, *other),
                     (known, _) => known.is_none(),
                 };
-                if nearer(&changes) && self.with(carrier, lever, &value)? == Some(wanted) {
+                if nearer(&changes) && self.is(carrier, (lever, &value), Some(wanted))? {
                     changes = Some((place, value));
                 }
                 self.observer.at(self.tries as u64);
@@ -283,7 +331,7 @@ impl Explaining<'_> {
             if value == lever.at(is) || value == lever.at(not) {
                 break;
             }
-            if self.with(carrier, lever, &value)? == Some(wanted) {
+            if self.is(carrier, (lever, &value), Some(wanted))? {
                 is = middle;
             } else {
                 not = middle;
@@ -315,14 +363,17 @@ impl Explaining<'_> {
         for (place, id) in others.iter().enumerate() {
             self.observer.doing(&format!("{id} beside {}", carrier.claim.id));
             let mut other = self.carrier(id, bounds)?;
+            let before = other.full.as_is;
             for (lever, found) in found.iter_mut() {
-                if !lever.is_in(&other.planned.prepared) {
+                if !lever.is_in(&other.full.planned.prepared) {
                     continue;
                 }
                 found.claims += 1;
                 let to = found.to.clone();
-                let now = self.with(&mut other, lever, &to)?;
-                match (other.as_is, now) {
+                if other.short.is_some() && self.with(&mut other, lever, &to, false)? == before {
+                    continue;
+                }
+                match (before, self.with(&mut other, lever, &to, true)?) {
                     (Some(true), now) if now != Some(true) => found.breaks.push(id.clone()),
                     (before, Some(true)) if before != Some(true) => found.mends.push(id.clone()),
                     _ => {}
@@ -347,6 +398,27 @@ impl Explaining<'_> {
 
 /// How often the way to a number's value is halved.
 const HALVINGS: u32 = 4;
+
+/// How much shorter the runs are by which the values are screened. A tenth of a driver study's virtual time gave each of its
+/// 35 verdicts.
+const SHORTER: u64 = 10;
+
+/// The study with the lighter runs by which values are screened; none if they would be as heavy. A ramp keeps its length,
+/// and may not take more than half of a run.
+fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
+    let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
+    let runs = if intervals { study.runs } else { 1 };
+    let ramp = study.ramp.map_or(0, |ramp| ramp.nanos);
+    let shorter = study.runtime.map(|runtime| Duration { nanos: (runtime.nanos / SHORTER).max(ramp).min(runtime.nanos) });
+    (runs < study.runs || shorter != study.runtime).then(|| Study { runs, runtime: shorter, ..study.clone() })
+}
+
+/// What the screening runs are, in words.
+fn described(study: &Study) -> String {
+    let each = if study.runs == 1 { "one run".to_owned() } else { format!("{} runs", study.runs) };
+    let length = study.runtime.map_or(String::new(), |runtime| format!(" of {runtime}"));
+    format!("{each}{length} of each cell")
+}
 
 /// How far a place is from the setting's own, as a share of its range.
 fn away(lever: &Lever, place: f64) -> f64 {

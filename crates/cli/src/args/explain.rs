@@ -18,7 +18,7 @@ pub struct ExplainArgs {
     /// Leave out what the settings found do to other claims and published cases.
     #[arg(long)]
     pub alone: bool,
-    /// Independent runs of each cell [default: 1, or the study's if a check asks for an interval].
+    /// Independent runs of each cell by which values are confirmed [default: the study's].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: Option<u32>,
     /// Also write the answer to this file, as JSON; progress is kept beside it.

@@ -36,7 +36,7 @@ pub fn explain(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> Command
 
 fn text(explained: &Explanation) -> String {
     let width = screen::width();
-    let Explanation { id, finding, study, runs, holds, settings, tries, .. } = explained;
+    let Explanation { id, finding, study, runs, holds, settings, tries, screened, .. } = explained;
     let verdict = match holds {
         Some(true) => "its checks hold",
         Some(false) => "its checks do not hold",
@@ -59,7 +59,10 @@ fn text(explained: &Explanation) -> String {
     for sentence in &explained.sentences {
         say(&format!("{id} {sentence}."));
     }
-    say(&format!("{settings} inferred settings were tried, at {tries} values. No profile is changed."));
+    let how = screened.as_ref().map_or(String::new(), |short| {
+        format!(" Each was screened with {short}; what changed the answer was confirmed with all runs.")
+    });
+    say(&format!("{settings} inferred settings were tried, at {tries} values.{how} No profile is changed."));
     text
 }
 
