@@ -95,12 +95,22 @@ impl<'a> Server<'a> {
     }
 
     /// Its receipt, when it has ended in order.
-    fn end(self) -> Value {
+    fn end(mut self) -> Value {
         let asked = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
-        let ended = self.child.wait_with_output().unwrap();
-        assert!(ended.status.success(), "{:?}", ended.status);
-        serde_json::from_slice(&ended.stdout).unwrap()
+        let mut receipt = Vec::new();
+        self.child.stdout.take().unwrap().read_to_end(&mut receipt).unwrap();
+        let ended = self.child.wait().unwrap();
+        assert!(ended.success(), "{ended:?}");
+        serde_json::from_slice(&receipt).unwrap()
+    }
+}
+
+impl Drop for Server<'_> {
+    /// A test that fails leaves no server.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
