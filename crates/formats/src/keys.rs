@@ -167,7 +167,12 @@ const REVIEW: &[Plain] = &[
     ("part.study", "a study's name or file", "", "its studies in order, one [[part]] each"),
     ("part.title", "a string", "the study's title", "the heading of its chapter"),
     ("part.why", "a string", "none", "what this part adds"),
-    ("part.answers", "true or false", "false", "its leading comparison answers the question and stands at the page's top"),
+    (
+        "part.answers",
+        "true or false",
+        "false",
+        "its leading comparison answers the question and stands at the page's top",
+    ),
 ];
 
 /// Keys of a drive's file besides its figures.

@@ -35,9 +35,6 @@ enum LeverRange {
     Choice(&'static [&'static str]),
 }
 
-/// The share of its range by which the first and the second try on each side lie nearer to its end.
-const TRIES: [f64; 2] = [0.5, 1.0];
-
 impl Lever {
     fn of_setting(setting: &Setting) -> Option<Lever> {
         let inferred = setting.kind == FigureOrigin::Inferred;
@@ -88,14 +85,14 @@ impl Lever {
         }
     }
 
-    /// The values to try: of a number with their places, the nearer ones first.
+    /// The values to try: of a number the ends of its range, with their places, the nearer one first.
     pub fn tries(&self) -> Vec<(Option<f64>, String)> {
         let tries: Vec<(Option<f64>, String)> = match &self.range {
             LeverRange::Choice(words) => words.iter().map(|word| (None, (*word).to_owned())).collect(),
             _ => {
-                let own = self.place();
-                let sides = TRIES.iter().flat_map(|share| [own * (1.0 - share), own + (1.0 - own) * share]);
-                sides.map(|place| (Some(place), self.at(place))).collect()
+                let mut ends = [0.0, 1.0];
+                ends.sort_by(|a, b| (a - self.place()).abs().total_cmp(&(b - self.place()).abs()));
+                ends.map(|place| (Some(place), self.at(place))).to_vec()
             }
         };
         let mut seen = BTreeSet::from([self.value.clone()]);
@@ -160,13 +157,13 @@ mod tests {
         let switch = of("drive.mechanics.head_switch_ms", "2").unwrap();
         assert_eq!(switch.range(), "0 to 4.5");
         let values = |lever: &Lever| lever.tries().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
-        assert_eq!(values(&switch), ["1", "3.25", "0", "4.5"]);
+        assert_eq!(values(&switch), ["0", "4.5"]);
         assert!((switch.place() - 2.0 / 4.5).abs() < 1e-9 && switch.at(switch.place()) == "2");
         let hold = of("drive.cache.read_ahead.hold", "segment").unwrap();
         assert_eq!(values(&hold), ["never", "track", "stream"]);
         assert!(!hold.is_number());
         let request = of("driver.request_us", "8").unwrap();
-        assert_eq!((request.range().as_str(), values(&request).len()), ("4 to 16", 4));
+        assert_eq!((request.range().as_str(), values(&request).len()), ("4 to 16", 2));
         assert_eq!(of("drive.geometry.zones", "16 zones"), None, "a list does not move");
         let stated = setting("drive.mechanics.head_switch_ms", "2", FigureOrigin::Datasheet);
         assert_eq!(Lever::of_setting(&stated), None);

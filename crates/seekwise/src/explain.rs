@@ -1,11 +1,12 @@
 //! Explains the answer of a claim: which single inferred setting, within its range, changes it, how far it must move, and what
 //! else that changes: other claims, and published cases of the same drive. Nothing that is found goes into a profile.
 //!
-//! Each setting is tried at a few values of its range ([`lever`](seekwise_lab::lever)); a number that changes the answer is then
-//! halved towards its own value. Values are screened by one run of each cell, of a tenth of the time where the study sets it, if
-//! that has the claim's answer as things are; those that change it are confirmed by all the runs of the study, at their length.
-//! So luck of the draw is not taken for a lever, and a value whose effect the screening does not show is missed. Equal
-//! questions have equal answers, whatever the number of cores.
+//! Each number is tried at the ends of its range and each rule at its others ([`lever`](seekwise_lab::lever)). Where an end
+//! changes the answer, the way to the number's own value is halved; a range that changes it only between its ends is missed.
+//! Values are screened by one run of each cell, of a tenth of the time where the study sets it, if that has the claim's
+//! answer as things are; those that change it are confirmed by all the runs of the study, at their length. So luck of the
+//! draw is not taken for a lever, and a value whose effect the screening does not show is missed. Equal questions have equal
+//! answers, whatever the number of cores.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -146,7 +147,8 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
     };
     let mut explaining = Explaining { asked, observer, journal, known, tries: 0 };
     let mut carrier = explaining.carrier(&id, bounds)?;
-    let all: Vec<Lever> = levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants(lever)).collect();
+    let all: Vec<Lever> =
+        levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants(lever)).collect();
     let mut found = explaining.search(&mut carrier, &all)?;
     if !asked.alone {
         explaining.against(&carrier, &mut found, bounds)?;
@@ -255,8 +257,7 @@ impl Explaining<'_> {
     /// contradicts another figure has no answer.
     fn with(&mut self, carrier: &mut Carrier, lever: &Lever, value: &str, full: bool) -> Result<Option<bool>, Error> {
         let length = if full || carrier.short.is_none() { "full" } else { "short" };
-        let question =
-            format!("{} {} {} {value} {length}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
+        let question = format!("{} {} {} {value} {length}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
         if let Some(answer) = self.known.get(&question) {
             return Ok(answer.first().filter(|answer| **answer >= 0.0).map(|answer| *answer > 0.0));
         }
@@ -409,7 +410,8 @@ fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
     let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
     let runs = if intervals { study.runs } else { 1 };
     let ramp = study.ramp.map_or(0, |ramp| ramp.nanos);
-    let shorter = study.runtime.map(|runtime| Duration { nanos: (runtime.nanos / SHORTER).max(ramp).min(runtime.nanos) });
+    let shorter =
+        study.runtime.map(|runtime| Duration { nanos: (runtime.nanos / SHORTER).max(ramp).min(runtime.nanos) });
     (runs < study.runs || shorter != study.runtime).then(|| Study { runs, runtime: shorter, ..study.clone() })
 }
 

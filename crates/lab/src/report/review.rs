@@ -73,7 +73,7 @@ mod tests {
             introduction: vec![hostile.clone()],
             command: hostile.clone(),
             hash: String::new(),
-            chapters: vec![Chapter { folder, heading, why, report }],
+            chapters: vec![Chapter { folder, heading, why, answers: true, report }],
         };
         let (page, bare) = (html(&review), html(&ReviewReport::default()));
         for tag in ["<img", "</script", "</noscript"] {

@@ -131,7 +131,13 @@ fn open(part: &ReviewPart, from: Option<&Path>, options: &StudyOptions<'_>) -> R
 /// The chapter of a part; the moving pictures of its report go with its own page alone.
 fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
     let heading = part.title.clone().unwrap_or_else(|| study.title.clone());
-    Chapter { folder: part.folder().to_owned(), heading, why: part.why.clone(), answers: part.answers, report: report.as_chapter() }
+    Chapter {
+        folder: part.folder().to_owned(),
+        heading,
+        why: part.why.clone(),
+        answers: part.answers,
+        report: report.as_chapter(),
+    }
 }
 
 /// Writes the page of all parts.
