@@ -33,9 +33,21 @@ pub struct PublishedCase {
     pub role: String,
     pub why: String,
     pub holds: bool,
+    /// Of one that does not hold: whether conditions are not published, or the model does something else.
+    pub lacks: Option<MissingFromCase>,
     /// Why it does not hold.
     #[serde(default)]
     pub because: String,
+}
+
+/// What a case lacks that does not hold.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum MissingFromCase {
+    /// Something that was not published and that decides the figure: place, span, host.
+    Conditions,
+    /// A rule or a figure of the model.
+    Model,
 }
 
 #[derive(Deserialize)]

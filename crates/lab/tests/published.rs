@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
-use seekwise_lab::published::PublishedCase;
+use seekwise_lab::published::{MissingFromCase, PublishedCase};
 use serde::Deserialize;
 
 #[derive(Debug, Deserialize)]
@@ -44,10 +44,14 @@ fn summary(published: &Published, found: &[f64]) -> String {
         (of_role().filter(|(case, found)| case.met(**found)).count(), of_role().count())
     };
     let ((fitted, all_fitted), (tried, all_tried)) = (held("fitted"), held("tried"));
+    let lack = |what| published.case.iter().filter(|case| case.lacks == Some(what)).count();
     format!(
-        "Of {} cases {} hold: {fitted} of {all_fitted} fitted, {tried} of {all_tried} tried.\n",
+        "Of {} cases {} hold: {fitted} of {all_fitted} fitted, {tried} of {all_tried} tried. Of those that do not, {} rest on \
+         conditions that were not published; {} show what the model does otherwise.\n",
         found.len(),
-        fitted + tried
+        fitted + tried,
+        lack(MissingFromCase::Conditions),
+        lack(MissingFromCase::Model)
     )
 }
 
@@ -58,7 +62,11 @@ fn section(drive: &Drive, cases: &[(&PublishedCase, f64)]) -> String {
         drive.name, drive.source
     );
     for (case, found) in cases {
-        let says = if case.met(*found) { "holds".to_owned() } else { format!("**does not hold**: {}", case.because) };
+        let unknown = case.lacks == Some(MissingFromCase::Conditions);
+        let says = match (case.met(*found), if unknown { ", conditions unknown" } else { "" }) {
+            (true, _) => "holds".to_owned(),
+            (false, unknown) => format!("**does not hold**{unknown}: {}", case.because),
+        };
         let _ = writeln!(
             text,
             "| {} | {} | {found:.2} | {:+.1} % | {} % | {says} | {} |",
@@ -105,6 +113,7 @@ fn told(published: &Published, case: &PublishedCase) -> Result<(), &'static str>
     let checks = [
         (!case.why.is_empty(), "give the reason of its tolerance"),
         (case.holds == case.because.is_empty(), "a case that does not hold, and no other, says because of what"),
+        (case.holds == case.lacks.is_none(), "a case that does not hold, and no other, lacks conditions or a rule of the model"),
         (["fitted", "tried"].contains(&case.role.as_str()), "it is fitted or tried"),
         (published.drive.iter().any(|drive| drive.name == case.drive), "its drive has no source"),
     ];
