@@ -113,7 +113,10 @@ fn told(published: &Published, case: &PublishedCase) -> Result<(), &'static str>
     let checks = [
         (!case.why.is_empty(), "give the reason of its tolerance"),
         (case.holds == case.because.is_empty(), "a case that does not hold, and no other, says because of what"),
-        (case.holds == case.lacks.is_none(), "a case that does not hold, and no other, lacks conditions or a rule of the model"),
+        (
+            case.holds == case.lacks.is_none(),
+            "a case that does not hold, and no other, lacks conditions or a rule of the model",
+        ),
         (["fitted", "tried"].contains(&case.role.as_str()), "it is fitted or tried"),
         (published.drive.iter().any(|drive| drive.name == case.drive), "its drive has no source"),
     ];

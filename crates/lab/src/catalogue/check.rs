@@ -6,7 +6,7 @@ use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;
 
-use super::curves::sustained;
+use super::curves::{lost_revolutions, sustained};
 
 /// A comparison.
 #[derive(Clone, Debug, Serialize)]
@@ -75,6 +75,7 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
         .collect();
     let (read, write) = (rate(outer, false), rate(outer, true));
     checks.extend((read > 0.0).then(|| no_lost_revolution(read, write)));
+    checks.extend(outer.map(|(first, end)| skew_covers(lost_revolutions(profile, first, end))));
     checks
 }
 
@@ -94,6 +95,28 @@ fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, toleran
         misses: figure.misses.clone(),
     })
 }
+
+/// The comparison of skews with the arm.
+pub const LOST: &str = "track changes that lose a revolution";
+
+/// A skew that the arm cannot keep up with costs a stream a revolution a track, up to half its rate: a seek or a settling
+/// time that was changed asks for other skews.
+fn skew_covers(found: f64) -> DatasheetCheck {
+    DatasheetCheck {
+        what: LOST,
+        expected: 0.0,
+        found,
+        unit: "",
+        tolerance: 0.0,
+        ok: found <= LATE,
+        kind: FigureOrigin::Inferred,
+        source: "a drive's skew covers its seek to the next track".to_owned(),
+        misses: None,
+    }
+}
+
+/// Track changes of a stream that may lose a revolution: one in fifty. A zone's border may not fit a skew.
+const LATE: f64 = 0.02;
 
 /// A skew that the arm cannot keep up with would cost a revolution a track.
 fn no_lost_revolution(read: f64, write: f64) -> DatasheetCheck {
@@ -149,6 +172,17 @@ mod tests {
         let profile = drive.profile().unwrap();
         let rate = checks(&drive, &profile).into_iter().find(|check| check.what == "rate, outermost zone");
         assert!(rate.unwrap().found < 35.0);
+        // A slower seek asks for wider skews, of each drive.
+        let mut drive = load("travelstar-5k250-160").unwrap();
+        let lost = |drive: &DriveFile| {
+            let found = checks(drive, &drive.profile().unwrap()).into_iter().find(|check| check.what == LOST).unwrap();
+            (found.ok, found.found)
+        };
+        let (ok, share) = lost(&drive);
+        assert!(ok && share < 0.01, "a band's end at most: {share}");
+        drive.set("mechanics.seek.single_ms", "2.0").unwrap();
+        let (ok, share) = lost(&drive);
+        assert!(!ok && share > 0.9, "{share}");
     }
 
     /// Extents follow one another without a gap or overlap and stay on the drive, at sampled places of each drive.

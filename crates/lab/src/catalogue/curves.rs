@@ -50,11 +50,21 @@ fn rate(profile: &Profile) -> Vec<(f64, f64)> {
 /// MB/s (10^6 bytes a second) of one long transfer from `first`, at most to `end`: the sectors of some thousand tracks
 /// divided by their time, skews included, with an extra revolution wherever the arm is too slow for the skew.
 pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
+    over_tracks(profile, first, end, write).0
+}
+
+/// The share of track changes of such a transfer at which the arm is too slow for the skew and a revolution is lost.
+pub fn lost_revolutions(profile: &Profile, first: u64, end: u64) -> f64 {
+    over_tracks(profile, first, end, false).1
+}
+
+fn over_tracks(profile: &Profile, first: u64, end: u64, write: bool) -> (f64, f64) {
     const TRACKS: usize = 5_000;
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
     let settle = if write { mechanics.switch_and_settle().1.nanos() } else { 0 };
     let mut extent = geometry.extent(first, u32::MAX);
     let mut nanos = mechanics.transfer(&extent).nanos();
+    let (mut changes, mut lost) = (0u32, 0u64);
     for _ in 0..TRACKS {
         if extent.end() >= end {
             break;
@@ -67,8 +77,10 @@ pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
         let revolution = mechanics.revolution().nanos();
         let late = move_time.saturating_sub(gap).div_ceil(revolution);
         nanos += gap + late * revolution + mechanics.transfer(&next).nanos();
+        (changes, lost) = (changes + 1, lost + late);
         extent = next;
     }
     // A sector may take less than a nanosecond.
-    ((extent.end() - first) * SECTOR) as f64 / (nanos.max(1) as f64 / 1e9) / 1e6
+    let rate = ((extent.end() - first) * SECTOR) as f64 / (nanos.max(1) as f64 / 1e9) / 1e6;
+    (rate, lost as f64 / f64::from(changes.max(1)))
 }
