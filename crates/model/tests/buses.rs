@@ -1,9 +1,11 @@
-//! What several drives on one cable cost one another, by hand: an IDE channel, a SCSI bus. And the contract on both.
+//! What several drives on one cable cost one another, by hand: an IDE channel, a SCSI bus. And the contract on both. What a
+//! link that sleeps costs.
 
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Op, Queuing, Request, Status};
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare, volumes};
 use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::channel::Channel;
+use seekwise_model::host::controller::{Controller, ControllerSpec};
 use seekwise_model::host::ports::Ports;
 use seekwise_model::host::scsi::{ScsiBus, ScsiSpec};
 use seekwise_model::queue::{Discipline, Policy};
@@ -40,6 +42,40 @@ fn alone(small: &SmallDrive, now: Instant, request: Request) -> Completion {
     let mut drive = small.drive();
     submit(&mut drive, now, Request { unit: 0, ..request });
     drive.proceed(Instant::FAR).expect("an answer")
+}
+
+// ---- a link that sleeps
+
+/// A controller of no cost of its own, above a drive that takes eight commands.
+fn sleeping(wake: Span) -> impl Device {
+    let spec = ControllerSpec { wake, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
+    Controller::above(spec, Box::new(SmallDrive::default().queued(8, Policy::Fcfs).drive()))
+}
+
+#[test]
+fn the_command_that_wakes_the_link_waits_for_it_and_the_next_does_not() {
+    let wake = Span::from_micros(50);
+    let begun = |wake, instants: &[(Instant, Request)]| {
+        let mut device = sleeping(wake);
+        let mut done = Vec::new();
+        for &(at, request) in instants {
+            done.extend(std::iter::from_fn(|| device.proceed(at)));
+            submit(&mut device, at, request);
+        }
+        done.extend(answers(&mut device));
+        (0..instants.len() as u32).map(|tag| of(&done, tag).parts.get(Part::Controller)).collect::<Vec<_>>()
+    };
+    let micros = |micros| Instant::ZERO + Span::from_micros(micros);
+    // Two at once: the second comes 20 us later, and waits for the other 30.
+    let together = [(Instant::ZERO, read(0, 0, 4_000)), (micros(20), read(1, 0, 100))];
+    assert_eq!(begun(wake, &together), [wake, Span::from_micros(30)]);
+    // While the first is on its way the link is awake.
+    let behind = [(Instant::ZERO, read(0, 0, 4_000)), (micros(200), read(1, 0, 100))];
+    assert_eq!(begun(wake, &behind), [wake, Span::ZERO]);
+    // A second later it sleeps again.
+    let apart = [(Instant::ZERO, read(0, 0, 4_000)), (micros(1_000_000), read(1, 0, 100))];
+    assert_eq!(begun(wake, &apart), [wake, wake]);
+    assert_eq!(begun(Span::ZERO, &apart), [Span::ZERO, Span::ZERO], "one that never sleeps");
 }
 
 // ---- the channel

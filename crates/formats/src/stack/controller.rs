@@ -2,6 +2,7 @@
 
 use seekwise_model::host::controller::{ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use seekwise_model::stack::Layer;
+use seekwise_model::time::Span;
 
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use super::modes::{self, MODES};
@@ -22,6 +23,15 @@ static KEYS: &[ProfileKey] = &[
     ProfileKey::must("depth", "", KeyDomain::Whole(1, 256), "commands outstanding").also(&["queue depth"]),
     ProfileKey::must("command_ms", "ms", KeyDomain::Number(0.0, 10_000.0), "overhead of a command"),
     ProfileKey::must("rate_mb_s", "MB/s", KeyDomain::Number(0.001, 100_000.0), "transfer rate of the controller"),
+    // AHCI 1.x, CAP.SALP and PxCMD.ALPE: partial or slumber, at most 10 us and 10 ms by Serial ATA; see docs/model.md.
+    ProfileKey::may(
+        "link_wake_us",
+        "us",
+        KeyDomain::Number(0.001, 1e5),
+        "the link never sleeps",
+        "how long the link to the drive takes to wake, if it sleeps whenever no command is outstanding",
+    )
+    .also(&["alpm", "hipm", "aggressive link power management", "link power management", "partial", "slumber"]),
     ProfileKey::may(
         "mode",
         "",
@@ -57,6 +67,7 @@ fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, Layer
     let wait = it.has("coalesce_us").then(|| it.micros("coalesce_us"));
     let coalesce =
         wait.map(|wait| InterruptCoalescing { count: it.count("coalesce"), wait }).filter(|both| both.count > 1);
+    let wake = if it.has("link_wake_us") { it.micros("link_wake_us") } else { Span::ZERO };
     let plain = ControllerSpec::plain(it.count("depth"), it.span("command_ms"), it.rate("rate_mb_s"));
-    Ok(Layer::Controller(ControllerSpec { programmed, coalesce, ..plain }))
+    Ok(Layer::Controller(ControllerSpec { wake, programmed, coalesce, ..plain }))
 }

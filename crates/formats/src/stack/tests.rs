@@ -129,6 +129,22 @@ fn a_driver_has_its_policies() {
 }
 
 #[test]
+fn a_link_sleeps_only_where_it_is_said() {
+    let wake = |set: Option<&str>| {
+        let mut stack = StackFile::named_drive("barracuda");
+        stack.set("controller", "ahci").unwrap();
+        set.into_iter().for_each(|us| stack.set("controller.link_wake_us", us).unwrap());
+        controller(&stack.build(&drives).unwrap()).unwrap().wake
+    };
+    assert_eq!(wake(None), Span::ZERO);
+    assert_eq!(wake(Some("50")), Span::from_micros(50));
+    assert_eq!(
+        error_of("drive = \"barracuda\"\n[controller]\nname = \"ahci\"\nlink_wake_us = -1\n"),
+        "s.toml:4: `controller.link_wake_us`: -1 is out of range; expected a number from 0.001 to 100000\n"
+    );
+}
+
+#[test]
 fn a_key_that_changes_nothing_is_an_error() {
     assert_eq!(
         error_of("drive = \"barracuda\"\n[driver]\nname = \"linux-none\"\nqueue.fifo_batch = 1\n"),

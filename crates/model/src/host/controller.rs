@@ -5,6 +5,11 @@
 //! of the bus when the drive is done delays the completion. The start of the drive's transfer follows from the parts
 //! that it reports as transfer and link.
 //!
+//! A link that sleeps when nothing is outstanding (aggressive link power management of AHCI: the adapter asks for the
+//! partial or the slumber state as soon as the drive has answered all commands) must wake before the next command. The
+//! command that wakes it waits for that; those that come meanwhile wait behind it. The time until the link is asleep is
+//! not modelled: it sleeps at once.
+//!
 //! With programmed I/O the processor is charged for the time of each transfer and for an interrupt a block
 //! ([`Effort`](crate::record::Effort)); the transfer itself takes its time on the drive's link. Interrupts may be
 //! coalesced.
@@ -27,6 +32,8 @@ pub struct ControllerSpec {
     pub command: Span,
     /// The rate of its bus in bytes a second.
     pub rate: u64,
+    /// How long its link takes to wake; zero if it never sleeps.
+    pub wake: Span,
     /// The processor moves the data itself.
     pub programmed: Option<ProgrammedIo>,
     /// Completions that share an interrupt.
@@ -52,15 +59,17 @@ pub struct InterruptCoalescing {
 }
 
 impl ControllerSpec {
-    /// A controller with a bus of `rate` bytes a second, with DMA and an interrupt for each command.
+    /// A controller with a bus of `rate` bytes a second, with DMA, an interrupt for each command and a link that never
+    /// sleeps.
     pub const fn plain(depth: u32, command: Span, rate: u64) -> ControllerSpec {
-        ControllerSpec { depth, command, rate, programmed: None, coalesce: None }
+        ControllerSpec { depth, command, rate, wake: Span::ZERO, programmed: None, coalesce: None }
     }
 }
 
 /// A host bus adapter.
 pub struct Controller {
     command: Span,
+    wake: Span,
     /// Commands that the adapter is working on, by when it is done with each.
     working: VecDeque<(Instant, u32)>,
     /// When the adapter can take the next command.
@@ -95,6 +104,7 @@ impl Controller {
     fn of(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
         let controller = Controller {
             command: spec.command,
+            wake: spec.wake,
             working: VecDeque::with_capacity(spec.depth as usize),
             idle_from: Instant::ZERO,
             rate: Rate::new(spec.rate),
@@ -149,8 +159,11 @@ impl HostLayer for Controller {
     const PART: Part = Part::Controller;
     const NAME: &'static str = "controller";
 
-    fn down(&mut self, _: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
-        self.idle_from = self.idle_from.max(now) + self.command;
+    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+        // Completions whose interrupt is held back are over on the link.
+        let is_alone = crank.in_flight() as usize == self.batch.len() + 1;
+        let wake = if is_alone { self.wake } else { Span::ZERO };
+        self.idle_from = self.idle_from.max(now) + wake + self.command;
         self.working.push_back((self.idle_from, slot));
         self.idle_from
     }

@@ -450,9 +450,11 @@ fn random_controller(rng: &mut Rng) -> ControllerSpec {
     let command = some_span(rng, 50_000);
     let rate = pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
     let programmed = rng.percent(30).then_some(ProgrammedIo { rate: 16_000_000, block: pick(rng, &[1, 16]) });
+    // Drawn with the rate, so that other stacks stay as they are.
+    let wake = if rate == 20_000_000 { command.times(2) } else { Span::ZERO };
     let coalesce =
         rng.percent(30).then(|| InterruptCoalescing { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
-    ControllerSpec { programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
+    ControllerSpec { wake, programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
 }
 
 /// Any small drive below up to four layers.
