@@ -1,10 +1,10 @@
 //! Laws of the buffer's policies: a write longer than its segment, a stream's read-ahead beside waiting commands,
-//! ageing of dirty data, discarding, and segments that follow the commands. Times are computed by hand from the small
+//! ageing of dirty data, discarding, reads behind writes, and segments that follow the commands. Times are computed by hand from the small
 //! drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::{AdaptiveDivision, ReadAheadHold};
+use seekwise_model::drive::profile::{AdaptiveDivision, ReadAhead, ReadAheadHold, WrittenHits};
 use seekwise_model::queue::Policy;
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{SmallDrive, conformance};
@@ -295,6 +295,120 @@ fn a_buffer_of_own_lengths_keeps_the_contract() {
     for seed in 0..40 {
         if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
             panic!("seed {seed}: {violation:?}");
+        }
+    }
+}
+
+/// How long one command takes that comes at `at` and has the drive to itself.
+fn takes(drive: &mut Drive, time: u64, op: Op, lba: u64, sectors: u32) -> u64 {
+    submit(drive, at(time), 0, op, lba, sectors);
+    next(drive).finished.nanos() - time
+}
+
+fn behind_writes(hits: WrittenHits, write_back: bool, idle_ms: u64) -> Drive {
+    let mut small = SmallDrive::default().buffered(4, 32).write_back(3);
+    small.cache.read_ahead = ReadAhead::NONE;
+    small.cache.write_back = write_back;
+    small.cache.destage_idle = Span::from_millis(idle_ms);
+    small.cache.written_hits = hits;
+    small.drive()
+}
+
+/// Block 0 comes under the head 4 sectors after the read.
+const BEFORE: u64 = 3 * REVOLUTION - 4 * SECTOR;
+
+#[test]
+fn a_read_of_dirty_blocks_that_serve_none_waits_until_they_are_on_the_medium() {
+    for (hits, expected) in [
+        (WrittenHits::Cached, 0),
+        (WrittenHits::All, 0),
+        // Written in the turn that comes, read in the next.
+        (WrittenHits::None, 4 * SECTOR + REVOLUTION + 8 * SECTOR),
+    ] {
+        let mut drive = behind_writes(hits, true, 1000);
+        near(takes(&mut drive, 0, Op::Write, 0, 8), 0);
+        near(takes(&mut drive, BEFORE, Op::Read, 0, 8), expected);
+        // What a read has brought serves the next.
+        near(takes(&mut drive, 9 * REVOLUTION, Op::Read, 0, 8), 0);
+    }
+}
+
+#[test]
+fn a_part_of_a_read_that_is_dirty_holds_all_of_it_up() {
+    let mut drive = behind_writes(WrittenHits::None, true, 1000);
+    near(takes(&mut drive, 0, Op::Write, 4, 4), 0);
+    near(takes(&mut drive, BEFORE, Op::Read, 0, 8), 4 * SECTOR + REVOLUTION + 8 * SECTOR);
+    // What is clean is none of it.
+    near(takes(&mut drive, 9 * REVOLUTION, Op::Write, 40, 4), 0);
+    near(takes(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 16, 8), (4 + 16 + 8) * SECTOR);
+}
+
+#[test]
+fn blocks_that_were_written_out_serve_reads_where_the_profile_says_so() {
+    for (hits, write_back, expected) in [
+        (WrittenHits::Cached, true, 0),
+        (WrittenHits::None, true, 12 * SECTOR),
+        (WrittenHits::Cached, false, 12 * SECTOR),
+        (WrittenHits::All, false, 0),
+        (WrittenHits::None, false, 12 * SECTOR),
+    ] {
+        let mut drive = behind_writes(hits, write_back, 0);
+        takes(&mut drive, 0, Op::Write, 0, 8);
+        near(takes(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 0, 8), expected);
+    }
+}
+
+#[test]
+fn a_write_through_that_goes_on_where_another_ended_joins_its_blocks() {
+    let mut drive = behind_writes(WrittenHits::All, false, 0);
+    for (index, time) in [3, 6, 9].into_iter().enumerate() {
+        takes(&mut drive, time * REVOLUTION, Op::Write, 8 * index as u64, 8);
+    }
+    near(takes(&mut drive, 12 * REVOLUTION, Op::Read, 0, 24), 0);
+    // Written anew, elsewhere in the buffer or not: still all there, once.
+    takes(&mut drive, 15 * REVOLUTION, Op::Write, 8, 4);
+    near(takes(&mut drive, 18 * REVOLUTION, Op::Read, 8, 4), 0);
+    near(takes(&mut drive, 21 * REVOLUTION, Op::Read, 0, 8), 0);
+}
+
+/// Which of two reads of the same blocks are hits, between which `others` are read and two places written.
+fn after_writes(apart: bool, others: &[u64]) -> [bool; 2] {
+    let mut small = SmallDrive::default().buffered(3, 16).write_back(1);
+    small.cache.read_ahead = ReadAhead::NONE;
+    small.cache.writes_apart = apart;
+    let mut drive = small.drive();
+    let mut time = 0;
+    let mut next_of = |op, lba| {
+        time += 20 * REVOLUTION;
+        takes(&mut drive, time, op, lba, 8) < SECTOR
+    };
+    let reads = [0, 512];
+    reads.iter().chain(others).for_each(|&lba| assert!(!next_of(Op::Read, lba)));
+    [1024, 2048].into_iter().for_each(|lba| assert!(next_of(Op::Write, lba)));
+    let [second, first] = [512, 0].map(|lba| next_of(Op::Read, lba));
+    [first, second]
+}
+
+#[test]
+fn writes_with_segments_of_their_own_displace_nothing_that_was_read() {
+    // Three segments: the first write takes the third, the second that of the first read.
+    assert_eq!(after_writes(false, &[]), [false, true]);
+    assert_eq!(after_writes(true, &[]), [true, true]);
+    // The price: reads have two, and a third displaces the first.
+    assert_eq!(after_writes(true, &[3072]), [false, true]);
+}
+
+#[test]
+fn drives_with_written_blocks_of_any_kind_keep_the_contract() {
+    for hits in [WrittenHits::None, WrittenHits::All] {
+        for apart in [false, true] {
+            for seed in 0..6 {
+                let mut small = SmallDrive::default().buffered(4, 32).write_back(2).queued(8, Policy::Sptf);
+                small.cache.written_hits = hits;
+                small.cache.writes_apart = apart;
+                let make = || -> Box<dyn Device> { Box::new(small.drive()) };
+                conformance(&make, small.cut_sector, seed).expect("the contract");
+            }
         }
     }
 }

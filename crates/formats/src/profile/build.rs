@@ -7,7 +7,7 @@ use seekwise_model::drive::geometry::{Geometry, LayoutError, Skews, SurfaceRun, 
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
     AdaptiveDivision, CacheSpec, Faults, Firmware, Link, MediaCacheSpec, Overhead, OverheadAfter, Profile,
-    ProfileError, ReadAhead, ReadAheadEnd, ReadAheadHold,
+    ProfileError, ReadAhead, ReadAheadEnd, ReadAheadHold, WrittenHits,
 };
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::queue::{Discipline, Policy};
@@ -113,6 +113,12 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         destage_age: figures.may_span("cache.destage_age_ms"),
         wraps: figures.word("cache.long_writes") == "wrap",
         adaptive,
+        written_hits: match figures.word("cache.written_hits") {
+            "none" => WrittenHits::None,
+            "all" => WrittenHits::All,
+            _ => WrittenHits::Cached,
+        },
+        writes_apart: figures.flag("cache.writes_apart"),
     }
 }
 

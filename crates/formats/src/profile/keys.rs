@@ -45,6 +45,8 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::must("cache.dirty_percent", "%", Whole(1, 100), "share of the buffer that may hold dirty data"),
     ProfileKey::may("cache.dirty_runs", "", Whole(1, 4096), "one per segment", "the most runs of dirty blocks, each of any length"),
     ProfileKey::may("cache.fills_while_draining", "", Flag, "off", "a run may still grow at its end while it is written to the medium"),
+    ProfileKey::may("cache.written_hits", "", Word(&["none", "cached", "all"]), "cached", "which written blocks serve reads while they are in the buffer: none, those of cached writes, or those of all writes").also(&["read after write", "read hits on write data"]),
+    ProfileKey::may("cache.writes_apart", "", Flag, "off", "`dirty_percent` of the segments are set aside for writes; reads and writes take only their own").also(&["separate write segment"]),
     ProfileKey::must("cache.destage_idle_ms", "ms", MS, "idle time before the drive starts to destage"),
     ProfileKey::may("cache.media_cache_mib", "MiB", Whole(0, 1 << 20), "0, none", "area on the platters that holds small writes until the drive moves them to their place"),
     ProfileKey::may("cache.media_cache_stretches", "", Whole(1, 64), "1", "number of regions that it is split into, spread evenly over the platters"),

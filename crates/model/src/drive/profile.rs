@@ -110,6 +110,25 @@ pub struct CacheSpec {
     pub wraps: bool,
     /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
     pub adaptive: Option<AdaptiveDivision>,
+    /// Which written blocks serve reads.
+    pub written_hits: WrittenHits,
+    /// `dirty_segments` of the segments, all but one at most, are set aside for writes: no read takes one, and writes take no
+    /// other.
+    pub writes_apart: bool,
+}
+
+/// Which written blocks serve reads while they stay in the buffer. (DiskSim 4.0's manual: "Allow read hits on write data".
+/// Its `disksim_diskcache.c` empties a segment behind a write where that is 0, and keeps it where it is 1, whether or not
+/// writes are acknowledged from the buffer.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WrittenHits {
+    /// None: a read of what is dirty waits until that is on the medium, and is read from there.
+    None,
+    /// Those of writes that were acknowledged from the buffer.
+    #[default]
+    Cached,
+    /// Those of writes that went to the medium first too.
+    All,
 }
 
 /// What an adaptive buffer is divided into.
@@ -303,6 +322,8 @@ impl CacheSpec {
         destage_age: None,
         wraps: false,
         adaptive: None,
+        written_hits: WrittenHits::Cached,
+        writes_apart: false,
     };
 
     /// Runs of written blocks that may be dirty at once, at most.
@@ -398,6 +419,11 @@ impl Profile {
                 "from 1 to 4096; with adaptive segments just if they have lengths of their own",
                 cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs))
                     && cache.adaptive.is_none_or(|it| it.own_lengths == cache.dirty_runs.is_some()),
+            ),
+            (
+                "cache.writes_apart",
+                "without cache.adaptive and cache.dirty_runs",
+                !cache.writes_apart || (cache.adaptive.is_none() && cache.dirty_runs.is_none()),
             ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (

@@ -9,6 +9,7 @@ use super::cache::BufferLookup;
 use super::command::Stage;
 use super::geometry::Extent;
 use super::medium::{Activity, Purpose};
+use super::profile::WrittenHits;
 use super::queuing::CandidateChoice;
 use super::stream::MediaStream;
 use super::write_back::Rival;
@@ -279,6 +280,12 @@ impl Drive {
         let in_media_cache = written.is_some_and(|access| self.settle_media_cache(access.lba(), access.end()));
         if let Some(access) = written.filter(|_| !in_media_cache) {
             self.medium.refresh(access.lba(), access.end());
+        }
+        if let Some(access) = written.filter(|_| self.promises.cache().written_hits == WrittenHits::All)
+            && matches!(purpose, Purpose::Command { .. })
+        {
+            let filling = self.medium.filling(now);
+            self.buffer.keep_written(access.lba(), access.end(), filling);
         }
         match purpose {
             Purpose::Command { slot, .. } if self.electronics[slot].round => self.end_round(now, slot),

@@ -48,11 +48,11 @@ impl Drive {
         }
     }
 
-    /// Tries the parked writes again, in order.
+    /// What was parked is tried again, in order.
     pub(super) fn unpark(&mut self, now: Instant) {
         while let Some(slot) = self.write_back.parked() {
             let request = self.electronics[slot].request;
-            if !self.promises.caches(&request) || self.electronics[slot].round {
+            if request.op == Op::Read || !self.promises.caches(&request) || self.electronics[slot].round {
                 if self.buffer.overlaps_dirty(request.lba, request.end()) {
                     return;
                 }

@@ -11,7 +11,7 @@ use crate::drive::geometry::{Geometry, LayoutError, Skews, TrackOrder, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
 use crate::drive::profile::{
     AdaptiveDivision, CacheSpec, Faults, Firmware, Link, Overhead, OverheadAfter, Profile, ReadAhead, ReadAheadEnd,
-    ReadAheadHold,
+    ReadAheadHold, WrittenHits,
 };
 use crate::drive::recovery::WeakBlocks;
 use crate::host::accelerator::AcceleratorSpec;
@@ -322,7 +322,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     let adapts = segments == 4 && segment_sectors >= 32;
     // From numbers of its own, as the page's words.
     let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").percent(40);
-    CacheSpec {
+    let cache = CacheSpec {
         segments,
         segment_sectors,
         read_ahead: ReadAhead {
@@ -361,6 +361,19 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
             dirty_percent: 60,
             own_lengths,
         }),
+        ..random_written(rng)
+    };
+    let equal = !adapts && cache.dirty_runs.is_none();
+    CacheSpec { writes_apart: cache.writes_apart && equal, ..cache }
+}
+
+/// What becomes of written blocks, from numbers of their own.
+fn random_written(rng: &Rng) -> CacheSpec {
+    let mut own = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
+    CacheSpec {
+        written_hits: pick(&mut own, &[WrittenHits::Cached, WrittenHits::Cached, WrittenHits::None, WrittenHits::All]),
+        writes_apart: own.percent(40),
+        ..CacheSpec::NONE
     }
 }
 
