@@ -412,3 +412,111 @@ fn drives_with_written_blocks_of_any_kind_keep_the_contract() {
         }
     }
 }
+
+fn writing_through(verify: bool) -> Drive {
+    let mut small = SmallDrive::default();
+    small.firmware.write_verify = verify;
+    small.drive()
+}
+
+#[test]
+fn a_verified_write_takes_a_revolution_more_on_each_track() {
+    for (lba, sectors, tracks) in [(0, 8, 1), (0, 72, 2), (8, 64, 2)] {
+        let time = |verify| takes(&mut writing_through(verify), BEFORE, Op::Write, lba, sectors);
+        near(time(true) - time(false), tracks * REVOLUTION);
+    }
+    near(takes(&mut writing_through(true), BEFORE, Op::Write, 0, 8), (4 + 8) * SECTOR + REVOLUTION);
+    // A read has nothing to verify.
+    near(takes(&mut writing_through(true), BEFORE, Op::Read, 0, 8), (4 + 8) * SECTOR);
+}
+
+#[test]
+fn what_is_being_verified_is_on_the_medium() {
+    let mut drive = writing_through(true);
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    submit(&mut drive, at(BEFORE), 0, Op::Write, 0, 8);
+    let half = at(BEFORE + 12 * SECTOR + REVOLUTION / 2);
+    drive.handle_timeout(half);
+    drive.control(half, &Control::PowerCut).unwrap();
+    let landing = drive.poll_landing().expect("it has passed");
+    assert_eq!((landing.lba, landing.sectors), (0, 8));
+    assert_eq!(landing.kind, seekwise_model::block::LandingKind::Landed);
+    near(landing.to.nanos(), BEFORE + 12 * SECTOR);
+}
+
+/// Cached writes of 4 blocks, 10 microseconds after one another.
+fn write_at_once(drive: &mut Drive, time: u64, places: &[u64]) {
+    for (index, &lba) in places.iter().enumerate() {
+        near(takes(drive, time + 10_000 * index as u64, Op::Write, lba, 4), 0);
+    }
+}
+
+/// Four scattered writes fill the buffer; then how long each of four more takes that follow one another.
+fn beyond_a_full_buffer(room_runs: u32) -> [u64; 4] {
+    let mut small = SmallDrive::default().buffered(8, 16).write_back(4);
+    small.cache.destage_idle = Span::from_millis(1000);
+    small.cache.room_runs = room_runs;
+    small.firmware.destage.policy = Policy::Fcfs;
+    let mut drive = small.drive();
+    let mut time = 3 * REVOLUTION - 2 * SECTOR;
+    write_at_once(&mut drive, time - 50_000, &[0, 16, 32, 48]);
+    [1024, 1056, 1088, 1120].map(|lba| {
+        let took = takes(&mut drive, time, Op::Write, lba, 4);
+        time += took;
+        took
+    })
+}
+
+#[test]
+fn a_write_without_room_waits_until_so_many_runs_are_free() {
+    // The runs pass one after another, 16 sectors apart, and each makes room for one write.
+    let one_by_one = beyond_a_full_buffer(1);
+    near(one_by_one[0], (2 + 4) * SECTOR);
+    near(one_by_one[1], 16 * SECTOR);
+    near(one_by_one[2], 16 * SECTOR);
+    // The first waits for three, the next two find the room that is left.
+    let bursts = beyond_a_full_buffer(3);
+    near(bursts[0], (2 + 36) * SECTOR);
+    near(bursts[1], 0);
+    near(bursts[2], 0);
+    assert!(bursts[3] > 12 * SECTOR, "{bursts:?}");
+    // No more than there are.
+    near(beyond_a_full_buffer(100)[0], (2 + 52) * SECTOR);
+}
+
+/// How many of four reads are done before a flush of two dirty segments, when they compete.
+fn reads_before_the_flush(percent: Option<u32>) -> usize {
+    let mut small = SmallDrive::default().buffered(8, 16).write_back(4).queued(8, Policy::Fcfs);
+    small.cache.read_ahead = ReadAhead::NONE;
+    small.cache.destage_idle = Span::from_millis(1000);
+    small.firmware.commands_percent = percent;
+    let mut drive = small.drive();
+    write_at_once(&mut drive, REVOLUTION, &[0, 256, 512]);
+    // The first goes before any read is there.
+    submit(&mut drive, at(3 * REVOLUTION), 9, Op::Flush, 0, 0);
+    for (tag, lba) in [1024, 2048, 3072, 4096].into_iter().enumerate() {
+        submit(&mut drive, at(3 * REVOLUTION), tag as u32, Op::Read, lba, 4);
+    }
+    std::iter::from_fn(|| Some(next(&mut drive))).take_while(|completion| completion.tag != 9).count()
+}
+
+#[test]
+fn commands_get_their_share_of_the_turns() {
+    // Of two turns one is theirs: a segment, a read, a segment.
+    let found = [Some(0), Some(25), Some(50), Some(100)].map(reads_before_the_flush);
+    assert_eq!(found, [0, 0, 1, 4]);
+}
+
+#[test]
+fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
+    for (room_runs, percent, verify) in [(1, Some(0), true), (3, Some(100), false), (9, Some(40), true)] {
+        for seed in 0..6 {
+            let mut small = SmallDrive::default().buffered(6, 32).write_back(4).queued(8, Policy::Sptf);
+            small.cache.room_runs = room_runs;
+            small.firmware.commands_percent = percent;
+            small.firmware.write_verify = verify;
+            let make = || -> Box<dyn Device> { Box::new(small.drive()) };
+            conformance(&make, small.cut_sector, seed).expect("the contract");
+        }
+    }
+}

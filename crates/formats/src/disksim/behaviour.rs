@@ -129,7 +129,9 @@ fn written(disk: &ParameterFields<'_>, segments: u64, writes: u64, text: &mut Pr
     if apart && fits {
         text.given("writes_apart", true, disk.at(key), key);
     }
-    text.leave(disk.block, key, apart && !fits, "reads would have no segment left");
+    if apart && !fits {
+        text.leave(disk.block, key, true, "reads would have no segment left");
+    }
     Ok(())
 }
 

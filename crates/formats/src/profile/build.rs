@@ -40,6 +40,8 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             zero_latency: figures.flag("firmware.zero_latency"),
             priority: figures.flag("firmware.priority"),
             recovery_limit: figures.may_span("firmware.recovery_limit_ms"),
+            write_verify: figures.flag("firmware.write_verify"),
+            commands_percent: figures.may_count("firmware.commands_percent"),
         },
         overhead: Overhead {
             read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
@@ -107,6 +109,7 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         dirty_runs: runs,
         fills_while_draining: figures.flag("cache.fills_while_draining"),
+        room_runs: figures.count("cache.room_runs"),
         destage_idle: figures.span("cache.destage_idle_ms"),
         media_cache: None,
         flash_sectors: figures.whole("cache.flash_kib") * 2,

@@ -228,6 +228,11 @@ impl Buffer {
         self.unwritten_segments().is_full() || !self.has_memory_for(self.dirty_sectors())
     }
 
+    /// So many more segments may become dirty.
+    pub fn free_runs(&self) -> usize {
+        self.unwritten_segments().free()
+    }
+
     /// The number that the next segment to become dirty will have.
     pub fn next_serial(&self) -> u64 {
         self.unwritten_segments().next_serial()

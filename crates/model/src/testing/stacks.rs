@@ -100,6 +100,8 @@ impl Default for SmallDrive {
                 zero_latency: false,
                 priority: false,
                 recovery_limit: None,
+                write_verify: false,
+                commands_percent: None,
             },
             overhead: Overhead::NONE,
             link: Link {
@@ -367,12 +369,23 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     CacheSpec { writes_apart: cache.writes_apart && equal, ..cache }
 }
 
+/// Verified writes and turns of commands, from numbers of their own.
+fn random_turns(rng: &Rng) -> Firmware {
+    let mut own = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
+    Firmware {
+        write_verify: own.percent(15),
+        commands_percent: pick(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
+        ..SmallDrive::default().firmware
+    }
+}
+
 /// What becomes of written blocks, from numbers of their own.
 fn random_written(rng: &Rng) -> CacheSpec {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
     CacheSpec {
         written_hits: pick(&mut own, &[WrittenHits::Cached, WrittenHits::Cached, WrittenHits::None, WrittenHits::All]),
         writes_apart: own.percent(40),
+        room_runs: pick(&mut own, &[1, 1, 2, 5]),
         ..CacheSpec::NONE
     }
 }
@@ -432,6 +445,7 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
             zero_latency: rng.percent(40),
             priority: false,
             recovery_limit: None,
+            ..random_turns(rng)
         },
         overhead: Overhead {
             read_hit: some_costs(rng, 200_000),
