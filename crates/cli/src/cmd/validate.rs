@@ -58,6 +58,9 @@ fn answer(found: &Validation, limit: f64) -> CommandAnswer {
     answer
 }
 
+/// Kinds of requests that are shown as text: those behind are off by little.
+const MOST_SHOWN: usize = 8;
+
 /// The errors as JSON.
 #[derive(Serialize)]
 struct ShownValidation {
@@ -102,9 +105,9 @@ fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors
     let Some(first) = off.first() else {
         return wrapped("No kind of request is off by more than chance.", width);
     };
-    for one in off {
+    for (place, one) in off.iter().enumerate().take(MOST_SHOWN) {
         rows.add_row([
-            one.circumstance.words(),
+            format!("{}. {}", place + 1, one.circumstance.words()),
             one.rows.len().to_string(),
             format!("{:.3}", one.mean_measured_ms),
             format!("{:.3}", one.mean_simulated_ms),
@@ -113,18 +116,23 @@ fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors
         ]);
     }
     let mut lines = vec![format!(
-        "Off most, by more than chance: {}. Without them the demerit of all is {:.3} ms, not {:.3}. Keys that decide \
+        "Off most, by more than chance: {}. Without them the demerit of all is {:.3} ms instead of {:.3}. Keys that decide \
          their times: {}.",
         first.sentence(all.n as usize),
         first.demerit_without_ms,
         all.demerit_ms,
         first.circumstance.keys()
     )];
+    let more = off.len().saturating_sub(MOST_SHOWN);
+    if more > 0 {
+        lines.push(format!("{more} more are off by less in sum; --json has them."));
+    }
     for one in left {
-        let concerned = off.iter().filter(|off| off.circumstance.concern(std::slice::from_ref(one)).next().is_some());
-        let what: Vec<_> = concerned.map(|off| off.circumstance.words()).collect();
-        if !what.is_empty() {
-            lines.push(format!("Not modelled, and may be why: {} = {} ({}).", one.key, one.says, what.join("; ")));
+        let concerns = |off: &OffRequests| off.circumstance.concern(std::slice::from_ref(one)).next().is_some();
+        let shown = off.iter().take(MOST_SHOWN).enumerate();
+        let places: Vec<_> = shown.filter(|(_, off)| concerns(off)).map(|(place, _)| (place + 1).to_string()).collect();
+        if !places.is_empty() {
+            lines.push(format!("Not modelled, and may be why ({}): {} = {}", places.join(", "), one.key, one.says));
         }
     }
     let said: Vec<_> = lines.iter().map(|line| wrapped(line, width)).collect();
