@@ -181,7 +181,6 @@ impl Circumstance {
                 "Allow almost read hits",
                 "Allow sneaky full read hits",
                 "Allow sneaky partial read hits",
-                "Allow sneaky intermediate read hits",
                 "Enable caching in buffer",
                 "Read-ahead on idle hit",
                 "Stop prefetch in sector",
