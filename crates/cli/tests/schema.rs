@@ -22,7 +22,11 @@ const FILES: [(&str, &str); 5] = [
     ),
     ("paced.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nrate_iops=50\ntime_based\nruntime=1\n"),
     ("rate.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\nrate=100k\ntime_based\nruntime=1\n"),
-    ("t.csv", "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nR,90000,8,1,30\nR,2000,4,4,0\n"),
+    (
+        "t.csv",
+        "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nR,90000,8,1,30\nR,2000,4,4,0\n\
+                R,2004,4,9,5\nR,2008,4,9,5\nR,2012,4,9,5\nR,2016,4,9,5\nR,2020,4,9,5\nR,2024,4,9,5\nR,2028,4,9,5\nR,2032,4,9,5\n",
+    ),
     (
         "s.toml",
         "title = 't'\nquestion = 'q'\nruns = 2\njob = 'mix.fio'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\

@@ -165,3 +165,52 @@ fn a_column_that_is_not_read_is_named() {
     assert!(said.err.contains("warning: odd.csv:1: `thinktime_ms`: this column is ignored"), "{}", said.err);
     assert!(validate(folder.path(), "t.csv", &[]).err.is_empty());
 }
+
+/// Far reads, and forty times a write and a read of what it wrote, which took 6 ms: no hit.
+fn behind_writes(folder: &Path) -> String {
+    let mut rows = Vec::new();
+    for index in 0..400u64 {
+        rows.push((index * 7_919_000 % 280_000_000 * 2, 8, "R"));
+        if index % 10 == 0 {
+            rows.push((rows[rows.len() - 1].0 + 40_000, 8, "W"));
+            rows.push((rows[rows.len() - 1].0 + 2, 4, "R"));
+        }
+    }
+    let csv = |times: &[f64]| {
+        let mut text = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
+        for ((lba, sectors, op), ms) in rows.iter().zip(times) {
+            text += &format!("{lba},{sectors},{op},{ms},20\n");
+        }
+        text
+    };
+    let hit = |index: usize| index >= 2 && rows[index - 1].2 == "W";
+    let times: Vec<f64> =
+        (0..rows.len()).map(|index| if hit(index) { 6.0 } else { 5.0 + (index * 37 % 100) as f64 / 10.0 }).collect();
+    fs::write(folder.join("w.csv"), csv(&times)).unwrap();
+    "reads of blocks written by one of the 5 requests before".to_owned()
+}
+
+#[test]
+fn requests_that_are_off_together_are_named_and_linked_to_what_an_import_left() {
+    let folder = folder();
+    let drives = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../drives");
+    let mut profile = fs::read_to_string(drives.join("atlas-10k-v-300.toml")).unwrap();
+    profile += "\n[not_modelled]\n\"Use separate write segment\" = \"1 (a:37): reads would have no segment left\"\n";
+    fs::write(folder.path().join("d.toml"), profile).unwrap();
+    let what = behind_writes(folder.path());
+    let json = seekwise(folder.path(), &["validate", "w.csv", "--drive", "d.toml", "--json"]).json();
+    let found = json["off"].as_array().unwrap().iter().find(|off| off["what"] == what.as_str()).expect("it is found");
+    assert_eq!(found["requests"], 40);
+    assert!((number(found, "mean_measured_ms") - 6.0).abs() < 1e-9, "{found}");
+    assert!(number(found, "off_ms") < -5.0, "{found}");
+    assert_eq!(found["not_modelled"][0], "Use separate write segment");
+    assert!(found["keys"].as_str().unwrap().contains("cache.written_hits"), "{found}");
+    let text = seekwise(folder.path(), &["validate", "w.csv", "--drive", "d.toml"]).done();
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (before, _) = text.split_once(&what).expect("a row of the table");
+    let place = before.trim_end_matches(". ").rsplit(' ').next().expect("its number");
+    let (_, after) = text.split_once("Not modelled, and may be why (").expect("the import's list");
+    let (places, says) = after.split_once("): ").expect("a parameter");
+    assert!(places.split(", ").any(|one| one == place), "{text}");
+    assert_eq!(says.trim_end(), "Use separate write segment = 1 (a:37): reads would have no segment left");
+}

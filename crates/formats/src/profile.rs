@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`keys`] | which keys there are |
 //! | [`everyday`] | where a drive does otherwise than arithmetic says |
+//! | [`not_modelled`] | what a foreign description says beyond the model |
 //! | [`doubts`] | figures that hardly go together |
 //! | `build` | figures to the model's profile |
 //! | `seek` | the curve of a sibling, scaled |
@@ -19,6 +20,7 @@ pub mod doubts;
 mod drive_file;
 pub mod everyday;
 pub mod keys;
+pub mod not_modelled;
 mod seek;
 
 use std::collections::BTreeMap;
@@ -47,6 +49,7 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
         interface: String::new(),
         sources: BTreeMap::new(),
         otherwise: Vec::new(),
+        not_modelled: Vec::new(),
         figures: Vec::new(),
     };
     if let Some(sources) = table.remove("sources") {
@@ -54,6 +57,9 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
     if let Some(everyday) = table.remove("everyday") {
         drive.otherwise = reader.read_everyday(&everyday);
+    }
+    if let Some(left) = table.remove("not_modelled") {
+        drive.not_modelled = reader.read_not_modelled(&left);
     }
     for key in HEAD {
         if let Some(value) = table.remove(key) {

@@ -56,6 +56,7 @@ const CONCERNS: [(Concern, &[&str]); 34] = [
             "drive.cache.destage_idle_ms",
             "drive.cache.destage_age_ms",
             "drive.cache.long_writes",
+            "drive.cache.written_hits",
         ],
     ),
     (Segments, &["drive.cache"]),

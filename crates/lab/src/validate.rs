@@ -3,6 +3,7 @@
 //!
 //! It fits nothing and judges nothing; `docs/validation.md` says what the figures mean.
 
+pub mod circumstances;
 pub mod plot;
 
 use std::fmt;

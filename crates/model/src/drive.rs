@@ -124,7 +124,7 @@ impl Drive {
             buffer: Buffer::of(&cache),
             segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
             promises: Promises::of(&profile),
-            write_back: WriteBack::new(&cache, firmware.destage, capacity),
+            write_back: WriteBack::new(&cache, &firmware, capacity),
             media_cache: cache.media_cache.as_ref().map(MediaCache::new),
             medium: Medium::new(profile, phase),
             landings: Landings::default(),

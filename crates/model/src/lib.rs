@@ -58,6 +58,8 @@
 //!         zero_latency: false,
 //!         priority: false,
 //!         recovery_limit: None,
+//!         write_verify: false,
+//!         commands_percent: None,
 //!     },
 //!     overhead: Overhead::NONE,
 //!     link: Link {

@@ -1,10 +1,10 @@
 //! Laws of the buffer's policies: a write longer than its segment, a stream's read-ahead beside waiting commands,
-//! ageing of dirty data, discarding, and segments that follow the commands. Times are computed by hand from the small
+//! ageing of dirty data, discarding, reads behind writes, and segments that follow the commands. Times are computed by hand from the small
 //! drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, Op, Request};
 use seekwise_model::drive::Drive;
-use seekwise_model::drive::profile::{AdaptiveDivision, ReadAheadHold};
+use seekwise_model::drive::profile::{AdaptiveDivision, ReadAhead, ReadAheadHold, WrittenHits};
 use seekwise_model::queue::Policy;
 use seekwise_model::rng::Seed;
 use seekwise_model::testing::{SmallDrive, conformance};
@@ -295,6 +295,228 @@ fn a_buffer_of_own_lengths_keeps_the_contract() {
     for seed in 0..40 {
         if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
             panic!("seed {seed}: {violation:?}");
+        }
+    }
+}
+
+/// How long one command takes that comes at `at` and has the drive to itself.
+fn takes(drive: &mut Drive, time: u64, op: Op, lba: u64, sectors: u32) -> u64 {
+    submit(drive, at(time), 0, op, lba, sectors);
+    next(drive).finished.nanos() - time
+}
+
+fn behind_writes(hits: WrittenHits, write_back: bool, idle_ms: u64) -> Drive {
+    let mut small = SmallDrive::default().buffered(4, 32).write_back(3);
+    small.cache.read_ahead = ReadAhead::NONE;
+    small.cache.write_back = write_back;
+    small.cache.destage_idle = Span::from_millis(idle_ms);
+    small.cache.written_hits = hits;
+    small.drive()
+}
+
+/// Block 0 comes under the head 4 sectors after the read.
+const BEFORE: u64 = 3 * REVOLUTION - 4 * SECTOR;
+
+#[test]
+fn a_read_of_dirty_blocks_that_serve_none_waits_until_they_are_on_the_medium() {
+    for (hits, expected) in [
+        (WrittenHits::Cached, 0),
+        (WrittenHits::All, 0),
+        // Written in the turn that comes, read in the next.
+        (WrittenHits::None, 4 * SECTOR + REVOLUTION + 8 * SECTOR),
+    ] {
+        let mut drive = behind_writes(hits, true, 1000);
+        near(takes(&mut drive, 0, Op::Write, 0, 8), 0);
+        near(takes(&mut drive, BEFORE, Op::Read, 0, 8), expected);
+        // What a read has brought serves the next.
+        near(takes(&mut drive, 9 * REVOLUTION, Op::Read, 0, 8), 0);
+    }
+}
+
+#[test]
+fn a_part_of_a_read_that_is_dirty_holds_all_of_it_up() {
+    let mut drive = behind_writes(WrittenHits::None, true, 1000);
+    near(takes(&mut drive, 0, Op::Write, 4, 4), 0);
+    near(takes(&mut drive, BEFORE, Op::Read, 0, 8), 4 * SECTOR + REVOLUTION + 8 * SECTOR);
+    // What is clean is none of it.
+    near(takes(&mut drive, 9 * REVOLUTION, Op::Write, 40, 4), 0);
+    near(takes(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 16, 8), (4 + 16 + 8) * SECTOR);
+}
+
+#[test]
+fn blocks_that_were_written_out_serve_reads_where_the_profile_says_so() {
+    for (hits, write_back, expected) in [
+        (WrittenHits::Cached, true, 0),
+        (WrittenHits::None, true, 12 * SECTOR),
+        (WrittenHits::Cached, false, 12 * SECTOR),
+        (WrittenHits::All, false, 0),
+        (WrittenHits::None, false, 12 * SECTOR),
+    ] {
+        let mut drive = behind_writes(hits, write_back, 0);
+        takes(&mut drive, 0, Op::Write, 0, 8);
+        near(takes(&mut drive, 12 * REVOLUTION - 4 * SECTOR, Op::Read, 0, 8), expected);
+    }
+}
+
+#[test]
+fn a_write_through_that_goes_on_where_another_ended_joins_its_blocks() {
+    let mut drive = behind_writes(WrittenHits::All, false, 0);
+    for (index, time) in [3, 6, 9].into_iter().enumerate() {
+        takes(&mut drive, time * REVOLUTION, Op::Write, 8 * index as u64, 8);
+    }
+    near(takes(&mut drive, 12 * REVOLUTION, Op::Read, 0, 24), 0);
+    // Written anew, elsewhere in the buffer or not: still all there, once.
+    takes(&mut drive, 15 * REVOLUTION, Op::Write, 8, 4);
+    near(takes(&mut drive, 18 * REVOLUTION, Op::Read, 8, 4), 0);
+    near(takes(&mut drive, 21 * REVOLUTION, Op::Read, 0, 8), 0);
+}
+
+/// Which of two reads of the same blocks are hits, between which `others` are read and two places written.
+fn after_writes(apart: bool, others: &[u64]) -> [bool; 2] {
+    let mut small = SmallDrive::default().buffered(3, 16).write_back(1);
+    small.cache.read_ahead = ReadAhead::NONE;
+    small.cache.writes_apart = apart;
+    let mut drive = small.drive();
+    let mut time = 0;
+    let mut next_of = |op, lba| {
+        time += 20 * REVOLUTION;
+        takes(&mut drive, time, op, lba, 8) < SECTOR
+    };
+    let reads = [0, 512];
+    reads.iter().chain(others).for_each(|&lba| assert!(!next_of(Op::Read, lba)));
+    [1024, 2048].into_iter().for_each(|lba| assert!(next_of(Op::Write, lba)));
+    let [second, first] = [512, 0].map(|lba| next_of(Op::Read, lba));
+    [first, second]
+}
+
+#[test]
+fn writes_with_segments_of_their_own_displace_nothing_that_was_read() {
+    // Three segments: the first write takes the third, the second that of the first read.
+    assert_eq!(after_writes(false, &[]), [false, true]);
+    assert_eq!(after_writes(true, &[]), [true, true]);
+    // The price: reads have two, and a third displaces the first.
+    assert_eq!(after_writes(true, &[3072]), [false, true]);
+}
+
+#[test]
+fn drives_with_written_blocks_of_any_kind_keep_the_contract() {
+    for hits in [WrittenHits::None, WrittenHits::All] {
+        for apart in [false, true] {
+            for seed in 0..6 {
+                let mut small = SmallDrive::default().buffered(4, 32).write_back(2).queued(8, Policy::Sptf);
+                small.cache.written_hits = hits;
+                small.cache.writes_apart = apart;
+                let make = || -> Box<dyn Device> { Box::new(small.drive()) };
+                conformance(&make, small.cut_sector, seed).expect("the contract");
+            }
+        }
+    }
+}
+
+fn writing_through(verify: bool) -> Drive {
+    let mut small = SmallDrive::default();
+    small.firmware.write_verify = verify;
+    small.drive()
+}
+
+#[test]
+fn a_verified_write_takes_a_revolution_more_on_each_track() {
+    for (lba, sectors, tracks) in [(0, 8, 1), (0, 72, 2), (8, 64, 2)] {
+        let time = |verify| takes(&mut writing_through(verify), BEFORE, Op::Write, lba, sectors);
+        near(time(true) - time(false), tracks * REVOLUTION);
+    }
+    near(takes(&mut writing_through(true), BEFORE, Op::Write, 0, 8), (4 + 8) * SECTOR + REVOLUTION);
+    // A read has nothing to verify.
+    near(takes(&mut writing_through(true), BEFORE, Op::Read, 0, 8), (4 + 8) * SECTOR);
+}
+
+#[test]
+fn what_is_being_verified_is_on_the_medium() {
+    let mut drive = writing_through(true);
+    drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
+    submit(&mut drive, at(BEFORE), 0, Op::Write, 0, 8);
+    let half = at(BEFORE + 12 * SECTOR + REVOLUTION / 2);
+    drive.handle_timeout(half);
+    drive.control(half, &Control::PowerCut).unwrap();
+    let landing = drive.poll_landing().expect("it has passed");
+    assert_eq!((landing.lba, landing.sectors), (0, 8));
+    assert_eq!(landing.kind, seekwise_model::block::LandingKind::Landed);
+    near(landing.to.nanos(), BEFORE + 12 * SECTOR);
+}
+
+/// Cached writes of 4 blocks, 10 microseconds after one another.
+fn write_at_once(drive: &mut Drive, time: u64, places: &[u64]) {
+    for (index, &lba) in places.iter().enumerate() {
+        near(takes(drive, time + 10_000 * index as u64, Op::Write, lba, 4), 0);
+    }
+}
+
+/// Four scattered writes fill the buffer; then how long each of four more takes that follow one another.
+fn beyond_a_full_buffer(room_runs: u32) -> [u64; 4] {
+    let mut small = SmallDrive::default().buffered(8, 16).write_back(4);
+    small.cache.destage_idle = Span::from_millis(1000);
+    small.cache.room_runs = room_runs;
+    small.firmware.destage.policy = Policy::Fcfs;
+    let mut drive = small.drive();
+    let mut time = 3 * REVOLUTION - 2 * SECTOR;
+    write_at_once(&mut drive, time - 50_000, &[0, 16, 32, 48]);
+    [1024, 1056, 1088, 1120].map(|lba| {
+        let took = takes(&mut drive, time, Op::Write, lba, 4);
+        time += took;
+        took
+    })
+}
+
+#[test]
+fn a_write_without_room_waits_until_so_many_runs_are_free() {
+    // The runs pass one after another, 16 sectors apart, and each makes room for one write.
+    let one_by_one = beyond_a_full_buffer(1);
+    near(one_by_one[0], (2 + 4) * SECTOR);
+    near(one_by_one[1], 16 * SECTOR);
+    near(one_by_one[2], 16 * SECTOR);
+    // The first waits for three, the next two find the room that is left.
+    let bursts = beyond_a_full_buffer(3);
+    near(bursts[0], (2 + 36) * SECTOR);
+    near(bursts[1], 0);
+    near(bursts[2], 0);
+    assert!(bursts[3] > 12 * SECTOR, "{bursts:?}");
+    // No more than there are.
+    near(beyond_a_full_buffer(100)[0], (2 + 52) * SECTOR);
+}
+
+/// How many of four reads are done before a flush of two dirty segments, when they compete.
+fn reads_before_the_flush(percent: Option<u32>) -> usize {
+    let mut small = SmallDrive::default().buffered(8, 16).write_back(4).queued(8, Policy::Fcfs);
+    small.cache.read_ahead = ReadAhead::NONE;
+    small.cache.destage_idle = Span::from_millis(1000);
+    small.firmware.commands_percent = percent;
+    let mut drive = small.drive();
+    write_at_once(&mut drive, REVOLUTION, &[0, 256, 512]);
+    // The first goes before any read is there.
+    submit(&mut drive, at(3 * REVOLUTION), 9, Op::Flush, 0, 0);
+    for (tag, lba) in [1024, 2048, 3072, 4096].into_iter().enumerate() {
+        submit(&mut drive, at(3 * REVOLUTION), tag as u32, Op::Read, lba, 4);
+    }
+    std::iter::from_fn(|| Some(next(&mut drive))).take_while(|completion| completion.tag != 9).count()
+}
+
+#[test]
+fn commands_get_their_share_of_the_turns() {
+    // Of two turns one is theirs: a segment, a read, a segment.
+    let found = [Some(0), Some(25), Some(50), Some(100)].map(reads_before_the_flush);
+    assert_eq!(found, [0, 0, 1, 4]);
+}
+
+#[test]
+fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
+    for (room_runs, percent, verify) in [(1, Some(0), true), (3, Some(100), false), (9, Some(40), true)] {
+        for seed in 0..6 {
+            let mut small = SmallDrive::default().buffered(6, 32).write_back(4).queued(8, Policy::Sptf);
+            small.cache.room_runs = room_runs;
+            small.firmware.commands_percent = percent;
+            small.firmware.write_verify = verify;
+            let make = || -> Box<dyn Device> { Box::new(small.drive()) };
+            conformance(&make, small.cut_sector, seed).expect("the contract");
         }
     }
 }

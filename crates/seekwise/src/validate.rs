@@ -5,7 +5,8 @@ use std::path::Path;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured;
 use seekwise_lab::catalogue;
-use seekwise_lab::validate::{self, ResponseSamples, Validation};
+pub use seekwise_lab::validate::circumstances::OffRequests;
+use seekwise_lab::validate::{self, ResponseSamples, Validation, circumstances};
 use seekwise_model::rng::Seed;
 pub use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
@@ -42,6 +43,8 @@ pub struct ValidationResult {
     pub samples: ResponseSamples,
     /// How far they are apart.
     pub errors: Validation,
+    /// Requests that are off together, those first that are so by most in sum.
+    pub off: Vec<OffRequests>,
 }
 
 /// Plays the measured trace at `trace` on a modelled drive.
@@ -78,8 +81,8 @@ pub fn validate(
     )?;
     log.check()?;
     log.finish()?;
-    let errors = samples.errors();
-    Ok(ValidationResult { drive, samples, errors })
+    let (errors, off) = (samples.errors(), circumstances::off(&rows.rows, &samples));
+    Ok(ValidationResult { drive, samples, errors, off })
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.

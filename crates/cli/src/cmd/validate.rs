@@ -1,7 +1,9 @@
 //! `seekwise validate`: a measured trace against a simulated drive.
 
-use seekwise::validate::{Timing, ValidationOptions, ValidationResult};
+use seekwise::validate::{OffRequests, Timing, ValidationOptions, ValidationResult};
+use seekwise_formats::profile::not_modelled::ForeignParameter;
 use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, plot, quantile};
+use serde::Serialize;
 
 use super::{print, print_json};
 use crate::args::{self, ReplayTiming};
@@ -31,13 +33,15 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
     let options = ValidationOptions { drive, set, timing, seed: args.seed, log, force: args.force };
     let line = Line::new();
-    let ValidationResult { drive, samples, errors } = seekwise::validate::validate(&args.trace, &options, &line)?;
+    let ValidationResult { drive, samples, errors, off } = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
     args.pictures.write(|| plot::svg(&drive.title, &samples))?;
     if json {
-        print_json(&errors)?;
+        let off = off.iter().map(|one| ShownOff::of(one, &drive.not_modelled)).collect();
+        print_json(&ShownValidation { errors, off })?;
     } else {
-        print(&text(&drive.title, &errors, &samples, &args.columns.names)?)?;
+        let text = text(&drive.title, &errors, &samples, (&off, &drive.not_modelled), &args.columns.names)?;
+        print(&text)?;
     }
     Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(&errors, limit)))
 }
@@ -54,8 +58,89 @@ fn answer(found: &Validation, limit: f64) -> CommandAnswer {
     answer
 }
 
-/// Errors, and times side by side.
-fn headed() -> [Table; 2] {
+/// Kinds of requests that are shown as text: those behind are off by little.
+const MOST_SHOWN: usize = 8;
+
+/// The errors as JSON.
+#[derive(Serialize)]
+struct ShownValidation {
+    #[serde(flatten)]
+    errors: Validation,
+    off: Vec<ShownOff>,
+}
+
+/// Requests that are off together, as JSON.
+#[derive(Serialize)]
+struct ShownOff {
+    requests: usize,
+    what: String,
+    mean_measured_ms: f64,
+    mean_simulated_ms: f64,
+    off_ms: f64,
+    standard_error_ms: f64,
+    demerit_without_ms: f64,
+    keys: &'static str,
+    not_modelled: Vec<String>,
+}
+
+impl ShownOff {
+    fn of(off: &OffRequests, left: &[ForeignParameter]) -> ShownOff {
+        ShownOff {
+            requests: off.rows.len(),
+            what: off.circumstance.words(),
+            mean_measured_ms: off.mean_measured_ms,
+            mean_simulated_ms: off.mean_simulated_ms,
+            off_ms: off.off_ms(),
+            standard_error_ms: off.standard_error_ms,
+            demerit_without_ms: off.demerit_without_ms,
+            keys: off.circumstance.keys(),
+            not_modelled: off.circumstance.concern(left).map(|one| one.key.clone()).collect(),
+        }
+    }
+}
+
+/// What the requests that are off have in common, what decides their times, and what an import left that concerns them.
+fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors, mut rows: Table) -> String {
+    let width = screen::width();
+    let Some(first) = off.first() else {
+        return wrapped("No kind of request is off by more than chance.", width);
+    };
+    for (place, one) in off.iter().enumerate().take(MOST_SHOWN) {
+        rows.add_row([
+            format!("{}. {}", place + 1, one.circumstance.words()),
+            one.rows.len().to_string(),
+            format!("{:.3}", one.mean_measured_ms),
+            format!("{:.3}", one.mean_simulated_ms),
+            format!("{:+.3}", one.off_ms()),
+            format!("{:.3}", one.demerit_without_ms),
+        ]);
+    }
+    let mut lines = vec![format!(
+        "Off most, by more than chance: {}. Without them the demerit of all is {:.3} ms instead of {:.3}. Keys that decide \
+         their times: {}.",
+        first.sentence(all.n as usize),
+        first.demerit_without_ms,
+        all.demerit_ms,
+        first.circumstance.keys()
+    )];
+    let more = off.len().saturating_sub(MOST_SHOWN);
+    if more > 0 {
+        lines.push(format!("{more} more are off by less in sum; --json has them."));
+    }
+    for one in left {
+        let concerns = |off: &OffRequests| off.circumstance.concern(std::slice::from_ref(one)).next().is_some();
+        let shown = off.iter().take(MOST_SHOWN).enumerate();
+        let places: Vec<_> = shown.filter(|(_, off)| concerns(off)).map(|(place, _)| (place + 1).to_string()).collect();
+        if !places.is_empty() {
+            lines.push(format!("Not modelled, and may be why ({}): {} = {}", places.join(", "), one.key, one.says));
+        }
+    }
+    let said: Vec<_> = lines.iter().map(|line| wrapped(line, width)).collect();
+    format!("{}\n\n{}", rows.draw(width), said.join("\n\n"))
+}
+
+/// Errors, times side by side, and what is off.
+fn headed() -> [Table; 3] {
     let mut errors = table(["mean of", "requests", "measured ms", "simulated ms", "off %", "demerit ms", "demerit %"]);
     let mut quantiles = table([
         "share of requests, at most",
@@ -64,18 +149,28 @@ fn headed() -> [Table; 2] {
         "writes measured ms",
         "writes simulated ms",
     ]);
-    figures_from(&mut errors, 1);
-    figures_from(&mut quantiles, 1);
-    [errors, quantiles]
+    let mut off = table([
+        "requests that are off",
+        "how many",
+        "measured mean ms",
+        "simulated mean ms",
+        "difference ms",
+        "demerit without ms",
+    ]);
+    for table in [&mut errors, &mut quantiles, &mut off] {
+        figures_from(table, 1);
+    }
+    [errors, quantiles, off]
 }
 
 fn text(
     title: &str,
     found: &Validation,
     samples: &ResponseSamples,
+    (off, left): (&[OffRequests], &[ForeignParameter]),
     columns: &[String],
 ) -> Result<String, CommandError> {
-    let [mut errors, mut quantiles] = headed();
+    let [mut errors, mut quantiles, mut circumstances] = headed();
     for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         errors.add_row(row(name, side));
     }
@@ -93,9 +188,10 @@ fn text(
         }
         quantiles.add_row(cells);
     }
-    choose(&mut [&mut errors, &mut quantiles], columns)?;
+    choose(&mut [&mut errors, &mut quantiles, &mut circumstances], columns)?;
     let width = screen::width();
-    Ok(format!("{}\n\n{}\n\n{}", wrapped(title, width), errors.draw(width), quantiles.draw(width)))
+    let off = off_text(off, left, &found.all, circumstances);
+    Ok(format!("{}\n\n{}\n\n{}\n\n{off}", wrapped(title, width), errors.draw(width), quantiles.draw(width)))
 }
 
 fn row(name: &str, errors: &ResponseErrors) -> [String; 7] {

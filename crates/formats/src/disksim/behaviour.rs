@@ -111,8 +111,28 @@ fn cache(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Err
     let percent = (100 * writes.min(segments)).div_ceil(segments.max(1)).clamp(1, 100);
     let (at, key) = (disk.at("Maximum number of write segments"), "Maximum number of write segments");
     text.given("dirty_percent", percent, at, key);
+    written(disk, segments, writes, text)?;
     text.inferred("destage_idle_ms", 0.0, TRACE);
     read_ahead(disk, size, text)
+}
+
+/// Reads of what was written, and segments for writes alone. DiskSim refuses these where there is one segment.
+fn written(disk: &ParameterFields<'_>, segments: u64, writes: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
+    let key = "Allow read hits on write data";
+    if segments > 0 && disk.block.get(key).is_some() {
+        let hits = if yes(disk, key)? { "\"all\"" } else { "\"none\"" };
+        text.given("written_hits", hits, disk.at(key), key);
+    }
+    let key = "Use separate write segment";
+    let apart = yes(disk, key)?;
+    let fits = (1..segments).contains(&writes);
+    if apart && fits {
+        text.given("writes_apart", true, disk.at(key), key);
+    }
+    if apart && !fits {
+        text.leave(disk.block, key, true, "reads would have no segment left");
+    }
+    Ok(())
 }
 
 fn read_ahead(disk: &ParameterFields<'_>, segment: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
@@ -271,10 +291,8 @@ const LEFT: &[(&str, &[f64], &str)] = &[
     ("Allow sneaky full read hits", &[1.0], "reads in the buffer are served while the arm serves other requests"),
     ("Allow sneaky partial read hits", &[1.0], "reads that are partly in the buffer are served in turn"),
     ("Allow sneaky intermediate read hits", &[1.0], "blocks that an access happens to read serve other requests"),
-    ("Allow read hits on write data", &[1.0], "written blocks serve reads while they stay in the buffer"),
     ("Allow write prebuffering", &[1.0], "write data are transferred while the arm moves"),
     ("Preseeking level", &[0.0], "the arm moves for the next command before the current one completes"),
-    ("Use separate write segment", &[0.0], "any segment may hold writes"),
     ("Low (write) water mark", &[0.0], "the drive asks for more data of a write when its buffer is this empty"),
     ("Calc sector by sector", &[0.0, 1.0], "a method of computation, not a behaviour"),
     ("Enable caching in buffer", &[1.0], "2 serves reads from segments that they leave only in part"),

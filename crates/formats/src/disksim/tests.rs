@@ -2,6 +2,7 @@
 
 use super::*;
 use seekwise_model::drive::geometry::Extent;
+use seekwise_model::drive::profile::WrittenHits;
 
 /// A small drive, complete: two zones, a spare sector a cylinder, a slip, a table of seeks.
 const PARV: &str = "disksim_bus BUS0 {\n Read block transfer time = 0.05,\n Write block transfer time = 0.1\n}\nsource tiny.diskspecs\n\
@@ -82,6 +83,12 @@ fn what_is_not_taken_over_is_listed_and_what_matters_stands_first() {
         ("Preseeking level", true, "tiny.diskspecs:18")
     );
     assert!(found.left.iter().skip(1).all(|left| !left.active), "{:?}", found.left);
+    // The profile has those that matter.
+    let drive = profile::parse("tiny", &found.toml).unwrap();
+    let named: Vec<_> = drive.not_modelled.iter().map(|left| (left.key.as_str(), left.says.as_str())).collect();
+    let says = "1 (tiny.diskspecs:18): the arm moves for the next command before the current one completes";
+    assert_eq!(named, [("Preseeking level", says)]);
+    assert_eq!(write::quoted("a \"b\\\n"), "\"a \\\"b\\\\ \"");
 }
 
 /// Drawn by hand. Zone 0 has cylinders of 20 slots, one spare each; three slots at the front are empty, and slot 24 is
@@ -196,6 +203,30 @@ fn contradictions_that_can_be_laid_out_are_warnings() {
         let left = found.left.iter().find(|left| left.key == "Number of cylinders").expect("it is listed");
         assert_eq!((left.why.as_str(), left.active), ("the layout has 8, which is used", true), "{cylinders}");
     }
+}
+
+#[test]
+fn reads_behind_writes_and_segments_for_writes_are_taken_over() {
+    let cache = |from: &str, to: &str| {
+        let found = with("tiny.diskspecs", from, to).unwrap();
+        let profile = profile::parse("tiny", &found.toml).and_then(|drive| drive.profile()).unwrap();
+        let named = |left: &&UnmodelledParameter| {
+            ["Allow read hits on write data", "Use separate write segment"].contains(&left.key.as_str())
+        };
+        let left: Vec<_> = found.left.iter().filter(named).map(|left| (left.active, left.why.clone())).collect();
+        (profile.cache.written_hits, profile.cache.writes_apart, left)
+    };
+    let more = |line: &str| format!("Max queue length = 1,\n {line},");
+    let with_line = |line: &str| cache("Max queue length = 1,", &more(line));
+    assert_eq!(cache("", ""), (WrittenHits::Cached, false, vec![]));
+    assert_eq!(with_line("Allow read hits on write data = 0").0, WrittenHits::None);
+    assert_eq!(with_line("Allow read hits on write data = 1").0, WrittenHits::All);
+    assert_eq!(with_line("Use separate write segment = 1"), (WrittenHits::Cached, true, vec![]));
+    assert_eq!(with_line("Use separate write segment = 0"), (WrittenHits::Cached, false, vec![]));
+    // One segment cannot be set aside and read into.
+    let one =
+        cache("Number of buffer segments = 4,", "Number of buffer segments = 1,\n Use separate write segment = 1,");
+    assert_eq!(one, (WrittenHits::Cached, false, vec![(true, "reads would have no segment left".to_owned())]));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The profile's text: sections of figures, each with its origin.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::syntax::{ParameterBlock, SourcePosition, shown};
@@ -84,11 +85,33 @@ impl ProfileWriter {
         self.warnings.push(warning);
     }
 
+    /// The parameters that would change the result stand in the profile too, each once.
+    fn name_active(&mut self) {
+        let active: BTreeMap<&str, &UnmodelledParameter> =
+            self.left.iter().rev().filter(|left| left.active).map(|left| (left.key.as_str(), left)).collect();
+        if active.is_empty() {
+            return;
+        }
+        let _ = write!(self.text, "\n[not_modelled]\n");
+        for (key, left) in active {
+            let value = if left.value.is_empty() { "set" } else { &left.value };
+            let says = format!("{value} ({}): {}", left.place, left.why);
+            let _ = writeln!(self.text, "{} = {}", quoted(key), quoted(&says));
+        }
+    }
+
     /// Returns the profile, the ignored parameters (those that would change the result first) and the warnings.
     pub(super) fn finish(mut self) -> (String, Vec<UnmodelledParameter>, Vec<Diagnostic>) {
         self.left.sort_by_key(|left| !left.active);
+        self.name_active();
         (self.text, self.left, self.warnings)
     }
+}
+
+/// A TOML string.
+pub(super) fn quoted(text: &str) -> String {
+    let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
+    format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A fraction of a revolution with the given number of decimals, below 1 even when rounded.

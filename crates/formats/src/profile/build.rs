@@ -7,7 +7,7 @@ use seekwise_model::drive::geometry::{Geometry, LayoutError, Skews, SurfaceRun, 
 use seekwise_model::drive::mechanics::{Mechanics, SeekCurve, SeekError};
 use seekwise_model::drive::profile::{
     AdaptiveDivision, CacheSpec, Faults, Firmware, Link, MediaCacheSpec, Overhead, OverheadAfter, Profile,
-    ProfileError, ReadAhead, ReadAheadEnd, ReadAheadHold,
+    ProfileError, ReadAhead, ReadAheadEnd, ReadAheadHold, WrittenHits,
 };
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::queue::{Discipline, Policy};
@@ -40,6 +40,8 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             zero_latency: figures.flag("firmware.zero_latency"),
             priority: figures.flag("firmware.priority"),
             recovery_limit: figures.may_span("firmware.recovery_limit_ms"),
+            write_verify: figures.flag("firmware.write_verify"),
+            commands_percent: figures.may_count("firmware.commands_percent"),
         },
         overhead: Overhead {
             read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
@@ -107,12 +109,19 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         dirty_runs: runs,
         fills_while_draining: figures.flag("cache.fills_while_draining"),
+        room_runs: figures.count("cache.room_runs"),
         destage_idle: figures.span("cache.destage_idle_ms"),
         media_cache: None,
         flash_sectors: figures.whole("cache.flash_kib") * 2,
         destage_age: figures.may_span("cache.destage_age_ms"),
         wraps: figures.word("cache.long_writes") == "wrap",
         adaptive,
+        written_hits: match figures.word("cache.written_hits") {
+            "none" => WrittenHits::None,
+            "all" => WrittenHits::All,
+            _ => WrittenHits::Cached,
+        },
+        writes_apart: figures.flag("cache.writes_apart"),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::everyday::CaseException;
 use super::keys::KEYS;
+use super::not_modelled::ForeignParameter;
 use crate::figure::{Figure, FigureValue};
 
 /// A drive as its file describes it.
@@ -25,6 +26,8 @@ pub struct DriveFile {
     pub sources: BTreeMap<String, String>,
     /// Everyday cases in which it deviates from the arithmetic.
     pub otherwise: Vec<CaseException>,
+    /// What a foreign description of it says beyond the model.
+    pub not_modelled: Vec<ForeignParameter>,
     pub(super) figures: Vec<Figure>,
 }
 

@@ -122,6 +122,7 @@ pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("cache.read_ahead.hold", ("never", &["never", "track", "segment", "stream"])),
     ("cache.read_ahead.discard", ("false", FLAG)),
     ("cache.long_writes", ("several", &["several", "wrap"])),
+    ("cache.written_hits", ("cached", &["none", "cached", "all"])),
     ("cache.fills_while_draining", ("false", FLAG)),
     ("firmware.zero_latency", ("false", FLAG)),
     ("firmware.depth", ("1", &["1", "2", "4", "8", "16", "32", "64"])),

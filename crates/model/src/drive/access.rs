@@ -33,6 +33,8 @@ pub struct Access {
     /// A write that begins, or ends, inside a physical sector of which the drive does not know the rest: it reads the
     /// sector, and writes it when it comes round again.
     pub rereads: (bool, bool),
+    /// Each track's part of a write is read back when it comes round again.
+    pub verify: bool,
 }
 
 /// One extent of an access, with its instants.
@@ -54,9 +56,17 @@ pub struct Pass {
     pub first: Instant,
     /// When the last has passed.
     pub end: Instant,
+    /// Until they have passed once more, to be verified.
+    pub verified: Span,
 }
 
 impl Pass {
+    /// When the next may follow.
+    #[inline]
+    pub fn over(&self) -> Instant {
+        self.end + self.verified
+    }
+
     /// When the first block begins to pass, for passes that run from first to last.
     pub fn begin(&self) -> Instant {
         Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
@@ -91,12 +101,12 @@ impl Sweep {
     fn of(pass: &Pass) -> Sweep {
         Sweep {
             led: Instant::FAR,
-            end: pass.end,
+            end: pass.over(),
             arm: Arm { cylinder: pass.extent.cylinder, head: pass.extent.head },
             seek: pass.seek,
             settle: pass.settle,
             data: pass.data,
-            rotation: pass.rotation,
+            rotation: pass.rotation + pass.verified,
             transfer: pass.transfer,
         }
     }
@@ -200,7 +210,8 @@ impl Access {
             rotation += mechanics.revolution();
         }
         let end = ready + rotation + transfer;
-        Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end }
+        let verified = if self.verify { mechanics.revolution() } else { Span::ZERO };
+        Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end, verified }
     }
 
     /// This part of a write is read before it is written. Both of its ends are read in one turn.
@@ -218,6 +229,7 @@ impl Access {
                 (Part::Link, pass.data),
                 (Part::Rotation, pass.rotation),
                 (Part::Transfer, pass.transfer),
+                (Part::Rotation, pass.verified),
             ] {
                 at += span;
                 ledger.until(part, at.min(now));
@@ -253,7 +265,7 @@ impl Iterator for Passes<'_> {
         let track = self.track.unwrap_or_else(|| self.geometry.extent(self.lba, u32::MAX));
         let (extent, rest) = track.split(self.left);
         let pass = self.access.pass(self.mechanics, self.at, self.arm, extent);
-        self.at = pass.end;
+        self.at = pass.over();
         self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
         self.lba = extent.end();
         self.track = rest;

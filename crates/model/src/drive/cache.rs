@@ -5,12 +5,13 @@
 //! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
 //! one being filled and the dirty ones never. The buffer can be divided anew; into how many segments is for
 //! `segmentation` to say. Where written runs take only as much memory as they are long, there are more segments than
-//! memory for them: those used longest ago lose theirs.
+//! memory for them: those used longest ago lose theirs. Some segments can be set aside for writes; which written blocks
+//! serve reads is the profile's `written_hits`.
 
 use alloc::vec::Vec;
 
 use super::dirty::DirtySegments;
-use super::profile::CacheSpec;
+use super::profile::{CacheSpec, WrittenHits};
 use crate::recency::LruList;
 
 /// How a wanted run of blocks stands to the buffer.
@@ -49,6 +50,10 @@ pub struct Buffer {
     dirty: DirtySegments,
     /// A run on its way to the medium may grow.
     fills_while_draining: bool,
+    /// Dirty blocks serve reads, and stay when they are on the medium.
+    serves_written: bool,
+    /// The first so many segments are for writes alone.
+    apart: usize,
     /// Where written runs are no longer than their blocks.
     memory: Option<Memory>,
 }
@@ -81,11 +86,18 @@ impl Buffer {
     /// The buffer of a profile, empty.
     pub fn of(cache: &CacheSpec) -> Buffer {
         let most = cache.adaptive.map_or(cache.segments, |it| it.most);
+        let apart = if cache.writes_apart { cache.dirty_segments.min(cache.segments.saturating_sub(1)) } else { 0 };
+        let dirty = if apart > 0 { apart } else { cache.dirty_segments };
         let buffer = match cache.dirty_runs {
-            None => Buffer::new(cache.segments, cache.segment_sectors, cache.dirty_segments, most),
+            None => Buffer::new(cache.segments, cache.segment_sectors, dirty, most),
             Some(runs) => Buffer::of_runs(cache, runs),
         };
-        Buffer { fills_while_draining: cache.fills_while_draining, ..buffer }
+        Buffer {
+            fills_while_draining: cache.fills_while_draining,
+            serves_written: cache.written_hits != WrittenHits::None,
+            apart: apart as usize,
+            ..buffer
+        }
     }
 
     /// One in which at most `runs` may be dirty, each taking as much memory as it is long.
@@ -118,6 +130,8 @@ impl Buffer {
             clean_from: None,
             dirty: DirtySegments::none(n, dirty_limit, u64::from(segment_sectors)),
             fills_while_draining: false,
+            serves_written: true,
+            apart: 0,
             memory: None,
         };
         (segments as usize..n).for_each(|segment| buffer.recency.retire(segment));
@@ -144,6 +158,17 @@ impl Buffer {
     /// A run on its way to the medium may grow.
     pub(super) fn fills_while_draining(&self) -> bool {
         self.fills_while_draining
+    }
+
+    /// Dirty blocks serve reads, and stay when they are on the medium.
+    pub(super) fn serves_written(&self) -> bool {
+        self.serves_written
+    }
+
+    /// A segment that only writes take.
+    #[inline]
+    pub(super) fn is_apart(&self, segment: usize) -> bool {
+        segment < self.apart
     }
 
     /// The row in which `lba` lies.
@@ -238,7 +263,7 @@ impl Buffer {
             while next != NONE {
                 let segment = next as usize;
                 let (start, stop) = self.span(segment);
-                if start <= lba && lba <= stop {
+                if start <= lba && lba <= stop && self.serves(segment, end <= stop) {
                     best = best.max(Some((end <= stop, start, segment)));
                 }
                 next = self.following[segment];
@@ -249,6 +274,12 @@ impl Buffer {
             Some((true, _, segment)) => BufferLookup::Hit(segment),
             Some((false, _, segment)) => BufferLookup::Extends(segment),
         }
+    }
+
+    /// A read may have what it wants from a segment, all of it or the `whole` but its end.
+    #[inline]
+    fn serves(&self, segment: usize, whole: bool) -> bool {
+        (self.serves_written || !self.dirty.has(segment)) && (whole || !self.is_apart(segment))
     }
 
     /// Sets the blocks of a segment and its place in the rows.
@@ -368,7 +399,7 @@ impl Buffer {
     /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
     #[inline]
     pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
-        let segment = self.take(filling)?;
+        let segment = self.take(filling, false)?;
         if !self.widen(segment, filling) {
             self.set_span(segment, 0, 0);
             self.memory.as_mut()?.empty.push(segment);
@@ -380,14 +411,14 @@ impl Buffer {
 
     /// A segment for a written run from `start`, sparing `filling`.
     pub fn allocate_run(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
-        let segment = self.take(filling)?;
+        let segment = self.take(filling, true)?;
         self.give(segment, start)
     }
 
     /// A segment without memory of its own, or the one used longest ago, which gives its memory up; what it holds is for
     /// whoever takes it to forget.
     #[inline]
-    fn take(&mut self, filling: Option<usize>) -> Option<usize> {
+    fn take(&mut self, filling: Option<usize>, written: bool) -> Option<usize> {
         let empty = self.memory.as_mut().and_then(|memory| {
             let place = memory.empty.iter().rposition(|&segment| Some(segment) != filling)?;
             Some(memory.empty.swap_remove(place))
@@ -395,7 +426,10 @@ impl Buffer {
         if empty.is_some() {
             return empty;
         }
-        let segment = self.oldest_clean(filling)?;
+        let segment = match self.apart {
+            0 => self.oldest_clean(filling),
+            _ => self.oldest_of_kind(filling, written),
+        }?;
         if let Some(memory) = &mut self.memory {
             memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
         }
@@ -481,6 +515,37 @@ impl Buffer {
         next
     }
 
+    /// The same, of those set aside for writes, or of the others.
+    fn oldest_of_kind(&self, filling: Option<usize>, written: bool) -> Option<usize> {
+        let free = |&segment: &usize| !self.is_dirty(segment) && Some(segment) != filling;
+        self.recency.oldest_first().find(|segment| self.is_apart(*segment) == written && free(segment))
+    }
+
+    /// Blocks that have been written to the medium, `lba..end`, stay as clean ones, as many as a segment holds, unless newer
+    /// ones of the same are dirty. What goes on where the blocks of a segment end joins it.
+    pub fn keep_written(&mut self, lba: u64, end: u64, filling: Option<usize>) {
+        if self.overlaps_dirty(lba, end) {
+            return;
+        }
+        self.invalidate(lba, end);
+        let behind = |&segment: &usize| {
+            let (start, stop) = self.span(segment);
+            start < stop && stop == lba && !self.is_dirty(segment) && Some(segment) != filling
+        };
+        let kind = |segment: &usize| self.apart == 0 || self.is_apart(*segment);
+        let rows = [self.row_of(lba), self.row_of(lba).wrapping_sub(1)];
+        let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|segment| behind(segment) && kind(segment));
+        let segment = match before {
+            Some(segment) if self.widen(segment, filling) => Some(segment),
+            _ if self.apart == 0 => self.allocate(lba, filling),
+            _ => self.allocate_run(lba, filling),
+        };
+        if let Some(segment) = segment {
+            self.touch(segment);
+            self.extend(segment, end);
+        }
+    }
+
     /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten, in the order of
     /// their first blocks.
     pub fn invalidate(&mut self, lba: u64, end: u64) {
@@ -504,7 +569,7 @@ impl Buffer {
         self.in_row(row).filter(holds).min_by_key(|&segment| (self.spans[segment].0, segment))
     }
 
-    fn forget(&mut self, segment: usize) {
+    pub(super) fn forget(&mut self, segment: usize) {
         self.set_span(segment, 0, 0);
         match &mut self.memory {
             _ if self.recency.is_retired(segment) => {}

@@ -72,6 +72,11 @@ impl DirtySegments {
         self.order.len() >= self.limit as usize
     }
 
+    /// So many more may.
+    pub(super) fn free(&self) -> usize {
+        (self.limit as usize).saturating_sub(self.order.len())
+    }
+
     #[inline]
     pub(super) fn has(&self, segment: usize) -> bool {
         self.segments[segment].is_some()

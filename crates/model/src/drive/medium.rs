@@ -66,6 +66,8 @@ pub(super) struct Medium {
     zero_latency: bool,
     /// The share of a read, in percent, that is in the buffer before the link takes any.
     buffer_full: u32,
+    /// What was written is read back.
+    verify: bool,
     /// From the end of one access until the next may be chosen.
     dispatch: Span,
     activity: Activity,
@@ -93,6 +95,7 @@ impl Medium {
             unit: u64::from(profile.physical_sector) / SECTOR,
             zero_latency: profile.firmware.zero_latency,
             buffer_full: profile.link.buffer_full,
+            verify: profile.firmware.write_verify,
             dispatch: profile.firmware.dispatch,
             activity: Activity::Idle,
             arm: Arm::default(),
@@ -245,6 +248,7 @@ impl Medium {
             zero_latency: self.zero_latency && !write,
             lead: (sectors * self.buffer_full / 100).max(1),
             rereads: (false, false),
+            verify: write && self.verify,
         }
     }
 

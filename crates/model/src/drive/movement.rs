@@ -35,7 +35,7 @@ pub struct Movement {
     pub from: Arm,
     /// Where it goes, the stretches of its way, and the blocks that pass.
     pub pass: Pass,
-    /// When it is over: the pass, and whole revolutions for blocks that had to be read again.
+    /// When it is over: the pass, and whole revolutions for blocks that were read again or verified.
     pub end: Instant,
 }
 
@@ -58,9 +58,9 @@ impl MovementListener {
         let mut told = self.movements.borrow_mut();
         for pass in passes {
             let last = pass.extent.end() == access.end();
-            let end = if last { over.max(pass.end) } else { pass.end };
+            let end = if last { over.max(pass.over()) } else { pass.over() };
             told.push(Movement { drive: self.drive, errand, start, from, pass, end });
-            (start, from) = (pass.end, Arm { cylinder: pass.extent.cylinder, head: pass.extent.head });
+            (start, from) = (pass.over(), Arm { cylinder: pass.extent.cylinder, head: pass.extent.head });
         }
     }
 }

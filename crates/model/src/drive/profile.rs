@@ -95,6 +95,9 @@ pub struct CacheSpec {
     pub dirty_runs: Option<u32>,
     /// A dirty segment that is being written out may go on growing at its end; what has left it makes room.
     pub fills_while_draining: bool,
+    /// A write that finds no run, or no segment, free waits until so many are: the low-water mark of a buffer that is
+    /// drained in bursts. 1: the next that is free will do.
+    pub room_runs: u32,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
     /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive that
@@ -110,6 +113,25 @@ pub struct CacheSpec {
     pub wraps: bool,
     /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
     pub adaptive: Option<AdaptiveDivision>,
+    /// Which written blocks serve reads.
+    pub written_hits: WrittenHits,
+    /// `dirty_segments` of the segments, all but one at most, are set aside for writes: no read takes one, and writes take no
+    /// other.
+    pub writes_apart: bool,
+}
+
+/// Which written blocks serve reads while they stay in the buffer. (DiskSim 4.0's manual: "Allow read hits on write data".
+/// Its `disksim_diskcache.c` empties a segment behind a write where that is 0, and keeps it where it is 1, whether or not
+/// writes are acknowledged from the buffer.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WrittenHits {
+    /// None: a read of what is dirty waits until that is on the medium, and is read from there.
+    None,
+    /// Those of writes that were acknowledged from the buffer.
+    #[default]
+    Cached,
+    /// Those of writes that went to the medium first too.
+    All,
 }
 
 /// What an adaptive buffer is divided into.
@@ -254,6 +276,12 @@ pub struct Firmware {
     pub priority: bool,
     /// A read tries again for this long at most, then it fails; nothing: until it succeeds.
     pub recovery_limit: Option<Span>,
+    /// What was written is read back when it comes round again (ATA's Write-Read-Verify, ATA8-ACS 4.23; SCSI's WRITE AND
+    /// VERIFY as a rule of the drive's own).
+    pub write_verify: bool,
+    /// The share of the medium's turns, in percent, that commands have while dirty segments press; nothing: whichever
+    /// costs less goes first.
+    pub commands_percent: Option<u32>,
 }
 
 /// Fixed costs of commands, spent by the drive's electronics one command after another. What a command costs depends
@@ -297,12 +325,15 @@ impl CacheSpec {
         dirty_segments: 0,
         dirty_runs: None,
         fills_while_draining: false,
+        room_runs: 1,
         destage_idle: Span::ZERO,
         flash_sectors: 0,
         media_cache: None,
         destage_age: None,
         wraps: false,
         adaptive: None,
+        written_hits: WrittenHits::Cached,
+        writes_apart: false,
     };
 
     /// Runs of written blocks that may be dirty at once, at most.
@@ -398,6 +429,17 @@ impl Profile {
                 "from 1 to 4096; with adaptive segments just if they have lengths of their own",
                 cache.dirty_runs.is_none_or(|runs| (1..=4096).contains(&runs))
                     && cache.adaptive.is_none_or(|it| it.own_lengths == cache.dirty_runs.is_some()),
+            ),
+            (
+                "cache.writes_apart",
+                "without cache.adaptive and cache.dirty_runs",
+                !cache.writes_apart || (cache.adaptive.is_none() && cache.dirty_runs.is_none()),
+            ),
+            ("cache.room_runs", "from 1 to 4096", (1..=4096).contains(&cache.room_runs)),
+            (
+                "firmware.commands_percent",
+                "at most 100 percent",
+                self.firmware.commands_percent.is_none_or(|percent| percent <= 100),
             ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (

@@ -3,6 +3,7 @@
 
 use super::Drive;
 use super::cache::BufferLookup;
+use super::command::Stage;
 use super::medium::{Activity, Purpose};
 use crate::block::{Flags, Request, Status};
 use crate::record::Part;
@@ -10,6 +11,14 @@ use crate::time::Instant;
 
 impl Drive {
     pub(super) fn read(&mut self, now: Instant, slot: u16, request: &Request) {
+        if self.awaits_destage(request) {
+            let head = self.electronics.heads_queue(request);
+            let command = &mut self.electronics[slot];
+            command.released = self.link.releases();
+            command.stage = Stage::Parked;
+            self.write_back.park(slot, head);
+            return;
+        }
         let lookup = match request.flags.has(Flags::FUA) {
             true => BufferLookup::Miss,
             false => self.look_up(slot),
@@ -30,6 +39,11 @@ impl Drive {
         self.take_along(now);
     }
 
+    /// A read of dirty blocks that do not serve it waits until they are on the medium.
+    fn awaits_destage(&self, request: &Request) -> bool {
+        !self.buffer.serves_written() && self.buffer.overlaps_dirty(request.lba, request.end())
+    }
+
     /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end: it tries no
     /// weak place again.
     pub(super) fn streams_into(&mut self, now: Instant, segment: usize, request: &Request) -> bool {
@@ -46,7 +60,7 @@ impl Drive {
         let (mut first, mut here) = (now, now);
         if self.medium.filling(now) == Some(segment) {
             (first, here) = self.follow(now, request, segment, run);
-        } else if !self.buffer.is_dirty(segment) {
+        } else if !self.buffer.is_dirty(segment) && !self.buffer.is_apart(segment) {
             self.resume(now, request, segment, run);
         }
         if self.promises.cache().read_ahead.discards && self.buffer.span(segment).1 == request.end() {

@@ -3,12 +3,14 @@
 //! Commands are ordered by `firmware.queue`, dirty segments by `firmware.destage`; under pressure the cheaper of the
 //! two choices goes first, unless one has waited beyond the limit of its discipline: then the one whose limit passed
 //! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
-//! command is or when its data cross the link.
+//! command is or when its data cross the link. With `firmware.commands_percent` turns are shared instead of going to the
+//! cheaper.
 
 use super::cache::BufferLookup;
 use super::command::Stage;
 use super::geometry::Extent;
 use super::medium::{Activity, Purpose};
+use super::profile::WrittenHits;
 use super::queuing::CandidateChoice;
 use super::stream::MediaStream;
 use super::write_back::Rival;
@@ -112,15 +114,19 @@ impl Drive {
         };
         // A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
         let bar = match &command {
-            Some(command) if !due && !self.queue.overdue(now) => command.cost,
+            Some(command) if !due && !self.queue.overdue(now) && !self.write_back.shares_turns() => command.cost,
             _ => u64::MAX,
         };
         let destage = if rivals { self.choose_destage(now, bar) } else { None };
         match (command, destage) {
             (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
+                self.write_back.turn_was(true);
                 self.start_command(now, command);
             }
-            (_, Some(rival)) => {
+            (contested, Some(rival)) => {
+                if contested.is_some() {
+                    self.write_back.turn_was(false);
+                }
                 self.write_back.tidy(!pressing);
                 if let Some(choice) = rival.queued {
                     self.write_back.take(choice);
@@ -133,7 +139,7 @@ impl Drive {
         }
     }
 
-    /// A command goes before a dirty segment: it is the cheaper, or, where either has waited beyond its limit, the one
+    /// A command goes before a dirty segment: it is the cheaper, or has the turn by its share, or, where either has waited beyond its limit, the one
     /// whose limit passed first.
     fn goes_first(&self, now: Instant, command: &CandidateChoice, rival: &Rival) -> bool {
         let passed = |due: Option<Instant>| due.filter(|&due| due < now);
@@ -142,7 +148,7 @@ impl Drive {
         let segment = own.into_iter().chain(passed(self.writing_due())).min();
         match (passed(self.queue.deadline()), segment) {
             _ if command.is_head() => true,
-            (None, None) => command.cost <= rival.cost,
+            (None, None) => self.write_back.turn_is_commands().unwrap_or(command.cost <= rival.cost),
             (Some(command), Some(segment)) => command <= segment,
             (command, _) => command.is_some(),
         }
@@ -279,6 +285,12 @@ impl Drive {
         let in_media_cache = written.is_some_and(|access| self.settle_media_cache(access.lba(), access.end()));
         if let Some(access) = written.filter(|_| !in_media_cache) {
             self.medium.refresh(access.lba(), access.end());
+        }
+        if let Some(access) = written.filter(|_| self.promises.cache().written_hits == WrittenHits::All)
+            && matches!(purpose, Purpose::Command { .. })
+        {
+            let filling = self.medium.filling(now);
+            self.buffer.keep_written(access.lba(), access.end(), filling);
         }
         match purpose {
             Purpose::Command { slot, .. } if self.electronics[slot].round => self.end_round(now, slot),

@@ -7,9 +7,9 @@ use super::cache::Buffer;
 use super::mechanics::Reach;
 use super::medium::Medium;
 use super::piece::DirtySegment;
-use super::profile::CacheSpec;
+use super::profile::{CacheSpec, Firmware};
 use super::target::Target;
-use crate::queue::{Choice, Costs, Discipline, Queue};
+use crate::queue::{Choice, Costs, Queue};
 use crate::time::{Instant, Span};
 
 /// A dirty segment as a candidate for the medium.
@@ -73,21 +73,31 @@ pub(super) struct WriteBack {
     for_flush: bool,
     /// It goes on because nothing else was to do.
     tidying: bool,
+    /// A write found no room; the next gets none before so many runs are free.
+    closed: bool,
+    room_runs: usize,
+    /// The share of turns, in percent, that commands have beside what presses, and what of it they have not had.
+    commands_percent: Option<u32>,
+    credit: u32,
 }
 
 impl WriteBack {
-    /// Of a buffer with these rules, and a drive of `commands` at once; dirty segments go by `discipline`.
-    pub(super) fn new(cache: &CacheSpec, discipline: Discipline, commands: usize) -> WriteBack {
+    /// Of a buffer and a firmware with these rules, and a drive of `commands` at once.
+    pub(super) fn new(cache: &CacheSpec, firmware: &Firmware, commands: usize) -> WriteBack {
         WriteBack {
             age: cache.destage_age,
             idle: cache.destage_idle,
-            queue: Queue::new(discipline, cache.most_dirty() as usize),
+            queue: Queue::new(firmware.destage, cache.most_dirty() as usize),
             joined: 0,
             left: 0,
             parked: VecDeque::with_capacity(commands),
             flushes: VecDeque::new(),
             for_flush: false,
             tidying: false,
+            closed: false,
+            room_runs: cache.room_runs as usize,
+            commands_percent: firmware.commands_percent,
+            credit: 0,
         }
     }
 
@@ -127,6 +137,18 @@ impl WriteBack {
     /// It has got on.
     pub(super) fn unpark(&mut self) {
         self.parked.pop_front();
+    }
+
+    /// A write finds no room. Answers that it waits.
+    pub(super) fn closes(&mut self) -> bool {
+        self.closed = true;
+        true
+    }
+
+    /// One found none, and since then not as many runs have come free as another needs.
+    pub(super) fn is_closed(&mut self, buffer: &Buffer) -> bool {
+        self.closed = self.closed && buffer.dirty_count() > 0 && buffer.free_runs() < self.room_runs;
+        self.closed
     }
 
     /// A flush waits for all dirty segments below the number `fence`.
@@ -199,6 +221,23 @@ impl WriteBack {
             true => free,
             false => free.max(free.max(quiet) + self.idle),
         }
+    }
+
+    /// Commands have a share of the turns, whatever things cost.
+    pub(super) fn shares_turns(&self) -> bool {
+        self.commands_percent.is_some()
+    }
+
+    /// Whether the next turn is the commands' by their share; nothing where that does not decide.
+    pub(super) fn turn_is_commands(&self) -> Option<bool> {
+        self.commands_percent.map(|percent| self.credit + percent >= 100)
+    }
+
+    /// A turn for which commands and what presses competed was, or was not, the commands'.
+    pub(super) fn turn_was(&mut self, commands: bool) {
+        let credit = self.credit + self.commands_percent.unwrap_or(0);
+        // Turns by a limit of waiting are not made up for beyond the next.
+        self.credit = if commands { credit.saturating_sub(100) } else { credit.min(100) };
     }
 
     // Which

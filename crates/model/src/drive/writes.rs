@@ -48,11 +48,11 @@ impl Drive {
         }
     }
 
-    /// Tries the parked writes again, in order.
+    /// What was parked is tried again, in order.
     pub(super) fn unpark(&mut self, now: Instant) {
         while let Some(slot) = self.write_back.parked() {
             let request = self.electronics[slot].request;
-            if !self.promises.caches(&request) || self.electronics[slot].round {
+            if request.op == Op::Read || !self.promises.caches(&request) || self.electronics[slot].round {
                 if self.buffer.overlaps_dirty(request.lba, request.end()) {
                     return;
                 }
@@ -138,7 +138,12 @@ impl Drive {
     fn store_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
         let passed = self.destaged(now, part.lba);
         let room = self.buffer.room(part.lba, part.end(), self.write_back.last_fence(), passed);
-        if room == WriteAdmission::Wait {
+        let waits = match room {
+            WriteAdmission::Wait => self.write_back.closes(),
+            WriteAdmission::New => self.write_back.is_closed(&self.buffer),
+            _ => false,
+        };
+        if waits {
             return false;
         }
         self.buffer_loses(now, part);
@@ -202,7 +207,7 @@ impl Drive {
         if self.buffer.span(*segment).1 != lba {
             return 0;
         }
-        let passes = self.medium.passes(access).take_while(|pass| pass.end <= now);
+        let passes = self.medium.passes(access).take_while(|pass| pass.over() <= now);
         passes.last().map_or(0, |pass| pass.extent.end())
     }
 

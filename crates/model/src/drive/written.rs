@@ -145,21 +145,34 @@ impl Buffer {
         self.unwritten_segments_mut().leave(segment, until, behind);
     }
 
-    /// A segment's data are on the medium as far as block `until`. Where that is all, its blocks stay as clean ones; what
-    /// lies behind is dirty as before. Answers whether anything does.
+    /// A segment's data are on the medium as far as block `until`. Where that is all, its blocks stay as clean ones, if
+    /// written blocks serve reads; what lies behind is dirty as before. Answers whether anything does.
     pub fn drained(&mut self, segment: usize, until: u64) -> bool {
         let (start, stop) = self.span(segment);
         if until < stop && self.unwritten_segments_mut().goes_on_from(segment, until) {
             self.set_span(segment, until, stop);
             self.empties(segment, until - start);
+            self.drop_stale(start, until);
             return true;
         }
         self.drop_dirty(segment);
+        if !self.serves_written() {
+            self.forget(segment);
+            self.drop_stale(start, stop);
+            return false;
+        }
         // Written again meanwhile: another segment has what is newer.
         while let Some((from, to)) = self.dirty_over(segment) {
             self.invalidate(from, to);
         }
         false
+    }
+
+    /// Where no dirty block serves a read, a read-ahead may have brought what is now out of date.
+    fn drop_stale(&mut self, start: u64, end: u64) {
+        if !self.serves_written() {
+            self.invalidate(start, end);
+        }
     }
 
     /// A dirty run that holds blocks of a clean segment too.
@@ -213,6 +226,11 @@ impl Buffer {
     /// No more segments may become dirty, or none that is as long as it may get.
     pub fn is_full(&self) -> bool {
         self.unwritten_segments().is_full() || !self.has_memory_for(self.dirty_sectors())
+    }
+
+    /// So many more segments may become dirty.
+    pub fn free_runs(&self) -> usize {
+        self.unwritten_segments().free()
     }
 
     /// The number that the next segment to become dirty will have.

@@ -11,7 +11,7 @@ use crate::drive::geometry::{Geometry, LayoutError, Skews, TrackOrder, Zone};
 use crate::drive::mechanics::{Mechanics, SeekCurve};
 use crate::drive::profile::{
     AdaptiveDivision, CacheSpec, Faults, Firmware, Link, Overhead, OverheadAfter, Profile, ReadAhead, ReadAheadEnd,
-    ReadAheadHold,
+    ReadAheadHold, WrittenHits,
 };
 use crate::drive::recovery::WeakBlocks;
 use crate::host::accelerator::AcceleratorSpec;
@@ -100,6 +100,8 @@ impl Default for SmallDrive {
                 zero_latency: false,
                 priority: false,
                 recovery_limit: None,
+                write_verify: false,
+                commands_percent: None,
             },
             overhead: Overhead::NONE,
             link: Link {
@@ -322,7 +324,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     let adapts = segments == 4 && segment_sectors >= 32;
     // From numbers of its own, as the page's words.
     let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").percent(40);
-    CacheSpec {
+    let cache = CacheSpec {
         segments,
         segment_sectors,
         read_ahead: ReadAhead {
@@ -361,6 +363,30 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
             dirty_percent: 60,
             own_lengths,
         }),
+        ..random_written(rng)
+    };
+    let equal = !adapts && cache.dirty_runs.is_none();
+    CacheSpec { writes_apart: cache.writes_apart && equal, ..cache }
+}
+
+/// Verified writes and turns of commands, from numbers of their own.
+fn random_turns(rng: &Rng) -> Firmware {
+    let mut own = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
+    Firmware {
+        write_verify: own.percent(15),
+        commands_percent: pick(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
+        ..SmallDrive::default().firmware
+    }
+}
+
+/// What becomes of written blocks, from numbers of their own.
+fn random_written(rng: &Rng) -> CacheSpec {
+    let mut own = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
+    CacheSpec {
+        written_hits: pick(&mut own, &[WrittenHits::Cached, WrittenHits::Cached, WrittenHits::None, WrittenHits::All]),
+        writes_apart: own.percent(40),
+        room_runs: pick(&mut own, &[1, 1, 2, 5]),
+        ..CacheSpec::NONE
     }
 }
 
@@ -419,6 +445,7 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
             zero_latency: rng.percent(40),
             priority: false,
             recovery_limit: None,
+            ..random_turns(rng)
         },
         overhead: Overhead {
             read_hit: some_costs(rng, 200_000),

@@ -1,0 +1,45 @@
+//! `[not_modelled]`: parameters of a foreign description that the model has no counterpart for and that would change a result, as
+//! `seekwise import` lists them. They change nothing; `seekwise validate` names those that may explain what it finds.
+//!
+//! ```toml
+//! [not_modelled]
+//! "Preseeking level" = "1 (tiny.diskspecs:18): the arm moves for the next command before the current one completes"
+//! ```
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::figure::FigureReader;
+
+/// A parameter of a drive's foreign description that is not modelled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignParameter {
+    pub key: String,
+    /// Its value, where it stands and what it would do.
+    pub says: String,
+}
+
+impl FigureReader<'_> {
+    /// Reads `[not_modelled]`; errors go to `errors`.
+    pub(super) fn read_not_modelled(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<ForeignParameter> {
+        let line = self.line(value.span().start);
+        let Some(table) = value.get_ref().as_table() else {
+            let wrong = self.wrong(line, "not a table").key("not_modelled");
+            self.errors.push(wrong);
+            return Vec::new();
+        };
+        let mut all = Vec::new();
+        for (key, says) in table {
+            let key = key.get_ref().to_string();
+            match says.get_ref().as_str() {
+                Some(says) => all.push(ForeignParameter { key, says: says.to_owned() }),
+                None => {
+                    let line = self.line(says.span().start);
+                    let wrong = self.wrong(line, "is not a text").key(format!("not_modelled.\"{key}\""));
+                    self.errors.push(wrong.expected("\"value (place): what it would do\""));
+                }
+            }
+        }
+        all
+    }
+}
