@@ -20,6 +20,7 @@ pub mod doubts;
 mod drive_file;
 pub mod everyday;
 pub mod keys;
+mod mechanism;
 pub mod not_modelled;
 mod seek;
 

@@ -400,19 +400,17 @@ impl Explaining<'_> {
 /// How often the way to a number's value is halved.
 const HALVINGS: u32 = 4;
 
-/// How much shorter the runs are by which the values are screened. A tenth of a driver study's virtual time gave each of its
-/// 35 verdicts.
+/// How much shorter the runs and their ramps are by which values are screened. A tenth of a driver study's virtual time gave
+/// each of its 35 verdicts.
 const SHORTER: u64 = 10;
 
-/// The study with the lighter runs by which values are screened; none if they would be as heavy. A ramp keeps its length,
-/// and may not take more than half of a run.
+/// The study with the lighter runs by which values are screened; none if they would be as heavy.
 fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
     let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
     let runs = if intervals { study.runs } else { 1 };
-    let ramp = study.ramp.map_or(0, |ramp| ramp.nanos);
-    let shorter =
-        study.runtime.map(|runtime| Duration { nanos: (runtime.nanos / SHORTER).max(ramp).min(runtime.nanos) });
-    (runs < study.runs || shorter != study.runtime).then(|| Study { runs, runtime: shorter, ..study.clone() })
+    let shorter = |length: Option<Duration>| length.map(|length| Duration { nanos: (length.nanos / SHORTER).max(1) });
+    let (runtime, ramp) = (shorter(study.runtime), shorter(study.ramp));
+    (runs < study.runs || runtime != study.runtime).then(|| Study { runs, runtime, ramp, ..study.clone() })
 }
 
 /// What the screening runs are, in words.

@@ -2,6 +2,8 @@
 //! value, if there is one. Asking for an unknown key, for another type, or for a missing figure without a default is a bug, and
 //! panics: the first drive or layer that is built reveals it.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use seekwise_model::time::Span;
@@ -15,11 +17,18 @@ use super::value::{Figure, FigureValue};
 pub(crate) struct Figures<'a> {
     keys: &'static [ProfileKey],
     figures: &'a [Figure],
+    /// Gets the keys that are asked for.
+    asked: Option<&'a RefCell<BTreeSet<&'static str>>>,
 }
 
 impl<'a> Figures<'a> {
     pub(crate) fn of(keys: &'static [ProfileKey], figures: &'a [Figure]) -> Figures<'a> {
-        Figures { keys, figures }
+        Figures { keys, figures, asked: None }
+    }
+
+    /// The same figures, noting each key that is asked for.
+    pub(crate) fn noting(self, asked: &'a RefCell<BTreeSet<&'static str>>) -> Figures<'a> {
+        Figures { asked: Some(asked), ..self }
     }
 
     fn key(&self, path: &str) -> &'static ProfileKey {
@@ -29,6 +38,9 @@ impl<'a> Figures<'a> {
     /// The figure, if it is given.
     pub(crate) fn find(&self, path: &str) -> Option<&'a Figure> {
         let known = self.key(path).path;
+        if let Some(asked) = self.asked {
+            asked.borrow_mut().insert(known);
+        }
         self.figures.iter().find(|figure| figure.key == known)
     }
 

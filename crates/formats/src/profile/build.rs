@@ -15,6 +15,7 @@ use seekwise_model::time::Span;
 
 use super::drive_file::DriveFile;
 use super::keys::KEYS;
+use super::mechanism::{self, Mechanism};
 use super::seek;
 use crate::diagnostic::Diagnostic;
 use crate::figure::{FigureValue, Figures, RunRow, ZoneBand, ZoneRow, span};
@@ -23,8 +24,7 @@ type Errors = Vec<Diagnostic>;
 
 pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     let figures = Drive { file: &drive.file, figures: Figures::of(KEYS, &drive.figures) };
-    let (geometry, media_cache) = geometry(&figures)?;
-    let mechanics = mechanics(&figures, geometry.cylinders())?;
+    let Mechanism { geometry, media_cache, mechanics } = mechanism::of(&figures)?;
     let profile = Profile {
         name: drive.name.clone(),
         physical_sector: figures.whole("geometry.physical_sector") as u32,
@@ -168,7 +168,7 @@ fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
     }
 }
 
-fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {
+pub(super) fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {
     let rows = figures.zones();
     let heads = figures.whole("geometry.heads") as usize;
     let physical = figures.whole("geometry.physical_sector") as u32 / 512;
@@ -376,7 +376,7 @@ fn zone_error(figures: &Drive<'_>, zones: &[Zone], zone: usize, what: &str) -> D
     Diagnostic::at(figures.file, line, format!("zone {row} {what}")).key("geometry.zones")
 }
 
-fn mechanics(figures: &Drive<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
+pub(super) fn mechanics(figures: &Drive<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
     let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
     let curve = seek_curve(figures, cylinders)?;
     let settle = figures.number("mechanics.write_settle_ms");
@@ -431,9 +431,9 @@ fn seek_curve(figures: &Drive<'_>, cylinders: u32) -> Result<SeekCurve, Errors> 
 }
 
 /// A drive's figures, with the lines of its file.
-struct Drive<'a> {
-    file: &'a str,
-    figures: Figures<'a>,
+pub(super) struct Drive<'a> {
+    pub(super) file: &'a str,
+    pub(super) figures: Figures<'a>,
 }
 
 impl<'a> Deref for Drive<'a> {

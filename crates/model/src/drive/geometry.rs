@@ -21,6 +21,7 @@
 //! stand for every sparing scheme, since they may lie at the end of a track, a cylinder, a range or a zone. A *remap* is a
 //! block that lives in a slot of a hole instead of its own.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Tracks of one surface on neighbouring cylinders, read one after another.
@@ -299,23 +300,23 @@ pub enum LayoutError {
     },
 }
 
-/// A checked layout.
+/// A checked layout. Copies share its tables.
 #[derive(Clone, Debug)]
 pub struct Geometry {
     sectors: u64,
     cylinders: u32,
     surfaces: u8,
-    zones: Vec<Compiled>,
+    zones: Arc<[Compiled]>,
     /// First zone of each slice of `1 << slice` blocks.
-    index: Vec<u16>,
+    index: Arc<[u16]>,
     slice: u32,
     /// `(from, slots)`: blocks from `from` on lie so many slots further for the holes before them, until the next entry.
-    gaps: Vec<(u64, u64)>,
+    gaps: Arc<[(u64, u64)]>,
     /// The last entry of `gaps` at or before the begin of each stretch of `1 << gap_stretch` blocks, and before their end.
-    gap_index: Vec<u32>,
+    gap_index: Arc<[u32]>,
     gap_stretch: u32,
     /// A block's own slot and the one it lives in, rising.
-    remaps: Vec<(u64, u64)>,
+    remaps: Arc<[(u64, u64)]>,
 }
 
 #[derive(Clone, Debug)]
@@ -389,29 +390,17 @@ impl Geometry {
             sectors,
             cylinders: last.first_cylinder + last.cylinders,
             surfaces,
-            zones: compiled,
-            index: Vec::new(),
+            index: index(&compiled, slice),
+            zones: compiled.into(),
             slice,
-            gaps,
-            gap_index: Vec::new(),
+            gaps: gaps.into(),
+            gap_index: Arc::default(),
             gap_stretch: 0,
-            remaps: Vec::new(),
+            remaps: Arc::default(),
         };
-        geometry.build_index();
         geometry.index_gaps();
         geometry.lay_remaps(remaps, start)?;
         Ok(geometry)
-    }
-
-    fn build_index(&mut self) {
-        let end = self.zones.last().map_or(0, |zone| zone.end);
-        let mut zone = 0usize;
-        for slice in 0..=(end >> self.slice) {
-            while zone + 1 < self.zones.len() && self.zones[zone].end <= slice << self.slice {
-                zone += 1;
-            }
-            self.index.push(zone as u16);
-        }
     }
 
     fn index_gaps(&mut self) {
@@ -574,9 +563,16 @@ impl Geometry {
                 return Err(LayoutError::Remap { remap });
             }
         }
-        self.remaps = remaps.to_vec();
+        self.remaps = remaps.into();
         Ok(())
     }
+}
+
+/// The first zone of each slice of `1 << slice` blocks.
+fn index(zones: &[Compiled], slice: u32) -> Arc<[u16]> {
+    let end = zones.last().map_or(0, |zone| zone.end);
+    let of = |slot: u64| zones.partition_point(|zone| zone.end <= slot).min(zones.len() - 1) as u16;
+    (0..=(end >> slice)).map(|at| of(at << slice)).collect()
 }
 
 /// Turns holes into gaps between blocks.

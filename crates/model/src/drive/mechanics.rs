@@ -11,7 +11,7 @@
 //! where one was measured, and adds `write_settle` after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the
 //! two counts, since they overlap (the access-time rule of DiskSim's mechanical model).
 
-use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::geometry::Extent;
@@ -34,7 +34,7 @@ pub enum SeekError {
 
 /// Seek times in nanoseconds by distance in cylinders; entry 0 is 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeekCurve(Box<[u32]>);
+pub struct SeekCurve(Arc<[u32]>);
 
 impl SeekCurve {
     /// From measured points `(distance, time)`, rising from distance 1, straight between them, the last two extended
@@ -115,7 +115,7 @@ impl SeekCurve {
         for distance in 1..cylinders {
             times.push(u32::try_from(time(distance)).map_err(|_| SeekError::Times)?);
         }
-        Ok(SeekCurve(times.into_boxed_slice()))
+        Ok(SeekCurve(times.into()))
     }
 
     /// The time of a read seek over `distance` cylinders; beyond the table's end, its last entry.
@@ -152,16 +152,16 @@ fn root_q16(n: u32) -> i128 {
     i128::from((u64::from(n) << 32).isqrt())
 }
 
-/// Arm and spindle.
+/// Arm and spindle. Copies share its tables.
 #[derive(Clone, Debug)]
 pub struct Mechanics {
     seek: SeekCurve,
     /// Where writing has a curve of its own.
     write_seek: Option<SeekCurve>,
     /// For each distance: movement and settling for a write on the same head; nothing where writing takes what reading does.
-    written: Option<Box<[u32]>>,
+    written: Option<Arc<[u32]>>,
     /// For each [`FLOOR`] cylinders of distance: no seek that far or farther, read or write, is shorter.
-    floors: Box<[u32]>,
+    floors: Arc<[u32]>,
     head_switch: Span,
     write_settle: Span,
     /// Positioning for a write takes at least this long.
@@ -180,7 +180,7 @@ pub struct Mechanics {
 const FLOOR: usize = 64;
 
 /// The least of the times from each [`FLOOR`]-th distance on.
-fn floors(times: &[u32]) -> Box<[u32]> {
+fn floors(times: &[u32]) -> Arc<[u32]> {
     let mut least = u32::MAX;
     let mut floors: Vec<u32> = Vec::with_capacity(times.len() / FLOOR + 1);
     for stretch in times.chunks(FLOOR).rev() {
@@ -188,7 +188,7 @@ fn floors(times: &[u32]) -> Box<[u32]> {
         floors.push(least);
     }
     floors.reverse();
-    floors.into_boxed_slice()
+    floors.into()
 }
 
 /// Where the arm is.
@@ -343,6 +343,11 @@ impl Mechanics {
     /// greater one, settled.
     fn settled(&self, seek: Span) -> Span {
         seek + self.settle(seek)
+    }
+
+    /// Whether both have one table of seek times in memory, not two.
+    pub fn shares_tables(&self, other: &Mechanics) -> bool {
+        Arc::ptr_eq(&self.seek.0, &other.seek.0)
     }
 
     /// The same mechanism with a seek curve of its own for writing.

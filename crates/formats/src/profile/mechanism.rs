@@ -1,0 +1,103 @@
+//! Platters and arm of a drive, built once: their tables take milliseconds and a megabyte, and the cells of a study mostly differ
+//! in other figures. What was built is kept in the process, beside the figures that building it asked for; a drive with these
+//! figures shares its tables. Builds nothing itself.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use seekwise_model::drive::geometry::Geometry;
+use seekwise_model::drive::mechanics::Mechanics;
+use seekwise_model::drive::profile::MediaCacheSpec;
+
+use super::build::{self, Drive};
+use crate::diagnostic::Diagnostic;
+use crate::figure::FigureValue;
+
+/// Where blocks are, and how long it takes to get there.
+#[derive(Clone)]
+pub(super) struct Mechanism {
+    pub geometry: Geometry,
+    /// Slots that a media cache reserves.
+    pub media_cache: Option<MediaCacheSpec>,
+    pub mechanics: Mechanics,
+}
+
+/// A mechanism, and each figure that building it asked for.
+struct Built {
+    asked: Vec<(&'static str, Option<FigureValue>)>,
+    mechanism: Mechanism,
+}
+
+/// Those of the last drives, the last one at the end. The largest takes two megabytes.
+static BUILT: Mutex<Vec<Built>> = Mutex::new(Vec::new());
+
+/// How many are kept: more than the drives of any study that comes with the program.
+const KEPT: usize = 16;
+
+/// The mechanism of these figures, as built before or built now.
+pub(super) fn of(figures: &Drive<'_>) -> Result<Mechanism, Vec<Diagnostic>> {
+    if let Some(mechanism) = known(figures) {
+        return Ok(mechanism);
+    }
+    let asked = RefCell::new(BTreeSet::new());
+    let noting = Drive { file: figures.file, figures: figures.figures.noting(&asked) };
+    let (geometry, media_cache) = build::geometry(&noting)?;
+    let mechanics = build::mechanics(&noting, geometry.cylinders())?;
+    let mechanism = Mechanism { geometry, media_cache, mechanics };
+    let asked = asked.borrow().iter().map(|&key| (key, value(figures, key))).collect();
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if built.len() == KEPT {
+        built.remove(0);
+    }
+    built.push(Built { asked, mechanism: mechanism.clone() });
+    Ok(mechanism)
+}
+
+fn known(figures: &Drive<'_>) -> Option<Mechanism> {
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    let is = |it: &Built| it.asked.iter().all(|(key, was)| value(figures, key) == *was);
+    let place = built.iter().rposition(is)?;
+    let found = built.remove(place);
+    let mechanism = found.mechanism.clone();
+    built.push(found);
+    Some(mechanism)
+}
+
+fn value(figures: &Drive<'_>, key: &str) -> Option<FigureValue> {
+    figures.figures.find(key).map(|figure| figure.value.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drives;
+
+    #[test]
+    fn a_drive_with_other_figures_has_another_mechanism() {
+        let at = |set: &[(&str, &str)]| {
+            let mut drive = drives::load("barracuda-7200.7").unwrap();
+            for (key, value) in set {
+                drive.set(key, value).unwrap();
+            }
+            let profile = drive.profile().unwrap();
+            (profile.mechanics.revolution(), profile.mechanics.seek().clone(), profile.geometry.sectors())
+        };
+        let own = at(&[]);
+        assert_eq!(at(&[("cache.segments", "4")]).1, own.1);
+        assert_ne!(at(&[("mechanics.rpm", "5400")]).0, own.0);
+        assert_ne!(at(&[("mechanics.seek.full_ms", "19")]).1, own.1);
+        assert_eq!(at(&[]), own, "as before, whatever was built between");
+    }
+
+    #[test]
+    fn equal_mechanisms_share_their_tables() {
+        let with = |key: &str, value: &str| {
+            let mut drive = drives::load("raptor-wd740gd").unwrap();
+            drive.set(key, value).unwrap();
+            drive.profile().unwrap().mechanics
+        };
+        let first = with("cache.segments", "4");
+        assert!(first.shares_tables(&with("cache.segments", "8")));
+        assert!(!first.shares_tables(&with("mechanics.rpm", "7200")));
+    }
+}
