@@ -59,6 +59,7 @@
 //!         priority: false,
 //!         recovery_limit: None,
 //!         write_verify: false,
+//!         late_writes_percent: 0,
 //!         commands_percent: None,
 //!     },
 //!     overhead: Overhead::NONE,

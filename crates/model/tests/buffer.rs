@@ -444,6 +444,34 @@ fn what_is_being_verified_is_on_the_medium() {
     near(landing.to.nanos(), BEFORE + 12 * SECTOR);
 }
 
+/// How many of so many writes begin a revolution late, when each is `behind_seek` or none is.
+fn late_writes(percent: u32, writes: u64, behind_seek: bool) -> u64 {
+    let times = |percent| {
+        let mut small = SmallDrive::default();
+        small.firmware.late_writes_percent = percent;
+        let mut drive = small.drive();
+        let lba = move |write: u64| if behind_seek { (write + 1) % 2 * 1024 } else { write % 2 * 8 };
+        (0..writes).map(|write| takes(&mut drive, (write + 1) * 10 * REVOLUTION, Op::Write, lba(write), 4)).collect()
+    };
+    let (late, in_time): (Vec<u64>, Vec<u64>) = (times(percent), times(0));
+    let more = |(late, in_time): (&u64, &u64)| {
+        let revolutions = (late - in_time + 1000) / REVOLUTION;
+        near(late - in_time, revolutions * REVOLUTION);
+        assert!(revolutions <= 1);
+        revolutions
+    };
+    late.iter().zip(&in_time).map(more).sum()
+}
+
+#[test]
+fn so_many_writes_begin_a_revolution_late_after_a_seek() {
+    assert_eq!(late_writes(100, 50, true), 50);
+    assert_eq!(late_writes(100, 50, false), 0);
+    // Of 1000 draws 80 are expected, with a standard deviation of 8.6.
+    let late = late_writes(8, 1000, true);
+    assert!((45..=115).contains(&late), "{late}");
+}
+
 /// Cached writes of 4 blocks, 10 microseconds after one another.
 fn write_at_once(drive: &mut Drive, time: u64, places: &[u64]) {
     for (index, &lba) in places.iter().enumerate() {
@@ -515,6 +543,7 @@ fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
             small.cache.room_runs = room_runs;
             small.firmware.commands_percent = percent;
             small.firmware.write_verify = verify;
+            small.firmware.late_writes_percent = percent.unwrap_or(0);
             let make = || -> Box<dyn Device> { Box::new(small.drive()) };
             conformance(&make, small.cut_sector, seed).expect("the contract");
         }

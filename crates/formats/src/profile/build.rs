@@ -41,6 +41,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             priority: figures.flag("firmware.priority"),
             recovery_limit: figures.may_span("firmware.recovery_limit_ms"),
             write_verify: figures.flag("firmware.write_verify"),
+            late_writes_percent: figures.count("firmware.late_writes_percent"),
             commands_percent: figures.may_count("firmware.commands_percent"),
         },
         overhead: Overhead {

@@ -74,6 +74,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::may("firmware.priority", "", Flag, "off", "commands marked with priority are served first").also(&["ncq priority"]),
     ProfileKey::may("firmware.recovery_limit_ms", "ms", Number(0.0, 1e6), "until it succeeds", "time limit for retries of a read").also(&["erc", "tler", "scterc"]),
     ProfileKey::may("firmware.write_verify", "", Flag, "off", "each write to the medium is read back a revolution later").also(&["write-read-verify", "wrv", "write and verify"]),
+    ProfileKey::may("firmware.late_writes_percent", "%", Whole(0, 100), "0", "share of the writes to the medium that begin a revolution late after a seek, because the head is not safely on its track").also(&["write inhibit", "off track"]),
     ProfileKey::may("firmware.commands_percent", "%", Whole(0, 100), "by position", "share of the medium's turns that commands get while dirty data must be written").also(&["read share"]),
     ProfileKey::must("firmware.queue.policy", "", POLICIES, "order in which waiting commands are served").also(&["reordering", "scheduler", "elevator"]),
     ProfileKey::may("firmware.queue.window", "", Whole(0, 65_536), "0, all", "how many of the oldest it chooses among"),

@@ -33,6 +33,8 @@ pub struct Access {
     /// A write that begins, or ends, inside a physical sector of which the drive does not know the rest: it reads the
     /// sector, and writes it when it comes round again.
     pub rereads: (bool, bool),
+    /// Its first block passes once before the head is safely on track.
+    pub late: bool,
     /// Each track's part of a write is read back when it comes round again.
     pub verify: bool,
 }
@@ -207,6 +209,9 @@ impl Access {
             rotation = rotation.min(mechanics.revolution().saturating_sub(transfer));
         }
         if self.rereads != (false, false) && self.comes_round(&extent) {
+            rotation += mechanics.revolution();
+        }
+        if self.late && extent.lba == self.lba() {
             rotation += mechanics.revolution();
         }
         let end = ready + rotation + transfer;

@@ -10,6 +10,7 @@ use super::recovery::{Recovery, WeakPlaces};
 use super::stream::{DiskMechanism, MediaStream};
 use super::target::Target;
 use crate::block::{Op, Request, SECTOR};
+use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 
 /// What the arm and the heads are doing.
@@ -68,6 +69,9 @@ pub(super) struct Medium {
     buffer_full: u32,
     /// What was written is read back.
     verify: bool,
+    /// The share of writes, in percent, that begin a revolution late, and which they are.
+    late_percent: u32,
+    lateness: Rng,
     /// From the end of one access until the next may be chosen.
     dispatch: Span,
     activity: Activity,
@@ -96,6 +100,8 @@ impl Medium {
             zero_latency: profile.firmware.zero_latency,
             buffer_full: profile.link.buffer_full,
             verify: profile.firmware.write_verify,
+            late_percent: profile.firmware.late_writes_percent,
+            lateness: Seed(phase).stream("late writes"),
             dispatch: profile.firmware.dispatch,
             activity: Activity::Idle,
             arm: Arm::default(),
@@ -248,6 +254,7 @@ impl Medium {
             zero_latency: self.zero_latency && !write,
             lead: (sectors * self.buffer_full / 100).max(1),
             rereads: (false, false),
+            late: false,
             verify: write && self.verify,
         }
     }
@@ -366,6 +373,9 @@ impl Medium {
         if access.write && self.unit > 1 {
             access.rereads = self.rereads(access.lba(), access.end(), known);
             self.half_written = (!access.end().is_multiple_of(self.unit)).then_some(access.end() / self.unit);
+        }
+        if access.write && self.late_percent > 0 && access.first.cylinder != self.arm.cylinder {
+            access.late = self.lateness.percent(self.late_percent);
         }
         let sweep = self.sweep(&access);
         self.note_seek(self.arm.cylinder, access.first.cylinder);

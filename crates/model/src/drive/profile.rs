@@ -279,6 +279,10 @@ pub struct Firmware {
     /// What was written is read back when it comes round again (ATA's Write-Read-Verify, ATA8-ACS 4.23; SCSI's WRITE AND
     /// VERIFY as a rule of the drive's own).
     pub write_verify: bool,
+    /// The share of the writes to the medium, in percent, that begin a revolution late after a seek: the head is not safely on
+    /// its track in time, and writing is inhibited. (A. Al Mamun, G. Guo, C. Bi, Hard Disk Drive: Mechatronics and Control,
+    /// 2007: a write is held back while the position error is beyond its limit.) Which they are is drawn from the platter's phase.
+    pub late_writes_percent: u32,
     /// The share of the medium's turns, in percent, that commands have while dirty segments press; nothing: whichever
     /// costs less goes first.
     pub commands_percent: Option<u32>,
@@ -383,6 +387,9 @@ pub struct Link {
     pub queuing: Queuing,
 }
 
+/// A field, what is expected of it, and whether it is so.
+type ProfileRule = (&'static str, &'static str, bool);
+
 /// What is wrong with a profile: the field, and the rule it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileError {
@@ -413,9 +420,15 @@ impl Profile {
 
     /// Checks the fields against each other.
     pub fn check(&self) -> Result<(), ProfileError> {
+        match self.cache_rules().iter().chain(&self.other_rules()).find(|rule| !rule.2) {
+            Some(&(field, expected, _)) => Err(ProfileError { field, expected }),
+            None => Ok(()),
+        }
+    }
+
+    fn cache_rules(&self) -> [ProfileRule; 11] {
         let cache = &self.cache;
-        let rules = [
-            ("physical_sector", "512 or 4096", matches!(self.physical_sector, 512 | 4096)),
+        [
             ("cache.segments", "at most 4096", cache.segments <= 4096),
             (
                 "cache.adaptive",
@@ -436,11 +449,6 @@ impl Profile {
                 !cache.writes_apart || (cache.adaptive.is_none() && cache.dirty_runs.is_none()),
             ),
             ("cache.room_runs", "from 1 to 4096", (1..=4096).contains(&cache.room_runs)),
-            (
-                "firmware.commands_percent",
-                "at most 100 percent",
-                self.firmware.commands_percent.is_none_or(|percent| percent <= 100),
-            ),
             ("cache.segment_sectors", "at least 1", cache.segments == 0 || cache.segment_sectors > 0),
             (
                 "cache.dirty_segments",
@@ -449,6 +457,24 @@ impl Profile {
             ),
             ("cache.read_ahead.min", "at most cache.read_ahead.max", cache.read_ahead.min <= cache.read_ahead.max),
             ("cache.read_ahead.after", "at least 1", cache.read_ahead.after >= 1),
+            (
+                "cache.flash_sectors",
+                "0 without cache.dirty_segments",
+                cache.flash_sectors == 0 || self.may_hold_dirty(),
+            ),
+            ("cache.media_cache", "in slots without blocks", self.media_cache_is_reserved()),
+        ]
+    }
+
+    fn other_rules(&self) -> [ProfileRule; 13] {
+        [
+            ("physical_sector", "512 or 4096", matches!(self.physical_sector, 512 | 4096)),
+            ("firmware.late_writes_percent", "at most 100 percent", self.firmware.late_writes_percent <= 100),
+            (
+                "firmware.commands_percent",
+                "at most 100 percent",
+                self.firmware.commands_percent.is_none_or(|percent| percent <= 100),
+            ),
             (
                 "firmware.depth",
                 "1 where link.queuing is none",
@@ -459,12 +485,6 @@ impl Profile {
                 "from 1 to 32 with ATA's queues",
                 !self.link.queuing.is_ata() || self.firmware.depth <= 32,
             ),
-            (
-                "cache.flash_sectors",
-                "0 without cache.dirty_segments",
-                cache.flash_sectors == 0 || self.may_hold_dirty(),
-            ),
-            ("cache.media_cache", "in slots without blocks", self.media_cache_is_reserved()),
             ("faults.ignores_fua", "false without link.fua", !self.faults.ignores_fua || self.link.fua),
             (
                 "faults.caches_when_off",
@@ -477,11 +497,7 @@ impl Profile {
             ("link.write_rate", "at least 1 byte a second", self.link.write_rate > 0),
             ("link.buffer_full", "at most 100 percent", self.link.buffer_full <= 100),
             ("link.max_transfer", "from 1 to 65536 sectors", (1..=65_536).contains(&self.link.max_transfer)),
-        ];
-        match rules.iter().find(|rule| !rule.2) {
-            Some(&(field, expected, _)) => Err(ProfileError { field, expected }),
-            None => Ok(()),
-        }
+        ]
     }
 
     fn weak_places_rise(&self) -> bool {

@@ -101,6 +101,7 @@ impl Default for SmallDrive {
                 priority: false,
                 recovery_limit: None,
                 write_verify: false,
+                late_writes_percent: 0,
                 commands_percent: None,
             },
             overhead: Overhead::NONE,
@@ -374,6 +375,7 @@ fn random_turns(rng: &Rng) -> Firmware {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
     Firmware {
         write_verify: own.percent(15),
+        late_writes_percent: pick(&mut own, &[0, 0, 7, 100]),
         commands_percent: pick(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
         ..SmallDrive::default().firmware
     }
