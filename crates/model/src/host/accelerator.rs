@@ -374,6 +374,11 @@ impl Accelerator {
         } else if let Some(slot) = self.outbox.pop_front() {
             crank.slots[slot].note = true;
             self.in_flight += 1;
+            let Request { op, unit, stamp, lba, .. } = crank.slots[slot].request;
+            if matches!(op, Op::Write | Op::WriteZeroes) && unit == 0 {
+                // A run with the stamp may have held other writes of these blocks.
+                crank.landings.note(stamp, stamp, lba, crank.slots[slot].request.end());
+            }
             crank.pass(now, slot);
         } else if let Some(place) = self.ahead.take() {
             self.read_ahead(crank, now, place);
@@ -462,6 +467,10 @@ impl Accelerator {
     fn request_returned(&mut self, crank: &mut Crank, completion: &Completion) {
         let (slot, now) = (completion.tag, completion.finished);
         let held = &mut crank.slots[slot];
+        if completion.status != Status::Done {
+            let Request { stamp, lba, .. } = held.request;
+            crank.landings.withdraw(stamp, lba, held.request.end());
+        }
         if (completion.status, held.status) == (Status::Aborted, Status::Done) {
             held.account().effort.add(&completion.effort);
             held.note = false;
