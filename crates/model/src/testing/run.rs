@@ -497,9 +497,7 @@ impl ScriptRun {
             let end = landing.sector + u64::from(landing.sectors);
             // What goes to the medium by itself may end within a physical sector.
             let half = batch.iter().any(|it| {
-                it.sector == end
-                    && (it.stamp, it.run) == (landing.stamp, landing.run)
-                    && it.kind != LandingKind::Landed
+                it.sector == end && (it.stamp, it.run) == (landing.stamp, landing.run) && it.kind != LandingKind::Landed
             });
             if half && end % unit != 0 {
                 return broken(6, format!("half a physical sector landed: {landing:?}"));
