@@ -6,11 +6,19 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
+use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
 use seekwise_lab::catalogue::{load, names};
 use seekwise_lab::everyday::arithmetic::RateLaw;
+use seekwise_lab::everyday::matrix::{self, CaseOp, CasePattern, CaseRegion, EverydayCase};
 use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow, plan, streams};
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::jobs;
+use seekwise_lab::run::measure;
+use seekwise_model::block::SECTOR;
+use seekwise_model::drive::profile::Profile;
+use seekwise_model::stack::Stack;
 
 /// The drive that is shown in full.
 const EXAMPLE: &str = "barracuda-7200.7-ncq";
@@ -136,7 +144,7 @@ fn the_same_whichever_core_is_first() {
 fn a_lone_stream_reaches_the_smaller_of_medium_and_commands() {
     let drives: Vec<DriveFile> = names().map(|name| load(name).expect("a drive of the catalogue")).collect();
     let plan = streams(&drives).expect("profiles");
-    assert!(plan.cases() > 600);
+    assert!(plan.cases() > 1200);
     let mut off = Vec::new();
     for report in plan.run(|| {}).expect("runs") {
         for row in report.rows.iter().filter(|row| row.off_percent.abs() > row.tolerance_percent) {
@@ -145,4 +153,73 @@ fn a_lone_stream_reaches_the_smaller_of_medium_and_commands() {
         }
     }
     assert!(off.is_empty(), "{}", off.join("\n"));
+}
+
+/// The depths at which work is compared with itself.
+const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+
+/// Requests of a run: the time of a random access deviates by about a third of itself, so the rates of two runs by
+/// 1.3 % (one deviation).
+const REQUESTS: f64 = 1_200.0;
+
+/// A rate this much below the lesser of its neighbours' is no chance: six of those deviations.
+const FALL: f64 = 0.08;
+
+/// Bytes a second of `case` on `profile`.
+fn rate(profile: &Profile, case: EverydayCase) -> f64 {
+    // As long as the slowest random access of the catalogue takes, for each request that the drive serves at a time;
+    // before it, as long again, in which a buffer fills.
+    let ms = (REQUESTS * 10.0).ceil() as u64;
+    let job = case.job(profile, ms / 2, ms);
+    let read = |_: &str| Ok(job.clone());
+    let loaded = jobs::load("rhythm.fio", profile.geometry.sectors(), &Inputs::today(&read), &[]).expect("a job");
+    let target = Stack::bare(profile.clone()).into();
+    measure(&target, &loaded.job, 1, |_| {}).expect("a run").run.all().iops() * case.bytes as f64
+}
+
+/// The places of `rates`, by depth, that are lower than what is before and what is behind; of the last, than what is
+/// before.
+fn falls(rates: &[f64]) -> Vec<usize> {
+    let behind = |at: usize| rates.get(at + 1).copied().unwrap_or(f64::MAX);
+    (1..rates.len()).filter(|&at| rates[at] < (1.0 - FALL) * rates[at - 1].min(behind(at))).collect()
+}
+
+#[test]
+fn a_fall_between_neighbours_is_found() {
+    assert_eq!(falls(&[57.0, 57.0, 57.0, 36.0, 57.0, 57.0]), [3]);
+    assert_eq!(falls(&[57.0, 57.0, 57.0, 57.0, 57.0, 36.0]), [5]);
+    assert!(falls(&[36.0, 57.0, 57.0, 53.0, 57.0, 57.0]).is_empty());
+}
+
+/// No rhythm locks: random reads and writes, cached and not, of any size are at no depth slower than at those about it.
+/// Streams are held to more, above.
+#[test]
+fn no_depth_is_slower_than_those_about_it() {
+    let drives: Vec<DriveFile> = names().map(|name| load(name).expect("a drive of the catalogue")).collect();
+    let sizes = [4 << 10, 64 << 10, 512 << 10];
+    let mut all = Vec::new();
+    for drive in &drives {
+        let delivered = drive.profile().expect("a profile");
+        for op in [CaseOp::Read, CaseOp::Cached, CaseOp::Uncached] {
+            let profile = match op {
+                CaseOp::Read => Some(delivered.clone()),
+                _ => matrix::cached(drive, op == CaseOp::Cached),
+            };
+            let Some(profile) = profile else { continue };
+            let fits = |bytes: &u64| *bytes <= u64::from(profile.link.max_transfer) * SECTOR;
+            all.extend(sizes.into_iter().filter(fits).map(|bytes| (drive, profile.clone(), op, bytes)));
+        }
+    }
+    let slower = all.par_iter().flat_map_iter(|(drive, profile, op, bytes)| {
+        let (pattern, place) = (CasePattern::Random, CaseRegion::Whole);
+        let case = |depth| EverydayCase { name: "random", op: *op, pattern, place, bytes: *bytes, depth };
+        let rates = DEPTHS.map(|depth| rate(profile, case(depth)));
+        falls(&rates).into_iter().map(move |at| {
+            let shown = rates.map(|rate| format!("{:.2}", rate / 1e6)).join(" ");
+            format!("{}, {op:?}, {} KiB, depth {}: {shown} MB/s at {DEPTHS:?}", drive.name, bytes >> 10, DEPTHS[at])
+        })
+    });
+    let mut slower: Vec<String> = slower.collect();
+    slower.sort();
+    assert!(slower.is_empty(), "{} depths are slower:\n{}", slower.len(), slower.join("\n"));
 }

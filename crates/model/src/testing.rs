@@ -32,6 +32,8 @@ pub use self::durability::{Breach, DurabilityChecker, DurabilityLaw, PowerFailur
 pub use self::image::{ImageSector, SectorImage};
 pub use self::parity::{UnrecoverableBlock, VolumeMembers};
 pub use self::sight::VolumeSight;
-pub use self::stacks::{SmallDrive, SmallStack, random_array, random_discipline, random_profile, random_stack};
+pub use self::stacks::{
+    SmallDrive, SmallStack, random_array, random_discipline, random_profile, random_stack, random_tower,
+};
 pub use self::violation::Violation;
 pub use crate::stack::Layer;

@@ -3,6 +3,7 @@
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request};
 use seekwise_model::drive::Drive;
+use seekwise_model::drive::geometry::TrackOrder;
 use seekwise_model::drive::profile::ReadAheadHold;
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Part;
@@ -454,4 +455,36 @@ fn a_minimum_in_lengths_of_the_read_is_not_cut_off() {
     // 28 blocks more: 4 of 8 each in place of 4.
     let more = lengths.nanos() - sectors.nanos();
     assert!(more.abs_diff(28 * SECTOR) < SECTOR, "{sectors:?}, {lengths:?}");
+}
+
+/// Writes longer than a segment, from one to more than the buffer holds outstanding. With eight and no more than one
+/// write's room left, the drive took what was next under the head while its data were on the link, and lost a
+/// revolution a write.
+#[test]
+fn a_stream_of_writes_waits_for_no_data_while_others_are_here() {
+    let drive =
+        SmallDrive { order: TrackOrder::Serpentine(128), heads: 3, zones: vec![(1024, 1415)], ..SmallDrive::default() };
+    let mut small = drive.buffered(16, 951).write_back(12).queued(32, Policy::Sptf);
+    small.millirpm = 5_400_000;
+    small.seek = (Span::from_millis(1), Span::from_millis(2), Span::from_millis(4));
+    (small.head_switch, small.skew_margin) = (Span::from_millis(1), Span::from_micros(600));
+    small.write_settle = Span::from_micros(500);
+    (small.cache.dirty_runs, small.cache.fills_while_draining) = (Some(32), true);
+    small.cache.destage_idle = Span::from_millis(10);
+    small.firmware.destage.policy = Policy::Sptf;
+    (small.link.write_rate, small.link.command) = (132_400_000, Span::from_micros(10));
+    small.overhead.write_hit.write = Span::from_micros(14);
+    small.overhead.write_miss.write = Span::from_micros(150);
+    let medium = 1415.0 * 512.0 * 90.0 / (1.0 + small.skews().cylinder as f64 / 2f64.powi(64));
+    for depth in 1..=16 {
+        let (mut drive, mut now, writes) = (small.drive(), Instant::ZERO, 500);
+        for tag in 0..writes {
+            if tag >= depth {
+                now = next(&mut drive).finished;
+            }
+            submit(&mut drive, now, request(tag, Op::Write, u64::from(tag) * 1024, 1024));
+        }
+        let rate = f64::from(writes - depth) * 1024.0 * 512.0 / (now.nanos() as f64 / 1e9);
+        assert!(rate > 0.95 * medium, "depth {depth}: {:.1} of {:.1} MB/s", rate / 1e6, medium / 1e6);
+    }
 }

@@ -53,12 +53,13 @@ pub struct EverydayCase {
     pub depth: u32,
 }
 
-/// Streams from a sector to more than any segment holds, one request at a time and as deep as ATA's queues.
+/// Streams from a sector to more than any segment holds, one request at a time and up to as deep as ATA's queues: what
+/// the link brings and what the medium takes can lock at one depth and no other.
 pub fn streams() -> Vec<EverydayCase> {
     let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
     let mut all = Vec::new();
     for op in [CaseOp::Read, CaseOp::Cached] {
-        for (bytes, depth) in sizes.into_iter().flat_map(|bytes| [1, 2, 32].map(|depth| (bytes, depth))) {
+        for (bytes, depth) in sizes.into_iter().flat_map(|bytes| [1, 2, 4, 8, 16, 32].map(|depth| (bytes, depth))) {
             let (pattern, place) = (CasePattern::Sequential, CaseRegion::Outer);
             all.push(EverydayCase { name: "a lone stream", op, pattern, place, bytes, depth });
         }

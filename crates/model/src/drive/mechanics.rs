@@ -244,6 +244,18 @@ impl Reach<'_> {
         let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
         wait(angle.wrapping_sub(there), self.period, self.catch)
     }
+
+    /// How long it takes to a place `cost` away that is of use from `ready` on: as many revolutions more as it takes.
+    #[inline(always)]
+    pub fn not_before(&self, cost: u64, ready: Span) -> u64 {
+        match ready.nanos().checked_sub(cost) {
+            None | Some(0) => cost,
+            Some(early) => {
+                let revolution = self.period >> 32;
+                cost + early.div_ceil(revolution) * revolution
+            }
+        }
+    }
 }
 
 /// The time of a distance; beyond the table's end, its last entry.

@@ -15,7 +15,8 @@
 //!
 //! A run that fails becomes dirty again and is tried again, up to [`TRIES`] times. Then its data are given up, as an
 //! operating system gives up a page that it cannot write: reads find them as long as they stay in memory, and the error
-//! is reported with the next flush or, if flushes are dropped, with the next write.
+//! is reported with the next flush or, if flushes are dropped, with the next write. A request that comes back aborted
+//! without an abort from above is sent again, as a driver does: on an ATA queue the cache's own read-ahead may have failed.
 //!
 //! Memory is volatile: a cut loses all dirty data, and the landings say so. An orderly power-off writes them first. A
 //! reset ends the requests from above; the cache's own commands go on. Waiting here counts as *driver*. Background work
@@ -373,6 +374,11 @@ impl Accelerator {
         } else if let Some(slot) = self.outbox.pop_front() {
             crank.slots[slot].note = true;
             self.in_flight += 1;
+            let Request { op, unit, stamp, lba, .. } = crank.slots[slot].request;
+            if matches!(op, Op::Write | Op::WriteZeroes) && unit == 0 {
+                // A run with the stamp may have held other writes of these blocks.
+                crank.landings.note(stamp, stamp, lba, crank.slots[slot].request.end());
+            }
             crank.pass(now, slot);
         } else if let Some(place) = self.ahead.take() {
             self.read_ahead(crank, now, place);
@@ -460,6 +466,16 @@ impl Accelerator {
 
     fn request_returned(&mut self, crank: &mut Crank, completion: &Completion) {
         let (slot, now) = (completion.tag, completion.finished);
+        let held = &mut crank.slots[slot];
+        if completion.status != Status::Done {
+            let Request { stamp, lba, .. } = held.request;
+            crank.landings.withdraw(stamp, lba, held.request.end());
+        }
+        if (completion.status, held.status) == (Status::Aborted, Status::Done) {
+            held.account().effort.add(&completion.effort);
+            held.note = false;
+            return self.outbox.push_back(slot);
+        }
         crank.adopt(slot, completion);
         let request = crank.slots[slot].request;
         let moved = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
@@ -527,7 +543,9 @@ impl Accelerator {
         for slot in self.held(crank) {
             crank.end(self, now, slot, Status::Aborted);
         }
-        for slot in crank.live().collect::<Vec<_>>() {
+        let below: Vec<u32> = crank.live().collect();
+        below.iter().for_each(|&slot| crank.slots[slot].status = Status::Aborted);
+        for slot in below {
             if crank.is_live(slot) {
                 crank.control(now, &Control::Abort(slot))?;
                 crank.collect(self);
@@ -598,8 +616,9 @@ impl HostLayer for Accelerator {
         crank.live().filter(|&slot| !crank.slots[slot].note).collect()
     }
 
-    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, _: Status) -> bool {
+    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
         if crank.slots[slot].note {
+            crank.slots[slot].status = status;
             return false;
         }
         for queue in [&mut self.roomless, &mut self.blocked, &mut self.settling, &mut self.outbox] {

@@ -2,9 +2,11 @@
 //! for layers that merge writes or hold them back. It works only if landings are asked for, and changes nothing of what
 //! a layer does.
 //!
-//! A command carries the largest stamp of its writes. A drive reports the fate of each sector once; then its entry is
-//! dropped. An array numbers the command and writes to several places: the number identifies what it accepted, until
-//! nothing of the commands with that stamp can land any more ([`Device::unsettled`]).
+//! A command carries the largest stamp of its writes. The fate of a sector may be reported more than once: each copy of
+//! an array reports its own, and a layer below may send a command again whose first attempt was cut short. So what went
+//! down is kept until nothing with that stamp can land any more ([`Device::unsettled`]). Of several runs of one stamp
+//! that cover a sector (parts of a write that overlaps one merged with its other parts), a landing is that of the one
+//! with its array's number; without a number, that of the first not yet reported, and if all are, of the last.
 //!
 //! [`Device::unsettled`]: crate::block::Device::unsettled
 
@@ -14,29 +16,34 @@ use alloc::vec::Vec;
 use crate::block::{Landing, LandingKind, MemberRole};
 use crate::time::Instant;
 
-/// The fewest runs that are worth scanning for ones to forget.
+/// The fewest stamps that are worth scanning for ones to forget.
 const MANY: usize = 64;
 
 /// Sectors of a write that went down under a command's stamp.
 #[derive(Clone, Copy)]
 struct Run {
-    carried: u64,
     own: u64,
     lba: u64,
     end: u64,
-    /// An array has reported a landing of them.
+    /// The number under which an array accepted it; 0 before, and without an array.
+    number: u64,
+    /// Its fate has been reported, or the layer has it back and reports it itself.
     said: bool,
+}
+
+impl Run {
+    fn covers(&self, lba: u64) -> bool {
+        self.lba <= lba && lba < self.end
+    }
 }
 
 /// Landings that go up, and writes below, or in a write cache there, under another stamp than their own.
 #[derive(Default)]
 pub struct CarriedWrites {
     wanted: bool,
-    /// In the order in which they went down: runs that no array accepted and no landing has reported yet.
-    sent: Vec<Run>,
-    /// Runs that an array has accepted, by its number and their first sector.
-    taken: BTreeMap<(u64, u64), Run>,
-    /// How many of `taken` trigger the next scan for ones to forget.
+    /// By the stamp that they went down under, in the order in which they did.
+    below: BTreeMap<u64, Vec<Run>>,
+    /// How many stamps below trigger the next scan for ones to forget.
     enough: usize,
     told: VecDeque<Landing>,
 }
@@ -58,61 +65,66 @@ impl CarriedWrites {
         if !self.wanted {
             return;
         }
-        match self.sent.last_mut() {
-            Some(last) if (last.carried, last.own, last.end) == (carried, own, lba) => last.end = end,
-            _ => self.sent.push(Run { carried, own, lba, end, said: false }),
+        let runs = self.below.entry(carried).or_default();
+        match runs.last_mut() {
+            Some(last) if (last.own, last.end, last.number, last.said) == (own, lba, 0, false) => last.end = end,
+            _ => runs.push(Run { own, lba, end, number: 0, said: false }),
         }
     }
 
     /// Forgets everything: nothing below is outstanding.
     pub(super) fn forget(&mut self) {
-        self.sent.clear();
-        self.taken.clear();
+        self.below.clear();
     }
 
-    /// True if the arrays' runs have more than doubled: time to ask which can still land.
+    /// True if the stamps below have more than doubled: time to ask which can still land.
     pub(super) fn are_many(&self) -> bool {
-        self.taken.len() > self.enough
+        self.below.len() > self.enough
     }
 
     /// Only commands with these stamps can still land. Of the others, keeps the runs that no landing has reported.
     pub(super) fn keep(&mut self, unsettled: &BTreeSet<u64>) {
-        self.taken.retain(|_, run| !run.said || unsettled.contains(&run.carried));
-        self.enough = MANY.max(2 * self.taken.len());
+        self.below.retain(|carried, runs| {
+            if !unsettled.contains(carried) {
+                runs.retain(|run| !run.said);
+            }
+            !runs.is_empty()
+        });
+        self.enough = MANY.max(2 * self.below.len());
     }
 
     /// Reports the stamps that are kept here.
     pub(super) fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.sent.iter().chain(self.taken.values()).for_each(|run| tell(run.own));
+        self.below.values().flatten().for_each(|run| tell(run.own));
         self.told.iter().for_each(|landing| tell(landing.stamp));
     }
 
-    /// Removes the unreported rest of `lba..end`, whose command came back undone.
+    /// Takes `lba..end` back, whose command came back undone: what becomes of it is reported without it. What may
+    /// still land of it keeps its stamp.
     pub(super) fn withdraw(&mut self, carried: u64, lba: u64, end: u64) {
-        let other = |run: &Run| run.carried != carried || run.end <= lba || run.lba >= end;
-        self.sent.retain(other);
-        self.taken.retain(|_, run| other(run));
+        let mut at = lba;
+        while at < end {
+            let Some(index) = self.newest(carried, at) else { return };
+            let stop = self.below[&carried][index].end.min(end);
+            self.mark(carried, index, (at, stop), |run| run.said = true);
+            at = stop;
+        }
     }
 
     /// Reports that `lba`, sent under the stamp `carried`, was superseded before it reached the medium; does nothing if
-    /// it did reach it.
+    /// its fate has been reported.
     pub(super) fn settle(&mut self, now: Instant, carried: u64, lba: u64) {
-        let taken = self.taken.iter().find(|(_, run)| run.carried == carried && run.lba <= lba && lba < run.end);
-        let found = match taken {
-            Some((&(number, _), run)) if !run.said => Some((number, run.own)),
-            Some(_) => None,
-            None => self.next(0, carried, lba, lba + 1).map(|run| (0, run.own)),
-        };
-        if let Some((number, own)) = found {
-            self.discard(now, lba, lba + 1, own);
-            self.say(number, carried, lba, lba + 1);
+        let Some(index) = self.newest(carried, lba) else { return };
+        let run = self.below[&carried][index];
+        if !run.said {
+            self.discard(now, lba, lba + 1, run.own);
+            self.mark(carried, index, (lba, lba + 1), |run| run.said = true);
         }
     }
 
     /// Reports everything as lost that is below and unreported.
     pub(super) fn lose(&mut self, now: Instant) {
-        let taken = core::mem::take(&mut self.taken).into_values().filter(|run| !run.said);
-        for run in core::mem::take(&mut self.sent).into_iter().chain(taken) {
+        for run in core::mem::take(&mut self.below).into_values().flatten().filter(|run| !run.said) {
             self.discard(now, run.lba, run.end, run.own);
         }
     }
@@ -152,52 +164,50 @@ impl CarriedWrites {
             return self.tell(landing);
         }
         // The array had not accepted it before this.
-        let known_by = if kind == LandingKind::Taken { 0 } else { number };
+        let taken = kind == LandingKind::Taken;
+        let known_by = if taken { 0 } else { number };
         let mut lba = landing.lba;
         while lba < landing.end() {
-            let next = self.next(known_by, carried, lba, landing.end());
-            let (stop, run) = match next {
-                Some(run) if run.lba <= lba => (run.end.min(landing.end()), Some(run)),
-                Some(run) => (run.lba, None),
-                None => (landing.end(), None),
-            };
-            let stamp = run.map_or(carried, |run| run.own);
+            let stop = self.next_bound(carried, lba, landing.end());
+            let index = self.run_of(known_by, carried, lba);
+            let stamp = index.map_or(carried, |index| self.below[&carried][index].own);
             self.tell(Landing { stamp, ..landing.part(lba - landing.lba, stop - landing.lba) });
-            if let Some(run) = run {
-                self.say(known_by, carried, lba, stop);
-                if kind == LandingKind::Taken {
-                    self.taken.insert((number, lba), Run { lba, end: stop, ..run });
-                }
+            if let Some(index) = index {
+                self.mark(carried, index, (lba, stop), |run| match taken {
+                    true => run.number = number,
+                    false => run.said = true,
+                });
             }
             lba = stop;
         }
     }
 
-    /// The first run that overlaps `lba..end`: of what an array accepted under `number`, or of what went to a drive
-    /// under `carried`.
-    fn next(&self, number: u64, carried: u64, lba: u64, end: u64) -> Option<Run> {
-        if number > 0 {
-            let before = self.taken.range((number, 0)..=(number, lba)).next_back().filter(|(_, run)| run.end > lba);
-            return before.or_else(|| self.taken.range((number, lba)..(number, end)).next()).map(|(_, &run)| run);
-        }
-        let meets = |run: &&Run| run.carried == carried && run.end > lba && run.lba < end;
-        self.sent.iter().filter(meets).min_by_key(|run| run.lba.max(lba)).copied()
+    /// The first bound of a run with this stamp behind `lba`, at most `end`.
+    fn next_bound(&self, carried: u64, lba: u64, end: u64) -> u64 {
+        let runs = self.below.get(&carried).into_iter().flatten();
+        runs.flat_map(|run| [run.lba, run.end]).filter(|&bound| bound > lba).fold(end, u64::min)
     }
 
-    /// Marks `lba..stop`, which lies within one run, as reported.
-    fn say(&mut self, number: u64, carried: u64, lba: u64, stop: u64) {
-        let within = |run: &Run| run.carried == carried && run.lba <= lba && stop <= run.end;
-        let rests = |run: Run| [Run { end: lba, ..run }, Run { lba: stop, ..run }];
-        let is_some = |run: &Run| run.lba < run.end;
-        if number == 0 {
-            let Some(at) = self.sent.iter().position(within) else { return };
-            let run = self.sent[at];
-            self.sent.splice(at..=at, rests(run).into_iter().filter(is_some));
-        } else if let Some(run) = self.next(number, carried, lba, stop).filter(|run| within(run) && !run.said) {
-            self.taken.remove(&(number, run.lba));
-            let said = Run { lba, end: stop, said: true, ..run };
-            let parts = rests(run).into_iter().filter(is_some).chain([said]);
-            self.taken.extend(parts.map(|part| ((number, part.lba), part)));
-        }
+    /// The run whose sector `lba` a landing with this number and stamp reports.
+    fn run_of(&self, number: u64, carried: u64, lba: u64) -> Option<usize> {
+        let runs = self.below.get(&carried)?;
+        let unsaid = |run: &Run| run.covers(lba) && !run.said;
+        let known = |run: &Run| run.covers(lba) && run.number == number && (number > 0 || !run.said);
+        runs.iter().position(known).or_else(|| runs.iter().position(unsaid)).or_else(|| self.newest(carried, lba))
+    }
+
+    /// The run that covers `lba` and went down last.
+    fn newest(&self, carried: u64, lba: u64) -> Option<usize> {
+        self.below.get(&carried)?.iter().rposition(|run| run.covers(lba))
+    }
+
+    /// Changes `from..to` of a run, which it cuts there.
+    fn mark(&mut self, carried: u64, index: usize, (from, to): (u64, u64), change: impl FnOnce(&mut Run)) {
+        let runs = self.below.get_mut(&carried).expect("a stamp that went down");
+        let run = runs[index];
+        let mut changed = Run { lba: from, end: to, ..run };
+        change(&mut changed);
+        let parts = [Run { end: from, ..run }, changed, Run { lba: to, ..run }];
+        runs.splice(index..=index, parts.into_iter().filter(|run| run.lba < run.end));
     }
 }

@@ -295,8 +295,9 @@ impl Driver {
             self.head = request.end();
         }
         if self.spec.merge && request.op == Op::Write {
-            // What lands under the stamp of a merged command is reported under each request's own.
-            for piece in self.commands.pieces_of(number).filter(|piece| piece.stamp != request.stamp) {
+            // What lands under the stamp of a merged command is reported under each request's own. Also where the stamps
+            // are equal: another command with the stamp may hold other writes of the same blocks.
+            for piece in self.commands.pieces_of(number) {
                 crank.landings.note(request.stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
             }
         }

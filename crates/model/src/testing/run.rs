@@ -5,7 +5,7 @@
 //! [`VolumeSight`]; it does not check how fast anything is.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -69,10 +69,15 @@ pub(super) struct ScriptRun {
     lives: Vec<Life>,
     flying: BTreeMap<u32, usize>,
     drained: Option<Instant>,
-    power_failed: bool,
-    aborted: bool,
+    /// Until when the power was last off, or failing; `FAR` if it is.
+    dark: Option<Instant>,
+    /// When the script last aborted something.
+    aborted: Option<Instant>,
     /// When the last request failed by itself.
     failed: Option<Instant>,
+    /// Aborted requests with which none has failed yet, each with those in flight then: the failed one may take longer
+    /// on its way up.
+    unexplained: Vec<(Request, BTreeSet<usize>)>,
     /// The last number that an array gave to a write.
     number: u64,
     trace: DeviceTrace,
@@ -116,9 +121,10 @@ impl ScriptRun {
             lives: Vec::new(),
             flying: BTreeMap::new(),
             drained: None,
-            power_failed: false,
-            aborted: false,
+            dark: None,
+            aborted: None,
             failed: None,
+            unexplained: Vec::new(),
             number: 0,
             trace: DeviceTrace {
                 completions: Vec::new(),
@@ -200,15 +206,18 @@ impl ScriptRun {
             }
             ScriptAction::Abort(nth) => self.abort(now, nth),
             ScriptAction::Reset => {
-                self.aborted = true;
+                self.aborted = Some(now);
                 self.control(now, &Control::Reset)
             }
             ScriptAction::Cut => self.cut(now),
             ScriptAction::Off => {
-                self.power_failed = true;
+                self.dark = Some(Instant::FAR);
                 self.control(now, &Control::PowerOff)
             }
-            ScriptAction::On => self.control(now, &Control::PowerOn),
+            ScriptAction::On => {
+                self.dark = self.dark.map(|until| until.min(now));
+                self.control(now, &Control::PowerOn)
+            }
         }
     }
 
@@ -220,7 +229,7 @@ impl ScriptRun {
     }
 
     fn abort(&mut self, now: Instant, nth: usize) -> Result<(), Violation> {
-        self.aborted = true;
+        self.aborted = Some(now);
         let count = self.flying.len().max(1);
         let tag = self.flying.keys().nth(nth % count).copied();
         let done = self.device.control(now, &Control::Abort(tag.unwrap_or(u32::MAX)));
@@ -311,6 +320,7 @@ impl ScriptRun {
             return broken(7, format!("submitted {life_submitted:?}, but {completion:?} of {request:?}"));
         }
         self.status_fits(&request, completion)?;
+        self.explain(index, status)?;
         let through = status == Status::Done && !self.promise.saves_buffer && self.bypasses_cache(&request);
         if through && settled != request.sectors as usize * self.sight.copies() as usize {
             return broken(5, format!("done with {settled} sectors on the medium: {request:?}"));
@@ -327,6 +337,7 @@ impl ScriptRun {
 
     fn status_fits(&mut self, request: &Request, completion: &Completion) -> Result<(), Violation> {
         let Completion { status, submitted, finished, .. } = *completion;
+        let since = |at: Option<Instant>| at.is_some_and(|at| submitted <= at);
         let beyond = request.op != Op::Flush && request.end() > self.limits.sectors;
         let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
         let disordered = ordered && self.limits.queuing.is_ata();
@@ -335,11 +346,12 @@ impl ScriptRun {
             && !disordered;
         let fits = match status {
             Status::Done => !beyond && !disordered,
-            // By the client, or with another that failed while it was in flight.
+            // By the client, or with another that fails while it is in flight.
             Status::Aborted => {
-                self.aborted || (self.limits.queuing.is_ata() && self.failed.is_some_and(|at| submitted <= at))
+                since(self.aborted)
+                    || (self.limits.queuing.is_ata() && (since(self.failed) || self.another_may_fail(request)))
             }
-            Status::PowerLost => self.power_failed,
+            Status::PowerLost => since(self.dark),
             Status::OutOfRange => beyond,
             Status::Unsupported => !plain,
             Status::MediumError => request.op == Op::Read,
@@ -350,6 +362,26 @@ impl ScriptRun {
         match fits {
             true => Ok(()),
             false => broken(3, format!("{status:?} is no answer to {request:?}")),
+        }
+    }
+
+    /// Notes an aborted request with those in flight. True if there are any.
+    fn another_may_fail(&mut self, request: &Request) -> bool {
+        let others: BTreeSet<usize> = self.flying.values().copied().collect();
+        let some = !others.is_empty();
+        self.unexplained.push((*request, others));
+        some
+    }
+
+    /// Checks that one of the requests in flight with an aborted one has failed, once all of them have ended. One that
+    /// an abort or a cut ended may have failed before.
+    fn explain(&mut self, ended: usize, status: Status) -> Result<(), Violation> {
+        let failed = !matches!(status, Status::Done | Status::Unsupported);
+        self.unexplained.retain(|(_, others)| !(failed && others.contains(&ended)));
+        self.unexplained.iter_mut().for_each(|(_, others)| _ = others.remove(&ended));
+        match self.unexplained.iter().find(|(_, others)| others.is_empty()) {
+            Some((request, _)) => broken(3, format!("aborted, but no other failed: {request:?}")),
+            None => Ok(()),
         }
     }
 
@@ -408,7 +440,7 @@ impl ScriptRun {
     }
 
     fn cut(&mut self, now: Instant) -> Result<(), Violation> {
-        self.power_failed = true;
+        self.dark = Some(Instant::FAR);
         let reported = self.trace.landings.len();
         self.control(now, &Control::PowerCut)?;
         self.all_accounted()?;
@@ -463,8 +495,10 @@ impl ScriptRun {
         let landed = batch.iter().filter(|landing| landing.kind == LandingKind::Landed);
         for landing in landed {
             let end = landing.sector + u64::from(landing.sectors);
-            let half =
-                batch.iter().any(|it| it.sector == end && it.stamp == landing.stamp && it.kind != LandingKind::Landed);
+            // What goes to the medium by itself may end within a physical sector.
+            let half = batch.iter().any(|it| {
+                it.sector == end && (it.stamp, it.run) == (landing.stamp, landing.run) && it.kind != LandingKind::Landed
+            });
             if half && end % unit != 0 {
                 return broken(6, format!("half a physical sector landed: {landing:?}"));
             }

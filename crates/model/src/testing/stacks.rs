@@ -486,20 +486,24 @@ fn random_controller(rng: &mut Rng) -> ControllerSpec {
     ControllerSpec { wake, programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
 }
 
+fn random_processor(rng: &mut Rng) -> ProcessorSpec {
+    ProcessorSpec {
+        cores: pick(rng, &[1, 2]),
+        issue: some_span(rng, 100_000),
+        finish: some_span(rng, 100_000),
+        interrupt: some_span(rng, 20_000),
+        copy: 100_000_000,
+        parity: 200_000_000,
+    }
+}
+
 /// Any small drive below up to four layers.
 pub fn random_stack(rng: &mut Rng) -> SmallStack {
     let drive = random_profile(rng);
     let resends = drive.link.queuing.is_ata();
     let layers = (0..rng.below(5)).map(|_| match rng.below(4) {
         0 => Layer::Identity,
-        2 => Layer::Processor(ProcessorSpec {
-            cores: pick(rng, &[1, 2]),
-            issue: some_span(rng, 100_000),
-            finish: some_span(rng, 100_000),
-            interrupt: some_span(rng, 20_000),
-            copy: 100_000_000,
-            parity: 200_000_000,
-        }),
+        2 => Layer::Processor(random_processor(rng)),
         1 => Layer::Controller(random_controller(rng)),
         _ => Layer::Driver(random_driver(rng, resends)),
     });
@@ -578,6 +582,40 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         // One that ends at once is not refused for its marks, as an ATA drive does.
         flush: if resends { FlushPolicy::Forward } else { pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
         ..plain
+    }
+}
+
+/// A random stack, or array, with more of what goes wrong together above it: drivers that merge, or divide what others
+/// merged, accelerators, processors of two cores; half of the drives have places that they cannot read.
+pub fn random_tower(rng: &mut Rng) -> SmallStack {
+    let mut stack = random_stack(rng);
+    if rng.percent(60) && stack.drive.firmware.depth > 1 {
+        stack.drive.link.queuing = pick(rng, &[Queuing::Tcq, Queuing::Ncq]);
+    }
+    let resends = stack.drive.link.queuing.is_ata();
+    // What was drawn for the other kind of queue.
+    stack.layers.retain(|layer| !matches!(layer, Layer::Driver(_)));
+    for _ in 0..2 + rng.below(3) {
+        let layer = match rng.below(5) {
+            0 | 1 => {
+                let driver = random_driver(rng, resends);
+                Layer::Driver(DriverSpec { merge: true, max_transfer: pick(rng, &[8, 8, 100, 1024]), ..driver })
+            }
+            2 | 3 => Layer::Accelerator(random_accelerator(rng)),
+            _ => Layer::Processor(ProcessorSpec { cores: 2, ..random_processor(rng) }),
+        };
+        let height = rng.below(stack.layers.len() as u64 + 1) as usize;
+        stack.layers.insert(height, layer);
+    }
+    match rng.percent(50) {
+        true => arrayed(stack, rng),
+        false => {
+            if rng.percent(50) {
+                stack.drive.weak = random_weak(rng);
+                stack.drive.firmware.recovery_limit = Some(Span::ZERO);
+            }
+            stack
+        }
     }
 }
 

@@ -375,7 +375,8 @@ impl CachePages {
         }
     }
 
-    /// Makes `run`, which became dirty in `epoch` and came back unwritten, as dirty as before.
+    /// Makes `run`, which became dirty in `epoch` and came back unwritten, as dirty as before: it stands where its epoch
+    /// does, since a flush asks the oldest alone.
     pub(super) fn returned(&mut self, run: SectorRange, epoch: u64) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
@@ -383,7 +384,12 @@ impl CachePages {
             frame.epoch = if frame.dirty == 0 { epoch } else { frame.epoch.min(epoch) };
             frame.dirty |= frame.writing;
             frame.writing = 0;
-            self.dirty.demote(at);
+            let epoch = frame.epoch;
+            self.dirty.retire(at);
+            match self.dirty.oldest_first().take_while(|&other| self.frames[other].epoch < epoch).last() {
+                Some(older) => self.dirty.follow(at, older),
+                None => self.dirty.demote(at),
+            }
         }
     }
 
