@@ -10,12 +10,12 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_lab::catalogue;
 use seekwise_lab::fit::data::{FitData, FitTrace};
-use seekwise_lab::fit::evaluator::{FitListener, PointEvaluator};
+use seekwise_lab::fit::evaluator::{FitEvent, FitListener, PointEvaluator};
 use seekwise_lab::fit::interval::Intervals;
 use seekwise_lab::fit::judge::{self, RejectionReason};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::slope::{FINE, descend};
-use seekwise_lab::fit::{FitResult, fit, parameter, report, write};
+use seekwise_lab::fit::{FitResult, FitTask, fit, parameter, report, write};
 use seekwise_lab::validate::play;
 use seekwise_model::block::Op;
 use seekwise_model::rng::Seed;
@@ -60,13 +60,14 @@ fn fitted(
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let asked = Mutex::new(BTreeMap::new());
-    let heard = |name: &str, answer: &[f64], was_known: bool| {
-        if !was_known {
-            asked.lock().unwrap().insert(name.to_owned(), answer.to_vec());
+    let heard = |event: FitEvent<'_>| {
+        if let FitEvent::Tried { question, answer, known: false } = event {
+            asked.lock().unwrap().insert(question.to_owned(), answer.to_vec());
         }
     };
-    let (effort, listener) = (SearchEffort { generations: 12 }, FitListener::hearing(&heard));
-    let found = fit(&drive, parameter::of(&drive, &only), &data, effort, known, listener).expect("nobody cancels it");
+    let (parameters, effort) = (parameter::of(&drive, &only), SearchEffort::thorough(12));
+    let task = FitTask { drive: &drive, parameters, data: &data, effort, most: None, known };
+    let found = fit(task, FitListener::hearing(&heard)).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
 }
@@ -105,8 +106,7 @@ fn a_number_that_could_be_anything_goes_back() {
     let origin = parameter::origin(&parameters);
     let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
     let (miss, rate) = (place(&keys[0]), place(&keys[1]));
-    let evaluator =
-        PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_, _, _| ()));
+    let evaluator = PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_| ()));
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
     (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
@@ -115,14 +115,7 @@ fn a_number_that_could_be_anything_goes_back() {
         let mut of = vec![None; origin.len()];
         (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
         let intervals = Intervals { of, pairs: Vec::new() };
-        judge::keep_determined(
-            &evaluator,
-            &origin,
-            moved.clone(),
-            &intervals,
-            SearchEffort { generations: 12 },
-            &mut left,
-        )
+        judge::keep_determined(&evaluator, &origin, moved.clone(), &intervals, SearchEffort::thorough(12), &mut left)
     };
     let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
     assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");
