@@ -158,7 +158,7 @@ fn found(
         return (best, free, none);
     }
     rough.begins("what can be put back", judging(origin, &found));
-    let mut point = judge::thin(rough, origin, found.clone(), effort, left);
+    let mut point = judge::thin(at, origin, found.clone(), effort, left);
     if rough.pauses() {
         return (point, free, none);
     }

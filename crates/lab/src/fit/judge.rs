@@ -9,6 +9,7 @@
 use serde::Serialize;
 
 use super::evaluator::{PointEvaluator, Question, share_better};
+use super::frugal::Fidelities;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
 use super::search::{SearchEffort, numbers};
@@ -59,22 +60,23 @@ pub enum RejectionReason {
     NotBetter,
 }
 
-/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well.
+/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. They follow on
+/// short jobs; whether they meet the data as well is judged on whole ones.
 pub fn thin(
-    evaluator: &PointEvaluator<'_>,
+    at: Fidelities<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
     effort: SearchEffort,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let whole = evaluator.ask(Question::Drawn, &point);
+    let whole = at.whole.ask(Question::Drawn, &point);
     let mut point = point;
-    for index in numbers_moved(evaluator, origin, &point) {
-        if evaluator.pauses() {
+    for index in numbers_moved(at.whole, origin, &point) {
+        if at.whole.pauses() {
             break;
         }
-        let other = without(evaluator, origin, &point, index, effort);
-        if !evaluator.pauses() && share_better(&whole, &evaluator.ask(Question::Drawn, &other)) <= SPARED {
+        let other = without(at.rough, origin, &point, index, effort);
+        if !at.whole.pauses() && share_better(&whole, &at.whole.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(RejectionReason::NotTold);
             point = other;
         }

@@ -38,7 +38,7 @@ pub struct SearchEffort {
 const THOROUGH: usize = 120;
 
 /// Generations of a planned search: it begins where least squares ended, and has what these left.
-const PLANNED: usize = 16;
+const PLANNED: usize = 40;
 
 impl SearchEffort {
     /// The thorough search.
