@@ -15,7 +15,6 @@ use super::parameter::{Parameter, apply};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StrainedFigure {
     pub name: String,
-    /// Its value.
     pub value: String,
     /// It is the least that it can be, else the most.
     pub least: bool,
