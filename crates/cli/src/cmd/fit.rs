@@ -31,7 +31,7 @@ pub fn fit(args: &args::FitArgs, json: bool) -> CommandResult {
         print(&text::text(&args.out, &report))?;
     }
     if report.ending.is_some() {
-        say(&format!("To continue:\n{}", again()));
+        say(format!("To continue:\n{}", again()));
     }
     Ok(if stopped { CommandAnswer::Stopped } else { CommandAnswer::Done })
 }
