@@ -60,32 +60,90 @@ pub fn recovery() -> ExitCode {
 }
 
 fn known() -> Result<(), String> {
+    let mut rows = Vec::new();
+    for (name, said) in examples("recovery", &KNOWN, &[TRUTHS])? {
+        let last = said.lines().last().and_then(figures);
+        rows.push((name, last.ok_or("the example does not end as expected")?));
+    }
+    written(&table(&rows), &MARKS)
+}
+
+/// What an example says of drives, with their imported parameters, their traces and more words.
+fn examples<'a>(example: &str, drives: &[&'a str], more: &[&str]) -> Result<Vec<(&'a str, String)>, String> {
     let (traces, parameters, folder) = begun()?;
-    let build = ["build", "--release", "--locked", "-p", "seekwise-lab", "--example", "recovery"];
+    let build = ["build", "--release", "--locked", "-p", "seekwise-lab", "--example", example];
     let status = Command::new("cargo").args(build).status().map_err(|error| error.to_string())?;
     if !status.success() {
-        return Err("the example `recovery` does not build".to_owned());
+        return Err(format!("the example `{example}` does not build"));
     }
-    let mut rows = Vec::new();
-    for name in KNOWN {
+    let one = |name: &&'a str| {
         let imported = folder.join(format!("{name}-imported.toml"));
         let parv = parameters.join(format!("{name}.parv"));
         run(&["import", "disksim", &text(&parv), "-o", &text(&imported), "--name", name], None)?;
         let trace = text(&traces.join(format!("{name}.csv")));
-        println!("$ recovery {name} {trace} {TRUTHS}");
-        let mut example = Command::new(target().join("release/examples/recovery"));
-        let said = example.args([&text(&imported), &trace, TRUTHS]).output().map_err(|error| error.to_string())?;
+        println!("$ {example} {name} {trace} {}", more.join(" "));
+        let mut command = Command::new(target().join("release/examples").join(example));
+        let said = command.args([&text(&imported), &trace]).args(more).output().map_err(|error| error.to_string())?;
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         println!("{said}");
-        rows.push((
-            name,
-            figures(said.lines().last().unwrap_or_default()).ok_or("the example does not end as expected")?,
-        ));
-    }
+        Ok((*name, said))
+    };
+    drives.iter().map(one).collect()
+}
+
+/// Puts a table between its marks in `docs/fit.md`.
+fn written(table: &str, marks: &[&str; 2]) -> Result<(), String> {
     let path = root().join("docs/fit.md");
     let page = fs::read_to_string(&path).map_err(|error| error.to_string())?;
-    let page = between(&page, &table(&rows)).ok_or("docs/fit.md has no place for the table")?;
+    let page = between(&page, table, marks).ok_or("docs/fit.md has no place for the table")?;
     fs::write(&path, page).map_err(|error| error.to_string())
+}
+
+/// What other thresholds give on the eight drives, and the table of them in `docs/fit.md`.
+pub fn thresholds() -> ExitCode {
+    let found = examples("thresholds", &DRIVES.map(|drive| drive.0), &[]).and_then(|said| {
+        let rows: Option<Vec<_>> = said.iter().map(|(name, said)| Some((*name, choices(said)?))).collect();
+        written(&of_choices(&rows.ok_or("the example does not say what is expected")?), &THRESHOLDS)
+    });
+    match found {
+        Ok(()) => {
+            println!("Rewritten: the table of thresholds in docs/fit.md");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Of each choice: both thresholds, figures that moved, thousandths of the held-back loss that stay.
+fn choices(said: &str) -> Option<Vec<[u32; 4]>> {
+    let line = |line: &str| {
+        let numbers: Option<Vec<u32>> = line.split(' ').map(|word| word.parse().ok()).collect();
+        numbers?.try_into().ok()
+    };
+    said.lines().map(line).collect()
+}
+
+fn of_choices(rows: &[(&str, Vec<[u32; 4]>)]) -> String {
+    let Some((_, first)) = rows.first() else { return String::new() };
+    let mut all = "| moved figures, and the held-back loss over the profile's, with |".to_owned();
+    all.extend(first.iter().map(|[sure, agreed, ..]| format!(" {sure} and {agreed} |")));
+    all.push_str(&format!("\n|---|{}\n", "---|".repeat(first.len())));
+    for (name, choices) in rows {
+        let cells = choices.iter().map(|[_, _, moved, loss]| format!(" {moved}, {:.3} |", f64::from(*loss) / 1e3));
+        all.push_str(&format!("| {name} |{}\n", cells.collect::<String>()));
+    }
+    let sum = |place: usize| {
+        let of = rows.iter().map(|(_, choices)| choices[place]);
+        of.fold((0, 0.0), |all, [_, _, moved, loss]| (all.0 + moved, all.1 + f64::from(loss) / 1e3))
+    };
+    let mean = |place| {
+        let (moved, loss) = sum(place);
+        format!(" {moved}, {:.3} |", loss / rows.len() as f64)
+    };
+    all + &format!("| sum, mean |{}\n", (0..first.len()).map(mean).collect::<String>())
 }
 
 /// The whole numbers of a line: drives, intervals that hold, intervals, moved, fitted, left rightly, left wrongly.
@@ -110,13 +168,14 @@ fn table(rows: &[(&str, [u32; 7])]) -> String {
 }
 
 /// `page` with another table between its marks.
-fn between(page: &str, table: &str) -> Option<String> {
-    let (before, rest) = page.split_once(MARKS[0])?;
-    let (_, after) = rest.split_once(MARKS[1])?;
-    Some(format!("{before}{}\n{table}{}{after}", MARKS[0], MARKS[1]))
+fn between(page: &str, table: &str, marks: &[&str; 2]) -> Option<String> {
+    let (before, rest) = page.split_once(marks[0])?;
+    let (_, after) = rest.split_once(marks[1])?;
+    Some(format!("{before}{}\n{table}{}{after}", marks[0], marks[1]))
 }
 
 const MARKS: [&str; 2] = ["<!-- recovery -->", "<!-- end of recovery -->"];
+const THRESHOLDS: [&str; 2] = ["<!-- thresholds -->", "<!-- end of thresholds -->"];
 
 /// The folders of traces and parameters, and one to write in; the program is built by then.
 fn begun() -> Result<(PathBuf, PathBuf, PathBuf), String> {
@@ -213,7 +272,11 @@ mod tests {
         let table = table(&[("one", found), ("two", found)]);
         assert!(table.ends_with("| all | 6 | 18 of 20 | 40 | 24 | 14 | 2 |\n"), "{table}");
         let page = format!("a {} old {} b", MARKS[0], MARKS[1]);
-        assert_eq!(between(&page, "new\n"), Some(format!("a {}\nnew\n{} b", MARKS[0], MARKS[1])));
-        assert_eq!(between("no marks", ""), None);
+        assert_eq!(between(&page, "new\n", &MARKS), Some(format!("a {}\nnew\n{} b", MARKS[0], MARKS[1])));
+        let said = choices("70 50 9 812\n84 60 7 800\n").unwrap();
+        let table = of_choices(&[("one", said.clone()), ("two", said)]);
+        assert!(table.ends_with("| two | 9, 0.812 | 7, 0.800 |\n| sum, mean | 18, 0.812 | 14, 0.800 |\n"), "{table}");
+        assert_eq!(choices("84 60"), None);
+        assert_eq!(between("no marks", "", &MARKS), None);
     }
 }

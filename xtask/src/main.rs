@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
         ["fit", "--recovery"] => fit::recovery(),
+        ["fit", "--thresholds"] => fit::thresholds(),
         ["fit", ref names @ ..] => fit::fit(names),
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "cargo xtask fit --recovery   fits whose truth is known, rewrite the table in docs/fit.md (not in ci)"
             );
+            eprintln!("cargo xtask fit --thresholds   what other thresholds keep, the same for its table (not in ci)");
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
             eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
             eprintln!(

@@ -9,7 +9,6 @@ use crate::screen::talk;
 use seekwise_formats::diagnostic::Diagnostic;
 
 /// The exit code of a program that was stopped: 128 and the number of SIGINT, as shells have it.
-#[cfg(unix)]
 pub const STOPPED: u8 = 130;
 
 /// What a command that ran has to say.
@@ -19,6 +18,8 @@ pub enum CommandAnswer {
     Done,
     /// A claim, a check or a comparison said "no".
     No,
+    /// A signal ended it, with what there was until then.
+    Stopped,
 }
 
 /// Why a command could not run: the lines to print.
@@ -70,6 +71,7 @@ pub fn code(outcome: CommandResult) -> ExitCode {
     match outcome {
         Ok(CommandAnswer::Done) => ExitCode::SUCCESS,
         Ok(CommandAnswer::No) => ExitCode::from(1),
+        Ok(CommandAnswer::Stopped) => ExitCode::from(STOPPED),
         Err(CommandError(lines)) => {
             for line in lines {
                 say(talk(&format!("error: {line}")));

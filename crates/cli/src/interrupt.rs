@@ -48,6 +48,7 @@ impl SignalState {
     /// Nothing is kept any more.
     pub fn keep_nothing(&mut self) {
         self.kept = None;
+        self.ending = None;
     }
 
     /// A bar that is to be cleared.

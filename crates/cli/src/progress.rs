@@ -2,13 +2,15 @@
 //! than it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise::Observer;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::interrupt::{self, ResumeHint};
+use crate::output::say;
 
 /// Columns from which on there is a bar and all words.
 const WIDE: u16 = 80;
@@ -89,24 +91,25 @@ pub struct Line {
     progress: Mutex<Option<ProgressLine>>,
     /// Where its results are kept, and the command that goes on.
     kept: Option<(PathBuf, String)>,
-    /// What is kept are the points of a fit, and nobody knows how many there will be.
-    points: bool,
+    /// What is kept are the points of a fit, which ends by itself at the first signal; and whether that came.
+    points: Option<Arc<AtomicBool>>,
 }
 
 impl Line {
     /// Of work that keeps nothing.
     pub fn new() -> Line {
-        Line { progress: Mutex::new(None), kept: None, points: false }
+        Line { progress: Mutex::new(None), kept: None, points: None }
     }
 
     /// Of work that keeps its runs in `folder`; `again` goes on with it.
     pub fn keeping(folder: &Path, again: String) -> Line {
-        Line { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: false }
+        Line { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: None }
     }
 
-    /// Of a fit that keeps the points that it tries at `path`; `again` goes on with it.
+    /// Of a fit that keeps the points that it tries at `path`; `again` goes on with it. At the first signal it has enough.
     pub fn keeping_points(path: &Path, again: String) -> Line {
-        Line { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points: true }
+        let points = Some(Arc::new(AtomicBool::new(false)));
+        Line { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points }
     }
 
     fn with(&self, does: impl FnOnce(&ProgressLine)) {
@@ -120,8 +123,16 @@ impl Observer for Line {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
         if let Some((folder, again)) = &self.kept {
             // What is measured otherwise is one run.
-            let of = if unit == "runs" { total } else { (!self.points).then_some(1) };
-            interrupt::hold().keep(ResumeHint { folder: folder.clone(), of, again: again.clone() });
+            let of = if unit == "runs" { total } else { self.points.is_none().then_some(1) };
+            let is_first = self.progress.lock().expect("no holder panics").is_none();
+            let mut now = interrupt::hold();
+            now.keep(ResumeHint { folder: folder.clone(), of, again: again.clone() });
+            if let Some(enough) = self.points.clone().filter(|_| is_first) {
+                now.end_with(move || {
+                    enough.store(true, Ordering::Relaxed);
+                    say("Ending: the best so far is judged and written. Once more ends at once.");
+                });
+            }
         }
         let mut progress = self.progress.lock().expect("no holder panics");
         match (&*progress, total) {
@@ -139,11 +150,15 @@ impl Observer for Line {
     fn doing(&self, what: &str) {
         self.with(|progress| progress.what(what));
     }
+
+    fn is_enough(&self) -> bool {
+        self.points.as_ref().is_some_and(|enough| enough.load(Ordering::Relaxed))
+    }
 }
 
 impl Drop for Line {
     fn drop(&mut self) {
-        if self.points {
+        if self.points.is_some() {
             interrupt::hold().keep_nothing();
         }
     }

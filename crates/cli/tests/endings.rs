@@ -347,6 +347,25 @@ fn a_study_that_is_stopped_goes_on_to_the_same_bytes() {
 
 #[cfg(unix)]
 #[test]
+fn a_fit_that_is_stopped_writes_its_best_and_says_how_to_go_on() {
+    let folder = folder();
+    let at = folder.path();
+    let row = |index: u64| format!("{},8,R,{},5\n", index * 7_368_787 % 70_000_000, 6 + index * 37 % 12);
+    let rows: String = (0..2000).map(row).collect();
+    fs::write(at.join("t.csv"), "lba,sectors,op,measured_response_ms,think_ms\n".to_owned() + &rows).unwrap();
+    let words = ["fit", "t.csv", "--drive", DRIVE, "-o", "out.toml"];
+    let fit = stopped(at, &words, "-INT", || lines(&at.join("out.toml.journal")) > 20);
+    assert_eq!(fit.code, 130, "{}", fit.err);
+    assert!(fit.err.contains("Ending: the best so far is judged and written. Once more ends at once."), "{}", fit.err);
+    assert!(fit.err.contains("another run may end elsewhere"), "{}", fit.err);
+    assert!(fit.err.trim_end().ends_with("-o out.toml --resume"), "{}", fit.err);
+    assert!(fit.out.contains("is now out.toml: the best until the fit ended early"), "{}", fit.out);
+    assert!(at.join("out.toml").exists() && lines(&at.join("out.toml.journal")) > 20);
+    seekwise(at, &["drives", "out.toml"]).done();
+}
+
+#[cfg(unix)]
+#[test]
 fn a_comparison_and_a_run_that_are_stopped_say_what_is_kept() {
     let folder = folder();
     let at = folder.path();

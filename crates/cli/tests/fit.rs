@@ -107,3 +107,64 @@ fn a_journal_of_other_data_is_not_gone_on_with() {
     assert!(said.err.contains("it belongs to other data, another profile or other options"), "{}", said.err);
     fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).done();
 }
+
+#[test]
+fn a_number_of_points_ends_a_fit_with_its_best_and_it_goes_on_from_there() {
+    let folder = folder();
+    let only = ["--only", "overhead", "--generations", "2"];
+    let early = |out: &str| {
+        let more = [&only[..], &["--points", "30", "-o", out, "--json"]].concat();
+        let said = seekwise(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &more[..]].concat());
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(said.err.contains("this is the best so far and not the end of the fit"), "{}", said.err);
+        assert!(said.err.contains("To continue:\n") && said.err.contains("--resume"), "{}", said.err);
+        said
+    };
+    let json = early("one.toml").json();
+    assert_eq!(json["ending"]["why"].as_str(), Some("points"));
+    assert!(json["ending"]["points"].as_u64().unwrap() >= 30);
+    early("two.toml");
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(read("one.toml").replace("\"one\"", ""), read("two.toml").replace("\"two\"", ""));
+    assert!(read("one.toml").contains("it ended early") || !read("one.toml").contains("@fit"), "{}", read("one.toml"));
+    assert!(folder.path().join("one.toml.journal").exists());
+    let on = |more: &[&str]| seekwise(folder.path(), &[&["fit", "t.csv", "--drive", DRIVE], &only[..], more].concat());
+    on(&["-o", "one.toml", "--resume"]).done();
+    on(&["-o", "whole.toml"]).done();
+    assert_eq!(read("one.toml").replace("\"one\"", ""), read("whole.toml").replace("\"whole\"", ""));
+    assert!(!folder.path().join("one.toml.journal").exists());
+}
+
+#[test]
+fn what_a_key_can_move_and_what_moves_nothing_are_said() {
+    let folder = folder();
+    let only = ["--only", "overhead.read_miss_ms,overhead.flush_ms", "--generations", "2"];
+    let json = fit(folder.path(), &["t.csv"], &[&only[..], &["--json"]].concat()).json();
+    let key = |name: &str| json["keys"].as_array().unwrap().iter().find(|key| key["name"] == name).unwrap().clone();
+    let miss = key("overhead.read_miss_ms");
+    assert_eq!(miss["figure"].as_str(), Some("t.csv: reads"));
+    assert!(miss["percent"].as_f64().unwrap() > 1.0 && miss["searched"].as_bool() == Some(true), "{miss}");
+    let flush = key("overhead.flush_ms");
+    assert_eq!((flush["percent"].as_f64(), flush["searched"].as_bool()), (Some(0.0), Some(false)));
+    let text = fit(folder.path(), &["t.csv"], &[&only[..], &["--force"]].concat()).done();
+    assert!(text.contains("No simulated time depends on: overhead.flush_ms."), "{text}");
+    assert!(text.contains("moves most, over its range"), "{text}");
+}
+
+#[test]
+fn a_fit_to_jobs_ends_within_its_points_and_names_a_figure_at_the_end_of_its_range() {
+    let folder = folder();
+    // Faster than the drive's arm: what a command costs goes down to nothing.
+    let curve = "rw,depth,iops\nrandread,1,95\nrandread,2,95\nrandread,4,95\n";
+    fs::write(folder.path().join("c.csv"), curve).unwrap();
+    let more = ["--only", "overhead.read_miss_ms,overhead.flush_ms", "--json"];
+    let json = fit(folder.path(), &["c.csv,hold=none"], &more).json();
+    assert!(json["ending"].is_null() && json["tried"].as_u64().unwrap() < 2000, "{}", json["tried"]);
+    let moved = &json["figures"][0];
+    assert_eq!((moved["name"].as_str(), moved["end"].as_str()), (Some("overhead.read_miss_ms"), Some("least")));
+    let said = json["warnings"].as_array().unwrap().iter().any(|said| {
+        said.as_str().unwrap().contains("overhead.read_miss_ms ended at the end of its range: 0 is the least")
+    });
+    assert!(said, "{}", json["warnings"]);
+    assert_eq!(json["strained"][0]["name"].as_str(), Some("overhead.read_miss_ms"));
+}

@@ -14,7 +14,7 @@ use seekwise_lab::fit::evaluator::{FitListener, share_better};
 use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::SearchEffort;
-use seekwise_lab::fit::{FitResult, fit};
+use seekwise_lab::fit::{FitResult, FitTask, fit};
 use seekwise_lab::validate::play;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::Span;
@@ -92,9 +92,9 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let noisy = MeasuredTrace { measured, ..trace.clone() };
     let traced = FitTrace::new("trace", noisy, 0.5, Timing::Think, Vec::new()).expect("requests enough");
     let data = [FitData::Traced(Box::new(traced))];
-    let listener = FitListener::hearing(&|_, _, _| ());
-    let found = fit(drive, parameters, &data, SearchEffort { generations }, BTreeMap::new(), listener)
-        .expect("nobody cancels it");
+    let (effort, known) = (SearchEffort::thorough(generations), BTreeMap::new());
+    let task = FitTask { drive, parameters, data: &data, effort, most: None, known };
+    let found = fit(task, FitListener::hearing(&|_| ())).expect("nobody cancels it");
     let least =
         data[0].losses(&real, DataSplit::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
     println!(

@@ -10,12 +10,13 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_formats::trace::measured::MeasuredTrace;
 use seekwise_lab::catalogue;
 use seekwise_lab::fit::data::{FitData, FitTrace};
-use seekwise_lab::fit::evaluator::{FitListener, PointEvaluator};
+use seekwise_lab::fit::evaluator::{EarlyEnd, FitEvent, FitListener, PointEvaluator};
 use seekwise_lab::fit::interval::Intervals;
 use seekwise_lab::fit::judge::{self, RejectionReason};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::slope::{FINE, descend};
-use seekwise_lab::fit::{FitResult, fit, parameter, report, write};
+use seekwise_lab::fit::sources::{self, FileArgument};
+use seekwise_lab::fit::{FitResult, FitTask, fit, parameter, report, write};
 use seekwise_lab::validate::play;
 use seekwise_model::block::Op;
 use seekwise_model::rng::Seed;
@@ -60,13 +61,14 @@ fn fitted(
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let asked = Mutex::new(BTreeMap::new());
-    let heard = |name: &str, answer: &[f64], was_known: bool| {
-        if !was_known {
-            asked.lock().unwrap().insert(name.to_owned(), answer.to_vec());
+    let heard = |event: FitEvent<'_>| {
+        if let FitEvent::Tried { question, answer, known: false } = event {
+            asked.lock().unwrap().insert(question.to_owned(), answer.to_vec());
         }
     };
-    let (effort, listener) = (SearchEffort { generations: 12 }, FitListener::hearing(&heard));
-    let found = fit(&drive, parameter::of(&drive, &only), &data, effort, known, listener).expect("nobody cancels it");
+    let (parameters, effort) = (parameter::of(&drive, &only), SearchEffort::thorough(12));
+    let task = FitTask { drive: &drive, parameters, data: &data, effort, most: None, known };
+    let found = fit(task, FitListener::hearing(&heard)).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
 }
@@ -105,8 +107,7 @@ fn a_number_that_could_be_anything_goes_back() {
     let origin = parameter::origin(&parameters);
     let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
     let (miss, rate) = (place(&keys[0]), place(&keys[1]));
-    let evaluator =
-        PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_, _, _| ()));
+    let evaluator = PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_| ()));
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
     (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
@@ -115,14 +116,7 @@ fn a_number_that_could_be_anything_goes_back() {
         let mut of = vec![None; origin.len()];
         (of[miss], of[rate]) = (Some((1.3, 1.5)), Some(of_rate));
         let intervals = Intervals { of, pairs: Vec::new() };
-        judge::keep_determined(
-            &evaluator,
-            &origin,
-            moved.clone(),
-            &intervals,
-            SearchEffort { generations: 12 },
-            &mut left,
-        )
+        judge::keep_determined(&evaluator, &origin, moved.clone(), &intervals, SearchEffort::thorough(12), &mut left)
     };
     let near = told((0.9 * origin[rate], 1.3 * origin[rate]));
     assert_eq!(near, moved, "an interval of a fifth of the range stays, though it holds the former value");
@@ -182,4 +176,63 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let report = report::report(&drive, &data, &found).unwrap();
     let [before, after] = report.traces[0].held.unwrap();
     assert!(after.reads.demerit_ms < before.reads.demerit_ms);
+}
+
+/// The same of jobs: their figures are those of the drive with another overhead and a shorter dispatch.
+fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
+    let drive = catalogue::load(DRIVE).unwrap();
+    let only = ["overhead.read_miss_ms", "overhead.flush_ms", "mechanics.seek.average_ms", "firmware.queue.ahead"];
+    let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
+    let curve =
+        "rw,depth,iops,mean\nrandread,1,70,14.3\nrandread,2,70,28.6\nrandread,4,71,56.3\nrandwrite,1,150,6.67\n";
+    let named = [FileArgument::parse("c.csv,hold=none").unwrap()];
+    let (data, _) = sources::data(&named, &[curve.to_owned()], 0.0, &drive, catalogue::text(DRIVE).unwrap()).unwrap();
+    let (parameters, effort) = (parameter::of(&drive, &only), SearchEffort::of(&data, Some(2)));
+    let task = FitTask { drive: &drive, parameters, data: &data, effort, most, known: BTreeMap::new() };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| fit(task, FitListener::hearing(&|_| ()))).expect("nobody cancels it")
+}
+
+#[test]
+fn jobs_come_to_the_same_on_one_core_and_two_whole_and_after_a_number_of_points() {
+    let [one, two] = [1, 2].map(|threads| of_jobs(threads, None));
+    assert_eq!(
+        (&one.point, &one.intervals, &one.left, one.points),
+        (&two.point, &two.intervals, &two.left, two.points)
+    );
+    assert!(one.ending.is_none() && one.seen.1 < one.seen.0, "{one:?}");
+    let flush = one.parameters.iter().position(|it| it.name == "overhead.flush_ms").unwrap();
+    assert_eq!((one.left[flush], one.sensitivity.strengths[flush]), (Some(RejectionReason::NotFelt), 0.0));
+    let bound = one.points / 2;
+    let [one, two] = [1, 2].map(|threads| of_jobs(threads, Some(bound)));
+    assert_eq!((&one.point, one.ending, one.points), (&two.point, two.ending, two.points));
+    let ending = one.ending.expect("it ends early");
+    assert!(ending.points >= bound && ending.why == EarlyEnd::Points, "{ending:?}");
+    assert!(one.seen.1 <= one.seen.0 && one.intervals.of.iter().all(Option::is_none), "{one:?}");
+}
+
+#[test]
+fn a_drive_of_which_only_a_rule_was_wrong_is_not_taken_for_another() {
+    let (drive, real) = (catalogue::load(DRIVE).unwrap(), truth(&[("cache.read_ahead.after", "4")]));
+    let mut trace = measured(&real, 1200);
+    // Every other read continues the last one: whether it is in the buffer decides.
+    for index in (1..trace.rows.len()).step_by(2) {
+        let last = trace.rows[index - 1];
+        let row = &mut trace.rows[index];
+        (row.lba, row.op) = (last.lba + u64::from(last.sectors), last.op);
+    }
+    let profile = real.profile().unwrap();
+    trace.measured =
+        play("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap().simulated;
+    let (found, _) = fitted(trace.clone(), &["cache.read_ahead.after", "overhead.read_miss_ms"], BTreeMap::new());
+    let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let report = report::report(&drive, &data, &found).unwrap();
+    let [before, after] = report.traces[0].held.unwrap();
+    assert!(before.reads.demerit_percent > 20.0 && after.reads.demerit_percent < 5.0, "{before:?} {after:?}");
+    assert!(!report.warnings.iter().any(|said| said.contains("another drive")), "{:?}", report.warnings);
+    // Without the rule it would be.
+    let mut other = found.clone();
+    other.point = parameter::origin(&other.parameters);
+    let report = report::report(&drive, &data, &other).unwrap();
+    assert!(report.warnings.iter().any(|said| said.contains("another drive")), "{:?}", report.warnings);
 }

@@ -8,11 +8,11 @@ use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{DataSplit, FitData};
-use seekwise_lab::fit::evaluator::FitListener;
+use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
 use seekwise_lab::fit::report::FitReport;
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
-use seekwise_lab::fit::{self, parameter, report, write};
+use seekwise_lab::fit::{self, FitTask, parameter, report, write};
 use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
@@ -38,8 +38,12 @@ pub struct Fit {
     pub out: PathBuf,
     /// A page with tables and pictures goes to this file.
     pub page: Option<PathBuf>,
-    /// Generations of the search.
-    pub generations: u32,
+    /// Generations of the search; nothing for what suits the data.
+    pub generations: Option<u32>,
+    /// Seconds of real time after which the best so far is the result. Where that is depends on the machine.
+    pub time: Option<f64>,
+    /// Points after which the best so far is the result, at the same place on each machine.
+    pub points: Option<u64>,
     /// Go on with a fit that was interrupted.
     pub resume: bool,
     /// Replace files that are there.
@@ -56,11 +60,13 @@ struct Given {
     hash: String,
 }
 
-/// Fits; the profile is written when it is done. The observer may cancel it from point to point: the points stay in the journal
-/// beside the profile, and [`Fit::resume`] goes on with them.
+/// Fits; the profile is written when it is done, or when it has to end. The observer may end it from point to point: with the best so
+/// far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the points stay in the journal beside
+/// the profile, and [`Fit::resume`] goes on with them.
 pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     for path in std::iter::once(&fit.out).chain(&fit.page) {
-        admit(path, fit.force)?;
+        // A fit that goes on replaces what it wrote when it ended early.
+        admit(path, fit.force || fit.resume)?;
     }
     let given = given(fit)?;
     let parameters = parameter::of(&given.drive, &fit.only);
@@ -69,11 +75,13 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     }
     let (journal, known) = SearchJournal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
     // From now on points are kept.
-    observer.begin(None, 0, "points");
+    observer.begin(Some(fit::forecast(&parameters, effort(fit, &given))), 0, "points");
     let (fitted, search) = searched(fit, &given, parameters, &journal, known, observer)?;
     let report = report::report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    let profile = write::profile(&given.text, &given.drive, &fitted, &stem, &shares(&given.data))
+    let early = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
+    let shares = shares(&given.data) + early;
+    let profile = write::profile(&given.text, &given.drive, &fitted, &stem, &shares)
         .map_err(|why| Error::new(format!("{}: {why}", fit.drive)))?;
     // What is written is what will be read: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
@@ -82,9 +90,11 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     };
     written(&fit.out, &profile)?;
     if let Some(page) = &fit.page {
-        written(page, &fit::page::page(&given.drive.title, &report, &shares(&given.data), &search))?;
+        written(page, &fit::page::page(&given.drive.title, &report, &shares, &search))?;
     }
-    journal.done();
+    if report.ending.is_none() {
+        journal.done();
+    }
     warn(&report.warnings);
     Ok(report)
 }
@@ -113,7 +123,8 @@ fn given(args: &Fit) -> Result<Given, Error> {
     };
     let drive = profile::parse(&args.drive, &text)?;
     known_keys(&args.only)?;
-    let mut all = format!("{} {} {}\n{text}", args.hold, args.generations, args.only.join(","));
+    let generations = args.generations.map_or("usual".to_owned(), |generations| generations.to_string());
+    let mut all = format!("{} {generations} {}\n{text}", args.hold, args.only.join(","));
     let mut texts = Vec::new();
     for named in &named {
         let read = reading::read(&named.file)?;
@@ -149,6 +160,18 @@ fn known_keys(only: &[String]) -> Result<(), Error> {
 /// The least error of what was seen, each time that it fell, and after how many points.
 type Search = Vec<(u64, f64)>;
 
+fn effort(args: &Fit, given: &Given) -> SearchEffort {
+    SearchEffort::of(&given.data, args.generations.map(|generations| generations as usize))
+}
+
+/// How far a search is.
+#[derive(Default)]
+struct Heard {
+    tried: u64,
+    search: Search,
+    stage: &'static str,
+}
+
 /// Searches, with a line of how far it is; says beforehand how long it takes.
 fn searched(
     args: &Fit,
@@ -158,59 +181,99 @@ fn searched(
     known: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<(fit::FitResult, Search), Error> {
-    let effort = SearchEffort { generations: args.generations as usize };
-    foretell(args, given, parameters.len())?;
-    let tried = Mutex::new((0, Search::new()));
-    let heard = |name: &str, answer: &[f64], was_known: bool| {
-        let mut now = tried.lock().expect("no holder panics");
-        now.0 += 1;
-        observer.at(now.0);
-        let (point, least) = (now.0, now.1.last().map_or(f64::MAX, |step| step.1));
-        if name.starts_with("Seen") && answer[0] < least {
-            now.1.push((point, answer[0]));
-            observer.doing(&format!("best error {:.4}", answer[0]));
-        }
-        drop(now);
-        if !was_known {
-            journal.write(name, answer);
+    let effort = effort(args, given);
+    let clock = Clock::start();
+    let one = foretell(args, given, &parameters, effort)?;
+    let now = Mutex::new(Heard::default());
+    let heard = |event: FitEvent<'_>| {
+        let mut now = now.lock().expect("no holder panics");
+        match event {
+            FitEvent::Tried { question, answer, known } => {
+                now.tried += 1;
+                observer.at(now.tried);
+                drop(now);
+                if !known {
+                    journal.write(question, answer);
+                }
+            }
+            FitEvent::Best(loss) if now.search.last().is_none_or(|step| loss < step.1) => {
+                let tried = now.tried;
+                now.search.push((tried, loss));
+                observer.doing(&format!("{}: {loss:.4}", now.stage));
+            }
+            FitEvent::Best(_) => {}
+            FitEvent::Stage { name, expected } => {
+                now.stage = name;
+                observer.begin(Some(now.tried + expected), now.tried, "points");
+                observer.doing(&now.search.last().map_or(name.to_owned(), |step| format!("{name}: {:.4}", step.1)));
+            }
         }
     };
-    let listener = FitListener { heard: &heard, cancelled: &|| observer.is_cancelled() };
-    let fitted = fit::fit(&given.drive, parameters, &given.data, effort, known, listener);
-    let (all, mut search) = tried.into_inner().expect("no holder panics");
+    // The best point still has to be judged.
+    let end = args.time.map(|time| time - (one * JUDGED).min(time / 4.0));
+    let enough = || observer.is_enough() || end.is_some_and(|end| clock.seconds() >= end);
+    let listener = FitListener { heard: &heard, cancelled: &|| observer.is_cancelled(), enough: &enough };
+    let task = FitTask { drive: &given.drive, parameters, data: &given.data, effort, most: args.points, known };
+    let fitted = fit::fit(task, listener);
+    let Heard { tried, mut search, .. } = now.into_inner().expect("no holder panics");
     if let Some(&(_, least)) = search.last() {
-        search.push((all, least));
+        search.push((tried, least));
     }
     // What it cost is not lost: the points are kept, and a fit that goes on knows them.
     let fitted = fitted.ok_or_else(Error::cancelled)?;
     journal.failure().map_or(Ok((fitted, search)), Err)
 }
 
-/// Points that a fit tries for each figure that may move: one of six figures to five jobs tried 254 each (measured). What the
-/// data feel decides it, so half and twice of that are said.
-const POINTS: (f64, f64) = (127.0, 508.0);
+/// Points on all data that judging takes at most, of a search that ended: two for each of a dozen figures that moved, and those of
+/// the report.
+const JUDGED: f64 = 30.0;
+
+/// A point of short jobs takes about this share of one of whole jobs, on all data: some 2,000 of 6,000 requests, of the half that is
+/// seen. In the mean of a fit, of which some points are of whole jobs.
+const SHORT: f64 = 0.3;
+
+/// The forecast is right within this factor: what the data feel decides it.
+const WITHIN: f64 = 2.0;
 
 /// From this many seconds on it is said how long a fit takes.
 const LONG: f64 = 10.0;
 
-/// Says how long the search takes, by what the first point takes: on any standard error, a terminal or none.
-fn foretell(args: &Fit, given: &Given, parameters: usize) -> Result<(), Error> {
+/// Says how long the search takes, by what the first point takes: on any standard error, a terminal or none. Answers the seconds
+/// of one point on all data.
+fn foretell(
+    args: &Fit,
+    given: &Given,
+    parameters: &[parameter::Parameter],
+    effort: SearchEffort,
+) -> Result<f64, Error> {
     let clock = Clock::start();
     for data in &given.data {
         data.simulated(&given.drive)?;
     }
-    let one = clock.seconds() * parameters as f64;
-    let [least, most] = [POINTS.0, POINTS.1].map(|points| points * one);
+    let one = clock.seconds();
+    let points = fit::forecast(parameters, effort);
+    // Jobs are simulated on all cores; of a trace each core simulates a point of its own.
+    let each = if effort.thorough { one / cores() } else { SHORT * one };
+    let [least, most] = [1.0 / WITHIN, WITHIN].map(|factor| factor * points as f64 * each);
     if most >= LONG {
+        let bound = match args.time {
+            Some(time) if time < most => format!(", {} at most", wall(time)),
+            _ => String::new(),
+        };
         let again = format!("{}.journal keeps the progress; --resume continues", args.out.display());
         log::info!(
-            "figures that may move: {parameters}; this takes about {} to {} here. --only and --generations make it shorter; \
-             {again}",
+            "figures that may move: {}; this takes about {points} points and {} to {} here{bound}. --only and --generations make \
+             it shorter; Ctrl-C or --time end it with the best so far; {again}",
+            parameters.len(),
             wall(least),
             wall(most)
         );
     }
-    Ok(())
+    Ok(one)
+}
+
+fn cores() -> f64 {
+    std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
 /// What was fitted to, and how much of it, in words.

@@ -15,6 +15,11 @@ pub trait Observer: Sync {
     fn is_cancelled(&self) -> bool {
         false
     }
+    /// Whether what a fit found so far is enough, asked before each point: it then judges its best and answers that, and says
+    /// that it ended early. Its points are kept, and it can be resumed. No other work asks.
+    fn is_enough(&self) -> bool {
+        false
+    }
 }
 
 /// Watches nothing.
@@ -106,7 +111,9 @@ mod tests {
             only: Vec::new(),
             out: folder.path().join("fitted.toml"),
             page: None,
-            generations: 1,
+            generations: Some(1),
+            time: None,
+            points: None,
             resume: false,
             force: false,
         };
@@ -115,5 +122,56 @@ mod tests {
         let journal = fs::read_to_string(folder.path().join("fitted.toml.journal")).expect("the points are kept");
         assert!(journal.lines().count() > 5, "{journal}");
         assert!(!asked.out.exists());
+    }
+
+    /// Has enough at this question.
+    struct EnoughAt(CancelAt);
+
+    impl Observer for EnoughAt {
+        fn is_enough(&self) -> bool {
+            self.0.is_cancelled()
+        }
+    }
+
+    #[test]
+    fn a_fit_of_which_there_is_enough_writes_its_best_and_goes_on_to_the_same_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        fs::write(&path, trace(400)).unwrap();
+        let whole = Fit {
+            data: vec![path.to_string_lossy().into_owned()],
+            drive: "atlas-10k-v-300".to_owned(),
+            hold: 0.5,
+            only: vec!["overhead".to_owned()],
+            out: folder.path().join("whole").join("fitted.toml"),
+            page: None,
+            generations: Some(1),
+            time: None,
+            points: None,
+            resume: false,
+            force: false,
+        };
+        let early = Fit { out: folder.path().join("early").join("fitted.toml"), ..whole.clone() };
+        for fit in [&whole, &early] {
+            fs::create_dir(fit.out.parent().unwrap()).unwrap();
+        }
+        let complete = fit::fit(&whole, &()).unwrap();
+        assert!(complete.ending.is_none() && complete.tried > 20, "{complete:?}");
+        let report = fit::fit(&early, &EnoughAt(CancelAt::question(60))).unwrap();
+        assert!(report.ending.is_some() && report.warnings.iter().any(|said| said.contains("best so far")));
+        assert!(report.seen.after <= report.seen.before, "{report:?}");
+        let journal = folder.path().join("early").join("fitted.toml.journal");
+        assert!(early.out.exists() && journal.exists());
+        fit::fit(&Fit { resume: true, ..early.clone() }, &()).unwrap();
+        assert!(!journal.exists());
+        assert_eq!(fs::read_to_string(&early.out).unwrap(), fs::read_to_string(&whole.out).unwrap());
+        // A number of points ends it at the same place each time.
+        let bounded = |name: &str| {
+            let out = folder.path().join(name).join("fitted.toml");
+            fs::create_dir(out.parent().unwrap()).unwrap();
+            let report = fit::fit(&Fit { points: Some(25), out: out.clone(), ..whole.clone() }, &()).unwrap();
+            (report.ending.expect("25 points are few"), fs::read_to_string(out).unwrap())
+        };
+        assert_eq!(bounded("one"), bounded("two"));
     }
 }

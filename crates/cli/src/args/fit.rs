@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use seekwise_formats::duration::Duration;
 
 use super::name;
 
@@ -27,10 +28,16 @@ pub struct FitArgs {
     /// Also write an HTML page with tables and plots.
     #[arg(long, value_name = "FILE")]
     pub page: Option<PathBuf>,
-    /// Generations of the numerical search.
-    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub generations: u32,
-    /// Continue an interrupted fit.
+    /// Generations of the numerical search [default: 120 for traces, 40 for jobs].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub generations: Option<u32>,
+    /// End after this time with the best result so far; where that is depends on the machine.
+    #[arg(long, value_name = "T", default_value = "30 m", value_parser = Duration::parse)]
+    pub time: Duration,
+    /// End after this many points with the best result so far; the same on every machine.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub points: Option<u64>,
+    /// Continue a fit that was interrupted or ended early.
     #[arg(long)]
     pub resume: bool,
     /// Overwrite existing files.

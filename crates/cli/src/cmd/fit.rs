@@ -4,28 +4,36 @@ mod text;
 
 use seekwise::fit::Fit;
 
+use seekwise::Observer;
+
 use super::{print, print_json};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
+use crate::output::say;
 use crate::progress::Line;
 
 /// Runs the command.
 pub fn fit(args: &args::FitArgs, json: bool) -> CommandResult {
-    let &args::FitArgs { hold, generations, resume, force, .. } = args;
+    let &args::FitArgs { hold, generations, points, resume, force, .. } = args;
     let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
     let (out, page) = (args.out.clone(), args.page.clone());
-    let fit = Fit { data, drive, hold, only, out, page, generations, resume, force };
+    let time = Some(args.time.nanos as f64 / 1e9);
+    let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force };
     let mut journal = args.out.clone().into_os_string();
     journal.push(".journal");
     let line = Line::keeping_points(journal.as_ref(), again());
     let report = seekwise::fit::fit(&fit, &line)?;
+    let stopped = line.is_enough();
     drop(line);
     if json {
         print_json(&report)?;
     } else {
         print(&text::text(&args.out, &report))?;
     }
-    Ok(CommandAnswer::Done)
+    if report.ending.is_some() {
+        say(format!("To continue:\n{}", again()));
+    }
+    Ok(if stopped { CommandAnswer::Stopped } else { CommandAnswer::Done })
 }
 
 /// The command that goes on.

@@ -229,7 +229,18 @@ impl FitData {
     pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         match self {
             FitData::Traced(traced) => traced.simulated(drive),
-            FitData::Points(points) => super::points::simulated(points, drive),
+            FitData::Points(points) => {
+                Ok(super::points::values(points, &super::points::figures(points, drive, DataSplit::Seen)?))
+            }
+        }
+    }
+
+    /// The same with jobs as short as their figures allow, for a search.
+    #[must_use]
+    pub fn shortened(&self, drive: &DriveFile) -> FitData {
+        match self {
+            FitData::Traced(traced) => FitData::Traced(traced.clone()),
+            FitData::Points(points) => FitData::Points(super::points::shortened(points, drive)),
         }
     }
 
@@ -257,7 +268,7 @@ impl FitData {
             FitData::Traced(traced) => traced.losses(drive, part, draws),
             FitData::Points(points) => {
                 let draws = if let Some(Resamples::Jobs(draws)) = draws { &draws[..] } else { &[] };
-                super::points::losses(points, drive, part, draws)
+                Ok(super::points::losses(points, part, &super::points::figures(points, drive, part)?, draws))
             }
         }
     }

@@ -1,17 +1,25 @@
 //! Points tried on the data: each once, however often it is asked for, and written down as it is done, so that an
 //! interrupted fit can continue. The search knows nothing of that: it asks the same questions in the same order, and
 //! gets known answers at once.
+//!
+//! Of jobs, what is simulated and written down are their figures: the loss, that of each draw and the slopes follow from
+//! them without another run. Of traces it is the answer to each question.
+//!
+//! A fit may end early: after a number of points, or when its listener has enough. It then gets no more answers, its search
+//! soon has nowhere to go, and what was best so far is judged. It reads no clock.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
 use seekwise_run::cutoff::Cancelled;
+use serde::Serialize;
 
 use super::data::{DataSplit, FitData, Resamples};
 use super::parameter::{Parameter, apply};
+use super::points;
 use super::slope::{SimulatedValue, SlopeTarget};
 
 /// The loss of a point of which no drive can be made.
@@ -34,24 +42,86 @@ pub enum Question {
     Held,
 }
 
-/// Called for each point that is tried: the question as it is written down, the answer, and whether it was known.
-pub type PointListener<'a> = dyn Fn(&str, &[f64], bool) + Sync + 'a;
+impl Question {
+    fn part(self) -> DataSplit {
+        if self == Question::Held { DataSplit::Held } else { DataSplit::Seen }
+    }
+}
+
+/// What a fit tells on its way.
+#[derive(Clone, Copy, Debug)]
+pub enum FitEvent<'a> {
+    /// A point was tried, or was known: the question as it is written down, and the answer.
+    Tried { question: &'a str, answer: &'a [f64], known: bool },
+    /// The least loss of the seen data so far.
+    Best(f64),
+    /// A stage of the search begins, and so many points are expected to follow until the end.
+    Stage { name: &'static str, expected: u64 },
+}
 
 /// Who goes with a fit.
 #[derive(Clone, Copy)]
 pub struct FitListener<'a> {
-    /// Called for each point that is tried.
-    pub heard: &'a PointListener<'a>,
-    /// Whether to end before the next point.
+    /// Called at each event, from several threads.
+    pub heard: &'a (dyn Fn(FitEvent<'_>) + Sync),
+    /// Whether to end before the next point, without a result.
     pub cancelled: Cancelled<'a>,
+    /// Whether what was found is enough: the best so far is judged, and is the result.
+    pub enough: Cancelled<'a>,
 }
 
 impl<'a> FitListener<'a> {
     /// One that hears and never ends it.
-    pub const fn hearing(heard: &'a PointListener<'a>) -> FitListener<'a> {
-        FitListener { heard, cancelled: &|| false }
+    pub const fn hearing(heard: &'a (dyn Fn(FitEvent<'_>) + Sync)) -> FitListener<'a> {
+        FitListener { heard, cancelled: &|| false, enough: &|| false }
     }
 }
+
+/// Why a fit ended before its search did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EarlyEnd {
+    /// The listener had enough, at an instant of its own: another fit may end elsewhere.
+    Enough,
+    /// So many points were tried: the same on every machine.
+    Points,
+}
+
+/// Where a fit ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct FitEnding {
+    /// What ended it.
+    pub why: EarlyEnd,
+    /// The stage that was not finished.
+    pub stage: &'static str,
+    /// Points tried until then.
+    pub points: u64,
+}
+
+/// How far a fit is.
+#[derive(Debug)]
+enum Progress {
+    /// Points are tried.
+    Open,
+    /// No more points are tried.
+    Ended,
+    /// What was found is judged; nothing ends that but a cancellation.
+    Closing,
+}
+
+/// Part of an evaluator's state that all its forms share.
+struct Shared {
+    known: BTreeMap<String, Vec<f64>>,
+    /// Names of what was simulated in this fit, known before or not: their number does not depend on cores or interruptions.
+    asked: BTreeSet<String>,
+    progress: Progress,
+    stage: &'static str,
+    cancelled: bool,
+    ending: Option<FitEnding>,
+}
+
+/// The best point of an evaluator's data.
+type BestPoint = Option<(f64, Vec<f64>)>;
 
 /// A drive, what may move of it, and the data.
 pub struct PointEvaluator<'a> {
@@ -60,12 +130,17 @@ pub struct PointEvaluator<'a> {
     /// What may move.
     pub parameters: &'a [Parameter],
     data: &'a [FitData],
-    draws: [Vec<Resamples>; 2],
-    targets: Vec<SlopeTarget>,
-    known: Mutex<BTreeMap<String, Vec<f64>>>,
+    /// Before each question in the journal.
+    prefix: &'static str,
+    draws: Arc<[Vec<Resamples>; 2]>,
+    targets: Arc<Vec<SlopeTarget>>,
+    shared: Arc<Mutex<Shared>>,
+    /// Simulations that are no questions (slopes of traces).
+    others: Arc<AtomicU64>,
+    best: Mutex<BestPoint>,
+    /// Points after which it ends.
+    most: u64,
     listener: FitListener<'a>,
-    /// No more points are tried.
-    over: AtomicBool,
 }
 
 impl<'a> PointEvaluator<'a> {
@@ -80,47 +155,206 @@ impl<'a> PointEvaluator<'a> {
         let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
         let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
         let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
+        let (asked, progress) = (BTreeSet::new(), Progress::Open);
+        let shared = Shared { known, asked, progress, stage: "the start", cancelled: false, ending: None };
         PointEvaluator {
             drive,
             parameters,
             data,
-            draws,
-            targets,
-            known: Mutex::new(known),
+            prefix: "",
+            draws: Arc::new(draws),
+            targets: Arc::new(targets),
+            shared: Arc::new(Mutex::new(shared)),
+            others: Arc::new(AtomicU64::new(0)),
+            best: Mutex::new(None),
+            most: u64::MAX,
             listener,
-            over: AtomicBool::new(false),
         }
     }
 
-    /// True once the fit was cancelled: answers are made up from then on, as those of points of which no drive can be made,
-    /// and the search soon has nowhere to go.
-    pub fn was_cancelled(&self) -> bool {
-        let over = self.over.load(Ordering::Relaxed) || (self.listener.cancelled)();
-        if over {
-            self.over.store(true, Ordering::Relaxed);
+    /// The same, which ends after `most` points.
+    #[must_use]
+    pub fn ending_after(self, most: Option<u64>) -> PointEvaluator<'a> {
+        PointEvaluator { most: most.unwrap_or(u64::MAX), ..self }
+    }
+
+    /// One beside it on shorter `data` of the same jobs, whose points count as this one's do.
+    pub fn roughly<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
+    where
+        'a: 'b,
+    {
+        PointEvaluator {
+            drive: self.drive,
+            parameters: self.parameters,
+            data,
+            prefix: "Rough",
+            draws: self.draws.clone(),
+            targets: self.targets.clone(),
+            shared: self.shared.clone(),
+            others: self.others.clone(),
+            best: Mutex::new(None),
+            most: self.most,
+            listener: self.listener,
         }
-        over
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().expect("no holder panics")
+    }
+
+    /// True if no more points are tried: answers are made up from then on, as those of points of which no drive can be made.
+    fn is_over(&self) -> bool {
+        let (cancelled, enough) = ((self.listener.cancelled)(), (self.listener.enough)());
+        let mut now = self.shared();
+        now.cancelled |= cancelled;
+        if enough && matches!(now.progress, Progress::Open) {
+            self.end(&mut now, EarlyEnd::Enough);
+        }
+        now.cancelled || matches!(now.progress, Progress::Ended)
+    }
+
+    fn end(&self, now: &mut Shared, why: EarlyEnd) {
+        let points = self.counted(now);
+        now.ending = Some(FitEnding { why, stage: now.stage, points });
+        now.progress = Progress::Ended;
+    }
+
+    fn counted(&self, now: &Shared) -> u64 {
+        now.asked.len() as u64 + self.others.load(Ordering::Relaxed)
+    }
+
+    /// Points tried until now. While none is being tried, this does not depend on the number of cores.
+    pub fn count(&self) -> u64 {
+        self.counted(&self.shared())
+    }
+
+    /// A place at which a fit may end after its number of points: nothing else is under way. True if it has ended.
+    pub fn pauses(&self) -> bool {
+        let mut now = self.shared();
+        if matches!(now.progress, Progress::Open) && self.counted(&now) >= self.most {
+            self.end(&mut now, EarlyEnd::Points);
+        }
+        drop(now);
+        self.is_over()
+    }
+
+    /// A stage begins, after which so many points are expected to follow with it. True if the fit has ended.
+    pub fn begins(&self, name: &'static str, expected: u64) -> bool {
+        let mut now = self.shared();
+        if matches!(now.progress, Progress::Open) {
+            now.stage = name;
+        }
+        drop(now);
+        (self.listener.heard)(FitEvent::Stage { name, expected });
+        self.pauses()
+    }
+
+    /// True once the fit was cancelled.
+    pub fn was_cancelled(&self) -> bool {
+        self.is_over();
+        self.shared().cancelled
+    }
+
+    /// Where it ended early.
+    pub fn ending(&self) -> Option<FitEnding> {
+        self.shared().ending
+    }
+
+    /// Answers are given again: what was found is judged.
+    pub fn close(&self) {
+        self.shared().progress = Progress::Closing;
+    }
+
+    /// The best point so far.
+    pub fn best(&self) -> Option<Vec<f64>> {
+        self.best.lock().expect("no holder panics").clone().map(|(_, point)| point)
     }
 
     /// The answer for one point.
     pub fn ask(&self, question: Question, point: &[f64]) -> Vec<f64> {
-        if self.was_cancelled() {
-            return vec![IMPOSSIBLE; answers(question)];
+        if self.is_over() {
+            return impossible(question);
         }
-        let name = name(question, point);
-        let known = self.known.lock().expect("no holder panics").get(&name).cloned();
-        let was_known = known.is_some();
-        let answer = known.unwrap_or_else(|| self.tried(question, point));
-        (self.listener.heard)(&name, &answer, was_known);
-        if !was_known {
-            self.known.lock().expect("no holder panics").insert(name, answer.clone());
+        let answer = match self.data {
+            [FitData::Points(points)] => {
+                let figures = self.figures(points, question.part(), point);
+                let draws = match (question, &self.draws[question.part() as usize][0]) {
+                    (Question::Drawn | Question::Held, Resamples::Jobs(draws)) => &draws[..],
+                    _ => &[],
+                };
+                match figures {
+                    Some(figures) => points::losses(points, question.part(), &figures, draws)
+                        .unwrap_or_else(|| vec![0.0; answers(question)]),
+                    None => impossible(question),
+                }
+            }
+            _ => self.simulation(&name(self.prefix, &format!("{question:?}"), point), || self.tried(question, point)),
+        };
+        if question != Question::Held {
+            self.take(answer[0], point);
         }
         answer
+    }
+
+    /// Keeps the best point; of equal ones the one whose values come first, so that the order of cores does not matter.
+    fn take(&self, loss: f64, point: &[f64]) {
+        let mut best = self.best.lock().expect("no holder panics");
+        let better = match &*best {
+            None => true,
+            Some((least, _)) if loss != *least => loss < *least,
+            Some((_, other)) => point.iter().zip(other).find(|(a, b)| a != b).is_some_and(|(a, b)| a < b),
+        };
+        let falls = best.as_ref().is_none_or(|(least, _)| loss < *least);
+        if better {
+            *best = Some((loss, point.to_vec()));
+        }
+        drop(best);
+        if falls {
+            (self.listener.heard)(FitEvent::Best(loss));
+        }
+    }
+
+    /// The answer to `question`, simulated unless it is known.
+    fn simulation(&self, question: &str, simulated: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
+        let known = {
+            let mut now = self.shared();
+            now.asked.insert(question.to_owned());
+            now.known.get(question).cloned()
+        };
+        let was_known = known.is_some();
+        let answer = known.unwrap_or_else(simulated);
+        (self.listener.heard)(FitEvent::Tried { question, answer: &answer, known: was_known });
+        if !was_known {
+            self.shared().known.insert(question.to_owned(), answer.clone());
+        }
+        answer
+    }
+
+    /// The figures of jobs at a point; `None` if no drive can be made of it.
+    fn figures(&self, points: &[points::MeasuredPoint], part: DataSplit, point: &[f64]) -> Option<Vec<f64>> {
+        let question = match part {
+            DataSplit::Seen => "Figures",
+            DataSplit::Held => "HeldFigures",
+        };
+        if points.iter().all(|point| point.held != (part == DataSplit::Held)) {
+            return Some(Vec::new());
+        }
+        let simulated = || {
+            let drive = apply(self.drive, self.parameters, point).ok();
+            drive.and_then(|drive| points::figures(points, &drive, part).ok()).unwrap_or_else(|| vec![f64::NAN])
+        };
+        let figures = self.simulation(&name(self.prefix, question, point), simulated);
+        (!figures[0].is_nan()).then_some(figures)
     }
 
     /// The answers for several points, in their order, on all cores.
     pub fn ask_all(&self, question: Question, points: &[Vec<f64>]) -> Vec<Vec<f64>> {
         points.par_iter().map(|point| self.ask(question, point)).collect()
+    }
+
+    /// The losses of several points on the seen data, in their order, on all cores.
+    pub fn losses(&self, points: &[Vec<f64>]) -> Vec<f64> {
+        points.par_iter().map(|point| self.loss(point)).collect()
     }
 
     /// The loss of a point on the seen data.
@@ -135,12 +369,26 @@ impl<'a> PointEvaluator<'a> {
 
     /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
     pub fn simulated(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
-        if self.was_cancelled() {
+        if self.is_over() {
             return None;
         }
+        if let [FitData::Points(points)] = self.data {
+            return Some(points::values(points, &self.figures(points, DataSplit::Seen, point)?));
+        }
+        self.others.fetch_add(1, Ordering::Relaxed);
         let drive = apply(self.drive, self.parameters, point).ok()?;
         let parts: Result<Vec<Vec<SimulatedValue>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
         parts.ok().map(|parts| parts.concat())
+    }
+
+    /// The simulated values at several points, in their order, on all cores.
+    pub fn simulated_all(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
+        points.par_iter().map(|point| self.simulated(point)).collect()
+    }
+
+    /// The data.
+    pub fn data(&self) -> &'a [FitData] {
+        self.data
     }
 
     /// True if any data are held back.
@@ -149,20 +397,15 @@ impl<'a> PointEvaluator<'a> {
     }
 
     fn tried(&self, question: Question, point: &[f64]) -> Vec<f64> {
-        let (part, none) = match question {
-            Question::Seen => (DataSplit::Seen, true),
-            Question::Drawn => (DataSplit::Seen, false),
-            Question::Held => (DataSplit::Held, false),
-        };
+        let part = question.part();
         let draws = &self.draws[part as usize];
-        let answers = answers(question);
-        let Ok(drive) = apply(self.drive, self.parameters, point) else { return vec![IMPOSSIBLE; answers] };
-        let mut sums = vec![0.0; answers];
+        let Ok(drive) = apply(self.drive, self.parameters, point) else { return impossible(question) };
+        let mut sums = vec![0.0; answers(question)];
         for (data, draws) in self.data.iter().zip(draws) {
-            match data.losses(&drive, part, (!none).then_some(draws)) {
+            match data.losses(&drive, part, (question != Question::Seen).then_some(draws)) {
                 Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
                 Ok(None) => {}
-                Err(_) => return vec![IMPOSSIBLE; answers],
+                Err(_) => return impossible(question),
             }
         }
         sums
@@ -178,10 +421,14 @@ fn answers(question: Question) -> usize {
     }
 }
 
+fn impossible(question: Question) -> Vec<f64> {
+    vec![IMPOSSIBLE; answers(question)]
+}
+
 /// How a question is written down.
-fn name(question: Question, point: &[f64]) -> String {
+fn name(prefix: &str, question: &str, point: &[f64]) -> String {
     let values: Vec<String> = point.iter().map(ToString::to_string).collect();
-    format!("{question:?} {}", values.join(" "))
+    format!("{prefix}{question} {}", values.join(" "))
 }
 
 /// How surely `changed` has the smaller loss than `same`: the share of draws in which it has.

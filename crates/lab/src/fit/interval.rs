@@ -13,7 +13,8 @@
 //! Such points are searched number by number, outwards: the number moves on, and the others follow so that the
 //! simulated values change least and then settle by least squares ([`slope`](super::slope)). Each step is twice the
 //! last while the point is no worse, else half of it. The search goes first from the fit's point, then from the best
-//! known one.
+//! known one. Of jobs, whose points take seconds, slopes are taken at the fit's point alone, steps are longer, and the others
+//! settle once.
 
 use rayon::prelude::*;
 
@@ -22,10 +23,19 @@ use super::judge::SURE;
 use super::parameter::Parameter;
 use super::slope::{FINE, Slopes, better, descend};
 
-/// The first step outwards and the smallest, as shares of a range, and how many are tried on each side.
-const FIRST: f64 = 1.0 / 128.0;
-const LEAST: f64 = 1.0 / 2048.0;
-const TRIALS: usize = 11;
+/// Steps outwards.
+struct Steps {
+    /// The first and the smallest, as shares of a range.
+    first: f64,
+    least: f64,
+    /// How many are tried on each side.
+    trials: usize,
+}
+
+const CLOSE: Steps = Steps { first: 1.0 / 128.0, least: 1.0 / 2048.0, trials: 11 };
+
+/// Four doublings reach half of a range; an end is found to a sixty-fourth of the range.
+const COARSE: Steps = Steps { first: 1.0 / 32.0, least: 1.0 / 64.0, trials: 7 };
 
 /// Steps over which slopes are taken, as a share of a range.
 const AHEAD: f64 = 0.02;
@@ -69,6 +79,8 @@ pub struct IntervalQuery<'a> {
     pub moved: &'a [bool],
     /// What may follow.
     pub free: &'a [bool],
+    /// Slopes at each point and small steps.
+    pub thorough: bool,
 }
 
 /// A point with the losses of the whole and of each draw.
@@ -87,23 +99,31 @@ fn least(tried: &[Tried]) -> Tried {
     tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0])).expect("something was tried").clone()
 }
 
-/// The intervals of what moved.
+/// The intervals of what moved; none if the fit ends meanwhile.
 pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
     let is_number = |index: usize| evaluator.parameters[index].range().is_some();
     let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
-    let first: Vec<Vec<f64>> = [asked.point, asked.beside]
-        .into_iter()
-        .flat_map(|point| [point.to_vec(), descend(evaluator, point.to_vec(), asked.free, &FINE)])
-        .collect();
+    let mut first: Vec<Vec<f64>> = vec![asked.point.to_vec()];
+    if asked.thorough {
+        first.push(descend(evaluator, asked.point.to_vec(), asked.free, &FINE));
+        first.push(asked.beside.to_vec());
+        first.push(descend(evaluator, asked.beside.to_vec(), asked.free, &FINE));
+    }
     let answers = evaluator.ask_all(Question::Drawn, &first);
     let mut tried: Vec<Tried> = first.into_iter().zip(answers).collect();
     let sides: Vec<(usize, f64)> = moved.iter().flat_map(|&index| [(index, -1.0), (index, 1.0)]).collect();
     let fit = tried[0].1.clone();
     let mut centre = tried[0].clone();
-    for _ in 0..CENTRES {
-        let walk = |&to: &(usize, f64)| outwards(evaluator, (&centre.0, &fit), asked.free, to);
+    for _ in 0..if asked.thorough { CENTRES } else { 1 } {
+        if evaluator.pauses() {
+            break;
+        }
+        let walk = |&to: &(usize, f64)| outwards(evaluator, (&centre.0, &fit), asked, to);
         let found: Vec<Vec<Tried>> = sides.par_iter().map(walk).collect();
         tried.extend(found.into_iter().flatten());
+        if !asked.thorough {
+            break;
+        }
         let best = descend(evaluator, least(&tried).0, asked.free, &FINE);
         let answer = evaluator.ask(Question::Drawn, &best);
         tried.push((best, answer));
@@ -113,23 +133,34 @@ pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> I
         }
         centre = best;
     }
-    let pairs =
-        Slopes::at(evaluator, &centre.0, asked.free, AHEAD).map_or_else(Vec::new, |slopes| trades(&slopes, &moved));
+    let slopes = Slopes::at(evaluator, &centre.0, asked.free, AHEAD);
+    let pairs = slopes.as_ref().map_or_else(Vec::new, |slopes| trades(slopes, &moved));
     let mut of = ends(evaluator.parameters, asked.point, &no_worse(&fit, &tried), &moved);
     for index in (0..of.len()).filter(|&index| asked.moved[index]) {
-        of[index] = of[index].or_else(|| choices(evaluator, asked, &fit, index));
+        of[index] = of[index].or_else(|| choices(evaluator, asked, (&fit, slopes.as_ref()), index));
+    }
+    if evaluator.pauses() {
+        return Intervals { of: vec![None; asked.point.len()], pairs: Vec::new() };
     }
     Intervals { of, pairs }
 }
 
 /// The least and the largest choice of a numeric rule with which, the numbers following, a point is no worse than the
 /// one with the losses `fit`.
-fn choices(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>, fit: &[f64], index: usize) -> Option<(f64, f64)> {
+fn choices(
+    evaluator: &PointEvaluator<'_>,
+    asked: &IntervalQuery<'_>,
+    (fit, slopes): (&[f64], Option<&Slopes>),
+    index: usize,
+) -> Option<(f64, f64)> {
     let numbers = evaluator.parameters[index].numbers()?;
     let no_worse = |&choice: &usize| {
         let mut other = asked.point.to_vec();
         other[index] = choice as f64;
-        let settled = descend(evaluator, other, asked.free, &FINE);
+        let settled = match slopes.filter(|_| !asked.thorough) {
+            Some(slopes) => better(evaluator, [slopes.across(evaluator, &other, None), vec![other]].concat()),
+            None => descend(evaluator, other, asked.free, &FINE),
+        };
         share_better(fit, &evaluator.ask(Question::Drawn, &settled)) < SURE
     };
     let all: Vec<usize> = (0..numbers.len()).collect();
@@ -143,31 +174,44 @@ fn choices(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>, fit: &[f64
 fn outwards(
     evaluator: &PointEvaluator<'_>,
     (centre, fit): (&[f64], &[f64]),
-    free: &[bool],
+    asked: &IntervalQuery<'_>,
     (index, side): (usize, f64),
 ) -> Vec<Tried> {
     let mut tried = Vec::new();
     let mut here = centre.to_vec();
-    let Some(mut slopes) = Slopes::at(evaluator, &here, free, AHEAD) else { return tried };
-    let mut step = FIRST;
-    for _ in 0..TRIALS {
+    let Some(mut slopes) = Slopes::at(evaluator, &here, asked.free, AHEAD) else { return tried };
+    let steps = if asked.thorough { CLOSE } else { COARSE };
+    let mut step = steps.first;
+    for _ in 0..steps.trials {
         let beyond = better(evaluator, slopes.further(evaluator, &here, (index, side * step)).to_vec());
         if beyond[index] == here[index] {
             break;
         }
-        let Some((settled, there)) = settled(evaluator, beyond, free, index) else { break };
+        let there = match asked.thorough {
+            true => settled(evaluator, beyond, asked.free, index),
+            false => Some((settled_once(evaluator, &slopes, beyond, index), None)),
+        };
+        let Some((settled, there)) = there else { break };
         let answer = evaluator.ask(Question::Drawn, &settled);
         if share_better(fit, &answer) < SURE {
-            (here, slopes, step) = (settled.clone(), there, 2.0 * step);
+            (here, step) = (settled.clone(), 2.0 * step);
+            slopes = there.unwrap_or(slopes);
         } else {
             step /= 2.0;
         }
         tried.push((settled, answer));
-        if step < LEAST {
+        if step < steps.least {
             break;
         }
     }
     tried
+}
+
+/// `point` with the others settled once, as far as the slopes of another point lead.
+fn settled_once(evaluator: &PointEvaluator<'_>, slopes: &Slopes, point: Vec<f64>, index: usize) -> Vec<f64> {
+    let mut asked = slopes.across(evaluator, &point, Some(index));
+    asked.push(point);
+    better(evaluator, asked)
 }
 
 /// The most steps in which the others settle.
@@ -179,19 +223,19 @@ fn settled(
     mut point: Vec<f64>,
     free: &[bool],
     index: usize,
-) -> Option<(Vec<f64>, Slopes)> {
+) -> Option<(Vec<f64>, Option<Slopes>)> {
     let mut slopes = Slopes::at(evaluator, &point, free, AHEAD)?;
     for _ in 0..SETTLES {
         let asked = slopes.steps(evaluator, &point, Some(index));
-        let losses = evaluator.ask_all(Question::Seen, &asked);
-        let least = (0..asked.len()).min_by(|&a, &b| losses[a][0].total_cmp(&losses[b][0]))?;
-        if losses[least][0] >= evaluator.loss(&point) {
+        let losses = evaluator.losses(&asked);
+        let least = (0..asked.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]))?;
+        if losses[least] >= evaluator.loss(&point) {
             break;
         }
         point.clone_from(&asked[least]);
         slopes = Slopes::at(evaluator, &point, free, AHEAD)?;
     }
-    Some((point, slopes))
+    Some((point, Some(slopes)))
 }
 
 /// The least and the largest values of what moved.

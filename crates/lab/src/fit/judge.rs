@@ -9,10 +9,11 @@
 use serde::Serialize;
 
 use super::evaluator::{PointEvaluator, Question, share_better};
+use super::frugal::Fidelities;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
 use super::search::{SearchEffort, numbers};
-use super::slope::{FINE, descend, followed};
+use super::slope::{descend, followed};
 
 /// The share of draws in which a change must be better: one standard error of a normal distribution.
 pub const SURE: f64 = 0.84;
@@ -20,6 +21,21 @@ pub const SURE: f64 = 0.84;
 /// A number is dispensable if the point with all numbers is better in no more draws than this: of two equal points each
 /// is better in half.
 const SPARED: f64 = 0.6;
+
+/// The shares of draws that decide. They were chosen while looking at eight measured drives; `docs/fit.md` shows what others
+/// give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JudgeShares {
+    /// In which a change must be better on the seen data, and the whole on the held-back data.
+    pub sure: f64,
+    /// In which a change must be better on the held-back data that the seen data show surely.
+    pub agreed: f64,
+}
+
+impl JudgeShares {
+    /// One standard error, and more than nothing.
+    pub const USUAL: JudgeShares = JudgeShares { sure: SURE, agreed: AGREED };
+}
 
 /// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than
 /// for two equal points. With a higher share, the noise of the held-back data would undo a dozen right changes one by
@@ -32,6 +48,10 @@ const AGREED: f64 = SPARED;
 pub enum RejectionReason {
     /// No simulated time depends on it.
     NotFelt,
+    /// Over its whole range it moves what was measured by less than that is known.
+    TooLittle,
+    /// The fit ended before its change was judged.
+    NotJudged,
     /// The search left it where it was.
     NotMoved,
     /// The seen data are met as well without its change.
@@ -40,19 +60,23 @@ pub enum RejectionReason {
     NotBetter,
 }
 
-/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well.
+/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. They follow on
+/// short jobs; whether they meet the data as well is judged on whole ones.
 pub fn thin(
-    evaluator: &PointEvaluator<'_>,
+    at: Fidelities<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
     effort: SearchEffort,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let whole = evaluator.ask(Question::Drawn, &point);
+    let whole = at.whole.ask(Question::Drawn, &point);
     let mut point = point;
-    for index in numbers_moved(evaluator, origin, &point) {
-        let other = without(evaluator, origin, &point, index, effort);
-        if share_better(&whole, &evaluator.ask(Question::Drawn, &other)) <= SPARED {
+    for index in numbers_moved(at.whole, origin, &point) {
+        if at.whole.pauses() {
+            break;
+        }
+        let other = without(at.rough, origin, &point, index, effort);
+        if !at.whole.pauses() && share_better(&whole, &at.whole.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(RejectionReason::NotTold);
             point = other;
         }
@@ -71,9 +95,9 @@ pub fn keep_determined(
     effort: SearchEffort,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let mut questions = vec![(Question::Drawn, SURE)];
+    let mut questions = vec![(Question::Drawn, effort.shares.sure)];
     if evaluator.holds_back() {
-        questions.push((Question::Held, AGREED));
+        questions.push((Question::Held, effort.shares.agreed));
     }
     let whole: Vec<Vec<f64>> = questions.iter().map(|(question, _)| evaluator.ask(*question, &point)).collect();
     let untold = |index: &usize| {
@@ -85,7 +109,7 @@ pub fn keep_determined(
         let mut asked = questions.iter().zip(&whole);
         let worse =
             asked.any(|((question, sure), whole)| share_better(whole, &evaluator.ask(*question, other)) >= *sure);
-        !worse && better(evaluator, origin, other) != Some(false)
+        !worse && better(evaluator, origin, other, effort.shares) != Some(false)
     };
     let mut point = point;
     for index in numbers_moved(evaluator, origin, &point).into_iter().filter(untold) {
@@ -133,7 +157,7 @@ fn without(
     let mut other = alone(origin, point, index);
     let followed = followed(evaluator, point, &carried, (index, origin[index]));
     let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
-    let followed = descend(evaluator, followed, &free, &FINE);
+    let followed = descend(evaluator, followed, &free, effort.steps());
     if evaluator.loss(&followed) < evaluator.loss(&other) {
         other = followed;
     }
@@ -145,11 +169,12 @@ pub fn take_back(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
+    shares: JudgeShares,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let mut point = back(evaluator, (Question::Drawn, SURE), origin, point, (RejectionReason::NotTold, left));
+    let mut point = back(evaluator, (Question::Drawn, shares.sure), origin, point, (RejectionReason::NotTold, left));
     if evaluator.holds_back() {
-        point = back(evaluator, (Question::Held, AGREED), origin, point, (RejectionReason::NotBetter, left));
+        point = back(evaluator, (Question::Held, shares.agreed), origin, point, (RejectionReason::NotBetter, left));
     }
     point
 }
@@ -158,34 +183,40 @@ fn back(
     evaluator: &PointEvaluator<'_>,
     (question, sure): (Question, f64),
     origin: &[f64],
-    mut point: Vec<f64>,
+    from: Vec<f64>,
     (why, left): (RejectionReason, &mut [Option<RejectionReason>]),
 ) -> Vec<f64> {
-    let mut moved: Vec<usize> = (0..point.len()).filter(|&index| point[index] != origin[index]).collect();
+    let mut moved: Vec<usize> = (0..from.len()).filter(|&index| from[index] != origin[index]).collect();
     // The cheapest to put back is tested first: of two equivalent numbers one then stays.
-    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| alone(origin, &point, index)).collect();
-    let losses: Vec<f64> = evaluator.ask_all(Question::Seen, &asked).iter().map(|answer| answer[0]).collect();
+    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| alone(origin, &from, index)).collect();
+    let losses = evaluator.losses(&asked);
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
     moved = order.into_iter().map(|place| moved[place]).collect();
+    let mut point = from.clone();
     let mut best = evaluator.ask(question, &point);
     for index in moved {
         let other = alone(origin, &point, index);
         let answer = evaluator.ask(question, &other);
         if share_better(&best, &answer) < sure {
-            left[index] = Some(why);
             point = other;
             if answer[0] < best[0] {
                 best = answer;
             }
         }
     }
+    // Answers of a fit that ended meanwhile decide nothing.
+    if evaluator.pauses() {
+        return from;
+    }
+    for index in (0..point.len()).filter(|&index| point[index] != from[index]) {
+        left[index] = Some(why);
+    }
     point
 }
 
 /// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
-pub fn better(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Option<bool> {
-    evaluator
-        .holds_back()
-        .then(|| share_better(&evaluator.ask(Question::Held, point), &evaluator.ask(Question::Held, origin)) >= SURE)
+pub fn better(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64], shares: JudgeShares) -> Option<bool> {
+    let held = |point: &[f64]| evaluator.ask(Question::Held, point);
+    evaluator.holds_back().then(|| share_better(&held(point), &held(origin)) >= shares.sure)
 }

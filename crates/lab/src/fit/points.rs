@@ -25,7 +25,10 @@ use crate::stats::RequestKind;
 use crate::validate::replay;
 
 /// Requests after which a point's job ends: its figures are within a hundredth by then.
-const MOST: u64 = 20_000;
+pub const MOST: u64 = 20_000;
+
+/// Requests after which a search tries to end a job: the first at which its figures are those of the whole job.
+const SHORTER: [u64; 3] = [1_000, 2_000, 4_000];
 
 /// A list of points counts as much as a trace's groups: five of weight one (reads, writes, all, and the parts of both),
 /// each with two errors.
@@ -123,6 +126,8 @@ pub struct MeasuredPoint {
     /// Settings during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
     pub doing: PointWork,
+    /// Requests after which its job ends in a simulation.
+    pub most: u64,
     /// The measured figures.
     pub figures: Vec<MeasuredFigure>,
 }
@@ -167,7 +172,7 @@ impl MeasuredPoint {
             PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let measured = measure_first(RunCutoff::after(MOST), &stack.into(), work, 1, |_| {})
+                let measured = measure_first(RunCutoff::after(self.most), &stack.into(), work, 1, |_| {})
                     .map_err(|error| wrong(error.to_string()))?;
                 self.figures
                     .iter()
@@ -187,6 +192,12 @@ impl MeasuredPoint {
         let one =
             |figure: &MeasuredFigure| if figure.is_percentile() { 1.0 / spread / all } else { LEVEL / level / all };
         self.figures.iter().map(one).collect()
+    }
+
+    /// The mean distance of two sets of its figures.
+    fn loss_between(&self, one: &[f64], other: &[f64]) -> f64 {
+        let far = |(a, b): (&f64, &f64)| (a.max(1e-9).ln() - b.max(1e-9).ln()).abs();
+        self.weights().into_iter().zip(one.iter().zip(other)).map(|(weight, both)| weight * far(both)).sum()
     }
 
     /// The error of `simulated`, if the measured figures had been `off` by this much.
@@ -257,28 +268,60 @@ pub fn hold_every_other(points: &mut [MeasuredPoint]) {
     }
 }
 
-/// The loss of a part of `points`, and that of each draw.
+/// `points` with each job as short as its figures allow: those of `drive` are then those of the whole job, as nearly as a
+/// run on a real drive repeats itself ([`RUN_TO_RUN`], twice for the difference of two).
+pub fn shortened(points: &[MeasuredPoint], drive: &DriveFile) -> Vec<MeasuredPoint> {
+    let short = |point: &MeasuredPoint| -> MeasuredPoint {
+        let Ok(whole) = point.simulated(drive) else { return point.clone() };
+        let same = |most: &u64| {
+            let short = MeasuredPoint { most: *most, ..point.clone() };
+            short.simulated(drive).is_ok_and(|found| point.loss_between(&found, &whole) <= 2.0 * RUN_TO_RUN)
+        };
+        MeasuredPoint { most: SHORTER.into_iter().find(same).unwrap_or(point.most), ..point.clone() }
+    };
+    points.par_iter().map(short).collect()
+}
+
+fn of_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &MeasuredPoint> {
+    points.iter().filter(move |point| point.held == (part == DataSplit::Held))
+}
+
+/// The figures of a part of `points` on `drive`, one behind the other.
+pub fn figures(points: &[MeasuredPoint], drive: &DriveFile, part: DataSplit) -> Result<Vec<f64>, Vec<Diagnostic>> {
+    let of_part: Vec<&MeasuredPoint> = of_part(points, part).collect();
+    let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulated(drive)).collect();
+    all.map(|all| all.concat())
+}
+
+/// The loss of a part of `points` with these [`figures`], and that of each draw; `None` if there is no such part.
 pub fn losses(
     points: &[MeasuredPoint],
-    drive: &DriveFile,
     part: DataSplit,
+    figures: &[f64],
     draws: &[Vec<PointWeight>],
-) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
-    let of_part: Vec<&MeasuredPoint> = points.iter().filter(|point| point.held == (part == DataSplit::Held)).collect();
-    if of_part.is_empty() {
-        return Ok(None);
+) -> Option<Vec<f64>> {
+    let mut rest = figures;
+    let simulated: Vec<(&MeasuredPoint, &[f64])> = of_part(points, part)
+        .map(|point| {
+            let (own, others) = rest.split_at(point.figures.len());
+            rest = others;
+            (point, own)
+        })
+        .collect();
+    if simulated.is_empty() {
+        return None;
     }
-    let simulated: Vec<Vec<f64>> = of_part.par_iter().map(|point| point.simulated(drive)).collect::<Result<_, _>>()?;
     let mean = |draw: Option<&Vec<PointWeight>>| {
-        let one = |index: usize| {
+        let one = |(index, (point, own)): (usize, &(&MeasuredPoint, &[f64]))| {
             let again = draw.map(|draw| &draw[index]);
             let counts = again.map_or(1.0, |again| f64::from(again.counts));
-            (counts, counts * of_part[index].loss(&simulated[index], again.map(|again| &again.off[..])))
+            (counts, counts * point.loss(own, again.map(|again| &again.off[..])))
         };
-        let (n, sum) = (0..of_part.len()).map(one).fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
+        let (n, sum) =
+            simulated.iter().enumerate().map(one).fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
         WEIGHT * sum / n
     };
-    Ok(Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect()))
+    Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect())
 }
 
 /// From half or twice on, a figure counts as far off.
@@ -293,19 +336,26 @@ pub fn targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
         };
         point.figures.iter().zip(point.weights()).map(one).collect()
     };
-    points.iter().filter(|point| !point.held).flat_map(of).collect()
+    of_part(points, DataSplit::Seen).flat_map(of).collect()
 }
 
-/// The simulated values on `drive`.
-pub fn simulated(points: &[MeasuredPoint], drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
-    let of = |point: &&MeasuredPoint| -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
-        let found = point.simulated(drive)?;
-        let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
-        Ok(found.iter().zip(point.weights()).map(one).collect())
+/// The seen figures as values to compare with [`targets`].
+pub fn values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
+    let weights = of_part(points, DataSplit::Seen).flat_map(MeasuredPoint::weights);
+    let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
+    figures.iter().zip(weights).map(one).collect()
+}
+
+/// Of each seen figure its name with its job, its standard error as a share of it (of one run and the next, and its own), and
+/// its weight.
+pub fn errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
+    let of = |point: &MeasuredPoint| -> Vec<(String, f64, f64)> {
+        let one = |(figure, weight): (&MeasuredFigure, f64)| {
+            (format!("{}: {}", point.what, figure.name), RUN_TO_RUN.hypot(figure.error), weight)
+        };
+        point.figures.iter().zip(point.weights()).map(one).collect()
     };
-    let seen: Vec<&MeasuredPoint> = points.iter().filter(|point| !point.held).collect();
-    let all: Result<Vec<Vec<SimulatedValue>>, _> = seen.par_iter().map(of).collect();
-    all.map(|all| all.concat())
+    of_part(points, DataSplit::Seen).flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -323,6 +373,7 @@ mod tests {
             held: false,
             set: Vec::new(),
             doing: PointWork::Step(1, 1),
+            most: MOST,
             figures: figures.iter().map(figure).collect(),
         }
     }

@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use super::FitResult;
 use super::data::{DataSplit, FitData, FitTrace, ReferenceTimes};
+use super::evaluator::{EarlyEnd, FitEnding};
 use super::judge::RejectionReason;
 use super::loss::near;
 use super::parameter::{FigureMark, apply};
 use super::points::MeasuredPoint;
+use super::strain::{self, StrainedFigure};
 use crate::stats::demerit::demerit;
 use crate::validate::{ResponseSamples, Validation};
 
@@ -22,7 +24,7 @@ const NOT_EXPLAINED: f64 = 20.0;
 
 /// Above this share of the measured mean, before the fit, the reads probably belong to another drive: the eight
 /// measured drives' own parameters leave at most 7 %, those of one taken for another 8 to 45 %, most above 17 %. A fit
-/// then hides it.
+/// then hides it. The fitted rules count as the drive's own: a wrong rule of its read-ahead alone leaves as much.
 const BEGAN_FAR: f64 = 12.0;
 
 /// True if `n` reads that were `percent` off before the fit probably belong to another drive. By chance alone a
@@ -49,7 +51,27 @@ pub struct FitReport {
     pub traces: Vec<TraceErrors>,
     /// Jobs with figures.
     pub points: Vec<PointErrors>,
+    /// What each key can move: the figure that it moves most over its range.
+    pub keys: Vec<KeyEffect>,
+    /// Figures at the end of their range.
+    pub strained: Vec<StrainedFigure>,
+    /// Points tried.
+    pub tried: u64,
+    /// Where the fit ended early; nothing if it is complete.
+    pub ending: Option<FitEnding>,
     pub warnings: Vec<String>,
+}
+
+/// What a key can move.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeyEffect {
+    pub name: String,
+    /// The figure that it moves most; none if it moves nothing.
+    pub figure: Option<String>,
+    /// By which share of it, in percent.
+    pub percent: f64,
+    /// The search tried it.
+    pub searched: bool,
 }
 
 /// A figure before and after.
@@ -74,6 +96,8 @@ pub struct MovedParameter {
     pub interval: Option<(f64, f64)>,
     /// The interval is so wide that the data hardly determine it.
     pub wide: bool,
+    /// It is at an end of its range: `least` or `most`.
+    pub end: Option<&'static str>,
     /// Its place in its range, from 0 to 1: before, after, and both ends of its interval; for a number.
     #[serde(skip)]
     pub places: Option<[f64; 4]>,
@@ -95,6 +119,8 @@ pub struct TraceErrors {
     pub seen: Option<[Validation; 2]>,
     /// On the held-back requests, before and after.
     pub held: Option<[Validation; 2]>,
+    /// With the fitted rules and the profile's numbers: on the held-back requests, else on all.
+    pub rules: Validation,
     /// On all, after.
     pub whole: Validation,
     /// The results of another simulator, if known.
@@ -160,11 +186,16 @@ pub fn report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result
         held: fitted.held.map(change),
         traces: Vec::new(),
         points: Vec::new(),
+        keys: keys(fitted),
+        strained: strain::strained(drive, data, fitted)?,
+        tried: fitted.points,
+        ending: fitted.ending,
         warnings: Vec::new(),
     };
+    let rules = apply(drive, &fitted.parameters, &only_rules(fitted))?;
     for data in data {
         match data {
-            FitData::Traced(traced) => report.traces.push(of_trace(traced, drive, &after)?),
+            FitData::Traced(traced) => report.traces.push(of_trace(traced, [drive, &rules, &after])?),
             FitData::Points(points) => {
                 for point in points {
                     report.points.extend(of_point(point, drive, &after)?);
@@ -187,6 +218,7 @@ fn figures(fitted: &FitResult) -> Vec<MovedParameter> {
             after: parameter.says(fitted.point[index]),
             interval,
             wide: parameter.is_wide(interval),
+            end: strain::end(parameter, fitted.point[index]).map(|least| if least { "least" } else { "most" }),
             places: parameter.range().map(|range| {
                 let after = fitted.point[index];
                 let (low, high) = interval.unwrap_or((after, after));
@@ -212,8 +244,31 @@ fn trades(fitted: &FitResult) -> Vec<(String, String)> {
     fitted.intervals.pairs.iter().map(|&(a, b, _)| (name(a), name(b))).collect()
 }
 
-fn of_trace(traced: &FitTrace, before: &DriveFile, after: &DriveFile) -> Result<TraceErrors, Vec<Diagnostic>> {
-    let [before, after] = [traced.samples(before)?, traced.samples(after)?];
+/// The point whose rules are the fit's and whose numbers are the profile's.
+fn only_rules(fitted: &FitResult) -> Vec<f64> {
+    let one = |(parameter, value): (&super::parameter::Parameter, &f64)| {
+        if parameter.range().is_some() { parameter.origin } else { *value }
+    };
+    fitted.parameters.iter().zip(&fitted.point).map(one).collect()
+}
+
+fn keys(fitted: &FitResult) -> Vec<KeyEffect> {
+    if fitted.sensitivity.figures.is_empty() {
+        return Vec::new();
+    }
+    let one = |(index, parameter): (usize, &super::parameter::Parameter)| {
+        let most = fitted.sensitivity.most(index);
+        let searched = !matches!(fitted.left[index], Some(RejectionReason::NotFelt | RejectionReason::TooLittle));
+        // To a hundredth of a percent: what is less is not worth a digit.
+        let percent = most.map_or(0.0, |(_, share)| (1e4 * share).round() / 100.0);
+        let figure = most.map(|(figure, _)| figure.to_owned());
+        KeyEffect { name: parameter.name.clone(), figure, percent, searched }
+    };
+    fitted.parameters.iter().enumerate().map(one).collect()
+}
+
+fn of_trace(traced: &FitTrace, [before, rules, after]: [&DriveFile; 3]) -> Result<TraceErrors, Vec<Diagnostic>> {
+    let [before, rules, after] = [traced.samples(before)?, traced.samples(rules)?, traced.samples(after)?];
     let all = after.read.len();
     let both = |range: std::ops::Range<usize>| {
         (!range.is_empty()).then(|| [before.part(range.clone()).errors(), after.part(range).errors()])
@@ -223,6 +278,7 @@ fn of_trace(traced: &FitTrace, before: &DriveFile, after: &DriveFile) -> Result<
         file: traced.file.clone(),
         seen: both(0..traced.seen),
         held: both(traced.seen..all),
+        rules: rules.part(if traced.seen < all { traced.seen..all } else { 0..all }).errors(),
         whole: after.errors(),
         beside: traced.beside.as_ref().map(|beside| of_other(beside, traced.seen, &after)),
         remains: remains(traced, &after, shown.clone()),
@@ -307,7 +363,8 @@ fn of_point(point: &MeasuredPoint, before: &DriveFile, after: &DriveFile) -> Res
 fn warnings(report: &FitReport, data: &[FitData]) -> Vec<String> {
     let mut all = Vec::new();
     for trace in &report.traces {
-        let [before, errors] = trace.held.or(trace.seen).unwrap_or([trace.whole; 2]);
+        let [_, errors] = trace.held.or(trace.seen).unwrap_or([trace.whole; 2]);
+        let before = &trace.rules;
         if errors.reads.n > 0 && errors.reads.demerit_percent > NOT_EXPLAINED {
             all.push(format!(
                 "{}: a demerit of {:.0} % remains on reads: this is the trace of another drive, or something stood between \
@@ -316,8 +373,8 @@ fn warnings(report: &FitReport, data: &[FitData]) -> Vec<String> {
             ));
         } else if began_far(before.reads.demerit_percent, before.reads.n) {
             all.push(format!(
-                "{}: before the fit its reads were off by a demerit of {:.0} %, more than a drive's own parameters leave: if \
-                 this is another drive's trace, the fit has hidden it",
+                "{}: with the profile's numbers its reads are off by a demerit of {:.0} %, whatever the rules, more than a \
+                 drive's own parameters leave: if this is another drive's trace, the fit has hidden it",
                 trace.file, before.reads.demerit_percent
             ));
         }
@@ -325,10 +382,25 @@ fn warnings(report: &FitReport, data: &[FitData]) -> Vec<String> {
     if data.iter().all(|data| data.count(DataSplit::Held) == 0) {
         all.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
     }
-    if report.figures.is_empty() {
+    all.extend(report.strained.iter().map(StrainedFigure::says));
+    all.extend(report.ending.as_ref().map(ended));
+    if report.figures.is_empty() && report.ending.is_none() {
         all.push("nothing moved: the profile is as it was".to_owned());
     }
     all
+}
+
+/// That a fit ended early, in a sentence.
+pub fn ended(ending: &FitEnding) -> String {
+    let FitEnding { why, stage, points } = ending;
+    let again = match why {
+        EarlyEnd::Points => "the same number of points gives the same",
+        EarlyEnd::Enough => "another run may end elsewhere",
+    };
+    format!(
+        "this is the best so far and not the end of the fit: it ended early, in the stage `{stage}`, after {points} points \
+         ({again}); intervals were not searched and are whole ranges"
+    )
 }
 
 #[cfg(test)]

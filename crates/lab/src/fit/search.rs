@@ -7,7 +7,9 @@
 
 use cmaes::{CMAESOptions, DVector};
 
-use super::evaluator::{PointEvaluator, Question};
+use super::data::FitData;
+use super::evaluator::PointEvaluator;
+use super::judge::JudgeShares;
 use super::parameter::ParameterDomain;
 use super::slope::{FINE, descend};
 
@@ -15,22 +17,53 @@ use super::slope::{FINE, descend};
 const SEED: u64 = 20;
 
 /// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), because the loss has steps.
-const GENERATION: usize = 18;
+pub const GENERATION: usize = 18;
 
 /// The share by which a rule must improve the loss: below it is the loss's own roughness.
 const WORTH: f64 = 0.002;
 
 /// The effort of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchEffort {
-    /// Generations of the first search; the second has half, the last a quarter.
+    /// Of a thorough search: generations of the first search; the second has half, the last a quarter. Else of its only one.
     pub generations: usize,
+    /// Every change is followed by a search of its own: for traces, of which a point takes a fraction of a second. Else the
+    /// search is planned by what each key can move ([`frugal`](super::frugal)).
+    pub thorough: bool,
+    /// What decides whether a change stays.
+    pub shares: JudgeShares,
 }
 
+/// Generations of a thorough search, as the eight measured drives were fitted.
+const THOROUGH: usize = 120;
+
+/// Generations of a planned search: it begins where least squares ended, and has what these left.
+const PLANNED: usize = 40;
+
 impl SearchEffort {
-    /// Generations of a search after a single change: 14 of the usual 120.
+    /// The thorough search.
+    pub fn thorough(generations: usize) -> SearchEffort {
+        SearchEffort { generations, thorough: true, shares: JudgeShares::USUAL }
+    }
+
+    /// What suits the data: jobs take seconds a point, traces do not.
+    pub fn of(data: &[FitData], generations: Option<usize>) -> SearchEffort {
+        if data.iter().any(|data| matches!(data, FitData::Points(_))) {
+            let generations = generations.unwrap_or(PLANNED);
+            SearchEffort { generations, thorough: false, shares: JudgeShares::USUAL }
+        } else {
+            SearchEffort::thorough(generations.unwrap_or(THOROUGH))
+        }
+    }
+
+    /// Generations of a search after a single change: 14 of the usual 120; none in a planned one.
     pub fn following(self) -> usize {
-        (14 * self.generations).div_ceil(120)
+        if self.thorough { (14 * self.generations).div_ceil(THOROUGH) } else { 0 }
+    }
+
+    /// Steps of a descent after a change, as shares of a range.
+    pub fn steps(self) -> &'static [f64] {
+        if self.thorough { &FINE } else { &FINE[..1] }
     }
 }
 
@@ -55,8 +88,8 @@ pub fn felt(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     }
     let here = evaluator.loss(point);
     let mut felt = vec![false; evaluator.parameters.len()];
-    for (loss, index) in evaluator.ask_all(Question::Seen, &asked).iter().zip(of) {
-        felt[index] |= loss[0] != here;
+    for (loss, index) in evaluator.losses(&asked).iter().zip(of) {
+        felt[index] |= *loss != here;
     }
     felt
 }
@@ -75,11 +108,11 @@ pub fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> 
                 asked.push(other);
             }
         }
-        let answers = evaluator.ask_all(Question::Seen, &asked);
-        let least = answers.iter().enumerate().min_by(|a, b| a.1[0].total_cmp(&b.1[0]));
+        let answers = evaluator.losses(&asked);
+        let least = answers.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
         match least {
-            Some((index, answer)) if answer[0] < loss * (1.0 - WORTH) => {
-                loss = answer[0];
+            Some((index, answer)) if *answer < loss * (1.0 - WORTH) => {
+                loss = *answer;
                 best.clone_from(&asked[index]);
             }
             _ => return best,

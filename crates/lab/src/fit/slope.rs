@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use super::evaluator::{PointEvaluator, Question};
+use super::evaluator::PointEvaluator;
 use super::ranges::ParameterRange;
 
 /// Steps of a descent, as shares of a range: wide ones first, because jumps show only at a short distance.
@@ -26,10 +26,15 @@ const WORTH: f64 = 0.002;
 /// The damping of a step, as shares of the mean slope squared.
 const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
+/// The same where the slopes are those of another point.
+const ACROSS: [f64; 2] = [1e-3, 1e-1];
+
 /// Slopes of all measured values at a point, in two forms.
 pub struct Slopes {
     /// The numbers with slopes.
     pub numbers: Vec<usize>,
+    /// The change of each figure over that of each number, where jumps are cut off.
+    columns: Vec<Vec<f64>>,
     /// Without jumps: the joint effect of numbers is exact, so that those that trade follow one another.
     smooth: Squares,
     /// With jumps, cut off: an arm's time shows in nothing else.
@@ -117,7 +122,8 @@ impl Slopes {
             residuals.iter().enumerate().map(|(row, it)| one(*it, row)).collect()
         };
         let times = |it: &SimulatedValue, _: usize| it.value;
-        let cut = Squares::of(&columns(&beside, &here, times, clamped), &rows(&clamped));
+        let whole = columns(&beside, &here, times, clamped);
+        let cut = Squares::of(&whole, &rows(&clamped));
         let (mut smooth, mut left) = (columns(&beside, &here, times, near), rows(&near));
         without_jumps(&mut smooth, &mut left);
         // The instant of the arm does not jump.
@@ -131,7 +137,7 @@ impl Slopes {
         without_jumps(&mut arm, &mut later);
         smooth.iter_mut().zip(arm).for_each(|(column, arm)| column.extend(arm));
         left.extend(later);
-        Some(Slopes { numbers, smooth: Squares::of(&smooth, &left), cut })
+        Some(Slopes { numbers, columns: whole, smooth: Squares::of(&smooth, &left), cut })
     }
 
     /// The least squares from `point` on within the ranges: a number that reaches its end stays there, and the others
@@ -181,6 +187,19 @@ impl Slopes {
         };
         let both: [Vec<Vec<f64>>; 2] = [&self.smooth, &self.cut].map(step);
         both.concat()
+    }
+
+    /// Points from `point` on, which has other rules, that remove its residuals as far as the slopes hold there too.
+    /// All but one number move.
+    pub fn across(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
+        let Some(here) = evaluator.simulated(point) else { return Vec::new() };
+        let targets = evaluator.targets();
+        let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
+        let cuts = nearer(targets, &residuals);
+        let cut: Vec<f64> = residuals.iter().zip(cuts).map(|(it, cut)| it.clamp(-cut, cut)).collect();
+        let squares = Squares::of(&self.columns, &cut);
+        let fixed = self.fixed(but.map(|index| (index, 0.0)));
+        ACROSS.iter().map(|damped| self.within(evaluator, point, (&squares, true, *damped), fixed.clone())).collect()
     }
 
     /// Correlations of the numbers, as far as the data determine them.
@@ -319,13 +338,16 @@ pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], s
     let mut loss = evaluator.loss(&best);
     for &share in shares {
         for _ in 0..MOST {
+            if evaluator.pauses() {
+                return best;
+            }
             let Some(slopes) = Slopes::at(evaluator, &best, free, share) else { return best };
             let asked = slopes.steps(evaluator, &best, None);
-            let answers = evaluator.ask_all(Question::Seen, &asked);
-            let least = (0..asked.len()).min_by(|&a, &b| answers[a][0].total_cmp(&answers[b][0]));
-            let Some(least) = least.filter(|&least| answers[least][0] < loss) else { break };
-            let worth = answers[least][0] < loss * (1.0 - WORTH);
-            (best, loss) = (asked[least].clone(), answers[least][0]);
+            let losses = evaluator.losses(&asked);
+            let least = (0..asked.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+            let Some(least) = least.filter(|&least| losses[least] < loss) else { break };
+            let worth = losses[least] < loss * (1.0 - WORTH);
+            (best, loss) = (asked[least].clone(), losses[least]);
             if !worth {
                 break;
             }
@@ -353,7 +375,7 @@ pub fn followed(
 
 /// The best of several points, of equal ones the first.
 pub fn better(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
-    let losses: Vec<f64> = evaluator.ask_all(Question::Seen, &points).iter().map(|answer| answer[0]).collect();
+    let losses = evaluator.losses(&points);
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")
 }

@@ -101,10 +101,18 @@ fn figure(drive: &DriveFile, fitted: &FitResult, key: &str, value: &str, cited: 
     if number {
         let place = fitted.parameters.iter().position(|parameter| parameter.key == key);
         let at = moved.number(key).unwrap_or_default();
-        let (low, high) = place.and_then(|place| fitted.intervals.of[place]).unwrap_or((at, at));
+        // Of a fit that ended early nothing narrower is known than the range.
+        let range = place.and_then(|place| fitted.parameters[place].range().map(|range| (range.low, range.high)));
+        let whole = range.filter(|_| fitted.ending.is_some()).map(|(low, high)| (rounded(low), rounded(high)));
+        let (low, high) = place.and_then(|place| fitted.intervals.of[place]).or(whole).unwrap_or((at, at));
         table.insert("interval", Toml::Array([plain(low), plain(high)].into_iter().collect()));
     }
     Ok(Item::Value(Toml::InlineTable(table)))
+}
+
+/// An end of a range to a millionth: it may come of a ratio.
+fn rounded(number: f64) -> f64 {
+    (number * 1e6).round() / 1e6
 }
 
 /// A number in its shortest form.

@@ -11,7 +11,8 @@ use crate::tables::{figures_from, table};
 
 /// All of it.
 pub fn text(out: &Path, report: &FitReport) -> String {
-    let mut text = format!("{} with what was measured is now {}\n\n", report.drive, out.display());
+    let early = if report.ending.is_some() { ": the best until the fit ended early" } else { "" };
+    let mut text = format!("{} with what was measured is now {}{early}\n\n", report.drive, out.display());
     if !report.figures.is_empty() {
         text.push_str(&format!("{}\n", moved(report)));
     }
@@ -21,6 +22,9 @@ pub fn text(out: &Path, report: &FitReport) -> String {
     }
     if !report.points.is_empty() {
         text.push_str(&format!("{}\n", points(&report.points)));
+    }
+    if report.keys.iter().any(|key| key.searched) {
+        text.push_str(&format!("{}\n", keys(report)));
     }
     for trace in &report.traces {
         text.push_str(&format!("{}\n", remains(trace)));
@@ -33,8 +37,15 @@ fn moved(report: &FitReport) -> String {
     for figure in &report.figures {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         let wide = if figure.wide { " (hardly told)" } else { "" };
+        let end = figure.end.map_or(String::new(), |end| format!(" (the {end})"));
         let marked = format!("{:?}", figure.marked).to_lowercase();
-        rows.add_row([&figure.name, &figure.before, &figure.after, &format!("{interval}{wide}"), &marked]);
+        rows.add_row([
+            &figure.name,
+            &figure.before,
+            &format!("{}{end}", figure.after),
+            &format!("{interval}{wide}"),
+            &marked,
+        ]);
     }
     rows.to_string()
 }
@@ -127,6 +138,21 @@ fn points(points: &[PointErrors]) -> String {
     rows.to_string()
 }
 
+/// Rows of keys.
+const KEYS: usize = 12;
+
+/// What each key can move, the strongest first.
+fn keys(report: &FitReport) -> String {
+    let mut all: Vec<_> = report.keys.iter().filter(|key| key.searched && key.figure.is_some()).collect();
+    all.sort_by(|a, b| b.percent.total_cmp(&a.percent));
+    let mut rows = table(["key", "moves most, over its range", "by %"]);
+    figures_from(&mut rows, 2);
+    for key in all.into_iter().take(KEYS) {
+        rows.add_row([&key.name, key.figure.as_deref().unwrap_or_default(), &format!("{:.1}", key.percent)]);
+    }
+    rows.to_string()
+}
+
 fn short(value: f64) -> String {
     if value >= 100.0 { format!("{value:.1}") } else { format!("{value:.3}") }
 }
@@ -155,6 +181,8 @@ fn stayed(report: &FitReport) -> String {
     let mut text = String::new();
     for (why, words) in [
         (RejectionReason::NotFelt, "No simulated time depends on"),
+        (RejectionReason::TooLittle, "Moves what was measured by less than that is known, over its whole range"),
+        (RejectionReason::NotJudged, "Not judged, as the fit ended early"),
         (RejectionReason::NotTold, "Fits as well without a change of"),
         (RejectionReason::NotBetter, "No significant improvement on held-out data by another"),
         (RejectionReason::NotMoved, "Best unchanged"),

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::FileArgument;
-use crate::fit::points::{FIGURES, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
+use crate::fit::points::{FIGURES, MOST, MeasuredFigure, MeasuredPoint, PointWork, is_figure};
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
 
@@ -79,6 +79,7 @@ impl Bed<'_> {
             held: false,
             set: all.iter().filter_map(of_drive).collect(),
             doing: PointWork::Job(Box::new((*stack, work))),
+            most: MOST,
             figures: Vec::new(),
         })
     }
@@ -521,6 +522,7 @@ fn row(
             held: false,
             set: bed.named.of_drive(),
             doing: PointWork::Step(distance, sectors),
+            most: MOST,
             figures,
         });
     }

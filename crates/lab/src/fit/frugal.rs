@@ -1,0 +1,206 @@
+//! The search for data of jobs, of which a point takes a second and not a fraction of it. It is planned by what each key can
+//! move ([`sensitivity`](super::sensitivity)), simulates jobs no longer than their figures need, and tries with other numbers
+//! only rules that the slopes at the best point let hope for. What it finds is judged on whole jobs.
+//!
+//! 1. Keys that move too little are left out.
+//! 2. From two starts (the profile; least squares over its numbers, with fixed rules) rules are tried one by one, then numbers
+//!    by least squares. The start that ends better on the held-back data goes on.
+//! 3. Every rule once more, its numbers following along the slopes of the best point.
+//! 4. The numbers together by CMA-ES, then by least squares: on short jobs, at the end once on whole ones.
+
+use super::evaluator::{PointEvaluator, Question};
+use super::parameter::{Parameter, ParameterDomain};
+use super::search::{self, SearchEffort};
+use super::sensitivity::{self, Sensitivity};
+use super::slope::{Slopes, descend};
+
+/// Steps of the first descents, of the later ones, and of that on whole jobs, as shares of a range.
+const FIRST: [f64; 2] = [0.1, 0.03];
+const LATER: [f64; 1] = [0.03];
+const LAST: [f64; 1] = [0.01];
+
+/// Rules that cost no more than this share, tried alone, are tried again, and with numbers that follow.
+const NEARLY: f64 = 0.3;
+
+/// The share by which a rule must improve the loss: below it is the loss's own roughness.
+const WORTH: f64 = 0.002;
+
+/// The most rules that change in a row.
+const CHANGES: usize = 6;
+
+/// The evaluators of the short and of the whole jobs.
+#[derive(Clone, Copy)]
+pub struct Fidelities<'a, 'b> {
+    /// Jobs as short as their figures allow.
+    pub rough: &'a PointEvaluator<'b>,
+    /// Whole jobs.
+    pub whole: &'a PointEvaluator<'b>,
+}
+
+/// The point where the search ends, what it left free, and what each key can move.
+pub fn searched(
+    at: Fidelities<'_, '_>,
+    origin: &[f64],
+    effort: SearchEffort,
+    sensitivity: &Sensitivity,
+) -> (Vec<f64>, Vec<bool>) {
+    let Fidelities { rough, whole } = at;
+    let mut free: Vec<bool> = (0..origin.len()).map(|index| sensitivity.tells(index)).collect();
+    let plan = FrugalPlan::of(rough.parameters, &free, effort);
+    if rough.begins("least squares", plan.left(0)) {
+        return (origin.to_vec(), free);
+    }
+    let numbers = descend(rough, origin.to_vec(), &free, &FIRST);
+    let mut ends = Vec::new();
+    for (start, name) in [(origin.to_vec(), "rules"), (numbers, "rules again")] {
+        if rough.begins(name, plan.left(1 + ends.len())) {
+            return (origin.to_vec(), free);
+        }
+        let point = rules(rough, start, &mut free);
+        ends.push(descend(rough, point, &free, &LATER));
+    }
+    let judged = |point: &[f64]| {
+        if whole.holds_back() { whole.ask(Question::Held, point)[0] } else { rough.loss(point) }
+    };
+    let (other, one) = (ends.pop().unwrap_or_default(), ends.pop().unwrap_or_default());
+    let mut point = if judged(&other) < judged(&one) { other } else { one };
+    if rough.begins("rules with numbers", plan.left(3)) {
+        return (point, free);
+    }
+    point = followed(rough, point, &free);
+    if rough.begins("numbers", plan.left(4)) {
+        return (point, free);
+    }
+    point = search::numbers(rough, point, &free, 0.05, effort.generations);
+    point = descend(rough, point, &free, &LATER);
+    if whole.begins("whole jobs", plan.left(5)) {
+        return (point, free);
+    }
+    (descend(whole, point, &free, &LAST), free)
+}
+
+/// Points that the stages of the search are expected to try, from measured fits of the size of twelve jobs.
+struct FrugalPlan([u64; 6]);
+
+impl FrugalPlan {
+    fn of(parameters: &[Parameter], free: &[bool], effort: SearchEffort) -> FrugalPlan {
+        let moving = || parameters.iter().zip(free).filter(|(_, free)| **free).map(|(parameter, _)| parameter);
+        let numbers = moving().filter(|parameter| parameter.range().is_some()).count() as u64;
+        let choices: u64 = moving()
+            .map(|parameter| match &parameter.form {
+                ParameterDomain::Choice(words) => words.len() as u64 - 1,
+                ParameterDomain::Number(_) => 0,
+            })
+            .sum();
+        // A step of a descent takes a slope of each number and ten tries.
+        let step = numbers + 10;
+        let generations = effort.generations as u64 * search::GENERATION as u64;
+        FrugalPlan([
+            4 * step,
+            2 * choices + 2 * step,
+            2 * choices + 2 * step,
+            2 * choices + step,
+            generations + 2 * step,
+            2 * step,
+        ])
+    }
+
+    /// Points of the stages from one on.
+    fn left(&self, from: usize) -> u64 {
+        self.0[from..].iter().sum::<u64>() + self.judging()
+    }
+
+    /// Points that judging takes: some six figures move, each with two sides of an interval of five steps of five points.
+    fn judging(&self) -> u64 {
+        300 + self.0[5]
+    }
+}
+
+/// Points that a fit by this plan is expected to try.
+pub fn forecast(parameters: &[Parameter], effort: SearchEffort) -> u64 {
+    // Half of the keys move nothing, in fits to random reads and writes.
+    let free: Vec<bool> = (0..parameters.len()).map(|index| index % 2 == 0).collect();
+    sensitivity::points_of(parameters) + FrugalPlan::of(parameters, &free, effort).left(0)
+}
+
+/// The section of a key: rules of one section work together.
+fn section(parameter: &Parameter) -> &str {
+    parameter.key.rsplit_once('.').map_or("", |(section, _)| section)
+}
+
+/// The best rules from `point` on, one change after another. After the first look at all, only those are tried again that were
+/// nearly as good, and those of the section of the last change: among them some that nothing depended on before, which
+/// become free.
+fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &mut [bool]) -> Vec<f64> {
+    let parameters = evaluator.parameters;
+    let mut best = point;
+    let mut loss = evaluator.loss(&best);
+    let mut near: Vec<(usize, f64)> = choices(parameters).filter(|(index, _)| free[*index]).collect();
+    for _ in 0..CHANGES {
+        if evaluator.pauses() {
+            break;
+        }
+        near.retain(|(index, word)| best[*index] != *word);
+        let asked: Vec<Vec<f64>> = near.iter().map(|(index, word)| changed(&best, *index, *word)).collect();
+        let losses = evaluator.losses(&asked);
+        for ((index, _), there) in near.iter().zip(&losses) {
+            free[*index] |= *there != loss;
+        }
+        let least = (0..near.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+        let Some(least) = least.filter(|&least| losses[least] < loss * (1.0 - WORTH)) else { break };
+        best.clone_from(&asked[least]);
+        loss = losses[least];
+        let last = section(&parameters[near[least].0]);
+        let again: Vec<(usize, f64)> = near
+            .iter()
+            .zip(&losses)
+            .filter(|(_, there)| **there <= loss * (1.0 + NEARLY))
+            .map(|(choice, _)| *choice)
+            .chain(choices(parameters).filter(|(index, _)| section(&parameters[*index]) == last))
+            .collect();
+        near = again;
+        near.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        near.dedup();
+    }
+    best
+}
+
+/// Every choice of every rule.
+fn choices(parameters: &[Parameter]) -> impl Iterator<Item = (usize, f64)> {
+    parameters.iter().enumerate().flat_map(|(index, parameter)| {
+        let n = if let ParameterDomain::Choice(words) = &parameter.form { words.len() } else { 0 };
+        (0..n).map(move |word| (index, word as f64))
+    })
+}
+
+fn changed(point: &[f64], index: usize, value: f64) -> Vec<f64> {
+    let mut other = point.to_vec();
+    other[index] = value;
+    other
+}
+
+/// The best rules with numbers that follow: a rule may be better only with the times that go with it. The numbers follow along
+/// the slopes of the best point; where that helps, by least squares of their own.
+fn followed(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+    let mut best = point;
+    for _ in 0..CHANGES {
+        if evaluator.pauses() {
+            break;
+        }
+        let loss = evaluator.loss(&best);
+        let Some(slopes) = Slopes::at(evaluator, &best, free, LATER[0]) else { break };
+        let asked: Vec<Vec<f64>> = choices(evaluator.parameters)
+            .filter(|(index, word)| free[*index] && best[*index] != *word)
+            .map(|(index, word)| changed(&best, index, word))
+            .collect();
+        let losses = evaluator.losses(&asked);
+        // What changes nothing is not felt here.
+        let near = asked.into_iter().zip(losses).filter(|(_, there)| *there != loss && *there <= loss * (1.0 + NEARLY));
+        let moved: Vec<Vec<f64>> = near.flat_map(|(other, _)| slopes.across(evaluator, &other, None)).collect();
+        let losses = evaluator.losses(&moved);
+        let least = (0..moved.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+        let Some(least) = least.filter(|&least| losses[least] < loss * (1.0 - WORTH)) else { break };
+        best = descend(evaluator, moved[least].clone(), free, &LATER);
+    }
+    best
+}

@@ -1,0 +1,145 @@
+//! Figures that end at the end of their range, and what they pay for there. A range is what a figure of its kind can be; data
+//! that ask for more ask for something else: a rule that the drive has, and the profile or the model lacks. What would get
+//! worse without the figure's change is the nearest to a name of that rule.
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::profile::DriveFile;
+use seekwise_model::block::Op;
+use serde::Serialize;
+
+use super::FitResult;
+use super::data::FitData;
+use super::parameter::{Parameter, apply};
+
+/// A figure at the end of its range.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StrainedFigure {
+    pub name: String,
+    pub value: String,
+    /// It is the least that it can be, else the most.
+    pub least: bool,
+    /// What it moves nearer to the measurements than anything else, and the error of that without and with its change, in
+    /// percent; nothing if nothing gets better.
+    pub pays: Option<(String, f64, f64)>,
+}
+
+impl StrainedFigure {
+    /// What is wrong, in a sentence.
+    pub fn says(&self) -> String {
+        let end = if self.least { "least" } else { "most" };
+        let (name, value) = (&self.name, &self.value);
+        let pays = self.pays.as_ref().map_or(String::new(), |(what, without, with)| {
+            format!(
+                " It serves `{what}` above all, which is {without:.1} % off without its change and {with:.1} % with it."
+            )
+        });
+        format!(
+            "{name} ended at the end of its range: {value} is the {end} that such a figure can be.{pays} It probably pays for a \
+             rule that the drive has and its profile or the model lacks"
+        )
+    }
+}
+
+/// Whether a value is at an end of its range: true for the least.
+pub fn end(parameter: &Parameter, value: f64) -> Option<bool> {
+    if let Some(range) = parameter.range() {
+        let ends = [range.round(range.low), range.round(range.high)];
+        return ends.iter().position(|end| *end == value).map(|place| place == 0);
+    }
+    // Of a rule that is a number only the most is an end: 0 is often a word for all.
+    let numbers = parameter.numbers()?;
+    let most = numbers.iter().copied().fold(f64::MIN, f64::max);
+    (numbers.len() > 2 && numbers[value as usize] == most).then_some(false)
+}
+
+/// The figures of a fit that are at an end of their range.
+pub fn strained(
+    drive: &DriveFile,
+    data: &[FitData],
+    fitted: &FitResult,
+) -> Result<Vec<StrainedFigure>, Vec<Diagnostic>> {
+    let mut all = Vec::new();
+    for (index, parameter) in fitted.parameters.iter().enumerate() {
+        let value = fitted.point[index];
+        let Some(least) = end(parameter, value).filter(|_| value != parameter.origin) else { continue };
+        let mut without = fitted.point.clone();
+        without[index] = parameter.origin;
+        let errors = |point: &[f64]| -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
+            let drive = apply(drive, &fitted.parameters, point)?;
+            let parts: Result<Vec<_>, _> = data.iter().map(|data| errors(data, &drive)).collect();
+            parts.map(|parts| parts.concat())
+        };
+        let (with, without) = (errors(&fitted.point)?, errors(&without)?);
+        let gains = with.into_iter().zip(without).map(|((what, with), (_, without))| (what, without, with));
+        let pays = gains.max_by(|a, b| (a.1 - a.2).total_cmp(&(b.1 - b.2))).filter(|(_, without, with)| without > with);
+        all.push(StrainedFigure { name: parameter.name.clone(), value: parameter.says(value), least, pays });
+    }
+    Ok(all)
+}
+
+/// How far each figure of jobs is off, and the mean distance of the times of reads and of writes from those measured, in
+/// percent of these.
+fn errors(data: &FitData, drive: &DriveFile) -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
+    let mut all = Vec::new();
+    match data {
+        FitData::Points(points) => {
+            for point in points {
+                for (figure, simulated) in point.figures.iter().zip(point.simulated(drive)?) {
+                    let off = 100.0 * (simulated / figure.measured - 1.0).abs();
+                    all.push((format!("{}: {}", point.what, figure.name), off));
+                }
+            }
+        }
+        FitData::Traced(traced) => {
+            let samples = traced.samples(drive)?;
+            for (op, word) in [(Op::Read, "reads"), (Op::Write, "writes")] {
+                let (mut off, mut sum) = (0.0, 0.0);
+                for (row, (measured, simulated)) in samples.measured.iter().zip(&samples.simulated).enumerate() {
+                    if samples.read[row] == (op == Op::Read) {
+                        off += measured.nanos().abs_diff(simulated.nanos()) as f64;
+                        sum += measured.nanos() as f64;
+                    }
+                }
+                if sum > 0.0 {
+                    all.push((format!("{}: {word}", traced.file), 100.0 * off / sum));
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::parameter::{FigureMark, ParameterDomain};
+    use crate::fit::ranges;
+
+    #[test]
+    fn ends_are_those_of_the_range_and_of_a_rule_the_most() {
+        let of = |form| Parameter {
+            name: "x".to_owned(),
+            key: "overhead.write_hit_ms",
+            bend: None,
+            form,
+            origin: 0.1,
+            marked: FigureMark::Inferred,
+        };
+        let number = of(ParameterDomain::Number(ranges::of("overhead.write_hit_ms", 0.121).unwrap()));
+        assert_eq!([0.0, 0.121, 2.742].map(|value| end(&number, value)), [Some(true), None, Some(false)]);
+        let words = |words: &[&str]| of(ParameterDomain::Choice(words.iter().map(|word| (*word).to_owned()).collect()));
+        let among = words(&["0", "1", "2", "32"]);
+        assert_eq!([0.0, 2.0, 3.0].map(|value| end(&among, value)), [None, None, Some(false)]);
+        assert_eq!(end(&words(&["fcfs", "sptf"]), 1.0), None);
+        let says = StrainedFigure {
+            name: "overhead.write_hit_ms".to_owned(),
+            value: "2.742".to_owned(),
+            least: false,
+            pays: Some(("randwrite 4k, depth 8: iops".to_owned(), 31.0, 4.0)),
+        };
+        assert!(
+            says.says()
+                .contains("2.742 is the most that such a figure can be. It serves `randwrite 4k, depth 8: iops`")
+        );
+    }
+}
