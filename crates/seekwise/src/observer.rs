@@ -117,7 +117,7 @@ mod tests {
             resume: false,
             force: false,
         };
-        let error = fit::fit(&asked, &CancelAt::question(12)).map(drop).unwrap_err();
+        let error = fit::fit(&asked, &CancelAt::question(400)).map(drop).unwrap_err();
         assert!(error.is_cancelled(), "{error}");
         let journal = fs::read_to_string(folder.path().join("fitted.toml.journal")).expect("the points are kept");
         assert!(journal.lines().count() > 5, "{journal}");
@@ -157,7 +157,7 @@ mod tests {
         }
         let complete = fit::fit(&whole, &()).unwrap();
         assert!(complete.ending.is_none() && complete.tried > 20, "{complete:?}");
-        let report = fit::fit(&early, &EnoughAt(CancelAt::question(60))).unwrap();
+        let report = fit::fit(&early, &EnoughAt(CancelAt::question(400))).unwrap();
         assert!(report.ending.is_some() && report.warnings.iter().any(|said| said.contains("best so far")));
         assert!(report.seen.after <= report.seen.before, "{report:?}");
         let journal = folder.path().join("early").join("fitted.toml.journal");
