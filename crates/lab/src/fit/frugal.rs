@@ -1,5 +1,5 @@
 //! The search for data of jobs, of which a point takes a second and not a fraction of it. It is planned by what each key can
-//! move ([`sensitivity`](super::sensitivity)), simulates jobs no longer than their figures need, and tries with other numbers
+//! move ([`sensitivity`](mod@super::sensitivity)), simulates jobs no longer than their figures need, and tries with other numbers
 //! only rules that the slopes at the best point let hope for. What it finds is judged on whole jobs.
 //!
 //! 1. Keys that move too little are left out.

@@ -269,7 +269,7 @@ pub fn hold_every_other(points: &mut [MeasuredPoint]) {
 }
 
 /// `points` with each job as short as its figures allow: those of `drive` are then those of the whole job, as nearly as a
-/// run on a real drive repeats itself ([`RUN_TO_RUN`], twice for the difference of two).
+/// run on a real drive repeats itself (`RUN_TO_RUN`, twice for the difference of two).
 pub fn shortened(points: &[MeasuredPoint], drive: &DriveFile) -> Vec<MeasuredPoint> {
     let short = |point: &MeasuredPoint| -> MeasuredPoint {
         let Ok(whole) = point.simulated(drive) else { return point.clone() };
