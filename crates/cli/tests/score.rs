@@ -71,7 +71,7 @@ pub struct PrintedClaims {
 }
 
 /// What `seekwise explain` found of claims.
-#[derive(Default, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 struct Levers {
     /// By claim: what changes its answer, as sentences.
     changed_by: BTreeMap<String, Vec<String>>,
@@ -111,9 +111,10 @@ pub fn rewrite_score(said: &Path) {
     fs::write(workspace().join("validation/claims.toml"), format!("{head}{text}")).expect("the score is written");
 }
 
-/// Writes what changes the answers of claims, from the answers of `seekwise explain --out FOLDER/ID.json`.
+/// Writes what changes the answers of claims, from the answers of `seekwise explain --out FOLDER/ID.json`; claims without one
+/// there keep theirs.
 pub fn rewrite_levers(folder: &Path) {
-    let mut levers = Levers::default();
+    let mut levers: Levers = toml::from_str(&text("validation/levers.toml")).expect("the committed levers");
     for name in crate::seekwise::names(folder).into_iter().filter(|name| name.ends_with(".json")) {
         let said = fs::read_to_string(folder.join(&name)).expect("an answer");
         let said: serde_json::Value = serde_json::from_str(&said).expect("its JSON");
