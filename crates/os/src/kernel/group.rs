@@ -23,6 +23,10 @@ const MARK: &str = "SEEKWISE_PROGRAM";
 /// How often it is looked whether all have ended, 10 ms apart: five seconds. What waits for a disk ends when that answers.
 const ENDING: usize = 500;
 
+/// Looks in a row that find none before all are gone that are known by their environment: a process that is becoming another
+/// program has none for a moment.
+const LOOKS: u32 = 4;
+
 /// Processes that are named where they cannot be ended.
 const NAMED: usize = 5;
 
@@ -110,8 +114,12 @@ impl ProcessGroup {
         if self.control.is_none() {
             let _ = kill_process_group(leader, Signal::KILL);
         }
+        // The kernel knows who is in a control group; of environments one look is not enough.
+        let looks = if self.control.is_some() { 1 } else { LOOKS };
+        let mut gone = 0;
         for _ in 0..ENDING {
-            if self.kill() {
+            gone = if self.kill() { gone + 1 } else { 0 };
+            if gone == looks {
                 self.control.iter().for_each(|control| remove(control));
                 return Ok(());
             }
@@ -184,13 +192,15 @@ pub(super) fn of_owner(owner: &str) -> Vec<i32> {
 
 /// Ends processes, and says whether they are gone.
 pub(super) fn end_all(owner: &str) -> bool {
+    let mut gone = 0;
     (0..ENDING).any(|_| {
         let left = of_owner(owner);
         left.iter().for_each(|&process| end_one(process));
-        if !left.is_empty() {
+        gone = if left.is_empty() { gone + 1 } else { 0 };
+        if gone < LOOKS {
             pause();
         }
-        left.is_empty()
+        gone == LOOKS
     })
 }
 
