@@ -12,6 +12,7 @@
 //! | [`not_modelled`] | what a foreign description says beyond the model |
 //! | [`doubts`] | figures that hardly go together |
 //! | `build` | figures to the model's profile |
+//! | `mechanism` | platters and arm, built once in a process |
 //! | `seek` | the curve of a sibling, scaled |
 
 mod build;

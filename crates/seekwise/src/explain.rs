@@ -408,8 +408,8 @@ const SHORTER: u64 = 10;
 fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
     let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
     let runs = if intervals { study.runs } else { 1 };
-    let shorter = |length: Option<Duration>| length.map(|length| Duration { nanos: (length.nanos / SHORTER).max(1) });
-    let (runtime, ramp) = (shorter(study.runtime), shorter(study.ramp));
+    let shorter = |length: Duration| Duration { nanos: length.nanos.div_ceil(SHORTER) };
+    let (runtime, ramp) = (study.runtime.map(shorter), study.ramp.map(shorter));
     (runs < study.runs || runtime != study.runtime).then(|| Study { runs, runtime, ramp, ..study.clone() })
 }
 

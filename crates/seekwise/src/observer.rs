@@ -28,6 +28,7 @@ impl Observer for () {}
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicU64, Ordering};
 
     use crate::fit::{self, Fit};
@@ -99,24 +100,30 @@ mod tests {
         assert_eq!(validate(&path.to_string_lossy(), &options, &()).unwrap().errors.all.n, 20_000);
     }
 
-    #[test]
-    fn a_cancelled_fit_keeps_its_points_and_writes_no_profile() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.csv");
-        fs::write(&path, trace(400)).unwrap();
-        let asked = Fit {
+    /// Half of the trace at `path` is held back, and one generation tried.
+    fn fit_of(path: &Path, only: &[&str], out: PathBuf) -> Fit {
+        Fit {
             data: vec![path.to_string_lossy().into_owned()],
             drive: "atlas-10k-v-300".to_owned(),
             hold: 0.5,
-            only: Vec::new(),
-            out: folder.path().join("fitted.toml"),
+            only: only.iter().map(|key| (*key).to_owned()).collect(),
+            out,
             page: None,
             generations: Some(1),
             time: None,
             points: None,
             resume: false,
             force: false,
-        };
+        }
+    }
+
+    #[test]
+    fn a_cancelled_fit_keeps_its_points_and_writes_no_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.csv");
+        fs::write(&path, trace(400)).unwrap();
+        let asked = fit_of(&path, &[], folder.path().join("fitted.toml"));
+        // It first asks what each key can move; of a trace these simulations are not kept, and made again.
         let error = fit::fit(&asked, &CancelAt::question(400)).map(drop).unwrap_err();
         assert!(error.is_cancelled(), "{error}");
         let journal = fs::read_to_string(folder.path().join("fitted.toml.journal")).expect("the points are kept");
@@ -138,19 +145,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.csv");
         fs::write(&path, trace(400)).unwrap();
-        let whole = Fit {
-            data: vec![path.to_string_lossy().into_owned()],
-            drive: "atlas-10k-v-300".to_owned(),
-            hold: 0.5,
-            only: vec!["overhead".to_owned()],
-            out: folder.path().join("whole").join("fitted.toml"),
-            page: None,
-            generations: Some(1),
-            time: None,
-            points: None,
-            resume: false,
-            force: false,
-        };
+        let whole = fit_of(&path, &["overhead"], folder.path().join("whole").join("fitted.toml"));
         let early = Fit { out: folder.path().join("early").join("fitted.toml"), ..whole.clone() };
         for fit in [&whole, &early] {
             fs::create_dir(fit.out.parent().unwrap()).unwrap();

@@ -29,10 +29,10 @@ struct Built {
     mechanism: Mechanism,
 }
 
-/// Those of the last drives, the last one at the end. The largest takes two megabytes.
+/// Those of the last drives, the last one at the end. The largest has 545,536 cylinders: two tables of four bytes each, 4.4 MB.
 static BUILT: Mutex<Vec<Built>> = Mutex::new(Vec::new());
 
-/// How many are kept: more than the drives of any study that comes with the program.
+/// How many are kept: no study that comes with the program has as many mechanisms. They are 70 MB at most.
 const KEPT: usize = 16;
 
 /// The mechanism of these figures, as built before or built now.
