@@ -53,6 +53,8 @@ pub struct PreparedCell {
     pub settings: Vec<Setting>,
     /// A hash of the settings ([`of_settings`]): cells of equal hashes run the same.
     pub hash: String,
+    /// A hash of those of the job: cells of equal hashes do the same work, where their stacks have as many sectors.
+    pub work: String,
     /// The job, or the scene.
     pub job: Work,
     /// What the job was read from.
@@ -118,6 +120,7 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
             (stack.into(), settings, warnings)
         }
     };
+    let of_stack = settings.len();
     let Some(name) = cell.value("job") else {
         return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
     };
@@ -166,7 +169,8 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
         _ => {}
     }
     let hash = of_settings(settings.iter());
-    Ok(PreparedCell { target, settings, hash, job, origin, warnings, logs })
+    let work = of_settings(settings[of_stack..].iter());
+    Ok(PreparedCell { target, settings, hash, work, job, origin, warnings, logs })
 }
 
 /// Where the place has files or disks of its own: opens their handles, fits job and target to them, and refuses what may not be

@@ -11,6 +11,7 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
+use seekwise_model::block::asked::Asked;
 use seekwise_model::engine::fingerprint::StreamHash;
 use seekwise_model::record::{DriveLog, Part, Record};
 use seekwise_model::rng::Seed;
@@ -122,6 +123,9 @@ pub struct RunRecord {
     /// The same between changes of settings during the run, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,
+    /// What it asked of its stack's settings; nothing where that is not known, as of a record that was read. Not part of the record.
+    #[serde(skip)]
+    pub asked: Option<Asked>,
 }
 
 /// The first reads and writes of a worker.
@@ -734,6 +738,7 @@ impl MeasuredRun {
             groups: self.groups(),
             issuer: self.issuer.clone(),
             phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
+            asked: of.asked,
             all: KindRecord::of(&all),
         }
     }

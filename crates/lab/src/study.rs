@@ -1,15 +1,19 @@
 //! Runs a study: every cell, every run, handed on in the plan's order. In virtual time runs go side by side on all
 //! cores, whatever finishes first; if any is measured, they go one after another.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod earlier;
+mod schedule;
+
+use std::collections::BTreeMap;
 use std::sync::mpsc;
 
-use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{ComparisonSpec, Study};
 use seekwise_run::outcome::RunError;
 
+pub use self::earlier::EarlierRuns;
+use self::schedule::{NextRun, Schedule, StopsOnPanic};
 use crate::certificate::certificate;
 use crate::cut;
 use crate::plan::{self, PreparedCell};
@@ -18,27 +22,6 @@ use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure};
 
 /// The result of a run.
 pub type CellRunResult = Result<RunRecord, RunError>;
-
-/// Runs of other plans, by what they ran: they need not run again.
-#[derive(Default)]
-pub struct EarlierRuns(BTreeMap<Key, RunRecord>);
-
-/// Everything that makes a record, except its place in a plan: hash, names, warnings, seed, cuts and shutdowns.
-type Key = (String, [String; 2], Vec<String>, u64, [Option<u32>; 2]);
-
-fn key(study: &Study, prepared: &PreparedCell, seed: u64) -> Key {
-    let names = [prepared.target.name(), prepared.job.name().to_owned()];
-    (prepared.hash.clone(), names, warnings(prepared), seed, [study.cuts, study.shutdowns])
-}
-
-impl EarlierRuns {
-    /// Adds the `records` of a plan, which need not run again.
-    pub fn add(&mut self, study: &Study, prepared: &[PreparedCell], records: &[RunRecord]) {
-        for record in records {
-            self.0.insert(key(study, &prepared[record.cell], record.seed), record.clone());
-        }
-    }
-}
 
 /// Checks, before the first run, that the cuts of `study` can be judged in every cell. `file` names it in errors.
 pub fn check(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
@@ -146,8 +129,8 @@ pub fn is_measured(prepared: &[PreparedCell]) -> bool {
 }
 
 /// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all),
-/// the first run of each cell with the first of the seeds. In virtual time, runs in `earlier`, and runs that occur
-/// twice, do not run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each`
+/// the first run of each cell with the first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for
+/// ([`EarlierRuns`]) does not run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each`
 /// returns `false`.
 pub fn execute(
     study: &Study,
@@ -165,60 +148,41 @@ pub fn execute(
         let _ = order.into_iter().skip(done).map(one).all(each);
         return;
     }
-    let first = first_alike(study, prepared, &made.seeds, &order, done);
-    let repeated: BTreeSet<usize> =
-        (done..first.len()).filter(|&index| first[index] != index).map(|it| first[it]).collect();
+    let schedule = Schedule::new(study, prepared, &made.seeds, &order, done);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (sender, receiver) = mpsc::channel::<(usize, CellRunResult)>();
-    let stop = std::sync::atomic::AtomicBool::new(false);
     pool.in_place_scope(|scope| {
-        let (stop, one, first, order) = (&stop, &one, &first, &order);
-        scope.spawn(move |_| {
-            let own = (done..first.len()).into_par_iter().with_max_len(1).filter(|&index| first[index] == index);
-            own.for_each_with(sender, |sender, index| {
-                if !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let _ = sender.send((index, one(order[index])));
+        let (schedule, one, order) = (&schedule, &one, &order);
+        for _ in 0..pool.current_num_threads() {
+            let sender = sender.clone();
+            scope.spawn(move |_| {
+                let _stops = StopsOnPanic(schedule);
+                while let Some(next) = schedule.next() {
+                    let ended = match next {
+                        NextRun::Known(index, record) => (index, Ok(*record)),
+                        NextRun::Run(index) => {
+                            let result = one(order[index]);
+                            schedule.ended(index, &result);
+                            (index, result)
+                        }
+                    };
+                    let _ = sender.send(ended);
                 }
             });
-        });
-        let (mut early, mut kept): (BTreeMap<usize, CellRunResult>, BTreeMap<usize, CellRunResult>) =
-            Default::default();
+        }
+        drop(sender);
+        let mut early: BTreeMap<usize, CellRunResult> = BTreeMap::new();
         let mut next = done;
         for (index, result) in receiver {
             early.insert(index, result);
-            loop {
-                let again = first.get(next).and_then(|first| kept.get(first)).cloned();
-                let again = again.map(|result| {
-                    result.map(|record| RunRecord { cell: order[next].0, run: order[next].1 as u32, ..record })
-                });
-                let Some(result) = early.remove(&next).or(again) else { break };
-                if repeated.contains(&next) {
-                    kept.insert(next, result.clone());
-                }
+            while let Some(result) = early.remove(&next) {
                 next += 1;
                 if !each(result) {
-                    stop.store(true, std::sync::atomic::Ordering::Relaxed);
-                    return;
+                    return schedule.stop();
                 }
             }
         }
     });
-}
-
-/// For each run of the plan the first that runs the same and is not `done`: mostly itself.
-fn first_alike(
-    study: &Study,
-    prepared: &[PreparedCell],
-    seeds: &[u64],
-    order: &[(usize, usize)],
-    done: usize,
-) -> Vec<usize> {
-    let mut known: BTreeMap<Key, usize> = BTreeMap::new();
-    let first = |(index, &(cell, run)): (usize, &(usize, usize))| match index < done {
-        true => index,
-        false => *known.entry(key(study, &prepared[cell], seeds[run])).or_insert(index),
-    };
-    order.iter().enumerate().map(first).collect()
 }
 
 fn one(
@@ -231,9 +195,8 @@ fn one(
 ) -> CellRunResult {
     let cell_of = &prepared[cell];
     let PreparedCell { target, job, .. } = cell_of;
-    let known = earlier.0.get(&key(study, cell_of, seed)).filter(|_| !target.is_measured());
-    if let Some(record) = known {
-        return Ok(RunRecord { cell, run: run as u32, ..record.clone() });
+    if let Some(record) = earlier.find(study, cell_of, seed) {
+        return Ok(RunRecord { cell, run: run as u32, ..record });
     }
     let record = record(cell_of, &measure(target, job, seed, |_| {})?, seed);
     let [cuts, shutdowns] = match target.stack() {
@@ -293,15 +256,78 @@ mod tests {
         let inputs = Inputs::today(&absent);
         let prepared: Vec<_> =
             plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let order: Vec<(usize, usize)> = (0..6).map(|index| (index / 2, index % 2)).collect();
-        assert_eq!(first_alike(&study, &prepared, &[1, 2], &order, 0), [0, 1, 2, 3, 0, 1]);
-        assert_eq!(first_alike(&study, &prepared, &[1, 2], &order, 1), [0, 1, 2, 3, 4, 1]);
         let records = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(records.iter().map(|record| record.cell).collect::<Vec<_>>(), [0, 1, 2]);
         let same = |a: usize, b: usize| {
             records[a].stream_hash == records[b].stream_hash && records[a].all.ios == records[b].all.ios
         };
         assert!(same(0, 2) && !same(0, 1));
+    }
+
+    /// The next run of `schedule`: its index, and whether it is known; what is not known is run.
+    fn step(
+        schedule: &Schedule<'_>,
+        study: &Study,
+        prepared: &[PreparedCell],
+        order: &[(usize, usize)],
+    ) -> (usize, bool) {
+        match schedule.next().expect("there is more") {
+            NextRun::Known(index, _) => (index, true),
+            NextRun::Run(index) => {
+                let (cell, run) = order[index];
+                schedule.ended(index, &one(study, prepared, run as u64, &EarlierRuns::default(), cell, run));
+                (index, false)
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_run_asked_is_run_once() {
+        let level = |nearest| {
+            format!(
+                "[[factor.bundle]]\nname = '{nearest}'\nset = {{ 'job.depth' = 4, 'drive.firmware.queue.nearest' = {nearest} }}\n"
+            )
+        };
+        let head = STUDY.split("[[factor]]").next().unwrap();
+        let text = format!("{head}[[factor]]\nname = 'it'\n{}{}{}", level(0), level(2), level(6));
+        let order: Vec<(usize, usize)> = (0..3).map(|cell| (cell, 0)).collect();
+        let known = |drive: &str| -> Vec<(usize, bool)> {
+            let text = text.replace("barracuda-7200.7-ncq", drive);
+            let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
+            let inputs = Inputs::today(&absent);
+            let prepared: Vec<_> =
+                plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+            let schedule = Schedule::new(&study, &prepared, &[1], &order, 0);
+            let all = order.iter().map(|_| step(&schedule, &study, &prepared, &order)).collect();
+            assert!(schedule.next().is_none());
+            all
+        };
+        // Without a queue of its own the drive never chooses; with one, 0 and 6 of at most four are all.
+        assert_eq!(known("barracuda-7200.7"), [(0, false), (1, true), (2, true)]);
+        assert_eq!(known("barracuda-7200.7-ncq"), [(0, false), (1, false), (2, true)]);
+    }
+
+    #[test]
+    fn a_record_that_stands_for_another_is_the_others() {
+        let built_in = crate::catalogue::studies::BUILT_IN.iter().find(|(name, _)| *name == "ncq-alone");
+        let text = built_in.expect("built in").1;
+        let mut study = seekwise_formats::study::parse("s.toml", text).unwrap();
+        (study.runs, study.runtime, study.ramp) =
+            (1, Some(seekwise_formats::duration::Duration::parse("300 ms").unwrap()), None);
+        let inputs = Inputs::today(&absent);
+        let prepared: Vec<_> =
+            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let made = StudyProvenance::new(text, &study, &plan::cells(&study), &prepared, inputs.taken());
+        let mut count = 0;
+        execute(&study, &prepared, &made, &EarlierRuns::default(), 0, 2, |result| {
+            let record = result.expect("it runs");
+            let own =
+                one(&study, &prepared, record.seed, &EarlierRuns::default(), record.cell, record.run as usize).unwrap();
+            assert_eq!(serde_json::to_string(&record).unwrap(), serde_json::to_string(&own).unwrap());
+            count += 1;
+            true
+        });
+        assert_eq!(count, prepared.len());
     }
 
     #[test]

@@ -26,9 +26,11 @@
 //!
 //! `testing::conformance` checks these rules on any device.
 
+pub mod asked;
 pub mod assurance;
 pub mod cut;
 
+use self::asked::Asked;
 use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
@@ -362,6 +364,10 @@ pub trait Device {
     fn unsettled(&self, tell: &mut dyn FnMut(u64));
     /// What the drives have done so far.
     fn log(&self) -> DriveLog;
+    /// What was asked of its settings by `now`. A device that does not count it says everything.
+    fn asked(&self, _now: Instant) -> Asked {
+        Asked::ALL
+    }
     /// Runs in virtual time until a request completes and returns that completion (others of the same instant can be
     /// polled), or nothing if none completes by `until`, which may be `FAR`.
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
@@ -411,6 +417,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn log(&self) -> DriveLog {
         (**self).log()
+    }
+    fn asked(&self, now: Instant) -> Asked {
+        (**self).asked(now)
     }
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         (**self).proceed_into(until, answer)

@@ -72,6 +72,7 @@ use self::promises::Promises;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
 use self::write_back::WriteBack;
+use crate::block::asked::Asked;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request};
 use crate::record::DriveLog;
 use crate::time::Instant;
@@ -237,6 +238,10 @@ impl Device for Drive {
     fn log(&self) -> DriveLog {
         let (seeks, reversals) = self.medium.seeks();
         DriveLog { flushes: self.electronics.flushes(), seeks, reversals }
+    }
+
+    fn asked(&self, _now: Instant) -> Asked {
+        Asked { commands: self.queue.most(), dirty: self.write_back.most(), ..Asked::NOTHING }
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

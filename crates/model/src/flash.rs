@@ -8,6 +8,7 @@
 
 use alloc::collections::VecDeque;
 
+use crate::block::asked::Asked;
 use crate::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
@@ -119,6 +120,10 @@ impl Flash {
 impl Device for Flash {
     fn limits(&self, _: u8) -> Limits {
         self.spec.limits()
+    }
+
+    fn asked(&self, _: Instant) -> Asked {
+        Asked::NOTHING
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {

@@ -95,6 +95,8 @@ pub struct Queue<T> {
     places: VecDeque<u32>,
     sorted: bool,
     capacity: usize,
+    /// How many have waited at once, at most.
+    most: u32,
     next_order: u64,
     /// Where the sweep is. `sweep_fence` is the first order that came after its position was first served.
     sweep: u64,
@@ -147,6 +149,7 @@ impl<T: Copy> Queue<T> {
             places: VecDeque::with_capacity(if sorts { capacity } else { 0 }),
             sorted: sorts && discipline.policy != Policy::Sptf,
             capacity,
+            most: 0,
             next_order: 0,
             sweep: 0,
             sweep_fence: 0,
@@ -192,6 +195,11 @@ impl<T: Copy> Queue<T> {
         self.discipline
     }
 
+    /// How many have waited at once so far, at most: a choice had no more.
+    pub fn most(&self) -> u32 {
+        self.most
+    }
+
     /// How many requests wait.
     pub fn len(&self) -> usize {
         self.held.len() - self.free.len()
@@ -222,6 +230,7 @@ impl<T: Copy> Queue<T> {
             None => self.oldest = number,
         }
         self.youngest = number;
+        self.most = self.most.max(self.len() as u32);
         if self.discipline.patience > 0 {
             self.before.resize(self.before.len().max(number as usize + 1), NONE);
             self.before[number as usize] = self.len() as u32 - 1;

@@ -17,6 +17,7 @@
 //!
 //! Facts (sectors, volumes, number of drives) are derived from the description, without building a device.
 
+mod alike;
 pub mod breakers;
 
 use alloc::boxed::Box;
@@ -50,7 +51,7 @@ use crate::time::Instant;
 const SLOWEST: u64 = 200;
 
 /// The description of a stack.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
     /// The profile of each of its drives.
     pub profile: Profile,

@@ -4,6 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
+use crate::block::asked::Asked;
 use crate::block::{
     Completion, Control, ControlError, Device, DeviceProgress, Flags, Landing, Limits, Request, Status,
 };
@@ -156,6 +157,10 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
     /// Nothing: the witness has them.
     fn log(&self) -> DriveLog {
         self.device.log()
+    }
+
+    fn asked(&self, now: Instant) -> Asked {
+        self.device.asked(now)
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

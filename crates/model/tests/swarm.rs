@@ -3,15 +3,20 @@
 //!
 //! The anatomy check does not know how long a part should take, only that the parts leave no gap; the laws do.
 
+use std::ops::Range;
+
+use seekwise_model::block::asked::Asked;
 use seekwise_model::block::{
     Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll, Status,
 };
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::engine::Engine;
 use seekwise_model::host::accelerator::AcceleratorSpec;
+use seekwise_model::host::driver::SchedulerSpec;
+use seekwise_model::queue::Discipline;
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{Layer, SmallStack, conformance, random_array, random_stack};
+use seekwise_model::testing::{Layer, SmallStack, conformance, random_array, random_discipline, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 /// What a closed loop issues.
@@ -251,6 +256,11 @@ fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
 }
 
 fn records_of(stack: SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Instant) {
+    let (records, engine) = ran(&stack, seed, by_steps);
+    (records, engine.now())
+}
+
+fn ran(stack: &SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Engine<Loop, Box<dyn Device>>) {
     let mut rng = Seed(seed).stream("loop");
     let options = Options::random(&mut rng);
     let device = stack.build();
@@ -270,7 +280,62 @@ fn records_of(stack: SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Ins
     } else {
         engine.run(Instant::FAR, &mut keep).expect("nothing stuck");
     }
-    (records, engine.now())
+    (records, engine)
+}
+
+/// The stack with another value of one of the settings that [`Asked`] knows.
+fn with_another(stack: &SmallStack, rng: &mut Rng) -> SmallStack {
+    let mut other = stack.clone();
+    let Discipline { max_wait, .. } = stack.drive.firmware.queue;
+    let (queue, destage) = (&mut other.drive.firmware.queue, &mut other.drive.firmware.destage);
+    match rng.below(8) {
+        0 => *queue = Discipline { max_wait, ..random_discipline(rng) },
+        1 => queue.nearest = rng.below(12) as u32,
+        2 => queue.window = rng.below(12) as u32,
+        3 => *destage = Discipline { max_wait: destage.max_wait, ..random_discipline(rng) },
+        4 => destage.nearest = rng.below(12) as u32,
+        _ => other.layers.iter_mut().for_each(|layer| {
+            let Layer::Driver(driver) = layer else { return };
+            match rng.below(4) {
+                0 => driver.depth = 1 + rng.below(64) as u32,
+                1 => driver.retries = rng.below(4) as u32,
+                2 if driver.timeout.is_some() => driver.timeout = Some(Span::from_millis(10 + rng.below(2000))),
+                _ => driver.scheduler = SchedulerSpec::Order(Discipline { max_wait, ..random_discipline(rng) }),
+            }
+        }),
+    }
+    other
+}
+
+/// How many of the `seeds` give two stacks that would run alike, and whether they all do, if a run asked what `told` makes of what
+/// it says.
+fn alike(seeds: Range<u64>, told: fn(Asked) -> Asked) -> (u32, bool) {
+    let (mut count, mut all) = (0, true);
+    for seed in seeds {
+        let rng = &mut Seed(seed).stream("alike");
+        let stack = [random_stack, random_array, random_planner][rng.below(3) as usize](rng);
+        let other = with_another(&stack, rng);
+        let (records, engine) = ran(&stack, seed, false);
+        let asked = told(engine.into_parts().1.asked(Instant::FAR));
+        if other.described() == stack.described() || !stack.described().runs_alike(&other.described(), &asked) {
+            continue;
+        }
+        count += 1;
+        let same = ran(&other, seed, false).0 == records;
+        if told(Asked::ALL) == Asked::ALL {
+            assert!(same, "seed {seed}: {asked:?}\n{stack:?}\n{other:?}");
+        }
+        all &= same;
+    }
+    (count, all)
+}
+
+#[test]
+fn what_a_run_did_not_ask_changes_nothing() {
+    let (count, _) = alike(0..1500, |asked| asked);
+    assert!(count > 200, "only {count} of 1500 pairs would run alike");
+    // If nothing had been asked, all would.
+    assert!(!alike(0..100, |_| Asked::NOTHING).1, "no setting changes anything");
 }
 
 /// A drive that runs to its next completion, and serves a lone read in one go, does the same as instant by instant.

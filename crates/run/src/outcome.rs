@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use seekwise_model::block::asked::Asked;
 use seekwise_model::block::{Device, Limits, Source};
 use seekwise_model::engine::computing::ComputeSource;
 use seekwise_model::engine::fingerprint::{Fingerprint, StreamHash};
@@ -37,6 +38,8 @@ pub struct RunFigures {
     pub issued: u64,
     /// What the drives did.
     pub log: DriveLog,
+    /// What was asked of the settings of a modelled stack that stayed as they were.
+    pub asked: Option<Asked>,
     /// What the run took of this machine, where that is measured.
     pub cost: Option<RunCost>,
     /// By worker: a hash of its first requests.
@@ -123,9 +126,11 @@ pub fn part<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOu
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
+    let asked = Some(device.asked(end));
     let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
     let cancelled = source.was_cancelled();
-    let figures = RunFigures { end, failures, stream_hash, issued, log, streams, cancelled, ..RunFigures::default() };
+    let figures =
+        RunFigures { end, failures, stream_hash, issued, log, asked, streams, cancelled, ..RunFigures::default() };
     (RunOutcome { source: source.into_source(), figures }, device)
 }

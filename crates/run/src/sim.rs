@@ -41,7 +41,9 @@ fn run_on<S: Source>(
 ) -> Result<RunOutcome<S>, RunError> {
     let mut engine = join(device, source, cutoff)?;
     run_engine(&mut engine, changes, recorder)?;
-    part(engine).0.whole()
+    let mut outcome = part(engine).0;
+    outcome.figures.asked = outcome.figures.asked.filter(|_| changes.is_empty());
+    outcome.whole()
 }
 
 /// Until the source is over, with what changes on the way.

@@ -301,7 +301,7 @@ pub enum LayoutError {
 }
 
 /// A checked layout. Copies share its tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Geometry {
     sectors: u64,
     cylinders: u32,
@@ -319,7 +319,7 @@ pub struct Geometry {
     remaps: Arc<[(u64, u64)]>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Compiled {
     start: u64,
     end: u64,
@@ -347,7 +347,7 @@ impl Compiled {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct CompiledRun {
     start: u32,
     sectors_per_track: u32,

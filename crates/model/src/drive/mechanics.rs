@@ -153,7 +153,7 @@ fn root_q16(n: u32) -> i128 {
 }
 
 /// Arm and spindle. Copies share its tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mechanics {
     seek: SeekCurve,
     /// Where writing has a curve of its own.

@@ -18,7 +18,7 @@ use crate::queue::Discipline;
 use crate::time::Span;
 
 /// A whole drive.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// Its name in the catalogue.
     pub name: String,

@@ -43,6 +43,8 @@ pub(super) struct Candidates {
     preferred: Queue<Target>,
     /// All others.
     plain: Queue<Target>,
+    /// One that waits was compared with a command that did not.
+    compared: bool,
 }
 
 /// Where a command stands among those that want the medium.
@@ -81,6 +83,7 @@ impl Candidates {
             planned: VecDeque::new(),
             preferred,
             plain,
+            compared: false,
         }
     }
 
@@ -88,6 +91,12 @@ impl Candidates {
     #[inline]
     pub(super) fn discipline(&self) -> Discipline {
         self.plain.discipline()
+    }
+
+    /// How many competed at once for the next turn.
+    pub(super) fn most(&self) -> u32 {
+        let beside = if self.compared { 2 } else { 0 };
+        self.plain.most().max(self.preferred.most()).max(beside)
     }
 
     #[inline]
@@ -265,7 +274,7 @@ impl Candidates {
     /// queue, one with priority against one without, one whose wait outweighs what it costs or has no patience left, or any where
     /// the command is not among those chosen from.
     pub(super) fn outweighs(
-        &self,
+        &mut self,
         at: Instant,
         priority: bool,
         chosen: Option<CandidateChoice>,
@@ -274,6 +283,7 @@ impl Candidates {
         if matches!(chosen.map(|it| it.standing), Some(CommandStanding::Planned(_))) {
             return !self.heads.is_empty();
         }
+        self.compared = true;
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
         let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.passed(&choice));

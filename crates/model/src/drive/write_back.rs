@@ -196,6 +196,11 @@ impl WriteBack {
         buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
     }
 
+    /// How many dirty segments wanted the medium at once.
+    pub(super) fn most(&self) -> u32 {
+        self.queue.most()
+    }
+
     /// How long a dirty segment waits at most.
     pub(super) fn max_wait(&self) -> Option<Span> {
         self.queue.discipline().max_wait

@@ -37,10 +37,11 @@ use self::commands::{CommandStage, DriverCommands, RequestPiece};
 use self::merge::{MergeIndex, joins};
 use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
+use crate::block::asked::Asked;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
 use crate::host::layer::{self, HostLayer, LayeredDevice};
 use crate::record::{Effort, Part};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// The operating system's driver.
 pub struct Driver {
@@ -73,6 +74,10 @@ pub struct Driver {
     plugged: Instant,
     /// When the supply is cut; `FAR` if it is not.
     cut: Instant,
+    /// How many commands were below at once, how long one took at most, and that one came back aborted.
+    most_below: u32,
+    longest: Span,
+    aborted: bool,
 }
 
 /// The driver's note on a request.
@@ -112,6 +117,9 @@ impl Driver {
             alarms: VecDeque::new(),
             plugged: Instant::FAR,
             cut: Instant::FAR,
+            most_below: 0,
+            longest: Span::ZERO,
+            aborted: false,
             spec,
         };
         LayeredDevice::new(driver, spec.capacity, below)
@@ -290,6 +298,7 @@ impl Driver {
             request.lba = crank.slots[self.commands.first(number).parent].request.lba;
         }
         self.sent[tag as usize] = number;
+        self.most_below = self.most_below.max(self.busy());
         self.flushing = self.stands_alone(&request);
         if request.op != Op::Flush {
             self.head = request.end();
@@ -477,6 +486,8 @@ impl HostLayer for Driver {
         self.idle_tags.push(completion.tag);
         self.scheduler.completed(completion.finished, &self.commands.get(number).request);
         let now = completion.finished;
+        self.longest = self.longest.max(now.since(self.commands.get(number).sent));
+        self.aborted |= completion.status == Status::Aborted;
         let mut piece = self.commands.first(number);
         loop {
             let next = self.commands.after(&piece);
@@ -542,6 +553,18 @@ impl HostLayer for Driver {
         let below = commands.filter(|(_, command)| command.stage == CommandStage::Below);
         let alone = below.filter(|&(number, _)| self.commands.pieces_of(number).all(|piece| piece.parent == slot));
         alone.map(|(_, command)| command.request.tag).collect()
+    }
+
+    fn asked(&self, now: Instant) -> Asked {
+        let below = (0..self.sent.len() as u32).filter(|tag| !self.idle_tags.contains(tag));
+        let age = |tag: u32| now.saturating_since(self.commands.get(self.sent[tag as usize]).sent);
+        Asked {
+            waiting: self.scheduler.most(),
+            below: self.most_below,
+            longest: below.map(age).fold(self.longest, Span::max),
+            again: self.aborted,
+            ..Asked::NOTHING
+        }
     }
 
     fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {

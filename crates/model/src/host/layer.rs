@@ -29,6 +29,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::carried::CarriedWrites;
+use crate::block::asked::Asked;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
@@ -106,6 +107,11 @@ pub trait HostLayer: Sized {
     /// Reports the stamps of writes that may still land; those in flight are reported without it.
     fn unsettled(&self, crank: &Crank<Self>, tell: &mut dyn FnMut(u64)) {
         crank.unsettled_below(tell);
+    }
+
+    /// What was asked by `now` of those of its settings that [`Asked`] knows.
+    fn asked(&self, _now: Instant) -> Asked {
+        Asked::NOTHING
     }
 
     /// Applies a control.
@@ -578,6 +584,10 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
 
     fn log(&self) -> DriveLog {
         self.crank.below.log()
+    }
+
+    fn asked(&self, now: Instant) -> Asked {
+        self.layer.asked(now).and(self.crank.below.asked(now))
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

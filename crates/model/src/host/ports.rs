@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+use crate::block::asked::Asked;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
@@ -239,6 +240,10 @@ impl Device for Ports {
         let mut log = DriveLog::default();
         self.members.iter().for_each(|member| log.add(&member.device.log()));
         log
+    }
+
+    fn asked(&self, now: Instant) -> Asked {
+        self.members.iter().map(|member| member.device.asked(now)).fold(Asked::NOTHING, Asked::and)
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

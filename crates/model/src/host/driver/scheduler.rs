@@ -37,6 +37,14 @@ impl Scheduler {
         }
     }
 
+    /// How many have waited at once, at most.
+    pub fn most(&self) -> u32 {
+        match self {
+            Scheduler::Order(queue) => queue.most(),
+            Scheduler::Deadline(_) | Scheduler::Fair(_) => u32::MAX,
+        }
+    }
+
     /// Adds a command that waits from `now` on.
     pub fn add(&mut self, now: Instant, number: u32, request: &Request) {
         match self {

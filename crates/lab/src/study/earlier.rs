@@ -1,0 +1,71 @@
+//! Runs that need not run again: records that stand for other cells, because their stacks are equal, or differ only in what the run
+//! did not ask ([`Stack::runs_alike`]). Measured runs stand for no other.
+
+use std::collections::BTreeMap;
+
+use seekwise_formats::study::Study;
+use seekwise_model::stack::Stack;
+
+use super::warnings;
+use crate::plan::PreparedCell;
+use crate::run::RunRecord;
+
+/// Work on a stack that is left open: of the job, its name, warnings, seed, cuts and shutdowns.
+pub(super) type StudyWork = (String, String, Vec<String>, u64, [Option<u32>; 2]);
+
+/// The work of a run of `prepared`.
+pub(super) fn work(study: &Study, prepared: &PreparedCell, seed: u64) -> StudyWork {
+    let name = prepared.job.name().to_owned();
+    (prepared.work.clone(), name, warnings(prepared), seed, [study.cuts, study.shutdowns])
+}
+
+/// A run that is known, on this stack.
+pub(super) struct KnownRun {
+    stack: Stack,
+    record: RunRecord,
+}
+
+impl KnownRun {
+    /// The record of a run of `prepared`, if it may stand for others.
+    pub(super) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun> {
+        let stack = prepared.target.stack().filter(|_| !prepared.target.is_measured())?;
+        Some(KnownRun { stack: stack.clone(), record: record.clone() })
+    }
+
+    /// Its record as that of a run of `prepared`, which has the same work, if that would run alike.
+    pub(super) fn stands_for(&self, prepared: &PreparedCell) -> Option<RunRecord> {
+        let stack = prepared.target.stack()?;
+        // Cuts fall into runs of their own, which may ask more.
+        let judged = self.record.cuts.is_some() || self.record.shutdowns.is_some();
+        let alike = match self.record.asked {
+            Some(asked) if !judged => self.stack.runs_alike(stack, &asked),
+            _ => self.stack == *stack,
+        };
+        let (cell_hash, target) = (prepared.hash.clone(), prepared.target.name());
+        alike.then(|| RunRecord { cell_hash, target, ..self.record.clone() })
+    }
+}
+
+/// Runs of other plans, by their work.
+#[derive(Default)]
+pub struct EarlierRuns(BTreeMap<StudyWork, Vec<KnownRun>>);
+
+impl EarlierRuns {
+    /// Adds the `records` of a plan, which need not run again.
+    pub fn add(&mut self, study: &Study, prepared: &[PreparedCell], records: &[RunRecord]) {
+        for record in records {
+            let prepared = &prepared[record.cell];
+            if self.find(study, prepared, record.seed).is_none()
+                && let Some(known) = KnownRun::of(prepared, record)
+            {
+                self.0.entry(work(study, prepared, record.seed)).or_default().push(known);
+            }
+        }
+    }
+
+    /// The record of a run of `prepared`, if one of them stands for it.
+    pub(super) fn find(&self, study: &Study, prepared: &PreparedCell, seed: u64) -> Option<RunRecord> {
+        let known = self.0.get(&work(study, prepared, seed))?;
+        known.iter().find_map(|known| known.stands_for(prepared))
+    }
+}

@@ -1,0 +1,168 @@
+//! Which run of a plan is next, on several cores: the first in the plan's order that no finished run stands for, and that none
+//! under way will. Whether one stands for another is known when it has ended; that it will is taken from the same two cells
+//! under another seed. Only what runs depends on the cores, never what comes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Condvar, Mutex};
+
+use seekwise_formats::study::Study;
+
+use super::CellRunResult;
+use super::earlier::{KnownRun, StudyWork, work};
+use crate::plan::PreparedCell;
+use crate::run::RunRecord;
+
+/// What a core does next.
+pub(super) enum NextRun {
+    /// Run this one of the plan.
+    Run(usize),
+    /// This one is known.
+    Known(usize, Box<RunRecord>),
+}
+
+/// The runs of a plan that are not over.
+pub(super) struct Schedule<'a> {
+    prepared: &'a [PreparedCell],
+    /// The plan's order: cells and runs.
+    order: &'a [(usize, usize)],
+    /// By run of the plan: the number of its work, the same for all that do the same.
+    works: Vec<usize>,
+    state: Mutex<ScheduleState>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct ScheduleState {
+    todo: BTreeSet<usize>,
+    running: BTreeSet<usize>,
+    /// By work: how many runs of it have not ended, and those that have, with their cells, while others may be like them.
+    left: Vec<usize>,
+    known: BTreeMap<usize, Vec<(usize, KnownRun)>>,
+    /// Pairs of cells of which one stood for the other.
+    alike: BTreeSet<(usize, usize)>,
+    stopped: bool,
+}
+
+fn pair(one: usize, other: usize) -> (usize, usize) {
+    (one.min(other), one.max(other))
+}
+
+impl<'a> Schedule<'a> {
+    /// All of `order` that is not `done`.
+    pub(super) fn new(
+        study: &Study,
+        prepared: &'a [PreparedCell],
+        seeds: &[u64],
+        order: &'a [(usize, usize)],
+        done: usize,
+    ) -> Schedule<'a> {
+        let mut numbers: BTreeMap<StudyWork, usize> = BTreeMap::new();
+        let mut number = |&(cell, run): &(usize, usize)| {
+            let next = numbers.len();
+            *numbers.entry(work(study, &prepared[cell], seeds[run])).or_insert(next)
+        };
+        let works: Vec<usize> = order.iter().map(&mut number).collect();
+        let mut state = ScheduleState { todo: (done..order.len()).collect(), ..ScheduleState::default() };
+        state.left.resize(order.len(), 0);
+        works.iter().skip(done).for_each(|&work| state.left[work] += 1);
+        Schedule { prepared, order, works, state: Mutex::new(state), ended: Condvar::new() }
+    }
+
+    /// What to do next; waits while all that is left may be like what is under way. Nothing when nothing is left.
+    pub(super) fn next(&self) -> Option<NextRun> {
+        let mut state = self.state.lock().expect("no holder panics");
+        loop {
+            if state.stopped || state.todo.is_empty() {
+                return None;
+            }
+            let ready = |&index: &usize| {
+                let known = self.known(&state, index);
+                (known.is_some() || !self.waits(&state, index)).then_some((index, known))
+            };
+            let ready = state.todo.iter().find_map(ready);
+            if let Some((index, known)) = ready {
+                state.todo.remove(&index);
+                return Some(match known {
+                    Some(record) => {
+                        self.count_down(&mut state, index);
+                        NextRun::Known(index, record)
+                    }
+                    None => {
+                        state.running.insert(index);
+                        NextRun::Run(index)
+                    }
+                });
+            }
+            state = self.ended.wait(state).expect("no holder panics");
+        }
+    }
+
+    fn cell(&self, index: usize) -> usize {
+        self.order[index].0
+    }
+
+    /// One under way will stand for it, unless it has asked more than under another seed.
+    fn waits(&self, state: &ScheduleState, index: usize) -> bool {
+        let of = |index: usize| &self.prepared[self.cell(index)];
+        let alike = |&other: &usize| {
+            let same =
+                of(index).hash == of(other).hash || state.alike.contains(&pair(self.cell(index), self.cell(other)));
+            self.works[index] == self.works[other] && same
+        };
+        state.running.iter().any(alike)
+    }
+
+    fn known(&self, state: &ScheduleState, index: usize) -> Option<Box<RunRecord>> {
+        let (cell, run) = self.order[index];
+        let known = state.known.get(&self.works[index])?;
+        let record = known.iter().find_map(|(_, known)| known.stands_for(&self.prepared[cell]))?;
+        Some(Box::new(RunRecord { cell, run: run as u32, ..record }))
+    }
+
+    /// A run has ended with this result.
+    pub(super) fn ended(&self, index: usize, result: &CellRunResult) {
+        let (cell, work) = (self.cell(index), self.works[index]);
+        let mut state = self.state.lock().expect("no holder panics");
+        let state = &mut *state;
+        state.running.remove(&index);
+        if let Ok(record) = result
+            && let Some(own) = KnownRun::of(&self.prepared[cell], record)
+        {
+            let others = state.known.entry(work).or_default();
+            let like = |(other, known): &(usize, KnownRun)| {
+                let stands = known.stands_for(&self.prepared[cell]).is_some();
+                (stands || own.stands_for(&self.prepared[*other]).is_some()).then_some(pair(cell, *other))
+            };
+            let alike: Vec<_> = others.iter().filter_map(like).collect();
+            others.push((cell, own));
+            state.alike.extend(alike);
+        }
+        self.count_down(state, index);
+        self.ended.notify_all();
+    }
+
+    fn count_down(&self, state: &mut ScheduleState, index: usize) {
+        let work = self.works[index];
+        state.left[work] -= 1;
+        if state.left[work] == 0 {
+            state.known.remove(&work);
+        }
+    }
+
+    /// Nothing more is to be run.
+    pub(super) fn stop(&self) {
+        self.state.lock().expect("no holder panics").stopped = true;
+        self.ended.notify_all();
+    }
+}
+
+/// Ends a schedule when its core does so by a panic: another may wait for what that one ran.
+pub(super) struct StopsOnPanic<'a>(pub(super) &'a Schedule<'a>);
+
+impl Drop for StopsOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}

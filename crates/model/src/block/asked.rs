@@ -1,0 +1,63 @@
+//! What a run asked of the settings of its stack: how many it chose among, how far it came to a limit. Two stacks that differ
+//! only in what a run on one of them did not ask run alike, to the nanosecond: [`Stack::runs_alike`] tells. A few settings are
+//! known here, all others count as asked.
+//!
+//! | setting | asked when |
+//! |---|---|
+//! | the order of a drive's commands, of its dirty segments, of a driver's commands | two wait at once |
+//! | its window, its nearest | more wait at once |
+//! | a driver's depth | as many are below |
+//! | its time-out | a command takes as long |
+//! | its retries | a command comes back aborted |
+//!
+//! Whoever has such a setting counts what is asked of it where that happens. `tests/swarm.rs` changes in random stacks what was
+//! not asked, and compares.
+//!
+//! [`Stack::runs_alike`]: crate::stack::Stack::runs_alike
+
+use crate::time::Span;
+
+/// What was asked, of all layers of a kind together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Commands that waited at once in a drive.
+    pub commands: u32,
+    /// Dirty segments.
+    pub dirty: u32,
+    /// Commands in a driver.
+    pub waiting: u32,
+    /// Commands that a driver had below at once.
+    pub below: u32,
+    /// The longest that a driver's command took.
+    pub longest: Span,
+    /// A driver decided whether to send a command again.
+    pub again: bool,
+}
+
+impl Asked {
+    /// Nothing.
+    pub const NOTHING: Asked = Asked { commands: 0, dirty: 0, waiting: 0, below: 0, longest: Span::ZERO, again: false };
+
+    /// Everything: no other stack is like it.
+    pub const ALL: Asked = Asked {
+        commands: u32::MAX,
+        dirty: u32::MAX,
+        waiting: u32::MAX,
+        below: u32::MAX,
+        longest: Span::from_nanos(u64::MAX),
+        again: true,
+    };
+
+    /// What either asked.
+    #[must_use]
+    pub fn and(self, other: Asked) -> Asked {
+        Asked {
+            commands: self.commands.max(other.commands),
+            dirty: self.dirty.max(other.dirty),
+            waiting: self.waiting.max(other.waiting),
+            below: self.below.max(other.below),
+            longest: self.longest.max(other.longest),
+            again: self.again || other.again,
+        }
+    }
+}
