@@ -45,6 +45,19 @@ impl Discipline {
         Discipline { policy, window: 0, nearest: 0, ageing: 0, patience: 0, round: 0, max_wait: None }
     }
 
+    /// What it comes to where at most so many wait at once. A limit of waiting counts always: there it also says when one goes
+    /// before what is no request of the queue.
+    pub fn among(self, most: u32) -> Discipline {
+        match most {
+            0 | 1 => Discipline { max_wait: self.max_wait, ..Discipline::plain(Policy::Fcfs) },
+            _ => Discipline {
+                window: if self.window >= most { 0 } else { self.window },
+                nearest: if self.nearest >= most { 0 } else { self.nearest },
+                ..self
+            },
+        }
+    }
+
     /// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
     /// costs of at most `max_cost`. [`PostponementBound::Wait`] means that no request that came later by more than this is served
     /// before it.
