@@ -36,6 +36,8 @@ pub struct Buffer {
     spans: Vec<(u64, u64)>,
     /// The last read from each segment: the block behind it, and how many in a row it was the last of.
     readers: Vec<(u64, u32)>,
+    /// The block behind the last write into each segment.
+    writers: Vec<u64>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
     /// number modulo `rows.len()`), going on in `following`. None is longer than a row, so those that may hold a block
     /// begin in its row or the one before.
@@ -122,6 +124,7 @@ impl Buffer {
             segment_sectors: u64::from(segment_sectors),
             spans: alloc::vec![(0, 0); n],
             readers: alloc::vec![(u64::MAX, 0); n],
+            writers: alloc::vec![u64::MAX; n],
             rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
             following: alloc::vec![NONE; n],
             row: segment_sectors.max(1).next_power_of_two().ilog2(),
@@ -328,6 +331,16 @@ impl Buffer {
         run
     }
 
+    /// The block behind the last write into a segment, if there was one.
+    pub(super) fn written_to(&self, segment: usize) -> u64 {
+        self.writers[segment]
+    }
+
+    /// A write into a segment reaches to `end`.
+    pub(super) fn writes_to(&mut self, segment: usize, end: u64) {
+        self.writers[segment] = end;
+    }
+
     /// A segment is the first to be used anew.
     pub fn give_up(&mut self, segment: usize) {
         self.demote(segment);
@@ -440,6 +453,7 @@ impl Buffer {
     fn give(&mut self, segment: usize, start: u64) -> Option<usize> {
         self.set_span(segment, start, start);
         self.readers[segment] = (u64::MAX, 0);
+        self.writers[segment] = u64::MAX;
         self.touch(segment);
         Some(segment)
     }

@@ -113,10 +113,13 @@ impl Drive {
         self.landings.stamps().for_each(tell);
     }
 
-    /// Reports what became of all that is dirty.
+    /// Reports what became of all that is dirty: first of what is on its way to the medium, of which any other segment, one
+    /// that became dirty before it too, may hold newer blocks.
     fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
-        let dirty = self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces);
-        self.landings.tell(dirty, now, kind);
+        for leaving in [true, false] {
+            let dirty = self.buffer.dirty_segments().filter(|dirty| dirty.is_leaving() == leaving);
+            self.landings.tell(dirty.flat_map(|dirty| &dirty.pieces), now, kind);
+        }
     }
 
     /// The buffer is empty, and divided as at the start.

@@ -9,7 +9,7 @@ use super::medium::Medium;
 use super::piece::DirtySegment;
 use super::profile::{CacheSpec, Firmware};
 use super::target::Target;
-use crate::queue::{Choice, Costs, Queue};
+use crate::queue::{Choice, Costs, Policy, Queue};
 use crate::time::{Instant, Span};
 
 /// A dirty segment as a candidate for the medium.
@@ -259,12 +259,13 @@ impl WriteBack {
     // Which
 
     /// The dirty segment to write out next. Segments that a flush waits for go before; those that a stream of writes
-    /// still fills come last: a part of one written now leaves the next write a revolution behind.
-    /// One that costs `bar` or more may stand for all that do.
+    /// still fills come last, except in the order of arrival: a part of one written now leaves the next write a revolution
+    /// behind. One that costs `bar` or more may stand for all that do.
     pub(super) fn choose(&mut self, now: Instant, buffer: &Buffer, medium: &Medium, bar: u64) -> Option<Rival> {
         self.sort_out(buffer, medium);
         let fence = self.first_fence();
-        let spares = fence == u64::MAX && buffer.any_may_grow();
+        let in_order = self.queue.discipline().policy == Policy::Fcfs;
+        let spares = fence == u64::MAX && !in_order && buffer.any_may_grow();
         let among = |spares: bool| self.choose_below(fence, spares, now, (buffer, medium), bar);
         let choice = among(spares).or_else(|| if spares { among(false) } else { None })?;
         let (since, destage) = self.queue.chosen(&choice);

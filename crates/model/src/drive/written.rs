@@ -80,11 +80,13 @@ impl Buffer {
         let goes_on = self.continues(segment, piece.lba);
         let grew = self.unwritten_segments_mut().count_write(goes_on);
         self.set_span(segment, start, stop.max(piece.end()));
+        self.writes_to(segment, piece.end());
         self.fills(segment, piece.end().saturating_sub(stop));
         self.unwritten_segments_mut().add(segment, piece, now, grew);
     }
 
-    /// A write at `lba` into `segment` goes on where one ended: in it, or in another, which is then as long as it gets.
+    /// A write at `lba` into `segment` goes on where one ended: in it, or in another, which is then as long as it gets. Of
+    /// that one the last block is a written one, on the medium or not: what a read brought is no stream of writes.
     fn continues(&mut self, segment: usize, lba: u64) -> bool {
         if self.is_dirty(segment) {
             return true;
@@ -92,7 +94,7 @@ impl Buffer {
         let rows = [self.row_of(lba), self.row_of(lba).wrapping_sub(1)];
         let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|&other| {
             let (start, stop) = self.span(other);
-            other != segment && start < stop && stop == lba
+            other != segment && start < stop && stop == lba && self.written_to(other) == lba
         });
         if let Some(before) = before {
             self.unwritten_segments_mut().ends(before);
