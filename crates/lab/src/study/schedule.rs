@@ -126,6 +126,7 @@ impl<'a> Schedule<'a> {
         let state = &mut *state;
         state.running.remove(&index);
         if let Ok(record) = result
+            && state.left[work] > 1
             && let Some(own) = KnownRun::of(&self.prepared[cell], record)
         {
             let others = state.known.entry(work).or_default();
