@@ -127,7 +127,9 @@ impl Drive {
         command.released = self.link.releases();
         command.stage = Stage::Queued;
         command.first = first;
-        let target = self.medium.target(slot, &first, request.sectors, request.op != Op::Read);
+        let write = request.op != Op::Read;
+        let ready = if write { self.medium.writable_at(&first, request.sectors, command.data) } else { Instant::ZERO };
+        let target = self.medium.target(slot, &first, request.sectors, write).ready_at(ready);
         self.queue.push(now, self.electronics.standing(request), target);
     }
 

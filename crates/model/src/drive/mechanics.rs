@@ -206,6 +206,7 @@ pub struct Reach<'a> {
     ways: [Way<'a>; 2],
     floors: &'a [u32],
     arm: Arm,
+    begun: Instant,
     /// The platter's angle at the beginning.
     angle: u64,
     rate: u64,
@@ -223,6 +224,12 @@ struct Way<'a> {
 }
 
 impl Reach<'_> {
+    /// The instant that it reckons from.
+    #[inline(always)]
+    pub fn begun(&self) -> Instant {
+        self.begun
+    }
+
     /// The movement to a track, settling included.
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8, write: bool) -> Span {
@@ -448,6 +455,7 @@ impl Mechanics {
             ],
             floors: &self.floors,
             arm,
+            begun: at,
             angle: self.angle(at),
             rate: self.rate,
             period: self.period,

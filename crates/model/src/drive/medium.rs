@@ -277,7 +277,7 @@ impl Medium {
 
     /// When the first of `sectors` blocks may go to the medium so that none is late, its data crossing the link evenly
     /// between the two instants of `data`.
-    fn writable_at(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
+    pub(super) fn writable_at(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
         let mechanics = &self.mechanics;
         let behind = u128::from(first.slot) * u128::from(sectors - 1);
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));

@@ -19,37 +19,27 @@ pub(super) struct Destage {
     /// Its number among all that became dirty.
     serial: u64,
     target: Target,
-    /// Its first block is in the buffer from here on.
-    arrived: Instant,
 }
 
 impl Destage {
     fn of(segment: usize, dirty: &DirtySegment, buffer: &Buffer, medium: &Medium) -> Destage {
         let (start, end) = buffer.span(segment);
         let track = medium.track(start);
-        let target = medium.target(0, &track, (end - start) as u32, true);
         let arrived = dirty.pieces.first().map_or(dirty.since, |piece| piece.arrived);
-        Destage { segment, serial: dirty.serial, target, arrived }
+        let target = medium.target(0, &track, (end - start) as u32, true).ready_at(arrived);
+        Destage { segment, serial: dirty.serial, target }
     }
 }
 
-/// What a dirty segment costs at an instant: it cannot be written before it is in the buffer. Without that a drive
-/// whose buffer is full takes what has just found room, because it is next under the head, lets its place pass while
-/// the data are on the link, and makes room for no more than as much again.
-struct DestageCosts<'a> {
-    reach: Reach<'a>,
-    now: Instant,
-}
-
-impl Costs<Destage> for DestageCosts<'_> {
+impl Costs<Destage> for Reach<'_> {
     #[inline(always)]
     fn of(&self, destage: &Destage) -> u64 {
-        self.reach.not_before(self.reach.of(&destage.target), destage.arrived.saturating_since(self.now))
+        self.of(&destage.target)
     }
 
     #[inline(always)]
     fn least(&self, distance: u64) -> u64 {
-        self.reach.floor(distance).nanos()
+        self.floor(distance).nanos()
     }
 }
 
@@ -282,8 +272,7 @@ impl WriteBack {
         bar: u64,
     ) -> Option<Choice> {
         let admit = move |destage: &Destage| destage.serial < fence && !(spares && buffer.is_growing(destage.segment));
-        let costs = DestageCosts { reach: medium.reach(now), now };
-        self.queue.choose_among(admit, now, u64::from(medium.arm().cylinder), &costs, bar)
+        self.queue.choose_among(admit, now, u64::from(medium.arm().cylinder), &medium.reach(now), bar)
     }
 
     /// Brings the queue up to date: those that are being written or gone leave it, those that became dirty since join it.
