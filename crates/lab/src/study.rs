@@ -8,13 +8,14 @@ use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
 use crate::certificate::certificate;
-use crate::cut;
+use crate::cut::{self, CutTime};
 use crate::plan::{self, PreparedCell};
 use crate::provenance::StudyProvenance;
-use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure};
+use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_first};
 
 /// The result of a run.
 pub type CellRunResult = Result<RunRecord, RunError>;
@@ -145,21 +146,29 @@ pub fn is_measured(prepared: &[PreparedCell]) -> bool {
     prepared.iter().any(|cell| cell.target.is_measured())
 }
 
-/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all),
-/// the first run of each cell with the first of the seeds. In virtual time, runs in `earlier`, and runs that occur
-/// twice, do not run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each`
-/// returns `false`.
+/// How far the execution of a study may go, and on how many cores.
+#[derive(Clone, Copy)]
+pub struct ExecutionLimits<'a> {
+    /// Cores; 0: all.
+    pub threads: usize,
+    /// When a run is to end early; it is then an error.
+    pub cutoff: RunCutoff<'a>,
+}
+
+/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), the first run of each cell with
+/// the first of the seeds. In virtual time, runs in `earlier`, and runs that occur twice, do not run again. `each` gets the
+/// records in the plan's order ([`StudyProvenance::order`]). It stops when `each` returns `false`.
 pub fn execute(
     study: &Study,
     prepared: &[PreparedCell],
     made: &StudyProvenance,
     earlier: &EarlierRuns,
     done: usize,
-    threads: usize,
+    ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
     mut each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
     let order = made.order();
-    let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], earlier, cell, run);
+    let one = |(cell, run): (usize, usize)| one(cutoff, study, &prepared[cell], made.seeds[run], earlier, (cell, run));
     if is_measured(prepared) {
         // Nothing runs beside a measured run, and a measured run does not stand for another.
         let _ = order.into_iter().skip(done).map(one).all(each);
@@ -222,27 +231,35 @@ fn first_alike(
 }
 
 fn one(
+    cutoff: RunCutoff<'_>,
     study: &Study,
-    prepared: &[PreparedCell],
+    prepared: &PreparedCell,
     seed: u64,
     earlier: &EarlierRuns,
-    cell: usize,
-    run: usize,
+    place: (usize, usize),
 ) -> CellRunResult {
-    let cell_of = &prepared[cell];
-    let PreparedCell { target, job, .. } = cell_of;
-    let known = earlier.0.get(&key(study, cell_of, seed)).filter(|_| !target.is_measured());
-    if let Some(record) = known {
-        return Ok(RunRecord { cell, run: run as u32, ..record.clone() });
+    let known = earlier.0.get(&key(study, prepared, seed)).filter(|_| !prepared.target.is_measured());
+    match known {
+        Some(record) => Ok(RunRecord { cell: place.0, run: place.1 as u32, ..record.clone() }),
+        None => run_of_cell(cutoff, study, prepared, seed, place),
     }
-    let record = record(cell_of, &measure(target, job, seed, |_| {})?, seed);
-    let [cuts, shutdowns] = match target.stack() {
-        Some(stack) => [
-            study.cuts.map(|cuts| cut::cuts(stack, job, seed, cuts)).transpose()?,
-            study.shutdowns.map(|count| cut::shutdowns(stack, job, seed, count)).transpose()?,
-        ],
-        None => [None, None],
+}
+
+/// One run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
+pub fn run_of_cell(
+    cutoff: RunCutoff<'_>,
+    study: &Study,
+    prepared: &PreparedCell,
+    seed: u64,
+    (cell, run): (usize, usize),
+) -> CellRunResult {
+    let PreparedCell { target, job, .. } = prepared;
+    let record = record(prepared, &measure_first(cutoff, target, job, seed, |_| {})?, seed);
+    let cut = |when: Option<CutTime>| match (target.stack(), when) {
+        (Some(stack), Some(when)) => cut::judge_until(cutoff, stack, job, seed, &when, &|_, _| ()).map(Some),
+        _ => Ok(None),
     };
+    let [cuts, shutdowns] = [cut(study.cuts.map(CutTime::Random))?, cut(study.shutdowns.map(CutTime::Off))?];
     let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::of));
     Ok(RunRecord { cell, run: run as u32, cuts, shutdowns, ..record })
 }
@@ -273,7 +290,8 @@ mod tests {
             StudyProvenance::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
         made.seeds = vec![seed];
         let mut records = Vec::new();
-        execute(study, prepared, &made, earlier, 0, 1, |result| {
+        let limits = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
+        execute(study, prepared, &made, earlier, 0, limits, |result| {
             records.push(result.expect("it runs"));
             true
         });
