@@ -23,6 +23,7 @@ mod run;
 mod serve;
 mod studies;
 mod study;
+mod sweep;
 mod validate;
 
 use std::ffi::OsString;
@@ -52,6 +53,7 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         CliCommand::Run(args) => run::run(&args, &bounds, cli.json),
         CliCommand::Compare(args) => compare::compare(&args, &bounds, cli.json),
         CliCommand::Study(args) => study::study(&args, &bounds, cli.json),
+        CliCommand::Sweep(args) => sweep::sweep(&args, cli.json),
         CliCommand::Claims(args) => claims::claims(&args, &bounds, cli.json),
         CliCommand::Explain(args) => explain::explain(&args, &bounds, cli.json),
         CliCommand::Import(args) => import::import(&args, cli.json),

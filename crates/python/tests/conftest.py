@@ -53,17 +53,22 @@ def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def interrupted_after(seconds: float) -> Iterator[Callable[[], float]]:
-    """Ctrl-C after so many seconds. What is handed out answers how long ago that was."""
+def interrupted_when(ready: Callable[[], object]) -> Iterator[Callable[[], float]]:
+    """Ctrl-C as soon as something is so. What is handed out answers how long ago that was."""
     sent = [0.0]
+    over = threading.Event()
 
     def send() -> None:
-        sent[0] = time.monotonic()
-        os.kill(os.getpid(), SIGINT)
+        while not over.wait(0.005):
+            if ready():
+                sent[0] = time.monotonic()
+                os.kill(os.getpid(), SIGINT)
+                return
 
-    timer = threading.Timer(seconds, send)
-    timer.start()
+    watcher = threading.Thread(target=send)
+    watcher.start()
     try:
         yield lambda: time.monotonic() - sent[0]
     finally:
-        timer.cancel()
+        over.set()
+        watcher.join()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import seekwise as sw
-from conftest import DRIVE, STUDY, interrupted_after, shell
+from conftest import DRIVE, STUDY, interrupted_when, shell
 
 FIO = "[a]\nrw=randread\nbs=4k\niodepth=8\nsize=1g\ntime_based\nruntime=2\n; it's a comment\n"
 
@@ -233,14 +233,15 @@ def test_two_threads_run_at_once() -> None:
 
 
 def test_control_c_ends_a_run() -> None:
-    with interrupted_after(0.3) as ago, pytest.raises(KeyboardInterrupt):
-        sw.run("random-read", on="exos-x18", runtime="100h")
+    told: list[int] = []
+    with interrupted_when(lambda: told) as ago, pytest.raises(KeyboardInterrupt):
+        sw.run("random-read", on="exos-x18", runtime="100h", progress=lambda _, done, *__: told.append(done))
     assert ago() < 0.1
 
 
 def test_control_c_keeps_what_is_complete_of_a_study(here: Path) -> None:
     text = STUDY.replace("runs = 3", "runs = 40").replace("2 s", "100 s")
-    with interrupted_after(0.7) as ago, pytest.raises(KeyboardInterrupt):
+    with interrupted_when(lambda: (here / "o/results.jsonl").exists() and (here / "o/results.jsonl").read_bytes()) as ago, pytest.raises(KeyboardInterrupt):
         sw.study(sw.Text(text), out="o", threads=1)
     assert ago() < 0.1
     kept = (here / "o/results.jsonl").read_bytes()

@@ -9,6 +9,7 @@ The words are those of the command line, and each result has `.command`, the she
 """
 
 from seekwise._calls import compare, fit, open, power_cut, replay, run, study, validate
+from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
 from seekwise._native import BUILD as __build__
@@ -28,16 +29,23 @@ from seekwise._results import (
     Validation,
 )
 from seekwise._setup import Stack, Text, fio, scene, stack
+from seekwise._stores import FolderStore, Store, UrlStore
+from seekwise._sweep import Grid, grid, sweep, sweep_study
 
 __all__ = [
     "Comparison",
     "Diagnostic",
     "Distance",
+    "Engine",
     "Finding",
     "FitResult",
+    "FolderStore",
+    "Grid",
     "Interval",
+    "Outcome",
     "Parts",
     "PowerCut",
+    "RayEngine",
     "Report",
     "Requests",
     "Response",
@@ -47,15 +55,20 @@ __all__ = [
     "RunResult",
     "SeekwiseError",
     "Stack",
+    "Store",
     "Study",
     "Table",
     "Text",
+    "ThreadEngine",
+    "UrlStore",
     "Validation",
+    "Work",
     "__build__",
     "__version__",
     "compare",
     "fio",
     "fit",
+    "grid",
     "open",
     "power_cut",
     "replay",
@@ -63,5 +76,7 @@ __all__ = [
     "scene",
     "stack",
     "study",
+    "sweep",
+    "sweep_study",
     "validate",
 ]

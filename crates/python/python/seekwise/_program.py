@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+from seekwise import _native
 
 
 def main() -> int:
     """Runs the program with this process's arguments and answers its exit code."""
-    if sys.argv[1:2] == ["sweep"]:
-        from seekwise._sweep_command import main as sweep
-
-        return sweep(sys.argv[2:])
-    from seekwise import _native
-
+    # What the program asks of Python, it asks of this one.
+    os.environ["SEEKWISE_PYTHON"] = sys.executable
     return _native.program(["seekwise", *sys.argv[1:]])
