@@ -1,6 +1,8 @@
 //! The library's calls for Python: plain values in; JSON as `--json` prints it, the shell line that prints the same, and tables
 //! out. Nothing is computed here.
 
+pub mod sweeps;
+
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
@@ -20,10 +22,10 @@ use seekwise_lab::finding::SecondaryFigure;
 use seekwise_lab::fit::sources::share;
 use seekwise_model::time::{Instant, Span};
 
-use crate::columns;
-use crate::requests::RequestCollector;
-use crate::table::Table;
-use crate::watch::watched;
+use crate::boundary::watch::watched;
+use crate::tables::columns;
+use crate::tables::requests::RequestCollector;
+use crate::tables::table::Table;
 
 /// A job on a target as Python hands it over: job, target, settings, seed, run time, what may be overwritten, a trace's format;
 /// and the text that stands on standard input, where the job is one in memory.

@@ -1,25 +1,15 @@
 //! The Python module `seekwise._native`: the library's calls with the interpreter let go, results as JSON and Arrow tables, and
 //! the program itself. What a user sees is written in Python beside it (`python/seekwise`); nothing is computed here.
 //!
-//! | file | what it does |
+//! | room | what it is |
 //! |---|---|
-//! | `watch` | work beside a waiting interpreter: Ctrl-C, progress, notes |
-//! | `fault` | diagnostics as exceptions |
-//! | `notes` | notes and warnings of the library for Python's `logging` |
-//! | `table` | a table that hands itself over by Arrow's PyCapsule interface |
-//! | `columns` | tables of records, findings and curves |
-//! | `requests` | the table of a run's requests |
-//! | `calls` | run, compare, study, open, validate, fit, power cut |
-//! | `sweeps` | a study in parts |
+//! | `boundary` | work beside a waiting interpreter, exceptions, notes |
+//! | `tables` | tables by Arrow's PyCapsule interface |
+//! | `calls` | run, compare, study, open, validate, fit, power cut; `sweeps`: a study in parts |
 
+mod boundary;
 mod calls;
-mod columns;
-mod fault;
-mod notes;
-mod requests;
-mod sweeps;
-mod table;
-mod watch;
+mod tables;
 
 use std::ffi::OsString;
 
@@ -38,11 +28,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let ProgramVersion { version, build } = ProgramVersion::this();
     module.add("VERSION", version)?;
     module.add("BUILD", build)?;
-    module.add_class::<table::Table>()?;
-    module.add_class::<watch::CancelFlag>()?;
-    module.add_class::<sweeps::Plan>()?;
+    module.add_class::<tables::table::Table>()?;
+    module.add_class::<boundary::watch::CancelFlag>()?;
+    module.add_class::<calls::sweeps::Plan>()?;
     module.add_function(wrap_pyfunction!(program, module)?)?;
-    module.add_function(wrap_pyfunction!(table::table_of_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::table::table_of_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(calls::run, module)?)?;
     module.add_function(wrap_pyfunction!(calls::compare, module)?)?;
     module.add_function(wrap_pyfunction!(calls::study, module)?)?;

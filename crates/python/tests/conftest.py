@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGINT
+from signal import SIGINT, default_int_handler, signal
 
 import pytest
 
@@ -65,6 +65,8 @@ def interrupted_when(ready: Callable[[], object]) -> Iterator[Callable[[], float
                 os.kill(os.getpid(), SIGINT)
                 return
 
+    # Where a shell began this in the background, the signal is ignored.
+    before = signal(SIGINT, default_int_handler)
     watcher = threading.Thread(target=send)
     watcher.start()
     try:
@@ -72,3 +74,4 @@ def interrupted_when(ready: Callable[[], object]) -> Iterator[Callable[[], float
     finally:
         over.set()
         watcher.join()
+        signal(SIGINT, before)

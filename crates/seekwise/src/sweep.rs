@@ -48,7 +48,7 @@ use crate::study::{StudyResult, named, require_requests, warn, write_report};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepPlan {
-    /// The study.
+    /// Byte for byte, as it stands in the result folder.
     study: String,
     /// What makes its results: the program, the texts that were read, each cell's settings, the seeds.
     made: StudyProvenance,

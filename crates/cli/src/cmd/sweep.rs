@@ -17,7 +17,8 @@ const PYTHON: &str = "SEEKWISE_PYTHON";
 /// Runs the command.
 pub fn sweep(args: &args::SweepArgs, json: bool) -> CommandResult {
     let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
-    let has = Command::new(&python).args(["-c", "import seekwise"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let has =
+        Command::new(&python).args(["-c", "import seekwise"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !has.is_ok_and(|status| status.success()) {
         return Err(CommandError::new(format!(
             "sweep: needs the Python module `seekwise`, which {python} does not have: `pip install seekwise`, or {PYTHON} \

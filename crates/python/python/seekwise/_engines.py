@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -19,9 +18,17 @@ from seekwise._stores import Store
 LOOK = 0.05
 
 
-@lru_cache(maxsize=2)
+#: The plan that this process had last: a worker runs many parts of one.
+_plans: dict[str, Plan] = {}
+
+
 def _plan(text: str) -> Plan:
-    return Plan.of_text(text)
+    plan = _plans.get(text)
+    if plan is None:
+        plan = Plan.of_text(text)
+        _plans.clear()
+        _plans[text] = plan
+    return plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,23 @@ from seekwise._progress import ProgressFunction
 from seekwise._results import StudyAnswer
 from seekwise._setup import PartWords, SetupWords
 
+__all__ = [
+    "BUILD",
+    "CancelFlag",
+    "Plan",
+    "Table",
+    "VERSION",
+    "compare",
+    "fit",
+    "open",
+    "power_cut",
+    "program",
+    "run",
+    "study",
+    "table_of_bytes",
+    "validate",
+]
+
 VERSION: str
 BUILD: str
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
-use crate::calls::{SetupWords, Studied, of_study, setup, with_text};
-use crate::fault;
-use crate::watch::{CancelFlag, watched};
+use super::{SetupWords, Studied, of_study, setup, with_text};
+use crate::boundary::fault;
+use crate::boundary::watch::{CancelFlag, watched};
 
 /// The plan of a sweep: texts alone, so that it travels.
 #[pyclass(frozen, module = "seekwise._native")]

@@ -6,7 +6,7 @@ use seekwise_lab::run::{KindRecord, Response, RunRecord};
 use seekwise_lab::validate::ResponseSamples;
 use seekwise_model::time::Span;
 
-use crate::table::{Column, NamedColumn, Table};
+use super::table::{Column, NamedColumn, Table};
 
 fn column(name: impl Into<String>, unit: &'static str, meaning: impl Into<String>, column: Column) -> NamedColumn {
     NamedColumn { name: name.into(), unit, meaning: meaning.into(), column }

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use seekwise::{Error, Observer};
 
-use crate::{fault, notes};
+use super::{fault, notes};
 
 /// From one look for signals to the next: Ctrl-C is to work within 100 ms, of which the work itself takes a part.
 const LOOK: Duration = Duration::from_millis(20);

@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use seekwise::request_log::{columns, row};
 use seekwise_model::record::Record;
 
-use crate::table::{Table, field};
+use super::table::{Table, field};
 
 /// Rows of a batch.
 const ROWS: usize = 65_536;
