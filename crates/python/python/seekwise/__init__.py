@@ -28,6 +28,7 @@ from seekwise._results import (
     Study,
     Validation,
 )
+from seekwise._search import Search, Trial, Winner, search
 from seekwise._setup import Stack, Text, fio, scene, stack
 from seekwise._stores import FolderStore, Store, UrlStore
 from seekwise._sweep import Grid, grid, sweep, sweep_study
@@ -53,6 +54,7 @@ __all__ = [
     "Review",
     "RunError",
     "RunResult",
+    "Search",
     "SeekwiseError",
     "Stack",
     "Store",
@@ -60,8 +62,10 @@ __all__ = [
     "Table",
     "Text",
     "ThreadEngine",
+    "Trial",
     "UrlStore",
     "Validation",
+    "Winner",
     "Work",
     "__build__",
     "__version__",
@@ -74,6 +78,7 @@ __all__ = [
     "replay",
     "run",
     "scene",
+    "search",
     "stack",
     "study",
     "sweep",
