@@ -20,6 +20,7 @@
 //! | `score` | the claims run, and what is committed of them rewritten |
 //! | `dist` | archives of the program, for other machines |
 //! | `fit` | the measured drives fitted anew |
+//! | `python` | the Python module: its tests, wheels, the source package |
 //! | `links` | links and headings of Markdown |
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
@@ -38,6 +39,7 @@ mod guest;
 mod links;
 mod live;
 mod mutate;
+mod python;
 mod readme;
 mod robust;
 mod score;
@@ -64,6 +66,8 @@ fn main() -> ExitCode {
         ["fit", "--recovery"] => fit::recovery(),
         ["fit", "--thresholds"] => fit::thresholds(),
         ["fit", ref names @ ..] => fit::fit(names),
+        ["python"] => steps::run(&[steps::PYTHON]),
+        ["wheel", ref targets @ ..] => python::wheel(targets),
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
         ["validation"] => validation::validation(),
@@ -94,6 +98,8 @@ fn main() -> ExitCode {
             );
             eprintln!("cargo xtask fit --thresholds   what other thresholds keep, the same for its table (not in ci)");
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
+            eprintln!("cargo xtask python   {} (not in ci)", steps::PYTHON.what);
+            eprintln!("cargo xtask wheel [TARGET …]   wheels and the source package of the Python module (not in ci)");
             eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
             eprintln!(
                 "cargo xtask live   findings met by real software on served disks, rewrite docs/live.md (not in ci)"

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
 use crate::excerpt::{Output, excerpt};
-use crate::{cargo, mutate, readme, tidy, twice, web};
+use crate::{cargo, mutate, python, readme, tidy, twice, web};
 
 /// How a step ended.
 pub enum Ended {
@@ -43,6 +43,9 @@ pub const ALL: &[Step] = &[
     Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: web::page },
     Step { name: "webtest", what: "the report page's tests", run: web::test },
 ];
+
+/// The Python module's tests: a step that `ci` does not take, since its first build takes minutes.
+pub const PYTHON: Step = Step { name: "python", what: "the Python module: tests, types", run: python::test };
 
 /// Runs steps and counts them.
 pub fn run(steps: &[Step]) -> ExitCode {

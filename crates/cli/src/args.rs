@@ -9,6 +9,7 @@ mod pictures;
 mod real;
 mod serve;
 mod sheet;
+mod sweep;
 mod validate;
 
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub use self::pictures::PictureArgs;
 pub use self::real::FlushAuditArgs;
 pub use self::serve::{Disk, Order, PowerArgs, PowerState, ServeArgs, ServedDiskArgs, SetArgs};
 pub use self::sheet::DatasheetArgs;
+pub use self::sweep::SweepArgs;
 pub use self::validate::{ReplayTiming, ValidateArgs};
 
 /// A laboratory for hard-disk stacks.
@@ -150,6 +152,15 @@ Exit code 1: a comparison is refused, because the sides differ in more than what
         after_help = "Examples:\n  seekwise study studies/ncq-alone.toml --out out\n  seekwise study out --out again"
     )]
     Study(StudyArgs),
+    /// Run a study in parts, on this machine or on a cluster, with the Python module.
+    #[command(after_help = "\
+Examples:
+  seekwise sweep study.toml --out swept
+  seekwise sweep study.toml --engine ray --out s3://lab/swept
+
+Parts are kept as they end; the same command again makes only those that are missing. The results are those of `seekwise study`,
+byte for byte, whatever the engine. Needs the Python module (`pip install seekwise`); docs/python.md describes it.")]
+    Sweep(SweepArgs),
     /// Run the studies behind the published findings, and report which findings are reproduced.
     #[command(after_help = "\
 Examples:

@@ -23,19 +23,20 @@ mod run;
 mod serve;
 mod studies;
 mod study;
+mod sweep;
 mod validate;
 
+use std::ffi::OsString;
 use std::io::Write;
 
-use seekwise::Bounds;
-use seekwise_lab::run::SCHEMA;
+use seekwise::{Bounds, answer};
 
 use crate::args::{Cli, CliCommand};
 use crate::exit::{CommandError, CommandResult};
-use crate::output::{say, shown, shown_json};
+use crate::output::{say, shown};
 
-/// Runs the command.
-pub fn dispatch(cli: Cli) -> CommandResult {
+/// Runs the command; `words` are what it was called by.
+pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
     if cli.max_memory.is_some() && !bounded(&cli.command) {
         return Err(CommandError::new(
             "--max-memory: not supported by this command; expected run, compare, study, claims, explain, power-cut or serve",
@@ -52,10 +53,11 @@ pub fn dispatch(cli: Cli) -> CommandResult {
         CliCommand::Run(args) => run::run(&args, &bounds, cli.json),
         CliCommand::Compare(args) => compare::compare(&args, &bounds, cli.json),
         CliCommand::Study(args) => study::study(&args, &bounds, cli.json),
+        CliCommand::Sweep(args) => sweep::sweep(&args, cli.json),
         CliCommand::Claims(args) => claims::claims(&args, &bounds, cli.json),
         CliCommand::Explain(args) => explain::explain(&args, &bounds, cli.json),
         CliCommand::Import(args) => import::import(&args, cli.json),
-        CliCommand::Fit(args) => fit::fit(&args, cli.json),
+        CliCommand::Fit(args) => fit::fit(&args, words, cli.json),
         CliCommand::Validate(args) => validate::validate(&args, cli.json),
         CliCommand::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
         CliCommand::Serve(args) => serve::serve(&args, &bounds, cli.json),
@@ -95,12 +97,7 @@ fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
 
 /// Prints a value as JSON to standard output, an object with the version of its schema (docs/output.md).
 fn print_json(value: &impl serde::Serialize) -> Result<(), CommandError> {
-    let mut value = serde_json::to_value(value).expect("results have no keys but strings");
-    if let Some(object) = value.as_object_mut() {
-        object.insert("schema".to_owned(), SCHEMA.into());
-    }
-    let text = serde_json::to_string_pretty(&value).expect("results have no keys but strings");
-    written(&shown_json(&text))
+    written(&answer::json(value))
 }
 
 /// Prints text to standard output, without control characters.

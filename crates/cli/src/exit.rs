@@ -1,6 +1,6 @@
 //! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130).
 
-use std::process::ExitCode;
+use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
@@ -10,6 +10,9 @@ use seekwise_formats::diagnostic::Diagnostic;
 
 /// The exit code of a program that was stopped: 128 and the number of SIGINT, as shells have it.
 pub const STOPPED: u8 = 130;
+
+/// The exit code of a command that could not run.
+pub const FAILED: u8 = 2;
 
 /// What a command that ran has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,24 +70,24 @@ impl From<seekwise_run::outcome::RunError> for CommandError {
 pub type CommandResult = Result<CommandAnswer, CommandError>;
 
 /// The exit code of an outcome; failures are printed to standard error.
-pub fn code(outcome: CommandResult) -> ExitCode {
+pub fn code(outcome: CommandResult) -> u8 {
     match outcome {
-        Ok(CommandAnswer::Done) => ExitCode::SUCCESS,
-        Ok(CommandAnswer::No) => ExitCode::from(1),
-        Ok(CommandAnswer::Stopped) => ExitCode::from(STOPPED),
+        Ok(CommandAnswer::Done) => 0,
+        Ok(CommandAnswer::No) => 1,
+        Ok(CommandAnswer::Stopped) => STOPPED,
         Err(CommandError(lines)) => {
             for line in lines {
                 say(talk(&format!("error: {line}")));
             }
-            ExitCode::from(2)
+            FAILED
         }
     }
 }
 
 /// The exit code where the arguments are no command: help and versions are printed, too.
-pub fn of_arguments(error: &clap::Error) -> ExitCode {
+pub fn of_arguments(error: &clap::Error, words: &[OsString]) -> u8 {
     if error.kind() == ErrorKind::InvalidUtf8 {
-        let wrong = std::env::args_os().find(|word| word.to_str().is_none()).unwrap_or_default();
+        let wrong = words.iter().find(|word| word.to_str().is_none()).cloned().unwrap_or_default();
         return code(Err(CommandError::new(format!("{}: not valid UTF-8", wrong.display()))));
     }
     let printed = error.print();
@@ -95,7 +98,7 @@ pub fn of_arguments(error: &clap::Error) -> ExitCode {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
             code(Err(CommandError::new(format!("standard output: {why}"))))
         }
-        _ => ExitCode::from(error.exit_code() as u8),
+        _ => error.exit_code() as u8,
     }
 }
 

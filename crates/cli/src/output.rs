@@ -18,18 +18,6 @@ pub fn shown(text: &str) -> String {
     shown
 }
 
-/// JSON with what is no text in its strings escaped: it reads the same.
-pub fn shown_json(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
-    for c in json.chars() {
-        match is_text(c) || c == '\n' {
-            true => shown.push(c),
-            false => shown.push_str(&format!("\\u{:04x}", u32::from(c))),
-        }
-    }
-    shown
-}
-
 /// A cell of CSV: in quotes, and never one that a spreadsheet takes for a formula.
 pub fn csv_cell(text: &str) -> String {
     let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
@@ -48,10 +36,6 @@ mod tests {
     #[test]
     fn what_is_no_text_is_shown_and_no_cell_is_a_formula() {
         assert_eq!(shown("a\x1b[31mb\n\u{202e}c"), "a\\u{1b}[31mb\n\\u{202e}c");
-        let name = serde_json::json!({ "name": "a\u{9b}31m\u{202e}\u{7f}" });
-        let json = shown_json(&name.to_string());
-        assert_eq!(json, "{\"name\":\"a\\u009b31m\\u202e\\u007f\"}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), name);
         assert_eq!(csv_cell("=1+\"2\"\n3"), "\"'=1+\"\"2\"\" 3\"");
         assert_eq!(csv_cell("-x"), "\"'-x\"");
         assert_eq!(csv_cell("a-b"), "\"a-b\"");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::seekwise::{command, names, seekwise};
+use crate::seekwise::{command, names, said, seekwise};
 
 /// Two cells, two runs of one virtual second, one comparison.
 const SMALL: &str = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\nruntime = '1 s'\n\
@@ -256,4 +256,32 @@ fn a_comparison_keeps_what_a_study_keeps() {
     let before = bytes(folder.path(), "report.html");
     seekwise(folder.path(), &["report", "out"]).done();
     assert!(bytes(folder.path(), "report.html") == before);
+}
+
+#[test]
+fn a_sweep_needs_the_python_module_and_is_told_the_study_by_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("depth.toml"), SMALL).unwrap();
+    let sweep = |python: &str| {
+        let mut asked = command(path);
+        asked.env("SEEKWISE_PYTHON", python).args(["sweep", "depth.toml", "--engine", "ray", "--out", "s3://lab/a"]);
+        said(asked.output().unwrap())
+    };
+    let without = sweep("/nowhere/python");
+    assert_eq!(without.code, 2);
+    assert!(without.err.contains("`pip install seekwise`") && without.err.contains("`seekwise study depth.toml`"));
+    // Stands for a Python with the module: it says what it is handed, and ends as it is told.
+    #[cfg(unix)]
+    for code in [0, 1, 2] {
+        use std::os::unix::fs::PermissionsExt;
+        let python = path.join("python");
+        fs::write(&python, format!("#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho \"$3\"\nexit {code}\n")).unwrap();
+        fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
+        let ran = sweep(&python.to_string_lossy());
+        assert_eq!(ran.code, code, "{}", ran.err);
+        let words: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((&words["study"], &words["engine"]), (&"depth.toml".into(), &"ray".into()));
+        assert_eq!(words["out"], "s3://lab/a");
+    }
 }

@@ -210,16 +210,6 @@ pub fn judged(stack: &Stack, work: &Work) -> Result<CutArray, String> {
     }
 }
 
-/// `n` cuts of one run at random instants; see [`CutTime::Random`].
-pub fn cuts(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<CutReport, RunError> {
-    judge(stack, work, seed, &CutTime::Random(n), &|_, _| ())
-}
-
-/// `n` runs, each followed by an orderly power-off; see [`CutTime::Off`].
-pub fn shutdowns(stack: &Stack, work: &Work, seed: u64, n: u32) -> Result<CutReport, RunError> {
-    judge(stack, work, seed, &CutTime::Off(n), &|_, _| ())
-}
-
 /// The observer of progress: how much is done, and of how much if that is known; requests, or runs if there are
 /// several.
 pub type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;

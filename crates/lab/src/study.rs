@@ -10,15 +10,16 @@ use std::sync::mpsc;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
 pub use self::earlier::EarlierRuns;
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
 use crate::certificate::certificate;
-use crate::cut;
+use crate::cut::{self, CutTime};
 use crate::plan::{self, PreparedCell};
 use crate::provenance::StudyProvenance;
-use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure};
+use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_first};
 
 /// The result of a run.
 pub type CellRunResult = Result<RunRecord, RunError>;
@@ -128,21 +129,29 @@ pub fn is_measured(prepared: &[PreparedCell]) -> bool {
     prepared.iter().any(|cell| cell.target.is_measured())
 }
 
-/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), on `threads` cores (0: all),
-/// the first run of each cell with the first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for
-/// ([`EarlierRuns`]) does not run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each`
-/// returns `false`.
+/// How far the execution of a study may go, and on how many cores.
+#[derive(Clone, Copy)]
+pub struct ExecutionLimits<'a> {
+    /// Cores; 0: all.
+    pub threads: usize,
+    /// When a run is to end early; it is then an error.
+    pub cutoff: RunCutoff<'a>,
+}
+
+/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), the first run of each cell with
+/// the first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for ([`EarlierRuns`]) does not
+/// run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each` returns `false`.
 pub fn execute(
     study: &Study,
     prepared: &[PreparedCell],
     made: &StudyProvenance,
     earlier: &EarlierRuns,
     done: usize,
-    threads: usize,
+    ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
     mut each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
     let order = made.order();
-    let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], earlier, cell, run);
+    let one = |(cell, run): (usize, usize)| one(cutoff, study, &prepared[cell], made.seeds[run], earlier, (cell, run));
     if is_measured(prepared) {
         // Nothing runs beside a measured run, and a measured run does not stand for another.
         let _ = order.into_iter().skip(done).map(one).all(each);
@@ -186,26 +195,34 @@ pub fn execute(
 }
 
 fn one(
+    cutoff: RunCutoff<'_>,
     study: &Study,
-    prepared: &[PreparedCell],
+    prepared: &PreparedCell,
     seed: u64,
     earlier: &EarlierRuns,
-    cell: usize,
-    run: usize,
+    place: (usize, usize),
 ) -> CellRunResult {
-    let cell_of = &prepared[cell];
-    let PreparedCell { target, job, .. } = cell_of;
-    if let Some(record) = earlier.find(study, cell_of, seed) {
-        return Ok(RunRecord { cell, run: run as u32, ..record });
+    match earlier.find(study, prepared, seed) {
+        Some(record) => Ok(RunRecord { cell: place.0, run: place.1 as u32, ..record }),
+        None => run_of_cell(cutoff, study, prepared, seed, place),
     }
-    let record = record(cell_of, &measure(target, job, seed, |_| {})?, seed);
-    let [cuts, shutdowns] = match target.stack() {
-        Some(stack) => [
-            study.cuts.map(|cuts| cut::cuts(stack, job, seed, cuts)).transpose()?,
-            study.shutdowns.map(|count| cut::shutdowns(stack, job, seed, count)).transpose()?,
-        ],
-        None => [None, None],
+}
+
+/// One run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
+pub fn run_of_cell(
+    cutoff: RunCutoff<'_>,
+    study: &Study,
+    prepared: &PreparedCell,
+    seed: u64,
+    (cell, run): (usize, usize),
+) -> CellRunResult {
+    let PreparedCell { target, job, .. } = prepared;
+    let record = record(prepared, &measure_first(cutoff, target, job, seed, |_| {})?, seed);
+    let cut = |when: Option<CutTime>| match (target.stack(), when) {
+        (Some(stack), Some(when)) => cut::judge_until(cutoff, stack, job, seed, &when, &|_, _| ()).map(Some),
+        _ => Ok(None),
     };
+    let [cuts, shutdowns] = [cut(study.cuts.map(CutTime::Random))?, cut(study.shutdowns.map(CutTime::Off))?];
     let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::of));
     Ok(RunRecord { cell, run: run as u32, cuts, shutdowns, ..record })
 }
@@ -236,7 +253,8 @@ mod tests {
             StudyProvenance::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
         made.seeds = vec![seed];
         let mut records = Vec::new();
-        execute(study, prepared, &made, earlier, 0, 1, |result| {
+        let limits = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
+        execute(study, prepared, &made, earlier, 0, limits, |result| {
             records.push(result.expect("it runs"));
             true
         });
@@ -275,7 +293,7 @@ mod tests {
             NextRun::Known(index, _) => (index, true),
             NextRun::Run(index) => {
                 let (cell, run) = order[index];
-                schedule.ended(index, &one(study, prepared, run as u64, &EarlierRuns::default(), cell, run));
+                schedule.ended(index, &run_of_cell(RunCutoff::NEVER, study, &prepared[cell], run as u64, (cell, run)));
                 (index, false)
             }
         }
@@ -319,14 +337,28 @@ mod tests {
             plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
         let made = StudyProvenance::new(text, &study, &plan::cells(&study), &prepared, inputs.taken());
         let mut count = 0;
-        execute(&study, &prepared, &made, &EarlierRuns::default(), 0, 2, |result| {
-            let record = result.expect("it runs");
-            let own =
-                one(&study, &prepared, record.seed, &EarlierRuns::default(), record.cell, record.run as usize).unwrap();
-            assert_eq!(serde_json::to_string(&record).unwrap(), serde_json::to_string(&own).unwrap());
-            count += 1;
-            true
-        });
+        execute(
+            &study,
+            &prepared,
+            &made,
+            &EarlierRuns::default(),
+            0,
+            ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER },
+            |result| {
+                let record = result.expect("it runs");
+                let own = run_of_cell(
+                    RunCutoff::NEVER,
+                    &study,
+                    &prepared[record.cell],
+                    record.seed,
+                    (record.cell, record.run as usize),
+                )
+                .unwrap();
+                assert_eq!(serde_json::to_string(&record).unwrap(), serde_json::to_string(&own).unwrap());
+                count += 1;
+                true
+            },
+        );
         assert_eq!(count, prepared.len());
     }
 

@@ -22,7 +22,8 @@ use seekwise_lab::lever::{Lever, levers};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::published::{self, PublishedCase};
-use seekwise_lab::study::{EarlierRuns, execute};
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, execute};
+use seekwise_run::cutoff::RunCutoff;
 use serde::Serialize;
 
 use crate::bounds::Bounds;
@@ -235,7 +236,9 @@ impl Explaining<'_> {
         let planned = planned::prepare(name, String::new(), runs.study.clone(), cells, &reading::inputs())?;
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (mut records, mut failure) = (Vec::new(), None);
-        execute(study, prepared, made, &runs.earlier, 0, self.asked.threads, |result| {
+        let cancelled = || self.observer.is_cancelled();
+        let limits = ExecutionLimits { threads: self.asked.threads, cutoff: RunCutoff::when(&cancelled) };
+        execute(study, prepared, made, &runs.earlier, 0, limits, |result| {
             match result {
                 Ok(record) => records.push(record),
                 Err(error) => failure = Some(Error::from(error)),

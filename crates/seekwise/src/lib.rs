@@ -2,7 +2,7 @@
 //!
 //! What the program `seekwise` does with jobs, studies and traces is here as typed values, without a terminal: runs, comparisons,
 //! studies, fits, validations, power cuts. Disks that are served, and real software on them, are in `seekwise-os`. Progress comes
-//! through an [`Observer`], which can cancel work of several runs between two of them, and a run, a fit, a validation or power cuts within; faults are
+//! through an [`Observer`], which can cancel it; faults are
 //! [`Error`]s made of diagnostics, results are values that serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
 //!
 //! ```
@@ -32,6 +32,8 @@
 //! | [`values`] | values of a setting, as a list or ranges |
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
 //! | [`against`] | a prediction against a measurement |
+//! | [`answer`] | answers as the program prints them |
+//! | [`sweep`] | a study in parts, which any machine runs |
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
 //! | [`power_cut`] | what power cuts would lose |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
@@ -44,6 +46,7 @@
 //! | [`fio_output`] | a run as fio's JSON |
 
 pub mod against;
+pub mod answer;
 pub mod bounds;
 pub mod claims;
 pub mod compare;
@@ -66,6 +69,7 @@ pub mod run;
 pub mod setup;
 pub mod shell;
 pub mod study;
+pub mod sweep;
 pub mod unfinished;
 pub mod validate;
 pub mod values;

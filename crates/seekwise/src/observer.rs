@@ -9,8 +9,8 @@ pub trait Observer: Sync {
     fn at(&self, _done: u64) {}
     /// What is being done now.
     fn doing(&self, _what: &str) {}
-    /// Whether the work is to end. Work of several runs asks after each; what is complete then is kept. A single run, a
-    /// validation and power cuts ask every 1024 requests in virtual time, and before each in real time; a fit asks before each
+    /// Whether the work is to end. A run, a validation and power cuts ask every 1024 requests in virtual time, and before each
+    /// in real time; work of several runs asks within each of them, and keeps those that are complete; a fit asks before each
     /// point, and keeps those that it tried. All then end with [`Error::is_cancelled`](crate::Error::is_cancelled).
     fn is_cancelled(&self) -> bool {
         false

@@ -3,6 +3,8 @@
 
 mod once;
 
+pub use self::once::with_text;
+
 use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;

@@ -41,7 +41,7 @@ const COLUMNS: [(&str, &str); 9] = [
 const PARTS: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
 
 /// The columns, each with its unit and meaning.
-fn columns(measured: bool) -> Vec<(String, String)> {
+pub fn columns(measured: bool) -> Vec<(String, String)> {
     let clock = if measured { "ns of the wall clock" } else { "ns of virtual time" };
     let own = COLUMNS.map(|(name, meaning)| match name.ends_with("_ns") {
         true => (name.to_owned(), format!("{clock}; {meaning}")),
@@ -50,6 +50,32 @@ fn columns(measured: bool) -> Vec<(String, String)> {
     let part =
         |part: Part| (format!("{}_ns", part.name()), format!("{clock}; part of the response: {}", part.meaning()));
     own.into_iter().chain(Part::ALL.map(part)).collect()
+}
+
+/// A request, a value for each of the columns.
+pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
+    let (request, completion) = (&record.request, &record.completion);
+    let op = match request.op {
+        Op::Read => 0,
+        Op::Write => 1,
+        Op::WriteZeroes => 2,
+        Op::Flush => 3,
+        Op::Trim => 4,
+        Op::Compute => 5,
+    };
+    let own = [
+        u64::from(record.worker),
+        op,
+        u64::from(completion.status != Status::Done),
+        request.lba,
+        u64::from(request.sectors),
+        record.intended.nanos(),
+        record.issued.nanos(),
+        completion.submitted.nanos(),
+        completion.finished.nanos(),
+    ];
+    let parts = Part::ALL.into_iter().map(|part| completion.parts.get(part).nanos());
+    own.into_iter().chain(parts).map(|value| value as i64)
 }
 
 /// What a log is of.
@@ -103,29 +129,8 @@ impl ParquetLog {
 
     /// Adds a request.
     pub fn take(&mut self, record: &Record) -> Result<(), Error> {
-        let (request, completion) = (&record.request, &record.completion);
-        let op = match request.op {
-            Op::Read => 0,
-            Op::Write => 1,
-            Op::WriteZeroes => 2,
-            Op::Flush => 3,
-            Op::Trim => 4,
-            Op::Compute => 5,
-        };
-        let row = [
-            u64::from(record.worker),
-            op,
-            u64::from(completion.status != Status::Done),
-            request.lba,
-            u64::from(request.sectors),
-            record.intended.nanos(),
-            record.issued.nanos(),
-            completion.submitted.nanos(),
-            completion.finished.nanos(),
-        ];
-        let parts = Part::ALL.into_iter().map(|part| completion.parts.get(part).nanos());
-        for (column, value) in self.columns.iter_mut().zip(row.into_iter().chain(parts)) {
-            column.push(value as i64);
+        for (column, value) in self.columns.iter_mut().zip(row(record)) {
+            column.push(value);
         }
         if self.columns[0].len() == ROWS { self.write_rows() } else { Ok(()) }
     }

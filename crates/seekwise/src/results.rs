@@ -304,13 +304,34 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
 }
 
-fn line_of(record: &RunRecord) -> String {
+/// A record as its line has it, with its sum.
+pub(crate) fn line_of(record: &RunRecord) -> String {
     sums::sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// The lines that have their end.
 fn whole(bytes: &[u8]) -> &[u8] {
     &bytes[..bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)]
+}
+
+/// The records of lines that are whole, of which the first is number `first` of the plan `order` of `made`; each is held
+/// against the plan, its sum and its own figures. An error names the line.
+pub(crate) fn read_lines(
+    made: &StudyProvenance,
+    order: &[(usize, usize)],
+    first: usize,
+    whole: &[u8],
+    sealed: bool,
+) -> Result<Vec<RunRecord>, (usize, String)> {
+    let record = |index: usize, line: &[u8]| {
+        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+        let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        made.fits(order, first + index, &record)?;
+        record.check()?;
+        sums::check_record(text, sealed).map(|()| record)
+    };
+    let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
+    lines.map(|(index, line)| record(index, line).map_err(|why| (index + 1, why))).collect()
 }
 
 /// The records of a folder that says this of them, each held against the plan, its sum, and its own figures; a last line
@@ -322,16 +343,6 @@ pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, Fo
 }
 
 fn parse(path: &Path, whole: &[u8], kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    let order = kept.made.order();
-    let record = |index: usize, line: &[u8]| {
-        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-        let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        kept.made.fits(&order, index, &record)?;
-        record.check()?;
-        sums::check_record(text, kept.sealed).map(|()| record)
-    };
-    let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
-    lines
-        .map(|(index, line)| record(index, line).map_err(|why| FolderError::Line(path.to_owned(), index + 1, why)))
-        .collect()
+    read_lines(&kept.made, &kept.made.order(), 0, whole, kept.sealed)
+        .map_err(|(line, why)| FolderError::Line(path.to_owned(), line, why))
 }

@@ -9,7 +9,7 @@ use seekwise_lab::demand::extent;
 use seekwise_lab::inputs::InputTexts;
 use seekwise_lab::jobs::WRITE_IOLOG;
 use seekwise_lab::plan::{Cell, PreparedCell};
-use seekwise_lab::provenance::StudyProvenance;
+use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
 use seekwise_model::record::Record;
 use seekwise_run::cutoff::RunCutoff;
@@ -55,6 +55,16 @@ pub struct RunResult {
     pub measured: MeasuredRun,
     /// The page, where results were kept.
     pub page: Option<PathBuf>,
+}
+
+impl RunResult {
+    /// All figures in one value.
+    pub fn json(&self) -> serde_json::Value {
+        let mut value = serde_json::to_value(&self.record).expect("a record has no keys but strings");
+        let ProgramVersion { version, build } = ProgramVersion::this();
+        (value["version"], value["build"]) = (version.into(), build.into());
+        value
+    }
 }
 
 /// Runs a job on a target once.

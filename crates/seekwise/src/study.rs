@@ -12,7 +12,8 @@ use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigur
 use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
-use seekwise_lab::study::EarlierRuns;
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits};
+use seekwise_run::cutoff::RunCutoff;
 use serde_json::json;
 
 use crate::bounds::Bounds;
@@ -79,6 +80,12 @@ impl StudyResult {
     /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
     pub fn is_refused(&self) -> bool {
         refused(&self.evidence())
+    }
+
+    /// Its page, made of what it holds.
+    pub fn page_text(&self) -> String {
+        let StudyResult { study, made, records, .. } = self;
+        report::html(&compose::report(&ReportMaterial { study, made, records, command: COMMAND }))
     }
 }
 
@@ -170,15 +177,21 @@ pub fn again_from(folder: &Path) -> Result<StudyResult, Error> {
 
 /// The same, and the report.
 fn recomposed(folder: &Path) -> Result<(StudyResult, Report), Error> {
+    let studied = kept_in(folder)?;
+    let (_, report) = composed(&studied.study, &studied.made, &studied.records, folder)?;
+    Ok((studied, report))
+}
+
+/// What a result folder of a study keeps. Nothing is written; the page is where it was or would be made.
+pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
     let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::judge(&mut study, &kept.made);
     warn(&kept.made.warnings);
     let records = results::records(folder, &kept)?;
-    let (page, report) = composed(&study, &kept.made, &records, folder)?;
-    let studied = StudyResult { study, made: kept.made, records, page };
+    let studied = StudyResult { study, made: kept.made, records, page: folder.join(PAGE) };
     require_requests(&studied.evidence())?;
-    Ok((studied, report))
+    Ok(studied)
 }
 
 /// Says warnings, each once.
@@ -238,7 +251,9 @@ pub fn run(
 ) -> Result<Vec<RunRecord>, Error> {
     let mut failure = None;
     let PlannedStudy { study, prepared, made, .. } = planned;
-    seekwise_lab::study::execute(study, prepared, made, earlier, records.len(), threads, |result| {
+    let cancelled = || observer.is_cancelled();
+    let limits = ExecutionLimits { threads, cutoff: RunCutoff::when(&cancelled) };
+    seekwise_lab::study::execute(study, prepared, made, earlier, records.len(), limits, |result| {
         let kept = result.map_err(Error::from).and_then(|record| {
             results.append(&record)?;
             Ok(record)

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use seekwise_formats::profile::not_modelled::ForeignParameter;
 use seekwise_formats::profile::{self, DriveFile};
 use seekwise_formats::trace::measured;
 use seekwise_lab::catalogue;
@@ -10,6 +11,7 @@ use seekwise_lab::validate::{self, ResponseSamples, Validation, circumstances};
 use seekwise_model::rng::Seed;
 pub use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
+use serde::Serialize;
 
 use crate::error::Error;
 use crate::logging::RequestLog;
@@ -45,6 +47,52 @@ pub struct ValidationResult {
     pub errors: Validation,
     /// Requests that are off together, those first that are so by most in sum.
     pub off: Vec<OffRequests>,
+}
+
+impl ValidationResult {
+    /// How far measured and simulated times are apart, and what is off, in one value.
+    pub fn json(&self) -> serde_json::Value {
+        let off = self.off.iter().map(|one| ShownOff::of(one, &self.drive.not_modelled)).collect();
+        serde_json::to_value(ShownValidation { errors: &self.errors, off }).expect("it has no keys but strings")
+    }
+}
+
+/// The errors as JSON.
+#[derive(Serialize)]
+struct ShownValidation<'a> {
+    #[serde(flatten)]
+    errors: &'a Validation,
+    off: Vec<ShownOff>,
+}
+
+/// Requests that are off together, as JSON.
+#[derive(Serialize)]
+struct ShownOff {
+    requests: usize,
+    what: String,
+    mean_measured_ms: f64,
+    mean_simulated_ms: f64,
+    off_ms: f64,
+    standard_error_ms: f64,
+    demerit_without_ms: f64,
+    keys: &'static str,
+    not_modelled: Vec<String>,
+}
+
+impl ShownOff {
+    fn of(off: &OffRequests, left: &[ForeignParameter]) -> ShownOff {
+        ShownOff {
+            requests: off.rows.len(),
+            what: off.circumstance.words(),
+            mean_measured_ms: off.mean_measured_ms,
+            mean_simulated_ms: off.mean_simulated_ms,
+            off_ms: off.off_ms(),
+            standard_error_ms: off.standard_error_ms,
+            demerit_without_ms: off.demerit_without_ms,
+            keys: off.circumstance.keys(),
+            not_modelled: off.circumstance.concern(left).map(|one| one.key.clone()).collect(),
+        }
+    }
 }
 
 /// Plays the measured trace at `trace` on a modelled drive.

@@ -10,7 +10,7 @@ use super::Text;
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Lines of ARCHITECTURE.md at most, so that it is read.
-const ARCHITECTURE: usize = 390;
+const ARCHITECTURE: usize = 400;
 
 /// Runs the rules.
 pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {

@@ -1,6 +1,7 @@
 //! Help in lines as wide as the reader's screen. clap folds what it makes itself; what stands behind the options is text
 //! of ours in lines of its own, which is folded here. Manual pages are made of the text as it stands.
 
+use std::ffi::OsString;
 use std::iter::once;
 
 use clap::builder::StyledStr;
@@ -9,10 +10,10 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use super::Cli;
 use crate::screen;
 
-/// What is asked for on the command line.
-pub fn parse() -> Result<Cli, clap::Error> {
+/// What is asked for by these words, the program's name first.
+pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = folded(Cli::command(), screen::help_width());
-    let mut matches = command.try_get_matches_from_mut(std::env::args_os())?;
+    let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 

@@ -1,7 +1,7 @@
 //! Completion in shells and manual pages, both from the declaration in `args`. A shell's script asks the program itself
 //! at each completion ([`answer`]), so drives, patterns, studies and keys are those of this program.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 
 use clap::{Command, CommandFactory};
@@ -50,9 +50,17 @@ _seekwise() {
 complete -o nospace -o bashdefault -F _seekwise seekwise
 "#;
 
-/// Answers a shell's question and ends the program, if one is asked.
-pub fn answer() {
-    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+/// Answers a shell's question and ends the program, if one is asked. Answers whether all is well.
+pub fn answer(words: &[OsString]) -> bool {
+    let here = std::env::current_dir().ok();
+    match CompleteEnv::with_factory(command).var(VARIABLE).try_complete(words, here.as_deref()) {
+        Ok(true) => std::process::exit(0),
+        Ok(false) => true,
+        Err(error) => {
+            let _ = error.print();
+            false
+        }
+    }
 }
 
 /// The commands, with what can be completed in their arguments.

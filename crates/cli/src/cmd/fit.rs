@@ -2,6 +2,8 @@
 
 mod text;
 
+use std::ffi::OsString;
+
 use seekwise::fit::Fit;
 
 use seekwise::Observer;
@@ -13,7 +15,7 @@ use crate::output::say;
 use crate::progress::Line;
 
 /// Runs the command.
-pub fn fit(args: &args::FitArgs, json: bool) -> CommandResult {
+pub fn fit(args: &args::FitArgs, words: &[OsString], json: bool) -> CommandResult {
     let &args::FitArgs { hold, generations, points, resume, force, .. } = args;
     let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
     let (out, page) = (args.out.clone(), args.page.clone());
@@ -21,7 +23,7 @@ pub fn fit(args: &args::FitArgs, json: bool) -> CommandResult {
     let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force };
     let mut journal = args.out.clone().into_os_string();
     journal.push(".journal");
-    let line = Line::keeping_points(journal.as_ref(), again());
+    let line = Line::keeping_points(journal.as_ref(), again(words));
     let report = seekwise::fit::fit(&fit, &line)?;
     let stopped = line.is_enough();
     drop(line);
@@ -31,16 +33,15 @@ pub fn fit(args: &args::FitArgs, json: bool) -> CommandResult {
         print(&text::text(&args.out, &report))?;
     }
     if report.ending.is_some() {
-        say(format!("To continue:\n{}", again()));
+        say(format!("To continue:\n{}", again(words)));
     }
     Ok(if stopped { CommandAnswer::Stopped } else { CommandAnswer::Done })
 }
 
 /// The command that goes on.
-fn again() -> String {
-    let words: Vec<String> = std::env::args().collect();
+fn again(words: &[OsString]) -> String {
     let resume = words.iter().any(|word| word == "--resume");
-    let mut line: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(word)).collect();
+    let mut line: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(&word.to_string_lossy())).collect();
     if !resume {
         line.push("--resume".to_owned());
     }

@@ -5,11 +5,10 @@ mod slow;
 mod text;
 mod trace;
 
-use seekwise::run::{PreparedRun, RunOptions};
-use seekwise::{Bounds, fio_output};
+use seekwise::run::{PreparedRun, RunOptions, RunResult};
+use seekwise::{Bounds, answer, fio_output};
 use seekwise_lab::plan::PreparedCell;
-use seekwise_lab::provenance::ProgramVersion;
-use seekwise_lab::run::{MeasuredRun, Response, RunRecord, SCHEMA};
+use seekwise_lab::run::{Response, RunRecord, SCHEMA};
 use seekwise_model::time::Span;
 use seekwise_run::work::Work;
 
@@ -18,7 +17,7 @@ use self::text::{TextOptions, text};
 use super::{print, print_json, study, warn};
 use crate::args::{self, ResultFormat};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::{csv_cell, say, shown_json};
+use crate::output::{csv_cell, say};
 use crate::progress::Line;
 use crate::screen;
 
@@ -41,7 +40,7 @@ pub fn run(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
     })?;
     drop(line);
     warn(&result.record.warnings[result.prepared.warnings.len()..]);
-    show(args, format, &result.prepared, &result.measured, &result.record, slow)?;
+    show(args, format, &result, slow)?;
     match (&result.page, &args.out) {
         (Some(page), Some(out)) => {
             say(format!("Report: {}", page.display()));
@@ -56,22 +55,19 @@ pub fn run(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
 fn show(
     args: &args::RunArgs,
     format: ResultFormat,
-    prepared: &PreparedCell,
-    measured: &MeasuredRun,
-    record: &RunRecord,
+    result: &RunResult,
     slow: Option<SlowRequests>,
 ) -> Result<(), CommandError> {
+    let RunResult { prepared, measured, record, .. } = result;
     match format {
         ResultFormat::Json => {
-            let mut value = serde_json::to_value(record).expect("a record has no keys but strings");
-            let ProgramVersion { version, build } = ProgramVersion::this();
-            (value["version"], value["build"]) = (version.into(), build.into());
+            let mut value = result.json();
             if let Some(slow) = &slow {
                 value["slow"] = slow.json();
             }
             print_json(&value)
         }
-        ResultFormat::FioJson => print(&shown_json(&fio_output::write(prepared, measured))),
+        ResultFormat::FioJson => print(&answer::shown(&fio_output::write(prepared, measured))),
         ResultFormat::Csv => print(&csv(record)),
         ResultFormat::Text => {
             let wanted = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::width() };

@@ -3,7 +3,6 @@
 use seekwise::validate::{OffRequests, Timing, ValidationOptions, ValidationResult};
 use seekwise_formats::profile::not_modelled::ForeignParameter;
 use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, plot, quantile};
-use serde::Serialize;
 
 use super::{print, print_json};
 use crate::args::{self, ReplayTiming};
@@ -33,17 +32,17 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
     let options = ValidationOptions { drive, set, timing, seed: args.seed, log, force: args.force };
     let line = Line::new();
-    let ValidationResult { drive, samples, errors, off } = seekwise::validate::validate(&args.trace, &options, &line)?;
+    let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
-    args.pictures.write(|| plot::svg(&drive.title, &samples))?;
+    let ValidationResult { drive, samples, errors, off } = &result;
+    args.pictures.write(|| plot::svg(&drive.title, samples))?;
     if json {
-        let off = off.iter().map(|one| ShownOff::of(one, &drive.not_modelled)).collect();
-        print_json(&ShownValidation { errors, off })?;
+        print_json(&result.json())?;
     } else {
-        let text = text(&drive.title, &errors, &samples, (&off, &drive.not_modelled), &args.columns.names)?;
+        let text = text(&drive.title, errors, samples, (off, &drive.not_modelled), &args.columns.names)?;
         print(&text)?;
     }
-    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(&errors, limit)))
+    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(errors, limit)))
 }
 
 /// "No" where a demerit is above `limit` percent; says which.
@@ -60,44 +59,6 @@ fn answer(found: &Validation, limit: f64) -> CommandAnswer {
 
 /// Kinds of requests that are shown as text: those behind are off by little.
 const MOST_SHOWN: usize = 8;
-
-/// The errors as JSON.
-#[derive(Serialize)]
-struct ShownValidation {
-    #[serde(flatten)]
-    errors: Validation,
-    off: Vec<ShownOff>,
-}
-
-/// Requests that are off together, as JSON.
-#[derive(Serialize)]
-struct ShownOff {
-    requests: usize,
-    what: String,
-    mean_measured_ms: f64,
-    mean_simulated_ms: f64,
-    off_ms: f64,
-    standard_error_ms: f64,
-    demerit_without_ms: f64,
-    keys: &'static str,
-    not_modelled: Vec<String>,
-}
-
-impl ShownOff {
-    fn of(off: &OffRequests, left: &[ForeignParameter]) -> ShownOff {
-        ShownOff {
-            requests: off.rows.len(),
-            what: off.circumstance.words(),
-            mean_measured_ms: off.mean_measured_ms,
-            mean_simulated_ms: off.mean_simulated_ms,
-            off_ms: off.off_ms(),
-            standard_error_ms: off.standard_error_ms,
-            demerit_without_ms: off.demerit_without_ms,
-            keys: off.circumstance.keys(),
-            not_modelled: off.circumstance.concern(left).map(|one| one.key.clone()).collect(),
-        }
-    }
-}
 
 /// What the requests that are off have in common, what decides their times, and what an import left that concerns them.
 fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors, mut rows: Table) -> String {

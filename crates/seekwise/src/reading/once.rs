@@ -2,6 +2,7 @@
 //! for a text again, and a trace is read twice, so what comes is kept: in memory as far as that is little, beyond in a
 //! temporary file that has no name and goes away with the program, however that ends.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
@@ -68,8 +69,30 @@ fn is_pipe(_: &str) -> io::Result<bool> {
     Ok(false)
 }
 
+thread_local! {
+    /// What this thread reads for standard input, where a caller has that in memory.
+    static IN_HAND: RefCell<Option<Arc<[u8]>>> = const { RefCell::new(None) };
+}
+
+/// Does `work`, for which `text` stands on standard input.
+pub fn with_text<R>(text: &str, work: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also after a panic.
+    struct Before(Option<Arc<[u8]>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            IN_HAND.set(self.0.take());
+        }
+    }
+    let _before = Before(IN_HAND.replace(Some(text.as_bytes().into())));
+    work()
+}
+
 /// All that comes there, read when it is first asked for.
 pub fn kept(name: &str) -> io::Result<BufferedInput> {
+    let in_hand = IN_HAND.with_borrow(|text| text.clone()).filter(|_| name == STANDARD_INPUT);
+    if let Some(text) = in_hand {
+        return Ok(BufferedInput::Memory(text));
+    }
     let mut all = KEPT.lock().expect("nothing panics while it reads");
     let known = all.entry(name.to_owned()).or_insert_with(|| read(name).map_err(|why| (why.kind(), why.to_string())));
     known.clone().map_err(|(kind, why)| io::Error::new(kind, why))
@@ -130,5 +153,13 @@ mod tests {
         beside.read_exact(&mut first).unwrap();
         assert!(first[..] == bytes[100..200]);
         assert_eq!((read_again(&short), read_again(&short)), (b"abc".to_vec(), b"abc".to_vec()));
+    }
+
+    #[test]
+    fn a_text_in_hand_stands_on_standard_input_while_it_is_asked_for() {
+        let read = || read_again(&kept(STANDARD_INPUT).unwrap());
+        let (inner, outer) = with_text("a", || (with_text("b", read), read()));
+        assert_eq!((inner, outer), (b"b".to_vec(), b"a".to_vec()));
+        assert!(IN_HAND.with_borrow(Option::is_none));
     }
 }

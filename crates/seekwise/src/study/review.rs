@@ -113,6 +113,13 @@ pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> 
     finish(review, made, both, folder)
 }
 
+/// What the folder of a review keeps, without its pages. Nothing is written.
+pub fn kept_in(folder: &Path, text: &str) -> Result<ReviewResult, Error> {
+    let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
+    let parts = review.part.iter().map(|part| super::kept_in(&folder.join(part.folder()))).collect::<Result<_, _>>()?;
+    Ok(ReviewResult { review, parts, page: folder.join(results::PAGE) })
+}
+
 /// Plans a part, and opens its folder.
 fn open(part: &ReviewPart, from: Option<&Path>, options: &StudyOptions<'_>) -> Result<StudySession, Error> {
     let folder = options.folder.join(part.folder());

@@ -1,0 +1,42 @@
+//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal
+//! and exit codes; what is computed, other crates compute. It is a library for one reason: the Python package brings the
+//! program along, in the same file as its module.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | `args` | one declaration of each command gives parsing and help |
+//! | `cmd` | the commands, one file each |
+//! | `exit` | exit codes |
+//! | `interrupt` | Ctrl-C and SIGTERM |
+//! | `output` | text for a terminal |
+//! | `pictures` | pictures that a command is asked for |
+//! | `progress` | one line of progress |
+//! | `screen` | the terminal's width |
+//! | `tables` | tables of all commands |
+//! | `talk` | the library's notes and warnings |
+
+mod args;
+mod cmd;
+mod exit;
+mod interrupt;
+mod output;
+mod pictures;
+mod progress;
+mod screen;
+mod tables;
+mod talk;
+
+use std::ffi::OsString;
+
+/// The program: `words` are its name and its arguments. Answers its exit code.
+pub fn program(words: &[OsString]) -> u8 {
+    if !cmd::complete::answer(words) {
+        return exit::FAILED;
+    }
+    interrupt::heed();
+    talk::begin();
+    match args::parse(words) {
+        Ok(cli) => exit::code(cmd::dispatch(cli, words)),
+        Err(error) => exit::of_arguments(&error, words),
+    }
+}

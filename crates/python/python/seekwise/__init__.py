@@ -1,0 +1,87 @@
+"""Seekwise, a laboratory for hard-disk stacks: runs, comparisons, studies, fits, power cuts and sweeps as typed values.
+
+    import seekwise as sw
+
+    result = sw.run("file-server", on="exos-x18", runtime="60s")
+    result.iops, result.read.p99, result.command
+
+The words are those of the command line, and each result has `.command`, the shell line that gives the same bytes.
+"""
+
+from seekwise._calls import compare, fit, open, power_cut, replay, run, study, validate
+from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
+from seekwise._error import Diagnostic, RunError, SeekwiseError
+from seekwise._figures import Interval, Parts, Requests, Response
+from seekwise._native import BUILD as __build__
+from seekwise._native import VERSION as __version__
+from seekwise._native import Table
+from seekwise._results import (
+    Comparison,
+    Distance,
+    Finding,
+    FitResult,
+    PowerCut,
+    Report,
+    Result,
+    Review,
+    RunResult,
+    Study,
+    Validation,
+)
+from seekwise._search import Search, Trial, Winner, search
+from seekwise._setup import Stack, Text, fio, scene, stack
+from seekwise._stores import FolderStore, Store, UrlStore
+from seekwise._sweep import Grid, grid, sweep, sweep_study
+
+__all__ = [
+    "Comparison",
+    "Diagnostic",
+    "Distance",
+    "Engine",
+    "Finding",
+    "FitResult",
+    "FolderStore",
+    "Grid",
+    "Interval",
+    "Outcome",
+    "Parts",
+    "PowerCut",
+    "RayEngine",
+    "Report",
+    "Requests",
+    "Response",
+    "Result",
+    "Review",
+    "RunError",
+    "RunResult",
+    "Search",
+    "SeekwiseError",
+    "Stack",
+    "Store",
+    "Study",
+    "Table",
+    "Text",
+    "ThreadEngine",
+    "Trial",
+    "UrlStore",
+    "Validation",
+    "Winner",
+    "Work",
+    "__build__",
+    "__version__",
+    "compare",
+    "fio",
+    "fit",
+    "grid",
+    "open",
+    "power_cut",
+    "replay",
+    "run",
+    "scene",
+    "search",
+    "stack",
+    "study",
+    "sweep",
+    "sweep_study",
+    "validate",
+]

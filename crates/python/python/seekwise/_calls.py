@@ -1,0 +1,326 @@
+"""The module's calls, in the words of the command line. Each hands texts to the library, which runs with the interpreter let
+go, and wraps what comes back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from seekwise import _native, _progress
+from seekwise._error import SeekwiseError
+from seekwise._figures import Interval
+from seekwise._progress import Progress
+from seekwise._results import (
+    Comparison,
+    Finding,
+    FitResult,
+    PowerCut,
+    Review,
+    RunResult,
+    Study,
+    StudyAnswer,
+    Validation,
+)
+from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, word, words
+
+#: A file's name.
+File = str | os.PathLike[str]
+
+
+def _file(given: File | None) -> str | None:
+    return None if given is None else path(given)
+
+
+def run(
+    job: Job,
+    on: Target,
+    *,
+    set: Settings | None = None,
+    seed: int = 1,
+    runtime: str | None = None,
+    destroy: str | None = None,
+    trace_format: str | None = None,
+    requests: bool = False,
+    log: File | None = None,
+    out: File | None = None,
+    force: bool = False,
+    max_memory: int | None = None,
+    progress: Progress = True,
+) -> RunResult:
+    """Runs a job on a target once.
+
+    `requests=True` keeps every request as a table in memory (144 bytes each), `log=` writes them to a Parquet file, `out=`
+    keeps results and a report in a folder.
+    """
+    said = words(job, on, set, seed, runtime, destroy, trace_format)
+    with _progress.shown(progress) as tell:
+        json, command, page, table, curve = _native.run(
+            said,
+            log=_file(log),
+            requests=requests,
+            out=_file(out),
+            force=force,
+            max_memory=max_memory,
+            progress=tell,
+        )
+    return RunResult(json, command, table, curve, page)
+
+
+def replay(
+    trace: File,
+    on: Target,
+    *,
+    format: str | None = None,
+    limit: str | None = None,
+    loop: str | None = None,
+    speed: float | None = None,
+    map: str | None = None,
+    set: Settings | None = None,
+    seed: int = 1,
+    requests: bool = False,
+    log: File | None = None,
+    out: File | None = None,
+    force: bool = False,
+    max_memory: int | None = None,
+    progress: Progress = True,
+) -> RunResult:
+    """Plays a recorded trace on a target; the result's `certificate` says how it was read and how closely it was played.
+
+    `limit` ends it after this much time. `loop`, `speed` and `map` are the keys of the same names below `trace.`; others go
+    into `set`.
+    """
+    given: dict[str, Value | None] = {"trace.loop": loop, "trace.speed": speed, "trace.map": map}
+    both: dict[str, Value] = {key: value for key, value in given.items() if value is not None}
+    both.update(set or {})
+    return run(
+        trace,
+        on,
+        set=both,
+        seed=seed,
+        runtime=limit,
+        trace_format=format,
+        requests=requests,
+        log=log,
+        out=out,
+        force=force,
+        max_memory=max_memory,
+        progress=progress,
+    )
+
+
+def compare(
+    job: Job,
+    on: Target,
+    *,
+    vary: Mapping[str, Sequence[Value]],
+    metric: str | Sequence[str] = (),
+    runs: int = 10,
+    set: Settings | None = None,
+    seed: int = 1,
+    runtime: str | None = None,
+    destroy: str | None = None,
+    trace_format: str | None = None,
+    out: File | None = None,
+    force: bool = False,
+    max_memory: int | None = None,
+    progress: Progress = True,
+) -> Comparison:
+    """Runs a job on two or more values of one setting, the first of which is the base, and judges each metric."""
+    if len(vary) != 1:
+        raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
+    ((key, levels),) = vary.items()
+    said = words(job, on, set, seed, runtime, destroy, trace_format)
+    with _progress.shown(progress) as tell:
+        json, command, _, whys, cells, intervals, curves, page = _native.compare(
+            said,
+            key=key,
+            levels=[word(level) for level in levels],
+            metrics=[metric] if isinstance(metric, str) else list(metric),
+            runs=runs,
+            out=_file(out),
+            force=force,
+            max_memory=max_memory,
+            progress=tell,
+        )
+    result = Comparison(json, command, (), cells, intervals, curves, page)
+    pairs = zip(result.to_dict()["comparisons"], whys, strict=True)
+    findings = tuple(
+        Finding(
+            metric=it["metric"],
+            from_=it["from"],
+            to=it["to"],
+            ratio=Interval.of(it["ratio"]),
+            verdict=it["verdict"],
+            refused=it["refused"],
+            why=why,
+            beside=tuple(beside),
+            p=it["p"],
+            p_adjusted=it["p_adjusted"],
+        )
+        for it, (why, beside) in pairs
+    )
+    return Comparison(json, command, findings, cells, intervals, curves, page)
+
+
+def studied(answer: StudyAnswer, command: str) -> Study | Review:
+    """What came of a study, as a value."""
+    json, refused, is_review, page, parts = answer
+
+    if not is_review:
+        _, title, question, cells, intervals, curves, page = parts[0]
+        return Study(json, command, title, question, refused, cells, intervals, curves, page)
+    # Each part has a result folder of its own, below the review's.
+    opened = tuple((name, _study_in(page.parent / name)) for name, *_ in parts)
+    return Review(json, command, refused, opened, page)
+
+
+def _study_in(folder: Path) -> Study:
+    opened = open(folder)
+    assert isinstance(opened, Study), "a review's parts are studies"
+    return opened
+
+
+def study(
+    study: File | Text,
+    *,
+    out: File = "out",
+    resume: bool = False,
+    force: bool = False,
+    threads: int = 0,
+    max_memory: int | None = None,
+    progress: Progress = True,
+) -> Study | Review:
+    """Runs a study or a review: a file, a built-in one by its name, a text in memory, or what a result folder keeps.
+
+    Results and report go to the folder `out`; it is complete after each run, and `resume=True` goes on where it stopped.
+    """
+    text = study.text if isinstance(study, Text) else None
+    name = "-" if isinstance(study, Text) else path(study)
+    with _progress.shown(progress) as tell:
+        answer, command = _native.study(
+            name,
+            text=text,
+            out=path(out),
+            resume=resume,
+            force=force,
+            threads=threads,
+            max_memory=max_memory,
+            progress=tell,
+        )
+    return studied(answer, command)
+
+
+def open(folder: File) -> Study | Review:
+    """Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written."""
+    answer, command = _native.open(path(folder))
+    return studied(answer, command)
+
+
+def validate(
+    trace: File,
+    drive: File,
+    *,
+    set: Settings | None = None,
+    replay: str = "think",
+    seed: int = 1,
+    log: File | None = None,
+    force: bool = False,
+    at_most: float | None = None,
+    progress: Progress = True,
+) -> Validation:
+    """Plays a measured trace on a modelled drive and compares response times. `at_most` is a bound for the demerit in per cent
+    of the measured mean; the result's `ok` answers it."""
+    with _progress.shown(progress) as tell:
+        json, command, samples = _native.validate(
+            path(trace),
+            drive=path(drive),
+            set=list(settings(set)),
+            replay=replay,
+            seed=seed,
+            log=_file(log),
+            force=force,
+            at_most=at_most,
+            progress=tell,
+        )
+    return Validation(json, command, samples, at_most)
+
+
+def fit(
+    data: File | Sequence[File],
+    drive: File,
+    *,
+    hold: str = "50%",
+    only: Sequence[str] = (),
+    out: File | None = None,
+    page: File | None = None,
+    generations: int | None = None,
+    time: str = "30 m",
+    points: int | None = None,
+    resume: bool = False,
+    force: bool = False,
+    progress: Progress = True,
+) -> FitResult:
+    """Fits the inferred figures of a drive to measurements: FILE, or FILE,KEY=VALUE,… with what held meanwhile.
+
+    With `out=` the profile is written there, and points that were tried stay beside it if the fit is interrupted; without,
+    `save` writes the profile.
+    """
+    files = [path(data)] if isinstance(data, str | os.PathLike) else [path(file) for file in data]
+
+    def fitted(file: str) -> FitResult:
+        with _progress.shown(progress) as tell:
+            json, command, profile = _native.fit(
+                files,
+                drive=path(drive),
+                hold=hold,
+                only=list(only),
+                out=file,
+                page=_file(page),
+                generations=generations,
+                time=time,
+                points=points,
+                resume=resume,
+                force=force,
+                progress=tell,
+            )
+        # A file of ours that is gone is not what a reader writes to.
+        shown = command if out is not None else command.replace(file, Path(file).name)
+        return FitResult(json, shown, profile)
+
+    if out is not None:
+        return fitted(path(out))
+    with tempfile.TemporaryDirectory() as folder:
+        return fitted(os.path.join(folder, "fitted.toml"))
+
+
+def power_cut(
+    job: Job,
+    on: Target,
+    *,
+    cuts: int = 1000,
+    at: Sequence[str] = (),
+    after: str | None = None,
+    shutdown: bool = False,
+    set: Settings | None = None,
+    seed: int = 1,
+    runtime: str | None = None,
+    trace_format: str | None = None,
+    max_memory: int | None = None,
+    progress: Progress = True,
+) -> PowerCut:
+    """Runs a job and works out what power cuts would lose: at random instants of one run, `at` given ones, `after` the end
+    of several runs, or in an orderly `shutdown`."""
+    said = words(job, on, set, seed, runtime, None, trace_format)
+    with _progress.shown(progress) as tell:
+        json, command, kept, curve = _native.power_cut(
+            said,
+            cuts=cuts,
+            at=list(at),
+            after=after,
+            shutdown=shutdown,
+            max_memory=max_memory,
+            progress=tell,
+        )
+    return PowerCut(json, command, kept, curve)

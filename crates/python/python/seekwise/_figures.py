@@ -1,0 +1,113 @@
+"""Figures of results as typed values, read from the JSON that the command line prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its interval of 95 %."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+    @staticmethod
+    def of(value: Mapping[str, float]) -> Interval:
+        """As JSON has it."""
+        return Interval(value["estimate"], value["low"], value["high"])
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Response times, in milliseconds."""
+
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    p99_9: float
+    p99_99: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of the mean response, in milliseconds. They add up to it."""
+
+    parts: tuple[tuple[str, float], ...]
+
+    def __getitem__(self, name: str) -> float:
+        return dict(self.parts)[name]
+
+    def items(self) -> tuple[tuple[str, float], ...]:
+        """Each part with its time, those that took no time as well."""
+        return self.parts
+
+    def to_dict(self) -> dict[str, float]:
+        """By name."""
+        return dict(self.parts)
+
+    def __str__(self) -> str:
+        longest = sorted((part for part in self.parts if part[1] > 0), key=lambda part: -part[1])
+        return ", ".join(f"{name} {ms:.3f} ms" for name, ms in longest)
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of one kind in a run. Times are None where there were none."""
+
+    ios: int
+    iops: float
+    bytes_per_s: float
+    response_ms: Response | None
+    since_due_ms: Response | None
+    anatomy_ms: Parts
+
+    @property
+    def mean(self) -> float | None:
+        """The mean response, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.mean
+
+    @property
+    def p50(self) -> float | None:
+        """The median response, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.p50
+
+    @property
+    def p90(self) -> float | None:
+        """Nine of ten responses are no longer, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.p90
+
+    @property
+    def p99(self) -> float | None:
+        """All but one in a hundred responses are no longer, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.p99
+
+    @property
+    def p99_9(self) -> float | None:
+        """All but one in a thousand responses are no longer, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.p99_9
+
+    @property
+    def max(self) -> float | None:
+        """The longest response, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.max
+
+    @staticmethod
+    def of(value: Mapping[str, Any]) -> Requests:
+        """As JSON has it."""
+
+        def response(name: str) -> Response | None:
+            times: dict[str, float] | None = value.get(name)
+            return Response(**times) if times else None
+
+        parts = Parts(tuple(value.get("anatomy_ms", {}).items()))
+        ios, iops, rate = value["ios"], value["iops"], value["bytes_per_s"]
+        return Requests(ios, iops, rate, response("response_ms"), response("since_due_ms"), parts)

@@ -1,0 +1,202 @@
+"""The compiled part of the module: the library's calls, tables, and the program."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, final
+
+from seekwise._progress import ProgressFunction
+from seekwise._results import StudyAnswer
+from seekwise._setup import PartWords, SetupWords
+
+__all__ = [
+    "BUILD",
+    "CancelFlag",
+    "Plan",
+    "Table",
+    "VERSION",
+    "compare",
+    "fit",
+    "open",
+    "power_cut",
+    "program",
+    "run",
+    "study",
+    "table_of_bytes",
+    "validate",
+]
+
+VERSION: str
+BUILD: str
+
+@final
+class Table:
+    """A table: pyarrow, polars, duckdb and pandas read it as it is."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A stream of Arrow record batches, which share the table's memory."""
+    def __arrow_c_schema__(self) -> object:
+        """The schema alone."""
+    def __len__(self) -> int: ...
+    def __hash__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+    @property
+    def units(self) -> dict[str, str]:
+        """The unit of each column that has one."""
+    @property
+    def meanings(self) -> dict[str, str]:
+        """What each column means, where its name does not say it."""
+    def rows_from(self, first: int = 0, count: int = 20) -> list[tuple[Any, ...]]:
+        """The rows from `first` on, at most `count` of them."""
+    def row(self, row: int) -> tuple[Any, ...]:
+        """One row."""
+    def to_bytes(self) -> bytes:
+        """Its bytes as an Arrow IPC stream."""
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]: ...
+
+@final
+class CancelFlag:
+    """A flag by which one thread ends the work of another."""
+
+    def __new__(cls) -> CancelFlag: ...
+    def set(self) -> None:
+        """Ends the work."""
+    def is_set(self) -> bool:
+        """Whether it is set."""
+
+@final
+class Plan:
+    """The plan of a sweep: texts alone, so that it travels."""
+
+    @staticmethod
+    def of_setup(
+        words: SetupWords, factors: Sequence[tuple[str, Sequence[str]]], runs: int
+    ) -> Plan:
+        """The plan of a job on a target with each combination of levels."""
+    @staticmethod
+    def of_study(name: str) -> Plan:
+        """The plan of a study: a file, or a built-in one."""
+    @staticmethod
+    def of_text(text: str) -> Plan:
+        """A plan as another machine sent it; one of another build is refused."""
+    @property
+    def text(self) -> str:
+        """As it travels."""
+    @property
+    def hash(self) -> str:
+        """The hash of what made it."""
+    @property
+    def study(self) -> str:
+        """The study's text."""
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+    @property
+    def runs(self) -> int:
+        """Runs of each cell."""
+    def parts(self, cells: int) -> list[PartWords]:
+        """Its parts of so many cells: the first cell, the cell behind the last, the name."""
+    def run(self, part: PartWords, cancel: CancelFlag | None = None) -> str:
+        """Runs a part and answers its text."""
+    def fault(self, part: PartWords, text: str) -> str | None:
+        """What is wrong with the text of a part; nothing of one that is whole."""
+    def finish(
+        self, folder: str, parts: Sequence[PartWords], texts: Sequence[str], *, force: bool
+    ) -> StudyAnswer:
+        """Makes a result folder of the texts of all parts, in order."""
+
+def program(words: Sequence[str]) -> int:
+    """The program `seekwise`: words are its name and its arguments. Answers its exit code."""
+
+def table_of_bytes(bytes: bytes) -> Table:
+    """A table of the bytes of an Arrow IPC stream, as `Table.to_bytes` writes them."""
+
+def run(
+    words: SetupWords,
+    *,
+    log: str | None,
+    requests: bool,
+    out: str | None,
+    force: bool,
+    max_memory: int | None,
+    progress: ProgressFunction | None,
+) -> tuple[str, str, Path | None, Table | None, Table]:
+    """Runs a job on a target."""
+
+def compare(
+    words: SetupWords,
+    *,
+    key: str,
+    levels: Sequence[str],
+    metrics: Sequence[str],
+    runs: int,
+    out: str | None,
+    force: bool,
+    max_memory: int | None,
+    progress: ProgressFunction | None,
+) -> tuple[
+    str, str, bool, list[tuple[str | None, list[str]]], Table, Table, Table, Path | None
+]:
+    """A job on two or more values of one setting."""
+
+def study(
+    name: str,
+    *,
+    text: str | None,
+    out: str,
+    resume: bool,
+    force: bool,
+    threads: int,
+    max_memory: int | None,
+    progress: ProgressFunction | None,
+) -> tuple[StudyAnswer, str]:
+    """Runs a study or a review."""
+
+def open(folder: str) -> tuple[StudyAnswer, str]:
+    """Opens a result folder."""
+
+def validate(
+    trace: str,
+    *,
+    drive: str,
+    set: Sequence[tuple[str, str]],
+    replay: str,
+    seed: int,
+    log: str | None,
+    force: bool,
+    at_most: float | None,
+    progress: ProgressFunction | None,
+) -> tuple[str, str, Table]:
+    """Plays a measured trace on a modelled drive."""
+
+def fit(
+    data: Sequence[str],
+    *,
+    drive: str,
+    hold: str,
+    only: Sequence[str],
+    out: str,
+    page: str | None,
+    generations: int | None,
+    time: str,
+    points: int | None,
+    resume: bool,
+    force: bool,
+    progress: ProgressFunction | None,
+) -> tuple[str, str, str]:
+    """Fits a drive to what was measured."""
+
+def power_cut(
+    words: SetupWords,
+    *,
+    cuts: int,
+    at: Sequence[str],
+    after: str | None,
+    shutdown: bool,
+    max_memory: int | None,
+    progress: ProgressFunction | None,
+) -> tuple[str, str, bool, Table]:
+    """What power cuts of a job's run would lose."""

@@ -1,0 +1,216 @@
+"""Search in a space of settings, by Optuna's ask and tell: this module owns the loop. A trial is a comparison with the base on
+common random numbers, and what is searched for are ratios; so a trial's luck is its base's luck too. A search over many trials
+still finds some that were lucky in the runs that it saw, so the winners are judged again on seeds that it did not see."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+from seekwise import _progress
+from seekwise._calls import run
+from seekwise._error import SeekwiseError
+from seekwise._figures import Interval
+from seekwise._progress import Progress
+from seekwise._results import RunResult
+from seekwise._setup import Job, Settings, Target, Value, word
+
+#: One figure of a run, such as `lambda run: run.p99`; or of the settings, such as a price.
+Aim = Callable[[RunResult], float]
+
+#: A number's range, lowest and highest, whole where both are; or a list of values.
+Space = Mapping[str, tuple[int, int] | tuple[float, float] | Sequence[Value]]
+
+#: Student's t of 95 %, two-sided, by degrees of freedom; beyond the last, the normal's (tables of any textbook).
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+NORMAL95 = 1.960
+
+#: Between the seeds of a search and those of its judgement. A search of a milliard runs a trial would meet them.
+FRESH = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A setting that no other found beats in all aims."""
+
+    settings: tuple[tuple[str, str], ...]
+    #: Ratios to the base in the runs that the search saw: its luck is in them.
+    seen: tuple[float, ...]
+    #: The same on fresh seeds, with intervals of 95 %.
+    fresh: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What was tried."""
+
+    settings: tuple[tuple[str, str], ...]
+    #: For each aim, its geometric mean over the runs, as a ratio to the base.
+    ratios: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What came of a search."""
+
+    aims: tuple[str, ...]
+    trials: tuple[Trial, ...]
+    #: With one aim the best of all trials; with several, those on the Pareto front.
+    winners: tuple[Winner, ...]
+
+    @property
+    def best(self) -> Winner:
+        """The first winner."""
+        return self.winners[0]
+
+    def __repr__(self) -> str:
+        ratios = ", ".join(f"{aim} × {ratio}" for aim, ratio in zip(self.aims, self.best.fresh, strict=True))
+        return f"<Search: {len(self.trials)} trials, {len(self.winners)} winners; {dict(self.best.settings)}: {ratios}>"
+
+    def _repr_html_(self) -> str:
+        from seekwise import _html
+
+        heads = ["settings", *(f"{aim}, seen" for aim in self.aims), *(f"{aim}, fresh seeds" for aim in self.aims)]
+
+        def row(it: Winner) -> tuple[object, ...]:
+            return (", ".join(f"{key}={value}" for key, value in it.settings), *it.seen, *map(str, it.fresh))
+
+        return _html.rows(heads, [row(it) for it in self.winners[: _html.ROWS]], {})
+
+    def plot(self, ax: Any = None) -> Any:
+        """Trials by their first two aims, and the front; answers matplotlib's axes."""
+        if len(self.aims) < 2:
+            raise SeekwiseError("a picture of a front needs two aims")
+        axes: Any = import_module("matplotlib.pyplot").gca() if ax is None else ax
+        axes.scatter(*zip(*(trial.ratios[:2] for trial in self.trials), strict=True), alpha=0.4, label="trials")
+        front = sorted(tuple(interval.estimate for interval in winner.fresh[:2]) for winner in self.winners)
+        axes.plot(*zip(*front, strict=True), marker="o", label="front, on fresh seeds")
+        axes.set_xlabel(f"{self.aims[0]}, ratio to the base")
+        axes.set_ylabel(f"{self.aims[1]}, ratio to the base")
+        axes.legend()
+        return axes
+
+
+def _interval(logs: Sequence[float]) -> Interval:
+    """The geometric mean of ratios, with its interval of 95 % by Student's t on their logarithms."""
+    n = len(logs)
+    mean = math.fsum(logs) / n
+    spread = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (n - 1) / n)
+    t = T95[n - 2] if n - 2 < len(T95) else NORMAL95
+    return Interval(math.exp(mean), math.exp(mean - t * spread), math.exp(mean + t * spread))
+
+
+class _Judge:
+    """Runs settings on seeds, the base beside them, and keeps the base's figures."""
+
+    def __init__(self, job: Job, on: Target, aims: Mapping[str, Aim], base: Settings, runtime: str | None) -> None:
+        self.job, self.on, self.aims, self.base, self.runtime = job, on, aims, base, runtime
+        self.known: dict[int, tuple[float, ...]] = {}
+
+    def _figures(self, settings: Settings, seed: int) -> tuple[float, ...]:
+        result = run(self.job, self.on, set=settings, seed=seed, runtime=self.runtime, progress=False)
+
+        def positive(name: str, aim: Aim) -> float:
+            figure = float(aim(result))
+            if not (math.isfinite(figure) and figure > 0):
+                raise SeekwiseError(f"aim {name}: {figure}: a ratio needs a figure above 0")
+            return figure
+
+        return tuple(positive(name, aim) for name, aim in self.aims.items())
+
+    def logs(self, settings: Settings, seeds: Sequence[int]) -> list[tuple[float, ...]]:
+        """For each seed, the logarithms of the ratios to the base."""
+
+        def one(seed: int) -> tuple[float, ...]:
+            if seed not in self.known:
+                self.known[seed] = self._figures(self.base, seed)
+            ours = self._figures({**self.base, **settings}, seed)
+            return tuple(math.log(a / b) for a, b in zip(ours, self.known[seed], strict=True))
+
+        return [one(seed) for seed in seeds]
+
+
+def _suggested(trial: Any, space: Space) -> dict[str, Value]:
+    def one(key: str, values: Any) -> Value:
+        if isinstance(values, tuple) and len(values) == 2 and not any(isinstance(it, bool | str) for it in values):
+            low, high = values
+            whole = isinstance(low, int) and isinstance(high, int)
+            suggested: Value = trial.suggest_int(key, low, high) if whole else trial.suggest_float(key, low, high)
+            return suggested
+        chosen: Value = trial.suggest_categorical(key, list(values))
+        return chosen
+
+    return {key: one(key, values) for key, values in space.items()}
+
+
+def search(
+    job: Job,
+    on: Target,
+    space: Space,
+    *,
+    aims: Mapping[str, Aim],
+    direction: Literal["minimize", "maximize"] | Sequence[str] = "minimize",
+    base: Settings | None = None,
+    trials: int = 100,
+    runs: int = 3,
+    fresh: int = 10,
+    runtime: str | None = None,
+    seed: int = 1,
+    storage: Any = None,
+    name: str | None = None,
+    progress: Progress = True,
+) -> Search:
+    """Searches a space of settings for the best figures of a job.
+
+    `space` has a range `(lowest, highest)` or a list of values for each dotted key. `aims` are figures of a run; each trial is
+    judged by their ratios to `base` on the same `runs` seeds. With several aims the front of all trials wins. Winners run again
+    on `fresh` seeds that the search did not see. `storage` is Optuna's, for searches that go on later.
+    """
+    if runs < 1 or fresh < 2:
+        raise SeekwiseError("a search needs runs=1 or more, and fresh=2 or more for an interval")
+    try:
+        optuna: Any = import_module("optuna")
+    except ImportError as error:
+        raise SeekwiseError("a search needs Optuna: `pip install seekwise[search]`") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    ways = [direction] * len(aims) if isinstance(direction, str) else list(direction)
+    sampler = optuna.samplers.TPESampler(seed=seed)
+    study = optuna.create_study(
+        directions=ways, sampler=sampler, storage=storage, study_name=name, load_if_exists=storage is not None
+    )
+    judge = _Judge(job, on, aims, base or {}, runtime)
+    seen = range(seed, seed + runs)
+    with _progress.shown(progress) as tell:
+        for done in range(trials):
+            trial = study.ask()
+            settings = _suggested(trial, space)
+            logs = judge.logs(settings, seen)
+            study.tell(trial, [math.exp(math.fsum(column) / runs) for column in zip(*logs, strict=True)])
+            if tell is not None:
+                tell(trials, done + 1, "trials", "")
+    return Search(tuple(aims), _trials(study), _winners(study, judge, range(seed + FRESH, seed + FRESH + fresh)))
+
+
+def _settings(trial: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((key, word(value)) for key, value in trial.params.items())
+
+
+def _trials(study: Any) -> tuple[Trial, ...]:
+    told = [trial for trial in study.trials if trial.values is not None]
+    return tuple(Trial(_settings(trial), tuple(trial.values)) for trial in told)
+
+
+def _winners(study: Any, judge: _Judge, seeds: Sequence[int]) -> tuple[Winner, ...]:
+    winners: dict[tuple[tuple[str, str], ...], Winner] = {}
+    # With one aim, equal trials are equally good: the first of them.
+    best = study.best_trials if len(judge.aims) > 1 else study.best_trials[:1]
+    for trial in best:
+        settings = _settings(trial)
+        if settings not in winners:
+            logs = judge.logs(dict(settings), seeds)
+            fresh = tuple(_interval(column) for column in zip(*logs, strict=True))
+            winners[settings] = Winner(settings, tuple(trial.values), fresh)
+    return tuple(winners.values())

@@ -1,0 +1,258 @@
+"""Sweeps: a job with each combination of levels, in parts that an engine runs anywhere. The bytes of a sweep are those of
+`seekwise study`, whatever the engine, the number of workers, and what became of them meanwhile."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import os
+import shlex
+import shutil
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from seekwise import _progress
+from seekwise._calls import studied
+from seekwise._engines import Engine, Work, engine_of
+from seekwise._error import SeekwiseError
+from seekwise._native import Plan
+from seekwise._progress import Progress, ProgressFunction
+from seekwise._results import Study
+from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, word, words
+from seekwise._stores import Store, folder_of, is_url, store
+
+#: A file's name.
+File = str | os.PathLike[str]
+
+#: Seconds that a part is to take: long enough that sending it is nothing, short enough that a lost one is not much.
+PART_S = 10.0
+
+#: Parts for each slot of an engine at least, so that the last one to end is not waited for long.
+PARTS_A_SLOT = 4
+
+#: How often what was lost is handed out again. An engine that loses a part so often loses each.
+ROUNDS = 5
+
+#: Files of a result folder that go beside the parts where these are in no folder.
+KEPT = ("study.toml", "made-from.json", "sums.txt", "results.jsonl", "report.html")
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Settings and their levels: each combination is a cell. The first setting varies slowest."""
+
+    levels: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __len__(self) -> int:
+        count = 1
+        for _, values in self.levels:
+            count *= len(values)
+        return count
+
+    def __iter__(self) -> Iterator[dict[str, str]]:
+        keys = [key for key, _ in self.levels]
+        for values in itertools.product(*(values for _, values in self.levels)):
+            yield dict(zip(keys, values, strict=True))
+
+
+def grid(
+    levels: Mapping[str, Iterable[Value]] | None = None, *, on: Iterable[str] | None = None, **more: Iterable[Value]
+) -> Grid:
+    """All combinations of the levels of dotted keys; `on` are drives."""
+    all_levels: dict[str, Iterable[Value]] = {}
+    if on is not None:
+        all_levels["drive"] = on
+    all_levels.update(levels or {})
+    all_levels.update(more)
+    return Grid(tuple((key, tuple(word(value) for value in values)) for key, values in all_levels.items()))
+
+
+def sweep(
+    job: Job,
+    grid: Grid,
+    *,
+    on: Target | None = None,
+    out: File,
+    runs: int = 5,
+    engine: str | Engine = "threads",
+    address: str | None = None,
+    storage: Mapping[str, Any] | None = None,
+    batch: int | None = None,
+    set: Settings | None = None,
+    seed: int = 1,
+    runtime: str | None = None,
+    force: bool = False,
+    progress: Progress = True,
+) -> Study:
+    """Runs a job with each combination of a grid, and keeps it as a result folder.
+
+    `out` is a folder, or an URL that fsspec opens (with `storage` as its options). Parts are kept there as they end: called
+    again, after whatever end, a sweep makes only those that are missing. `engine` is `threads`, `ray` (at `address`), or
+    an object with its three methods. `batch` is the number of cells in a part; by default some ten seconds' worth.
+    """
+    drives = dict(grid.levels).get("drive")
+    target = on if on is not None else (drives[0] if drives else None)
+    if target is None:
+        raise SeekwiseError("a sweep needs a drive: expected on=, here or in the grid")
+    if isinstance(target, Stack) and drives:
+        raise SeekwiseError("the grid has drives, and `on` is a stack: one of them would count for nothing")
+    said = words(job, target, set, seed, runtime)
+    plan = Plan.of_setup(said, list(grid.levels), runs)
+    return run_plan(plan, path(out), engine, address, storage, batch, force, progress)
+
+
+def sweep_study(
+    study: File,
+    *,
+    out: File,
+    engine: str | Engine = "threads",
+    address: str | None = None,
+    storage: Mapping[str, Any] | None = None,
+    batch: int | None = None,
+    force: bool = False,
+    progress: Progress = True,
+) -> Study:
+    """Runs the cells of a study, a file or a built-in one, in parts, as `sweep` does."""
+    return run_plan(Plan.of_study(path(study)), path(out), engine, address, storage, batch, force, progress)
+
+
+def run_plan(
+    plan: Plan,
+    out: str,
+    engine: str | Engine,
+    address: str | None,
+    storage: Mapping[str, Any] | None,
+    batch: int | None,
+    force: bool,
+    progress: Progress,
+) -> Study:
+    """Makes what is missing of a plan's parts, and a result folder of all."""
+    place = store(out, dict(storage or {}))
+    admit(plan, out, place, force)
+    parts_in = store(f"{out.rstrip('/')}/parts", dict(storage or {}))
+    runner = engine_of(engine, address) if isinstance(engine, str) else engine
+    try:
+        parts = plan.parts(batch or _batch(plan, parts_in, getattr(runner, "slots", 1)))
+        with _progress.shown(progress) as tell:
+            texts = _made(plan, parts, parts_in, runner, tell)
+    finally:
+        # Of an engine that has nothing left to do, this ends its threads.
+        if isinstance(engine, str):
+            runner.cancel()
+    if is_url(out):
+        return _finished_elsewhere(plan, parts, texts, place)
+    answer = plan.finish(folder_of(out), parts, texts, force=True)
+    return _study(plan, answer, out)
+
+
+def _study(plan: Plan, answer: Any, out: str) -> Study:
+    command = f"printf %s {shlex.quote(plan.study)} | seekwise study - --out {shlex.quote(out)} --json"
+    study = studied(answer, command)
+    assert isinstance(study, Study), "a plan is of one study"
+    return study
+
+
+def _finished_elsewhere(plan: Plan, parts: list[PartWords], texts: list[str], place: Store) -> Study:
+    """The result folder, made here and copied beside the parts. The one here goes away with the process."""
+    folder = tempfile.mkdtemp(prefix="seekwise-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    answer = plan.finish(folder, parts, texts, force=True)
+    for name in KEPT:
+        place.write(name, Path(folder, name).read_text(encoding="utf-8"))
+    return _study(plan, answer, folder)
+
+
+def admit(plan: Plan, out: str, place: Store, force: bool) -> None:
+    """An error where `out` holds results of something else."""
+    made = place.read("made-from.json")
+    if made is None or force or sha256(made.encode()).hexdigest() == plan.hash:
+        return
+    raise SeekwiseError(f"{out}: holds results of another study, or of another build; expected another out, or force=True")
+
+
+def _batch(plan: Plan, parts_in: Store, slots: int) -> int:
+    """Cells in a part: as a sweep of this plan had it that began here, else as many as take some seconds."""
+    name = f"batch-{plan.hash[:16]}.json"
+    known = parts_in.read(name)
+    if known is not None:
+        try:
+            return int(json.loads(known)["cells"])
+        except (ValueError, KeyError, TypeError):
+            pass
+    start = time.monotonic()
+    plan.run(plan.parts(1)[0])
+    seconds = max(time.monotonic() - start, 1e-3)
+    most = max(1, plan.cells // (slots * PARTS_A_SLOT))
+    cells = min(max(1, int(PART_S / seconds)), most)
+    # What is there decides: of two that begin at once, both find all parts of either.
+    parts_in.write(name, json.dumps({"cells": cells}))
+    return cells
+
+
+def _whole(plan: Plan, parts: Iterable[PartWords], parts_in: Store) -> dict[str, str]:
+    """The texts of parts that are there and whole; one that is torn or changed is none."""
+    there = parts_in.names()
+    texts: dict[str, str] = {}
+    for part in parts:
+        text = parts_in.read(part[2]) if part[2] in there else None
+        if text is not None and plan.fault(part, text) is None:
+            texts[part[2]] = text
+    return texts
+
+
+def _made(
+    plan: Plan, parts: list[PartWords], parts_in: Store, engine: Engine, tell: ProgressFunction | None
+) -> list[str]:
+    """The texts of all parts, those made that are missing."""
+    texts = _whole(plan, parts, parts_in)
+    work = Work(plan.text, parts_in)
+    for _ in range(ROUNDS):
+        missing = [part for part in parts if part[2] not in texts]
+        if not missing:
+            return [texts[part[2]] for part in parts]
+        try:
+            _run(plan, work, missing, engine, tell)
+        except BaseException:
+            engine.cancel()
+            raise
+        texts.update(_whole(plan, missing, parts_in))
+    lost = [part[2] for part in parts if part[2] not in texts]
+    if not lost:
+        return [texts[part[2]] for part in parts]
+    raise SeekwiseError(f"{len(lost)} parts were lost {ROUNDS} times, such as {lost[0]}: what the engine runs does not keep")
+
+
+def _run(
+    plan: Plan, work: Work, missing: list[PartWords], engine: Engine, tell: ProgressFunction | None
+) -> None:
+    """Hands parts out, so many at a time as the engine runs, and as many again that wait."""
+    cells = sum(end - first for first, end, _ in missing)
+    done = (plan.cells - cells) * plan.runs
+    total = plan.cells * plan.runs
+    waiting = deque(missing)
+    ended: set[str] = set()
+    for _ in range(2 * getattr(engine, "slots", 32)):
+        if waiting:
+            engine.submit(work, waiting.popleft())
+    while True:
+        for outcome in engine.as_completed():
+            if outcome.error is not None and not outcome.lost:
+                raise outcome.error
+            first, end, name = outcome.part
+            if outcome.error is None and name not in ended:
+                ended.add(name)
+                done += (end - first) * plan.runs
+                if tell is not None:
+                    tell(total, done, "runs", "")
+            if waiting:
+                engine.submit(work, waiting.popleft())
+        if not waiting:
+            return
+        engine.submit(work, waiting.popleft())

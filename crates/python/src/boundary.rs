@@ -1,0 +1,11 @@
+//! The boundary to the interpreter. It knows no job and no result.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | [`watch`] | work beside a waiting interpreter: Ctrl-C, progress, notes |
+//! | `fault` | diagnostics as exceptions |
+//! | `notes` | notes and warnings of the library for Python's `logging` |
+
+pub mod fault;
+mod notes;
+pub mod watch;

@@ -1,0 +1,366 @@
+//! The library's calls for Python: plain values in; JSON as `--json` prints it, the shell line that prints the same, and tables
+//! out. Nothing is computed here.
+
+pub mod sweeps;
+
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use seekwise::compare::Comparison;
+use seekwise::fit::Fit;
+use seekwise::power_cut::CutTime;
+use seekwise::run::{PreparedRun, RunOptions};
+use seekwise::setup::Setup;
+use seekwise::shell::quoted;
+use seekwise::study::review::{self, ReviewResult};
+use seekwise::study::{StudyOptions, StudyOutcome, StudyResult};
+use seekwise::validate::{Timing, ValidationOptions};
+use seekwise::{Bounds, Error, Observer, answer, reading, results, values};
+use seekwise_formats::duration::Duration;
+use seekwise_formats::metric::Metric;
+use seekwise_lab::finding::SecondaryFigure;
+use seekwise_lab::fit::sources::share;
+use seekwise_model::time::{Instant, Span};
+
+use crate::boundary::watch::watched;
+use crate::tables::columns;
+use crate::tables::requests::RequestCollector;
+use crate::tables::table::Table;
+
+/// A job on a target as Python hands it over: job, target, settings, seed, run time, what may be overwritten, a trace's format;
+/// and the text that stands on standard input, where the job is one in memory.
+pub type SetupWords =
+    (String, String, Vec<(String, String)>, u64, Option<String>, Option<String>, Option<String>, Option<String>);
+
+/// The setup, and its text in memory.
+pub fn setup(words: SetupWords) -> (Setup, Option<String>) {
+    let (job, target, set, seed, runtime, destroy, trace_format, text) = words;
+    (Setup { job, target, set, seed, runtime, destroy, trace_format }, text)
+}
+
+/// Does work for which a text may stand on standard input.
+pub fn with_text<R>(text: Option<&str>, work: impl FnOnce() -> R) -> R {
+    match text {
+        Some(text) => reading::with_text(text, work),
+        None => work(),
+    }
+}
+
+/// Adds what an option says to a shell line.
+fn option(line: &mut String, name: &str, value: Option<impl ToString>) {
+    if let Some(value) = value {
+        line.push_str(&format!(" --{name} {}", quoted(&value.to_string())));
+    }
+}
+
+/// A shell line with a text on its standard input.
+fn piped(text: Option<&str>, line: String) -> String {
+    match text {
+        Some(text) => format!("printf %s {} | {line}", quoted(text)),
+        None => line,
+    }
+}
+
+fn shown(path: Option<&Path>) -> Option<String> {
+    path.map(|path| path.display().to_string())
+}
+
+/// What came of a run: JSON, shell line, page, requests, curve.
+type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
+
+/// Runs a job on a target.
+#[pyfunction]
+#[pyo3(signature = (words, *, log, requests, out, force, max_memory, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn run(
+    py: Python<'_>,
+    words: SetupWords,
+    log: Option<PathBuf>,
+    requests: bool,
+    out: Option<PathBuf>,
+    force: bool,
+    max_memory: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Ran> {
+    let (setup, text) = setup(words);
+    watched(py, progress.as_ref(), None, |observer| {
+        with_text(text.as_deref(), || {
+            let prepared = PreparedRun::new(&setup)?;
+            let options =
+                RunOptions { log: log.as_deref(), out: out.as_deref(), force, bounds: Bounds::new(max_memory) };
+            let mut kept = requests.then(|| RequestCollector::new(prepared.prepared.target.is_measured()));
+            let result = prepared.run(&options, observer, &mut |record| {
+                if let Some(kept) = &mut kept {
+                    kept.take(record);
+                }
+            })?;
+            let mut line = format!("seekwise run {} --seed {}", setup.words(), setup.seed);
+            option(&mut line, "log", shown(options.log));
+            option(&mut line, "out", shown(options.out));
+            option(&mut line, "max-memory", max_memory);
+            line.push_str(if force { " --force --json" } else { " --json" });
+            let curve = columns::curves(std::slice::from_ref(&result.record));
+            let requests = kept.map(RequestCollector::finish);
+            Ok((answer::json(&result.json()), piped(text.as_deref(), line), result.page, requests, curve))
+        })
+    })
+}
+
+/// What came of a comparison: JSON, shell line, whether it was refused, why and what else of each finding, cells, intervals,
+/// curves, page.
+type Compared = (String, String, bool, Vec<(Option<String>, Vec<String>)>, Table, Table, Table, Option<PathBuf>);
+
+/// A job on two or more values of one setting.
+#[pyfunction]
+#[pyo3(signature = (words, *, key, levels, metrics, runs, out, force, max_memory, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn compare(
+    py: Python<'_>,
+    words: SetupWords,
+    key: String,
+    levels: Vec<String>,
+    metrics: Vec<String>,
+    runs: u32,
+    out: Option<PathBuf>,
+    force: bool,
+    max_memory: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Compared> {
+    let (setup, text) = setup(words);
+    watched(py, progress.as_ref(), None, |observer| {
+        with_text(text.as_deref(), || {
+            let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
+            let metrics = metrics.iter().map(metric).collect::<Result<Vec<Metric>, Error>>()?;
+            let list = levels.join(",");
+            if levels.len() > 1 && values::of(&key, &list)? != levels {
+                return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
+            }
+            let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs };
+            let bounds = Bounds::new(max_memory);
+            let compared = match &out {
+                Some(folder) => {
+                    comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
+                }
+                None => comparison.run_within(bounds, observer)?,
+            };
+            let mut line = comparison.command(None);
+            option(&mut line, "out", shown(out.as_deref()));
+            option(&mut line, "max-memory", max_memory);
+            line.push_str(if force { " --force --json" } else { " --json" });
+            let said = compared.answer();
+            let why = |finding: &seekwise_lab::finding::Finding| {
+                let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
+                (finding.cause.as_ref().map(|cause| cause.text()), beside)
+            };
+            Ok((
+                answer::json(&said.json()),
+                piped(text.as_deref(), line),
+                said.is_refused(),
+                said.findings.iter().map(why).collect(),
+                columns::cells(&said.evidence, &compared.records),
+                columns::intervals(&said.evidence),
+                columns::curves(&compared.records),
+                compared.page.clone(),
+            ))
+        })
+    })
+}
+
+/// A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
+type Part = (String, String, String, Table, Table, Table, PathBuf);
+
+/// What came of a study or a review: JSON, whether it was refused, whether it is a review, page, parts.
+pub type Studied = (String, bool, bool, PathBuf, Vec<Part>);
+
+fn part(name: &str, studied: &StudyResult) -> Part {
+    let StudyResult { study, records, page, .. } = studied;
+    let evidence = studied.evidence();
+    let (cells, intervals) = (columns::cells(&evidence, records), columns::intervals(&evidence));
+    let (title, question) = (study.title.clone(), study.question.clone());
+    (name.to_owned(), title, question, cells, intervals, columns::curves(records), page.clone())
+}
+
+/// A study as Python takes it.
+pub fn of_study(studied: &StudyResult) -> Studied {
+    let json = answer::json(&studied.summary());
+    (json, studied.is_refused(), false, studied.page.clone(), vec![part("", studied)])
+}
+
+fn of_review(reviewed: &ReviewResult) -> Studied {
+    let parts = reviewed.review.part.iter().zip(&reviewed.parts).map(|(of, studied)| part(of.folder(), studied));
+    let json = answer::json(&reviewed.summary());
+    (json, reviewed.is_refused(), true, reviewed.page.clone(), parts.collect())
+}
+
+/// Runs a study or a review.
+#[pyfunction]
+#[pyo3(signature = (name, *, text, out, resume, force, threads, max_memory, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn study(
+    py: Python<'_>,
+    name: String,
+    text: Option<String>,
+    out: PathBuf,
+    resume: bool,
+    force: bool,
+    threads: usize,
+    max_memory: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(Studied, String)> {
+    let work = |observer: &dyn Observer| {
+        let options = StudyOptions { folder: &out, resume, force, bounds: Bounds::new(max_memory), threads };
+        let came = with_text(text.as_deref(), || seekwise::study::study(&name, &options, observer))?;
+        let mut line = format!("seekwise study {}", quoted(&name));
+        option(&mut line, "out", shown(Some(&out)));
+        option(&mut line, "max-memory", max_memory);
+        line.push_str(if resume { " --resume" } else { "" });
+        line.push_str(if force { " --force --json" } else { " --json" });
+        let studied = match &came {
+            StudyOutcome::Study(studied) => of_study(studied),
+            StudyOutcome::Review(reviewed) => of_review(reviewed),
+        };
+        Ok((studied, piped(text.as_deref(), line)))
+    };
+    watched(py, progress.as_ref(), None, work)
+}
+
+/// Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written.
+#[pyfunction]
+pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
+    watched(py, None, None, |_| {
+        let line = format!("seekwise report {} --json", quoted(&folder.display().to_string()));
+        if results::says(&folder)
+            && let Some(kept) = results::kept_review(&folder)?
+        {
+            return Ok((of_review(&review::kept_in(&folder, &kept.text)?), line));
+        }
+        Ok((of_study(&seekwise::study::kept_in(&folder)?), line))
+    })
+}
+
+/// Plays a measured trace on a modelled drive: JSON, shell line, the times of each request.
+#[pyfunction]
+#[pyo3(signature = (trace, *, drive, set, replay, seed, log, force, at_most, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn validate(
+    py: Python<'_>,
+    trace: String,
+    drive: String,
+    set: Vec<(String, String)>,
+    replay: String,
+    seed: u64,
+    log: Option<PathBuf>,
+    force: bool,
+    at_most: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, Table)> {
+    watched(py, progress.as_ref(), None, |observer| {
+        let timing = match replay.as_str() {
+            "think" => Timing::Think,
+            "arrival" => Timing::Arrival,
+            word => return Err(Error::new(format!("--replay {word}: expected think or arrival"))),
+        };
+        let options = ValidationOptions { drive: &drive, set: &set, timing, seed, log: log.as_deref(), force };
+        let result = seekwise::validate::validate(&trace, &options, observer)?;
+        let mut line = format!("seekwise validate {}", quoted(&trace));
+        option(&mut line, "drive", Some(&drive));
+        for (key, value) in &set {
+            option(&mut line, "set", Some(format!("{key}={value}")));
+        }
+        option(&mut line, "replay", Some(&replay));
+        option(&mut line, "seed", Some(seed));
+        option(&mut line, "log", shown(log.as_deref()));
+        option(&mut line, "at-most", at_most.map(|percent| format!("{percent}%")));
+        line.push_str(if force { " --force --json" } else { " --json" });
+        Ok((answer::json(&result.json()), line, columns::samples(&result.samples)))
+    })
+}
+
+/// A length of time as on the command line.
+fn length(name: &str, text: &str) -> Result<Duration, Error> {
+    Duration::parse(text).map_err(|why| Error::new(format!("--{name} {text}: {why}")))
+}
+
+/// Fits a drive to what was measured: JSON, shell line, the profile's text.
+#[pyfunction]
+#[pyo3(signature = (data, *, drive, hold, only, out, page, generations, time, points, resume, force, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn fit(
+    py: Python<'_>,
+    data: Vec<String>,
+    drive: String,
+    hold: String,
+    only: Vec<String>,
+    out: PathBuf,
+    page: Option<PathBuf>,
+    generations: Option<u32>,
+    time: String,
+    points: Option<u64>,
+    resume: bool,
+    force: bool,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, String)> {
+    watched(py, progress.as_ref(), None, |observer| {
+        let kept = share(&hold).filter(|share| *share < 1.0);
+        let kept = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
+        let seconds = Some(length("time", &time)?.nanos as f64 / 1e9);
+        let words: Vec<String> = data.iter().map(|word| quoted(word)).collect();
+        let mut line = format!("seekwise fit {}", words.join(" "));
+        option(&mut line, "drive", Some(&drive));
+        option(&mut line, "hold", Some(&hold));
+        option(&mut line, "only", Some(only.join(",")).filter(|only| !only.is_empty()));
+        line.push_str(&format!(" -o {}", quoted(&out.display().to_string())));
+        option(&mut line, "page", shown(page.as_deref()));
+        option(&mut line, "generations", generations);
+        option(&mut line, "time", Some(&time));
+        option(&mut line, "points", points);
+        line.push_str(if resume { " --resume" } else { "" });
+        line.push_str(if force { " --force --json" } else { " --json" });
+        let fit = Fit { data, drive, hold: kept, only, out, page, generations, time: seconds, points, resume, force };
+        let report = seekwise::fit::fit(&fit, observer)?;
+        Ok((answer::json(&report), line, reading::read(&fit.out.to_string_lossy())?))
+    })
+}
+
+/// What power cuts of a job's run would lose: JSON, shell line, whether promises were kept, data at risk over time.
+#[pyfunction]
+#[pyo3(signature = (words, *, cuts, at, after, shutdown, max_memory, progress))]
+#[allow(clippy::too_many_arguments)]
+pub fn power_cut(
+    py: Python<'_>,
+    words: SetupWords,
+    cuts: u32,
+    at: Vec<String>,
+    after: Option<String>,
+    shutdown: bool,
+    max_memory: Option<u64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, bool, Table)> {
+    let (setup, text) = setup(words);
+    watched(py, progress.as_ref(), None, |observer| {
+        let span = |name: &str, text: &String| length(name, text).map(|length| Span::from_nanos(length.nanos));
+        let mut line = format!("seekwise power-cut {} --seed {}", setup.words(), setup.seed);
+        let when = match (&after, shutdown, at.is_empty()) {
+            (None, false, true) => CutTime::Random(cuts),
+            (None, false, false) => {
+                let instant = |text: &String| span("at", text).map(|span| Instant::ZERO + span);
+                CutTime::At(at.iter().map(instant).collect::<Result<_, _>>()?)
+            }
+            (Some(after), false, true) => CutTime::After { cuts, pause: span("after", after)? },
+            (None, true, true) => CutTime::Off(cuts),
+            _ => return Err(Error::new("at, after and shutdown conflict; expected one of them")),
+        };
+        option(&mut line, "cuts", Some(cuts).filter(|_| at.is_empty()));
+        for instant in &at {
+            option(&mut line, "at", Some(instant));
+        }
+        option(&mut line, "after", after.as_ref());
+        option(&mut line, "max-memory", max_memory);
+        line.push_str(if shutdown { " --shutdown --json" } else { " --json" });
+        with_text(text.as_deref(), || {
+            let cut = seekwise::power_cut::power_cut(&setup, when, &Bounds::new(max_memory), observer)?;
+            let (kept, curve) = (cut.report.promise_kept, columns::at_risk(&cut.report));
+            Ok((answer::json(&cut.json(&setup)), piped(text.as_deref(), line), kept, curve))
+        })
+    })
+}

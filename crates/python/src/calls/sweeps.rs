@@ -1,0 +1,105 @@
+//! A study in parts for Python: the plan, its parts, and a result folder of them. Engines and stores are written in Python.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
+
+use super::{SetupWords, Studied, of_study, setup, with_text};
+use crate::boundary::fault;
+use crate::boundary::watch::{CancelFlag, watched};
+
+/// The plan of a sweep: texts alone, so that it travels.
+#[pyclass(frozen, module = "seekwise._native")]
+pub struct Plan(SweepPlan);
+
+#[pymethods]
+impl Plan {
+    /// The plan of a job on a target with each combination of levels.
+    #[staticmethod]
+    fn of_setup(py: Python<'_>, words: SetupWords, factors: Vec<(String, Vec<String>)>, runs: u32) -> PyResult<Plan> {
+        let (setup, text) = setup(words);
+        let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
+        watched(py, None, None, |_| {
+            with_text(text.as_deref(), || SweepPlan::of_setup(&setup, &factors, runs)).map(Plan)
+        })
+    }
+
+    /// The plan of a study: a file, or a built-in one.
+    #[staticmethod]
+    fn of_study(py: Python<'_>, name: String) -> PyResult<Plan> {
+        watched(py, None, None, |_| SweepPlan::of_study(&name).map(Plan))
+    }
+
+    /// A plan as another machine sent it; one of another build is refused.
+    #[staticmethod]
+    fn of_text(py: Python<'_>, text: String) -> PyResult<Plan> {
+        py.detach(|| SweepPlan::read(&text)).map(Plan).map_err(|error| fault::exception(py, &error))
+    }
+
+    /// As it travels.
+    #[getter]
+    fn text(&self) -> String {
+        self.0.text()
+    }
+
+    /// The hash of what made it.
+    #[getter]
+    fn hash(&self) -> &str {
+        self.0.hash()
+    }
+
+    /// The study's text.
+    #[getter]
+    fn study(&self) -> &str {
+        self.0.study()
+    }
+
+    /// How many cells it has.
+    #[getter]
+    fn cells(&self) -> usize {
+        self.0.cells()
+    }
+
+    /// Runs of each cell.
+    #[getter]
+    fn runs(&self) -> usize {
+        self.0.runs()
+    }
+
+    /// Its parts of so many cells: the first cell, the cell behind the last, the name.
+    fn parts(&self, cells: usize) -> Vec<(usize, usize, String)> {
+        self.0.parts(cells).into_iter().map(|part| (part.first, part.end, part.name)).collect()
+    }
+
+    /// Runs a part and answers its text.
+    #[pyo3(signature = (part, cancel = None))]
+    fn run(&self, py: Python<'_>, part: (usize, usize, String), cancel: Option<&CancelFlag>) -> PyResult<String> {
+        let part = of_words(part);
+        watched(py, None, cancel, |observer| self.0.run(part, observer))
+    }
+
+    /// What is wrong with the text of a part; nothing of one that is whole.
+    fn fault(&self, py: Python<'_>, part: (usize, usize, String), text: &str) -> Option<String> {
+        let part = of_words(part);
+        py.detach(|| self.0.records(&part, text)).err().map(|error| error.to_string())
+    }
+
+    /// Makes a result folder of the texts of all parts, in order.
+    #[pyo3(signature = (folder, parts, texts, *, force))]
+    fn finish(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        parts: Vec<(usize, usize, String)>,
+        texts: Vec<String>,
+        force: bool,
+    ) -> PyResult<Studied> {
+        let parts: Vec<SweepPart> = parts.into_iter().map(of_words).collect();
+        watched(py, None, None, |_| self.0.finish(&folder, &parts, &texts, force).map(|studied| of_study(&studied)))
+    }
+}
+
+fn of_words((first, end, name): (usize, usize, String)) -> SweepPart {
+    SweepPart { first, end, name }
+}

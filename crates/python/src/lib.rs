@@ -1,0 +1,44 @@
+//! The Python module `seekwise._native`: the library's calls with the interpreter let go, results as JSON and Arrow tables, and
+//! the program itself. What a user sees is written in Python beside it (`python/seekwise`); nothing is computed here.
+//!
+//! | room | what it is |
+//! |---|---|
+//! | `boundary` | work beside a waiting interpreter, exceptions, notes |
+//! | `tables` | tables by Arrow's PyCapsule interface |
+//! | `calls` | run, compare, study, open, validate, fit, power cut; `sweeps`: a study in parts |
+
+mod boundary;
+mod calls;
+mod tables;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+use seekwise_lab::provenance::ProgramVersion;
+
+/// The program `seekwise`: words are its name and its arguments. Answers its exit code.
+#[pyfunction]
+fn program(py: Python<'_>, words: Vec<OsString>) -> u8 {
+    py.detach(|| seekwise_cli::program(&words))
+}
+
+/// Runs, comparisons, studies and sweeps of the library.
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let ProgramVersion { version, build } = ProgramVersion::this();
+    module.add("VERSION", version)?;
+    module.add("BUILD", build)?;
+    module.add_class::<tables::table::Table>()?;
+    module.add_class::<boundary::watch::CancelFlag>()?;
+    module.add_class::<calls::sweeps::Plan>()?;
+    module.add_function(wrap_pyfunction!(program, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::table::table_of_bytes, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::run, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::study, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::open, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::validate, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::power_cut, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! The table of a run's requests: the columns of its Parquet log, in batches that are full as the run goes on. A million
+//! requests take 144 MB.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use seekwise::request_log::{columns, row};
+use seekwise_model::record::Record;
+
+use super::table::{Table, field};
+
+/// Rows of a batch.
+const ROWS: usize = 65_536;
+
+/// Requests that are being collected.
+pub struct RequestCollector {
+    schema: SchemaRef,
+    filling: Vec<Vec<i64>>,
+    full: Vec<RecordBatch>,
+}
+
+impl RequestCollector {
+    /// Of a run whose times are measured, or virtual.
+    pub fn new(measured: bool) -> RequestCollector {
+        // A column's words are its unit and its meaning, as in the log.
+        let of = |(name, words): &(String, String)| {
+            let (unit, meaning) = words.split_once("; ").unwrap_or((words, ""));
+            field(name, unit, meaning, DataType::Int64, false)
+        };
+        let fields: Vec<_> = columns(measured).iter().map(of).collect();
+        let filling = fields.iter().map(|_| Vec::with_capacity(ROWS)).collect();
+        RequestCollector { schema: Arc::new(Schema::new(fields)), filling, full: Vec::new() }
+    }
+
+    /// Adds a request.
+    pub fn take(&mut self, record: &Record) {
+        for (column, value) in self.filling.iter_mut().zip(row(record)) {
+            column.push(value);
+        }
+        if self.filling[0].len() == ROWS {
+            self.fold(ROWS);
+        }
+    }
+
+    /// What is filled becomes a batch; there will be room for `next`.
+    fn fold(&mut self, next: usize) {
+        let take = |column: &mut Vec<i64>| -> ArrayRef {
+            Arc::new(Int64Array::from(std::mem::replace(column, Vec::with_capacity(next))))
+        };
+        let arrays: Vec<ArrayRef> = self.filling.iter_mut().map(take).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).expect("columns are of one length");
+        self.full.push(batch);
+    }
+
+    /// All of them.
+    pub fn finish(mut self) -> Table {
+        if !self.filling[0].is_empty() {
+            self.fold(0);
+        }
+        Table::of_batches(self.schema, self.full)
+    }
+}

