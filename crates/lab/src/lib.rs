@@ -27,6 +27,7 @@
 //! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
+//! | [`sampling`] | how many runs of which length: until every comparison has its verdict |
 //! | [`compose`] | from answers to the page's data |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
@@ -66,6 +67,7 @@ pub mod published;
 pub mod report;
 mod rewriting;
 pub mod run;
+pub mod sampling;
 pub mod stats;
 pub mod stretch;
 pub mod study;

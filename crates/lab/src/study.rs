@@ -156,16 +156,28 @@ pub fn execute(
     earlier: &EarlierRuns,
     done: usize,
     threads: usize,
+    each: impl FnMut(CellRunResult) -> bool + Send,
+) {
+    execute_order(study, prepared, (&made.seeds, made.order()), earlier, done, threads, each);
+}
+
+/// The same in an `order` of cells and runs, whose seeds these are.
+pub fn execute_order(
+    study: &Study,
+    prepared: &[PreparedCell],
+    (seeds, order): (&[u64], Vec<(usize, usize)>),
+    earlier: &EarlierRuns,
+    done: usize,
+    threads: usize,
     mut each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
-    let order = made.order();
-    let one = |(cell, run): (usize, usize)| one(study, prepared, made.seeds[run], earlier, cell, run);
+    let one = |(cell, run): (usize, usize)| one(study, prepared, seeds[run], earlier, cell, run);
     if is_measured(prepared) {
         // Nothing runs beside a measured run, and a measured run does not stand for another.
         let _ = order.into_iter().skip(done).map(one).all(each);
         return;
     }
-    let first = first_alike(study, prepared, &made.seeds, &order, done);
+    let first = first_alike(study, prepared, seeds, &order, done);
     let repeated: BTreeSet<usize> =
         (done..first.len()).filter(|&index| first[index] != index).map(|it| first[it]).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");

@@ -322,16 +322,33 @@ pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, Fo
 }
 
 fn parse(path: &Path, whole: &[u8], kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    let order = kept.made.order();
-    let record = |index: usize, line: &[u8]| {
-        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-        let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        kept.made.fits(&order, index, &record)?;
-        record.check()?;
-        sums::check_record(text, kept.sealed).map(|()| record)
-    };
-    let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
-    lines
-        .map(|(index, line)| record(index, line).map_err(|why| FolderError::Line(path.to_owned(), index + 1, why)))
-        .collect()
+    let (mut records, mut order) = (Vec::new(), order(path, kept, &[])?);
+    for (index, line) in whole.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        if index == order.len() {
+            order = self::order(path, kept, &records)?;
+        }
+        let record = record(line, index, kept, &order);
+        records.push(record.map_err(|why| FolderError::Line(path.to_owned(), index + 1, why))?);
+    }
+    Ok(records)
+}
+
+/// The record of a line, held against the plan's order.
+fn record(line: &[u8], index: usize, kept: &StudyManifest, order: &[(usize, usize)]) -> Result<RunRecord, String> {
+    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    kept.made.fits(order, index, &record)?;
+    record.check()?;
+    sums::check_record(text, kept.sealed).map(|()| record)
+}
+
+/// The plan's order, as far as the records, its first ones, say it.
+fn order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec<(usize, usize)>, FolderError> {
+    if kept.made.sampling.is_none() {
+        return Ok(kept.made.order());
+    }
+    let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
+    let mut study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
+    seekwise_lab::study::judge(&mut study, &kept.made);
+    Ok(seekwise_lab::sampling::order(&study, &kept.made, records))
 }

@@ -205,7 +205,8 @@ mod tests {
         for _ in 0..600 {
             let mut draw = || test(&(0..60).map(|_| 0.1 * normal(&mut rng)).collect::<Vec<f64>>(), &LOOKS);
             let cells: Vec<SequentialTest> = (0..4).map(|_| draw()).collect();
-            let different = |it: &SequentialJudgement| matches!(it.judgement.verdict, Verdict::Faster | Verdict::Slower);
+            let different =
+                |it: &SequentialJudgement| matches!(it.judgement.verdict, Verdict::Faster | Verdict::Slower);
             wrong += usize::from(judged(&cells).iter().any(different));
         }
         assert!((3..46).contains(&wrong), "{wrong}");
