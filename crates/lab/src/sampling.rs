@@ -229,7 +229,12 @@ impl SamplingPlan {
             let mut cell_with = known.clone();
             let group = self.group(cell);
             if let (None, Some(runtime)) = (&group.fixed, group.runtime_ns) {
-                let keys = [("job.runtime", length(runtime)), ("job.ramp", length(group.ramp_ns))];
+                let keys = [
+                    ("job.runtime", length(runtime)),
+                    ("job.ramp", length(group.ramp_ns)),
+                    // A short run would be off by the requests at its ends.
+                    ("job.counted", "window".to_owned()),
+                ];
                 cell_with.settings.extend(keys.map(|(key, value)| (key.to_owned(), value)));
             }
             cell_with
