@@ -13,8 +13,8 @@ use crate::job_settings;
 use crate::outcome::Outcome;
 use crate::provenance::{ProgramVersion, StudyProvenance, differences};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
+use crate::rounds::{self, SamplingAccount};
 use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pooled};
-use crate::sampling::{self, SamplingAccount};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
 use seekwise_formats::stack::{self, Setting};
@@ -125,7 +125,7 @@ fn longest(records: &[RunRecord]) -> f64 {
 
 /// Runs of the whole plan; where they end when it is decided, as far as the records say it.
 fn runs_planned(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> u64 {
-    sampling::order(study, made, records).len() as u64
+    rounds::order(study, made, records).len() as u64
 }
 
 fn interval_text(study: &Study, evidence: &Evidence<'_>) -> String {

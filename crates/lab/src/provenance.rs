@@ -184,7 +184,7 @@ impl StudyProvenance {
     }
 
     /// Checks that `record` is number `index` of the plan, whose `order` is that of
-    /// [`sampling::order`](crate::sampling::order); an error says what it is,
+    /// `rounds::order`; an error says what it is,
     /// and what was expected.
     pub fn fits(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
         let Some(&(cell, run)) = order.get(index) else {

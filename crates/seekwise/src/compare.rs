@@ -10,8 +10,8 @@ use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::compose::paired;
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
 use seekwise_lab::provenance::{StudyProvenance, differences};
+use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::sampling::SamplingAccount;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
 

@@ -63,7 +63,6 @@ pub mod reading;
 pub mod request_log;
 pub mod results;
 pub mod run;
-mod sampled;
 pub mod setup;
 pub mod shell;
 pub mod study;

@@ -9,14 +9,15 @@ use seekwise_lab::inputs::{Inputs, difference};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::rounds;
 use seekwise_lab::run::RunRecord;
+use seekwise_lab::study::is_measured;
 use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
 use crate::reading;
 use crate::results::{self, ResultFolder, StudyManifest};
-use crate::sampled::sampled;
 use crate::shell::quoted;
 
 /// A study with its plan.
@@ -232,4 +233,22 @@ pub fn prepare(
     let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
     seekwise_lab::study::judge(&mut study, &made);
     Ok(PlannedStudy { text, study, prepared, made })
+}
+
+/// The same, sampled until it is decided: its cells with runs of the lengths that pilot runs suggest, which run on this many
+/// cores (0: all). An error for runs in real time.
+fn sampled(planned: PlannedStudy, threads: usize) -> Result<PlannedStudy, Error> {
+    let PlannedStudy { text, study, prepared, made } = planned;
+    if is_measured(&prepared) {
+        return Err(Error::new(
+            "runs in real time cannot be sampled until decided: a device would be worn by pilots, and begin each short run cold; \
+             expected a modelled disk, or --fixed",
+        ));
+    }
+    let plan = rounds::plan(&study, &made, &prepared, threads)?;
+    let inputs = Inputs::kept(made.inputs.clone()).opening(reading::parts).with_places(PLACES);
+    let cells = plan.lengthened(made.cells.iter().map(|made| &made.cell));
+    let mut planned = prepare("study.toml", text, study.clone(), cells, &inputs)?;
+    (planned.made.seeds, planned.made.sampling) = (plan.seeds(&study), Some(plan));
+    Ok(planned)
 }

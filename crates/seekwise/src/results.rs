@@ -350,5 +350,5 @@ fn order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec
     let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
     let mut study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
     seekwise_lab::study::judge(&mut study, &kept.made);
-    Ok(seekwise_lab::sampling::order(&study, &kept.made, records))
+    Ok(seekwise_lab::rounds::order(&study, &kept.made, records))
 }

@@ -11,8 +11,8 @@ use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
 use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
+use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
-use seekwise_lab::sampling::{self, SamplingAccount};
 use seekwise_lab::study::{EarlierRuns, execute_order};
 use serde_json::json;
 
@@ -242,7 +242,7 @@ pub fn run(
     let mut failure = None;
     let PlannedStudy { study, prepared, made, .. } = planned;
     loop {
-        let (order, done) = (sampling::order(study, made, &records), records.len());
+        let (order, done) = (rounds::order(study, made, &records), records.len());
         if done >= order.len() || failure.is_some() {
             break;
         }

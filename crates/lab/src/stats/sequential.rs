@@ -18,10 +18,10 @@ use super::interval::PairedRatios;
 use super::verdict::{self, BetterDirection, Criteria, Family, Judgement, PairedComparison, Verdict};
 
 /// Runs of a side at which a pair is looked at. The first has two degrees of freedom, the least with which t(0.975) is
-/// under 5; each further one adds half to two thirds, so that no pair runs much longer than it needs; the last is
-/// twelve times the five runs of a study, each a twelfth as long (inferred: with 60 runs t(0.975) is within 2 % of its limit,
-/// and more looks would lower what each may spend).
-pub const LOOKS: [u32; 8] = [3, 5, 8, 12, 20, 30, 45, 60];
+/// under 5; each further one adds a third to two thirds, so that no pair runs much longer than it needs; the last makes
+/// runs a 36th as long as those of a study's five, so that where little is needed little is run (inferred: shorter ones would
+/// be ramp for the most part, and each look lowers what the others may spend).
+pub const LOOKS: [u32; 11] = [3, 5, 8, 12, 20, 30, 45, 60, 90, 120, 180];
 
 /// A test whose runs are added in steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn what_is_added_later_changes_nothing_of_what_stands() {
         let mut rng = Seed(3).stream("prefix");
-        let mut draw = || (0..60).map(|_| 0.01 + 0.03 * normal(&mut rng)).collect::<Vec<f64>>();
+        let mut draw = || (0..180).map(|_| 0.01 + 0.03 * normal(&mut rng)).collect::<Vec<f64>>();
         let whole: Vec<SequentialTest> = (0..8).map(|_| test(&draw(), &LOOKS)).collect();
         for pairs in LOOKS {
             let cut = |it: &SequentialTest| test(&it.logs[..pairs as usize], &LOOKS);
@@ -203,7 +203,7 @@ mod tests {
         let mut rng = Seed(4).stream("null");
         let mut wrong = 0;
         for _ in 0..600 {
-            let mut draw = || test(&(0..60).map(|_| 0.1 * normal(&mut rng)).collect::<Vec<f64>>(), &LOOKS);
+            let mut draw = || test(&(0..180).map(|_| 0.1 * normal(&mut rng)).collect::<Vec<f64>>(), &LOOKS);
             let cells: Vec<SequentialTest> = (0..4).map(|_| draw()).collect();
             let different =
                 |it: &SequentialJudgement| matches!(it.judgement.verdict, Verdict::Faster | Verdict::Slower);

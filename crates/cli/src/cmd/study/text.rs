@@ -5,8 +5,8 @@ use std::path::Path;
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
 use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison};
+use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
-use seekwise_lab::sampling::SamplingAccount;
 
 use crate::exit::CommandError;
 use crate::screen::{self, wrapped};

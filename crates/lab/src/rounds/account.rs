@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::SampledGroup;
 use crate::finding::Evidence;
+use crate::sampling::SampledGroup;
 use crate::stats::Verdict;
 
 /// What was spent, and what it did not decide.
