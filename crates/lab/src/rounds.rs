@@ -14,7 +14,7 @@ use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Study;
 use seekwise_run::outcome::RunError;
 
-pub use self::account::{SamplingAccount, UndecidedPair};
+pub use self::account::{FixedCells, SamplingAccount, UndecidedPair};
 use self::pilot::Pilot;
 use crate::finding::Evidence;
 use crate::plan::PreparedCell;

@@ -29,8 +29,16 @@ pub struct SamplingAccount {
     pub ramp_s: [f64; 2],
     /// Pairs that the last look left open.
     pub undecided: Vec<UndecidedPair>,
-    /// Why cells were sampled as the study says, and how many.
-    pub fixed_cells: BTreeMap<String, u64>,
+    /// Cells that were sampled as the study says.
+    pub fixed_cells: Vec<FixedCells>,
+}
+
+/// Cells that were sampled as the study says, for one reason.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FixedCells {
+    pub why: String,
+    /// How many.
+    pub cells: u64,
 }
 
 /// A pair that was not decided.
@@ -74,7 +82,7 @@ impl SamplingAccount {
             runtime_s: ends(|group| group.runtime_ns),
             ramp_s: ends(|group| Some(group.ramp_ns)).unwrap_or([0.0; 2]),
             undecided: undecided(evidence),
-            fixed_cells,
+            fixed_cells: fixed_cells.into_iter().map(|(why, cells)| FixedCells { why, cells }).collect(),
         })
     }
 
@@ -110,7 +118,7 @@ impl SamplingAccount {
             }
             text += &format!(" Stopped by the cap without a verdict: {}.", names.join("; "));
         }
-        for (why, cells) in &self.fixed_cells {
+        for FixedCells { why, cells } in &self.fixed_cells {
             let cells = if *cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
             text += &format!(" {cells} sampled as the study says: {why}.");
         }
